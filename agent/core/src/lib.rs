@@ -1,0 +1,4 @@
+//! Every decision of the agent.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;

@@ -1,0 +1,1 @@
+//! Linux confinement and the directory capability.

@@ -1,0 +1,2 @@
+//! The terminal front end.
+fn main() {}

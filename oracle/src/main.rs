@@ -1,0 +1,2 @@
+//! The oracle, as a program.
+fn main() {}
