@@ -1,2 +1,55 @@
-//! Chores.
-fn main() {}
+//! Chores of the workspace: running the tests, the gates of continuous
+//! integration, generated files.
+//!
+//! A chore that a person would otherwise do by hand, or that must come out the
+//! same everywhere, lives here, so that no machine needs more than cargo. It
+//! must never be needed to build or to use the programs.
+
+mod ambient;
+mod ci;
+mod cmd;
+mod house;
+mod licences;
+mod lock;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Chores of the hermitcrab workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", disable_version_flag = true)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Run every test, each in its own process, and the doc tests.
+    Test(test::Args),
+    /// Run the gates: formatting, lints, tests, documents, fuzz, benches, the oracle.
+    Ci(ci::Args),
+    /// Check the rules of the house that no lint knows.
+    House,
+    /// Make the hash-pinned lock file of a Hermes version.
+    Lock(lock::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().chore {
+        Chore::Test(args) => test::run(&args),
+        Chore::Ci(args) => ci::run(&args),
+        Chore::House => house::run(),
+        Chore::Lock(args) => lock::run(&args),
+    };
+    match result {
+        Ok(cmd::Passed::Yes) => ExitCode::SUCCESS,
+        Ok(cmd::Passed::No) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(70)
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `cargo xtask ci`: the gates, in the order in which they usually fail.
+//!
+//! One list of steps for people and machines: `.ci/run` only prepares a bare
+//! machine and calls this. Flags travel as arguments, never as `RUSTFLAGS`, so
+//! that the steps share what is built.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::cmd::{self, Passed};
+use crate::{house, test};
+
+/// How long each fuzz target runs in the smoke step.
+const FUZZ_SECONDS: u32 = 5;
+/// The oracle's share of the time.
+const CHECK_BUDGET: &str = "10m";
+
+/// Arguments of `cargo xtask ci`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only these steps, by name, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// All but these steps.
+    #[arg(long, value_delimiter = ',')]
+    skip: Vec<String>,
+    /// Print the names of the steps and stop.
+    #[arg(long)]
+    list: bool,
+}
+
+/// How a step ended.
+enum End {
+    Passed,
+    Failed(String),
+    /// The machine lacks what the step needs. Fails in CI unless a person left the step out.
+    Skipped(String),
+}
+
+type Gate = fn() -> Result<End>;
+
+const STEPS: &[(&str, &str, Gate)] = &[
+    ("fmt", "every file is formatted", fmt),
+    (
+        "house",
+        "arrows, licences, unsafe, hidden tests",
+        house_rules,
+    ),
+    ("clippy", "no lint, with and without planted faults", clippy),
+    ("docs", "documents build without a warning", docs),
+    ("test", "README's test command", tests),
+    ("benches", "the benchmarks run once", benches),
+    ("check", "the oracle's verdict over all suites", check),
+    ("selftest", "the oracle finds every planted fault", selftest),
+    (
+        "fuzz",
+        "the fuzz targets build and survive a short run",
+        fuzz,
+    ),
+];
+
+/// Run the chosen steps, all of them even if one fails, and print a closing line.
+pub fn run(args: &Args) -> Result<Passed> {
+    for name in args.only.iter().chain(&args.skip) {
+        if !STEPS.iter().any(|(step, _, _)| step == name) {
+            bail!("there is no step `{name}`; `cargo xtask ci --list` names them");
+        }
+    }
+    if args.list {
+        for (name, what, _) in STEPS {
+            println!("{name:<10} {what}");
+        }
+        return Ok(Passed::Yes);
+    }
+    let mut ends: Vec<(&str, End, Duration)> = Vec::new();
+    for (name, what, gate) in STEPS {
+        let wanted = args.only.is_empty() || args.only.iter().any(|n| n == name);
+        if !wanted || args.skip.iter().any(|n| n == name) {
+            continue;
+        }
+        println!("\n=== {name}: {what}");
+        let started = Instant::now();
+        let end = gate().unwrap_or_else(|error| End::Failed(format!("{error:#}")));
+        ends.push((name, end, started.elapsed()));
+    }
+
+    let summary = cmd::root().join(SUMMARY);
+    let mut counts = test::Counts::default();
+    if ends.iter().any(|(name, _, _)| *name == "test") {
+        counts = test::read_summary(&summary).unwrap_or_default();
+    }
+    println!("\n=== summary");
+    for (name, end, took) in &ends {
+        let (word, why) = match end {
+            End::Passed => {
+                counts.passed += 1;
+                ("ok", "")
+            }
+            End::Failed(why) => {
+                counts.failed += 1;
+                ("FAILED", why.as_str())
+            }
+            End::Skipped(why) => {
+                counts.failed += 1;
+                ("SKIPPED, which fails here:", why.as_str())
+            }
+        };
+        println!("{name:<10} {:>5} s  {word} {why}", took.as_secs());
+    }
+    if counts.skipped > 0 {
+        println!("{} tests skipped for the reasons above", counts.skipped);
+    }
+    println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(Passed::when(counts.failed == 0))
+}
+
+/// Where the test step leaves its counts, below the workspace root.
+const SUMMARY: &str = "target/xtask/test.json";
+
+/// Run a command; its status decides.
+fn step(command: &mut Command) -> Result<End> {
+    let shown = cmd::show(command);
+    println!("$ {shown}");
+    Ok(match cmd::status(command)? {
+        Passed::Yes => End::Passed,
+        Passed::No => End::Failed(format!("`{shown}` failed")),
+    })
+}
+
+/// The first end that is not `Passed`, stopping there.
+fn in_turn(gates: impl IntoIterator<Item = Command>) -> Result<End> {
+    for mut gate in gates {
+        match step(&mut gate)? {
+            End::Passed => {}
+            other => return Ok(other),
+        }
+    }
+    Ok(End::Passed)
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = cmd::cargo();
+    command.args(args);
+    command
+}
+
+fn fmt() -> Result<End> {
+    step(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+fn house_rules() -> Result<End> {
+    Ok(match house::run()? {
+        Passed::Yes => End::Passed,
+        Passed::No => End::Failed("see above".to_owned()),
+    })
+}
+
+fn clippy() -> Result<End> {
+    let plain = ["clippy", "--workspace", "--all-targets"];
+    let deny = ["--", "-D", "warnings"];
+    in_turn([
+        cargo(&[plain.as_slice(), &deny].concat()),
+        cargo(
+            &[
+                plain.as_slice(),
+                &["--features", "bisim/planted-faults"],
+                &deny,
+            ]
+            .concat(),
+        ),
+    ])
+}
+
+fn docs() -> Result<End> {
+    step(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn tests() -> Result<End> {
+    let summary = cmd::root().join(SUMMARY);
+    if summary.exists() {
+        std::fs::remove_file(&summary).context("cannot remove the last summary")?;
+    }
+    step(&mut cargo(&[
+        "xtask",
+        "test",
+        "--summary",
+        SUMMARY,
+        "--accepted-skips",
+        ".ci/accepted-skips.toml",
+    ]))
+}
+
+/// Criterion's test mode runs each benchmark once, so a bench that cannot run is noticed.
+fn benches() -> Result<End> {
+    step(&mut cargo(&["test", "--package", "benches", "--benches"]))
+}
+
+fn check() -> Result<End> {
+    step(&mut cargo(&["bisim", "check", "--budget", CHECK_BUDGET]))
+}
+
+fn selftest() -> Result<End> {
+    step(&mut cargo(&["bisim", "selftest"]))
+}
+
+/// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
+fn fuzz() -> Result<End> {
+    for (program, args, what) in [
+        ("cargo", ["+nightly", "--version"], "the nightly toolchain"),
+        ("cargo", ["fuzz", "--version"], "cargo-fuzz"),
+    ] {
+        let found = Command::new(program)
+            .args(args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !found {
+            return Ok(End::Skipped(format!("{what} is not installed")));
+        }
+    }
+    let root = cmd::root();
+    let mut gates = vec![fuzz_command(&root, &["build"])];
+    let targets = fuzz_targets(&root)?;
+    if targets.is_empty() {
+        return Ok(End::Failed("fuzz/fuzz_targets holds no target".to_owned()));
+    }
+    // The seeds are read only; what the run finds goes into a directory that git ignores.
+    let limit = format!("-max_total_time={FUZZ_SECONDS}");
+    for target in targets {
+        let grown = root.join("fuzz/corpus").join(&target);
+        std::fs::create_dir_all(&grown)
+            .with_context(|| format!("cannot make {}", grown.display()))?;
+        let seeds = format!("fuzz/seeds/{target}");
+        let grown = format!("fuzz/corpus/{target}");
+        gates.push(fuzz_command(
+            &root,
+            &[
+                "run",
+                &target,
+                &grown,
+                &seeds,
+                "--",
+                &limit,
+                "-timeout=10",
+                "-rss_limit_mb=2048",
+            ],
+        ));
+    }
+    in_turn(gates)
+}
+
+/// No sanitizer: the targets hold safe code, and without one the build is shared and quick.
+fn fuzz_command(root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    let (verb, rest) = args.split_at(1);
+    command
+        .current_dir(root)
+        // The toolchain of the calling cargo must not stand in the way of nightly.
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO")
+        .args(["+nightly", "fuzz"])
+        .args(verb)
+        .args(["--sanitizer", "none"])
+        .args(rest);
+    command
+}
+
+fn fuzz_targets(root: &Path) -> Result<Vec<String>> {
+    let dir = root.join("fuzz/fuzz_targets");
+    let mut names = Vec::new();
+    for entry in
+        std::fs::read_dir(&dir).with_context(|| format!("cannot list {}", dir.display()))?
+    {
+        let path = entry
+            .with_context(|| format!("cannot list {}", dir.display()))?
+            .path();
+        if path.extension().is_some_and(|e| e == "rs")
+            && let Some(stem) = path.file_stem()
+        {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}

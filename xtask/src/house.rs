@@ -1,0 +1,191 @@
+//! Rules of the house that no lint knows, read from the tree itself.
+//!
+//! Each rule can fail and has a test that makes it fail. A rule that only a
+//! reader can judge belongs in the style guide, not here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::cmd::{self, Passed};
+use crate::licences;
+
+/// The arrows between packages. Another one is a design change: add it here and
+/// in `docs/ARCHITECTURE.md`, and say why.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("hermitcrab-core", &[]),
+    ("hermitcrab-sandbox", &["hermitcrab-core"]),
+    ("hermitcrab", &["hermitcrab-core", "hermitcrab-sandbox"]),
+    ("bisim-world", &[]),
+    ("hermes-shim", &["bisim-world"]),
+    (
+        "bisim",
+        &[
+            "bisim-world",
+            "hermes-shim",
+            "hermitcrab",
+            "hermitcrab-core",
+            "hermitcrab-sandbox",
+        ],
+    ),
+    (
+        "benches",
+        &["hermitcrab-core", "hermitcrab-sandbox", "bisim-world"],
+    ),
+    ("xtask", &["bisim"]),
+];
+/// The only file that may hold unsafe code.
+const UNSAFE_FILE: &str = "agent/sandbox/src/sys.rs";
+
+/// Check everything and print what is wrong.
+pub fn run() -> Result<Passed> {
+    let root = cmd::root();
+    let mut findings = arrows(&metadata()?);
+    let mut files = Vec::new();
+    for dir in [
+        "agent", "world", "shim", "oracle", "benches", "xtask", "fuzz",
+    ] {
+        rust_files(&root.join(dir), &mut files)?;
+    }
+    for path in &files {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let name = path.strip_prefix(&root).unwrap_or(path).to_string_lossy();
+        findings.extend(in_file(&name, &text));
+    }
+    findings.extend(licences::findings()?);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("{} files, {} findings", files.len(), findings.len());
+    Ok(Passed::when(findings.is_empty()))
+}
+
+fn metadata() -> Result<Value> {
+    let bytes = cmd::output(cmd::cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
+    serde_json::from_slice(&bytes).context("cargo metadata")
+}
+
+/// Arrows between our packages that [`ARROWS`] does not name.
+fn arrows(metadata: &Value) -> Vec<String> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let packages = metadata.get("packages").and_then(Value::as_array);
+    let packages: Vec<&Value> = packages.into_iter().flatten().collect();
+    let ours: Vec<String> = packages.iter().filter_map(|p| text(p, "name")).collect();
+    let mut findings = Vec::new();
+    for package in packages {
+        let Some(from) = text(package, "name") else {
+            continue;
+        };
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == from) else {
+            findings.push(format!("package {from} is not in the map of arrows"));
+            continue;
+        };
+        let dependencies = package.get("dependencies").and_then(Value::as_array);
+        for to in dependencies
+            .into_iter()
+            .flatten()
+            .filter_map(|d| text(d, "name"))
+        {
+            if ours.contains(&to) && !allowed.contains(&to.as_str()) {
+                findings.push(format!("new arrow {from} -> {to}"));
+            }
+            if from == "hermitcrab-core" && !matches!(to.as_str(), "proptest" | "trybuild") {
+                findings.push(format!("the core depends on {to}; it depends on nothing"));
+            }
+        }
+    }
+    findings
+}
+
+/// What is wrong in one source file.
+fn in_file(name: &str, text: &str) -> Vec<String> {
+    // Spelled apart, so that this file does not find itself.
+    let ignore = concat!("#[", "ignore");
+    let should_panic = concat!("#[", "should_panic");
+    let allow_unsafe = concat!("(unsafe", "_code");
+    let mut findings = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let code = line.trim_start();
+        let place = format!("{name}:{}", index + 1);
+        if code.starts_with(ignore) {
+            findings.push(format!(
+                "{place}: a test that is not run; print `SKIPPED: reason`"
+            ));
+        }
+        if code.starts_with(should_panic) {
+            findings.push(format!("{place}: assert the result instead of a panic"));
+        }
+        let lifts =
+            code.contains(allow_unsafe) && !code.contains("forbid") && !code.contains("deny");
+        if lifts && name != UNSAFE_FILE && !code.starts_with("//") {
+            findings.push(format!("{place}: unsafe code lives in {UNSAFE_FILE}"));
+        }
+    }
+    findings
+}
+
+/// All `.rs` files below `dir`, without build output.
+fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !dir.is_dir() {
+        return Ok(());
+    }
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
+    for entry in entries {
+        let path = entry
+            .with_context(|| format!("cannot list {}", dir.display()))?
+            .path();
+        if path.is_dir() {
+            if path.file_name().is_none_or(|name| name != "target") {
+                rust_files(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_against_the_direction_is_found() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "hermitcrab-core", "dependencies": [{"name": "proptest"}, {"name": "serde"}]},
+            {"name": "hermitcrab-sandbox", "dependencies": [{"name": "hermitcrab-core"}]},
+            {"name": "hermes-shim", "dependencies": [{"name": "hermitcrab-core"}]},
+            {"name": "newcomer", "dependencies": []},
+        ]});
+        assert_eq!(
+            arrows(&metadata),
+            [
+                "the core depends on serde; it depends on nothing",
+                "new arrow hermes-shim -> hermitcrab-core",
+                "package newcomer is not in the map of arrows",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_arrows_of_this_workspace_are_the_drawn_ones() {
+        assert_eq!(arrows(&metadata().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hidden_tests_and_unsafe_outside_its_file_are_found() {
+        let text = concat!(
+            "    #[",
+            "ignore]\n#[",
+            "should_panic]\n#![allow(unsafe",
+            "_code)]\n"
+        );
+        assert_eq!(in_file("agent/src/lib.rs", text).len(), 3);
+        assert_eq!(in_file(UNSAFE_FILE, text).len(), 2);
+        assert!(in_file("agent/core/src/lib.rs", "#![forbid(unsafe_code)]\n").is_empty());
+    }
+}

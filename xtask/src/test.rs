@@ -1,0 +1,142 @@
+//! `cargo xtask test`: every test in its own process, then the doc tests (these
+//! only when everything is asked for).
+//!
+//! Own processes because many tests are about process-wide things: namespaces,
+//! limits, planted faults, a fork from a single thread. The outcome of a test is
+//! its exit status; the one thing read from its output is the marker
+//! `SKIPPED: reason`, by which a test says that the machine lacks what it needs.
+//! A skipped test is counted apart and never as passed.
+
+mod build;
+mod run;
+mod skips;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::cmd::{self, Passed};
+use run::Fate;
+
+/// Arguments of `cargo xtask test`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only this package (may be repeated); default: the whole workspace.
+    #[arg(short, long)]
+    package: Vec<String>,
+    /// Only tests whose name contains this.
+    filter: Option<String>,
+    /// Tests at a time; default: one per processor.
+    #[arg(short, long)]
+    jobs: Option<usize>,
+    /// A test that runs longer than this many seconds is killed and has failed.
+    #[arg(long, default_value_t = 600)]
+    timeout_s: u64,
+    /// Fail on every skip that this file does not list with a reason.
+    #[arg(long)]
+    accepted_skips: Option<PathBuf>,
+    /// Write the three counts to this file as JSON.
+    #[arg(long)]
+    summary: Option<PathBuf>,
+}
+
+/// What the run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Counts {
+    /// Tests that ended with status 0.
+    pub passed: usize,
+    /// Tests that did not.
+    pub failed: usize,
+    /// Tests that said the machine lacks what they need.
+    pub skipped: usize,
+}
+
+/// Build, run, print, count.
+pub fn run(args: &Args) -> Result<Passed> {
+    let started = Instant::now();
+    let cases = build::cases(&args.package, args.filter.as_deref())?;
+    println!("{} tests", cases.len());
+    let jobs = args
+        .jobs
+        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+        .unwrap_or(1)
+        .max(1);
+    let ended = run::all(&cases, jobs, Duration::from_secs(args.timeout_s))?;
+
+    let mut counts = Counts::default();
+    let mut skips = Vec::new();
+    let mut failures = Vec::new();
+    for end in &ended {
+        match &end.fate {
+            Fate::Passed => counts.passed += 1,
+            Fate::Skipped(reason) => {
+                counts.skipped += 1;
+                skips.push((end.case.label(), reason.as_str()));
+            }
+            Fate::Failed(why) => {
+                counts.failed += 1;
+                failures.push((end.case.label(), why.as_str()));
+            }
+        }
+    }
+    if args.filter.is_none() && args.package.is_empty() {
+        let docs = run::doc_tests()?;
+        counts.passed += docs.passed;
+        counts.failed += docs.failed;
+        if docs.failed > 0 {
+            failures.push(("doc tests".to_owned(), "see above"));
+        }
+    }
+
+    let unexplained = match &args.accepted_skips {
+        Some(path) => skips::unexplained(path, &skips)?,
+        None => Vec::new(),
+    };
+    println!();
+    for (label, reason) in &skips {
+        println!("SKIPPED {label}: {reason}");
+    }
+    for finding in &unexplained {
+        println!("{finding}");
+    }
+    for (label, why) in &failures {
+        println!("FAILED {label}: {why}");
+    }
+    if let Some(path) = &args.summary {
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        }
+        fs::write(path, serde_json::to_vec(&counts)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    println!("in {} s", started.elapsed().as_secs());
+    println!(
+        "{} passed, {} failed, {} skipped",
+        counts.passed, counts.failed, counts.skipped
+    );
+    if ended.is_empty() {
+        println!("no test has this name");
+    }
+    Ok(Passed::when(
+        counts.failed == 0 && unexplained.is_empty() && !ended.is_empty(),
+    ))
+}
+
+/// The counts a run with `--summary` has left.
+pub fn read_summary(path: &std::path::Path) -> Result<Counts> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is not a summary", path.display()))
+}
+
+/// `-p` arguments, or the whole workspace.
+fn selection(packages: &[String]) -> Vec<String> {
+    if packages.is_empty() {
+        return vec!["--workspace".to_owned()];
+    }
+    packages
+        .iter()
+        .flat_map(|p| ["-p".to_owned(), p.clone()])
+        .collect()
+}

@@ -1,0 +1,179 @@
+//! Build the test programs and ask each what tests it holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::selection;
+use crate::cmd;
+
+/// One test program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The package it belongs to.
+    pub package: String,
+    /// The package's version.
+    pub version: String,
+    /// The target's name, such as `lib` or an integration test's.
+    pub target: String,
+    /// The file to run.
+    pub executable: PathBuf,
+    /// The package's directory: where tests expect to start.
+    pub directory: PathBuf,
+    /// `harness = false`: one test, which takes no arguments.
+    pub bare: bool,
+}
+
+/// One test to run.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Where it lives.
+    pub program: Program,
+    /// Its name; `None` runs the program as a whole.
+    pub name: Option<String>,
+    /// Marked `#[ignore]`, which is not how this project skips.
+    pub ignored: bool,
+}
+
+impl Case {
+    /// The name a person can look for.
+    pub fn label(&self) -> String {
+        let Program {
+            package, target, ..
+        } = &self.program;
+        match &self.name {
+            Some(name) => format!("{package}/{target} {name}"),
+            None => format!("{package}/{target}"),
+        }
+    }
+}
+
+/// Build the chosen packages' tests and list them.
+pub fn cases(packages: &[String], filter: Option<&str>) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for program in programs(packages)? {
+        if program.bare {
+            cases.push(Case {
+                program,
+                name: None,
+                ignored: false,
+            });
+            continue;
+        }
+        let ignored = list(&program, &["--ignored"])?;
+        for name in list(&program, &[])? {
+            cases.push(Case {
+                program: program.clone(),
+                ignored: ignored.contains(&name),
+                name: Some(name),
+            });
+        }
+    }
+    if let Some(filter) = filter {
+        cases.retain(|case| case.label().contains(filter));
+    }
+    Ok(cases)
+}
+
+/// Run `cargo test --no-run` and read which programs it made.
+fn programs(packages: &[String]) -> Result<Vec<Program>> {
+    let output = cmd::cargo()
+        .args(["test", "--no-run"])
+        .arg("--message-format=json-render-diagnostics")
+        .args(selection(packages))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    ensure!(output.status.success(), "the tests do not build");
+    let versions = versions()?;
+    let mut programs = Vec::new();
+    for line in output.stdout.split(|byte| *byte == b'\n') {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+            continue;
+        };
+        let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
+        let is_test = message.pointer("/profile/test") == Some(&Value::Bool(true));
+        let (Some(executable), Some(manifest), true) =
+            (text("/executable"), text("/manifest_path"), is_test)
+        else {
+            continue;
+        };
+        let name = text("/target/name").unwrap_or("?");
+        let kind = text("/target/kind/0").unwrap_or("?");
+        let manifest = Path::new(manifest);
+        let (package, version) = versions
+            .get(manifest)
+            .cloned()
+            .with_context(|| format!("{} is not in the workspace", manifest.display()))?;
+        programs.push(Program {
+            package,
+            version,
+            target: match kind {
+                "test" | "bin" | "bench" => name.to_owned(),
+                _ => "lib".to_owned(),
+            },
+            executable: PathBuf::from(executable),
+            directory: manifest.parent().unwrap_or(manifest).to_path_buf(),
+            bare: kind == "test" && is_bare(manifest, name)?,
+        });
+    }
+    programs.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    Ok(programs)
+}
+
+/// Manifest path to package name and version.
+fn versions() -> Result<BTreeMap<PathBuf, (String, String)>> {
+    let metadata = cmd::output(cmd::cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata")?;
+    let packages = metadata.get("packages").and_then(Value::as_array);
+    Ok(packages
+        .into_iter()
+        .flatten()
+        .filter_map(|package| {
+            let text = |key: &str| package.get(key).and_then(Value::as_str);
+            Some((
+                PathBuf::from(text("manifest_path")?),
+                (text("name")?.to_owned(), text("version")?.to_owned()),
+            ))
+        })
+        .collect())
+}
+
+/// Does the manifest say `harness = false` for this test target?
+fn is_bare(manifest: &Path, name: &str) -> Result<bool> {
+    let text = fs::read_to_string(manifest)
+        .with_context(|| format!("cannot read {}", manifest.display()))?;
+    let table: toml::Table = text
+        .parse()
+        .with_context(|| format!("{} is not TOML", manifest.display()))?;
+    let targets = table.get("test").and_then(toml::Value::as_array);
+    Ok(targets.into_iter().flatten().any(|target| {
+        target.get("name").and_then(toml::Value::as_str) == Some(name)
+            && target.get("harness").and_then(toml::Value::as_bool) == Some(false)
+    }))
+}
+
+/// The names a test program lists.
+fn list(program: &Program, more: &[&str]) -> Result<Vec<String>> {
+    let output = Command::new(&program.executable)
+        .args(["--list", "--format", "terse"])
+        .args(more)
+        .current_dir(&program.directory)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", program.executable.display()))?;
+    ensure!(
+        output.status.success(),
+        "{} does not list its tests",
+        program.executable.display()
+    );
+    Ok(String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"))
+        .map(str::to_owned)
+        .collect())
+}
