@@ -2,3 +2,5 @@
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+pub mod batch;
+pub mod v4a;
