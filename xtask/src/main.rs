@@ -12,6 +12,7 @@ mod house;
 mod licences;
 mod lock;
 mod test;
+mod vectors;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,9 @@ enum Chore {
     House,
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
+    /// Convert recorded rows into cases, and check that the cases are what the rows give.
+    #[command(subcommand)]
+    Vectors(vectors::Command),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Ci(args) => ci::run(&args),
         Chore::House => house::run(),
         Chore::Lock(args) => lock::run(&args),
+        Chore::Vectors(command) => vectors::run(&command),
     };
     match result {
         Ok(cmd::Passed::Yes) => ExitCode::SUCCESS,
