@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 extern crate alloc;
 pub mod batch;
+pub mod edit;
 pub mod v4a;

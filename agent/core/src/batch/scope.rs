@@ -249,7 +249,7 @@ mod tests {
     impl Links for Tree {
         fn look(&self, path: &ScopePath) -> LinkFact {
             match self.0.get(path.to_string().as_str()) {
-                Some(target) if target.is_empty() => LinkFact::Unknown,
+                Some(&"") => LinkFact::Unknown,
                 Some(target) => LinkFact::Target((*target).to_string()),
                 None => LinkFact::NotALink,
             }

@@ -96,10 +96,8 @@ mod tests {
 
         #[test]
         fn what_was_read_prints_and_reads_back(text in "(\\*\\*\\* ?(Add|Update|Delete|Move) File: ?[a-c>-]{0,4}\n|[@ +-][@ -~]{0,6}\n|\n){0,12}") {
-            if let Ok(operations) = parse(&text) {
-                if let Some(printed) = print(&operations) {
-                    prop_assert_eq!(parse(&printed), Ok(operations));
-                }
+            if let Ok(operations) = parse(&text) && let Some(printed) = print(&operations) {
+                prop_assert_eq!(parse(&printed), Ok(operations));
             }
         }
 
