@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::cmd::{self, Passed};
+use crate::cmd::Passed;
 use run::Fate;
 
 /// Arguments of `cargo xtask test`.
