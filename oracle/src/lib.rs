@@ -1,1 +1,3 @@
 //! The oracle.
+pub mod hermes_env;
+pub mod report;

@@ -1,0 +1,221 @@
+//! The private Python environment that holds the real Hermes.
+//!
+//! A Hermes version is installed once, from a lock file kept in the repository
+//! that pins every file of its dependency closure by digest, into a virtual
+//! environment that nothing else uses. Later runs only check that it is still
+//! what was installed. It never touches the user's own Python packages, never
+//! installs a version it has no lock for, and never uses a half-made
+//! environment: the stamp that makes one valid is written last.
+
+mod fingerprint;
+mod install;
+mod interpreter;
+mod locks;
+
+use std::path::{Path, PathBuf};
+
+pub use interpreter::Interpreter;
+pub use locks::known_versions;
+
+/// What the edge knows about this machine; this module reads no environment.
+#[derive(Clone, Debug)]
+pub struct EnvRequest {
+    /// Where environments are kept; made when missing.
+    pub cache_dir: PathBuf,
+    /// The directories of `PATH`, in order.
+    pub path_dirs: Vec<PathBuf>,
+}
+
+/// An environment that is ready for use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HermesEnv {
+    /// The Hermes release in it.
+    pub version: String,
+    /// The interpreter the environment was made from.
+    pub interpreter: Interpreter,
+    /// The virtual environment's directory.
+    pub venv: PathBuf,
+    /// Its `site-packages`.
+    pub site_packages: PathBuf,
+}
+
+/// A sign of life for the front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A stage without a count, such as making the virtual environment.
+    Stage(String),
+    /// `done` of `total` packages are fetched; `name` is the one in hand.
+    Package {
+        /// Packages fetched so far.
+        done: usize,
+        /// Packages in the lock file.
+        total: usize,
+        /// The package in hand.
+        name: String,
+    },
+}
+
+/// Why no environment could be had.
+#[derive(Debug)]
+pub enum EnvError {
+    /// There is no lock file for this release.
+    UnknownVersion {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// No usable interpreter; each candidate with the reason it was passed over.
+    NoPython(Vec<String>),
+    /// A stage of the installation failed; the tail of its output is kept.
+    Install {
+        /// What was being done.
+        stage: String,
+        /// The last lines it printed.
+        output: String,
+    },
+    /// The cache directory could not be used.
+    Cache {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl EnvError {
+    /// What failed, on what, why: one line.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::UnknownVersion { asked, .. } => {
+                format!("no lock file pins hermes-agent `{asked}`")
+            }
+            Self::NoPython(passed_over) if passed_over.is_empty() => {
+                "no python 3.11 to 3.13 was found on PATH".to_owned()
+            }
+            Self::NoPython(passed_over) => format!(
+                "no usable python 3.11 to 3.13 was found on PATH: {}",
+                passed_over.join("; ")
+            ),
+            Self::Install { stage, output } => {
+                format!("could not {stage}: {}", last_line(output))
+            }
+            Self::Cache { path, source } => {
+                format!(
+                    "could not use the cache directory `{}`: {source}",
+                    path.display()
+                )
+            }
+        }
+    }
+
+    /// What the user can do next.
+    #[must_use]
+    pub fn help(&self) -> String {
+        match self {
+            Self::UnknownVersion { known, .. } => format!("known releases: {}", known.join(", ")),
+            Self::NoPython(_) => "without it the real Hermes cannot be run and nothing can be compared; \
+                install python 3.11, 3.12 or 3.13 with its venv module (Debian: `apt install python3 python3-venv`)"
+                .to_owned(),
+            Self::Install { output, .. } => format!(
+                "nothing of the attempt is used; run the command again once the cause is gone. Its last output:\n{output}"
+            ),
+            Self::Cache { .. } => {
+                "free some space or name another place with HERMITCRAB_CACHE".to_owned()
+            }
+        }
+    }
+}
+
+/// Finds or makes the environment for `version`.
+///
+/// Two processes that ask at once are serialised by a lock in the cache
+/// directory; the second finds what the first made.
+///
+/// # Errors
+/// See [`EnvError`]; no half-made environment is ever returned.
+pub fn ensure(
+    version: &str,
+    request: &EnvRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<HermesEnv, EnvError> {
+    let lock = locks::find(version).ok_or_else(|| EnvError::UnknownVersion {
+        asked: version.to_owned(),
+        known: known_versions(),
+    })?;
+    let interpreter = interpreter::find(&request.path_dirs)?;
+    let (major, minor) = interpreter.version;
+    let home = request
+        .cache_dir
+        .join("hermes")
+        .join(format!("{version}-cp{major}{minor}"));
+    let hermes_env = HermesEnv {
+        version: version.to_owned(),
+        site_packages: home
+            .join("venv")
+            .join("lib")
+            .join(format!("python{major}.{minor}"))
+            .join("site-packages"),
+        venv: home.join("venv"),
+        interpreter,
+    };
+    let cache_error = |source| EnvError::Cache {
+        path: home.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&home).map_err(cache_error)?;
+    let _serialised = install::exclusive(&home).map_err(cache_error)?;
+    let identity = locks::identity(lock, &hermes_env.interpreter);
+    match fingerprint::check(&home, &identity, &hermes_env.site_packages) {
+        fingerprint::State::Whole => return Ok(hermes_env),
+        fingerprint::State::Absent => {}
+        fingerprint::State::Different(why) => progress(Progress::Stage(format!(
+            "the installed hermes-agent {version} is not what was installed ({why}); installing it afresh"
+        ))),
+    }
+    install::run(lock, &home, &hermes_env, progress)?;
+    fingerprint::write(&home, &identity, &hermes_env.site_packages).map_err(cache_error)?;
+    Ok(hermes_env)
+}
+
+/// The last line of `output` that says something.
+fn last_line(output: &str) -> &str {
+    output
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("it printed nothing")
+}
+
+/// Joins for messages; kept here so that both stages word paths alike.
+fn shown(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_release_is_refused_with_the_list_of_known_ones() {
+        let request = EnvRequest {
+            cache_dir: PathBuf::from("/nonexistent"),
+            path_dirs: Vec::new(),
+        };
+        let error = ensure("0.0.1", &request, &mut |_| {}).unwrap_err();
+        assert_eq!(error.message(), "no lock file pins hermes-agent `0.0.1`");
+        assert!(error.help().contains("0.19.0"), "{}", error.help());
+    }
+
+    #[test]
+    fn a_machine_without_python_is_told_what_to_install() {
+        let request = EnvRequest {
+            cache_dir: PathBuf::from("/nonexistent"),
+            path_dirs: Vec::new(),
+        };
+        let error = ensure("0.19.0", &request, &mut |_| {}).unwrap_err();
+        assert!(matches!(error, EnvError::NoPython(_)), "{error:?}");
+        assert!(error.help().contains("python3-venv"));
+    }
+}
