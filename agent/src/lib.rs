@@ -1,1 +1,9 @@
-//! The reference agent.
+//! The agent's edge: tools, runtime, ledger, terminal.
+//!
+//! Everything that decides lives in `hermitcrab-core`; everything that confines
+//! lives in `hermitcrab-sandbox`. This package joins them: it reads a model's
+//! call, asks the core, spends the permit, writes the ledger and words the
+//! result. It must never cause an effect without a permit.
+
+pub mod pyjson;
+pub mod tools;

@@ -1,0 +1,17 @@
+//! The tools a model is offered, in the names and shapes it knows.
+//!
+//! Each tool reads its arguments, says which effects it needs, and puts the
+//! outcome into words. None of them has authority: files and commands are
+//! reached through what the runtime hands in.
+
+pub mod ansi;
+pub mod args;
+pub mod difflib;
+pub mod exit_note;
+pub mod foreground;
+pub mod fuzzy;
+pub mod lint;
+pub mod output;
+pub mod pytext;
+pub mod redact;
+pub mod search;

@@ -1,0 +1,141 @@
+//! Reading a model's arguments.
+//!
+//! Models send `"42"` for 42 and `"true"` for true; such texts are taken as
+//! what the parameter is declared to be. What cannot be read keeps its form,
+//! and each tool says itself what it makes of it.
+
+use serde_json::{Map, Value};
+
+use crate::tools::pytext;
+
+/// The declared type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Taken as it is.
+    Text,
+    /// A whole number.
+    Whole,
+    /// True or false.
+    Truth,
+}
+
+/// Replaces texts that spell the declared type; the rest stays.
+#[must_use]
+pub fn coerced(args: &Value, declared: &[(&str, Declared)]) -> Map<String, Value> {
+    let Value::Object(given) = args else {
+        return Map::new();
+    };
+    let mut out = given.clone();
+    for (name, kind) in declared {
+        let Some(Value::String(text)) = out.get(*name) else {
+            continue;
+        };
+        let value = match kind {
+            Declared::Text => None,
+            Declared::Whole => whole(text).map(Value::from),
+            Declared::Truth => match pytext::strip(text).to_lowercase().as_str() {
+                "true" => Some(Value::Bool(true)),
+                "false" => Some(Value::Bool(false)),
+                _ => None,
+            },
+        };
+        if let Some(value) = value {
+            out.insert((*name).to_owned(), value);
+        }
+    }
+    out
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked just before"
+)]
+fn whole(text: &str) -> Option<i64> {
+    let number: f64 = pytext::strip(text).replace('_', "").parse().ok()?;
+    (number.fract() == 0.0 && number.abs() < 9.0e15).then_some(number as i64)
+}
+
+/// The value as a whole number: numbers are cut, truth values are 0 and 1,
+/// texts are read; anything else is `default`.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "cutting is what is meant")]
+pub fn whole_or(value: Option<&Value>, default: i64) -> i64 {
+    match value {
+        Some(Value::Number(number)) => number
+            .as_i64()
+            .or_else(|| number.as_f64().map(|n| n as i64))
+            .unwrap_or(default),
+        Some(Value::Bool(truth)) => i64::from(*truth),
+        Some(Value::String(text)) => pytext::strip(text).parse().unwrap_or(default),
+        _ => default,
+    }
+}
+
+/// Whether the value counts as true.
+#[must_use]
+pub fn truthy(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Bool(true)) => true,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+    }
+}
+
+/// The value's type as messages name it.
+#[must_use]
+pub fn type_name(value: Option<&Value>) -> &'static str {
+    match value {
+        None | Some(Value::Null) => "NoneType",
+        Some(Value::Bool(_)) => "bool",
+        Some(Value::Number(number)) if number.is_f64() => "float",
+        Some(Value::Number(_)) => "int",
+        Some(Value::String(_)) => "str",
+        Some(Value::Array(_)) => "list",
+        Some(Value::Object(_)) => "dict",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Declared, coerced, truthy, type_name, whole_or};
+
+    #[test]
+    fn texts_become_what_is_declared_and_others_stay() {
+        let args = coerced(
+            &json!({"n": "42", "m": " 3.0 ", "h": "3.5", "t": "TRUE", "p": "7", "x": "no"}),
+            &[
+                ("n", Declared::Whole),
+                ("m", Declared::Whole),
+                ("h", Declared::Whole),
+                ("t", Declared::Truth),
+                ("p", Declared::Text),
+                ("x", Declared::Truth),
+            ],
+        );
+        assert_eq!(
+            json!(args),
+            json!({"n": 42, "m": 3, "h": "3.5", "t": true, "p": "7", "x": "no"})
+        );
+        assert!(coerced(&json!([1]), &[]).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_read_generously() {
+        assert_eq!(whole_or(Some(&json!(2.9)), 5), 2);
+        assert_eq!(whole_or(Some(&json!("x")), 5), 5);
+        assert_eq!(whole_or(None, 5), 5);
+        assert_eq!(whole_or(Some(&json!(true)), 5), 1);
+    }
+
+    #[test]
+    fn values_have_truth_and_type_names() {
+        assert!(truthy(Some(&json!("false"))) && !truthy(Some(&json!(""))) && !truthy(None));
+        assert_eq!(type_name(Some(&json!(5))), "int");
+        assert_eq!(type_name(None), "NoneType");
+    }
+}

@@ -1,0 +1,212 @@
+//! Finding the text a model meant when it quotes a file imprecisely.
+//!
+//! Tried in order, from exact to vague; the first way that finds anything
+//! decides. A vague match that is ambiguous, or whose quoting looks damaged in
+//! transport, is an error and never a guess. Pure: text in, text out.
+
+mod find;
+mod replace;
+
+use crate::tools::{difflib, pytext};
+
+/// A part of the file's text, in bytes.
+pub type Span = (usize, usize);
+
+/// The result of a replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// The new text.
+    Text(String),
+    /// Why nothing was replaced, in words for the model.
+    Not(String),
+}
+
+/// What to do when the text occurs more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occurrences {
+    /// More than one is an error.
+    One,
+    /// All are replaced.
+    All,
+}
+
+/// Replaces `old` by `new` in `content`.
+#[must_use]
+pub fn replace(content: &str, old: &str, new: &str, occurrences: Occurrences) -> Replaced {
+    if old.is_empty() {
+        return Replaced::Not("old_string cannot be empty".into());
+    }
+    if old == new {
+        return Replaced::Not("old_string and new_string are identical".into());
+    }
+    for way in find::Way::ALL {
+        let spans = way.find(content, old);
+        if spans.is_empty() {
+            continue;
+        }
+        if spans.len() > 1 && occurrences == Occurrences::One {
+            return Replaced::Not(format!(
+                "Found {} matches for old_string. Provide more context to make it unique, or use replace_all=True.",
+                spans.len()
+            ));
+        }
+        if way != find::Way::Exact
+            && let Some(problem) = replace::damaged_quotes(content, &spans, old, new)
+        {
+            return Replaced::Not(problem);
+        }
+        let mut effective = replace::control_letters_restored(content, &spans, new);
+        if way == find::Way::PlainLetters {
+            effective = replace::letters_kept(content, &spans, old, &effective);
+        }
+        let reindent_from = (way != find::Way::Exact).then_some(old);
+        return Replaced::Text(replace::apply(content, spans, &effective, reindent_from));
+    }
+    Replaced::Not("Could not find a match for old_string in the file".into())
+}
+
+/// Sections of the file most like what was looked for, as text to append to a
+/// "Could not find" message; empty for other messages or when nothing is near.
+#[must_use]
+pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
+    const AROUND: usize = 2;
+    const SECTIONS: usize = 3;
+    if !problem.starts_with("Could not find") {
+        return String::new();
+    }
+    let old_lines = pytext::lines(old);
+    let lines = pytext::lines(content);
+    let Some(anchor) = old_lines
+        .iter()
+        .map(|line| pytext::strip(line))
+        .find(|line| !line.is_empty())
+    else {
+        return String::new();
+    };
+    let mut scored: Vec<(f64, usize)> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| !pytext::strip(line).is_empty())
+        .map(|(at, line)| (difflib::ratio(anchor, pytext::strip(line)), at))
+        .filter(|(score, _)| *score > 0.3)
+        .collect();
+    scored.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let mut seen = Vec::new();
+    let mut sections = Vec::new();
+    for (_, at) in scored.into_iter().take(SECTIONS) {
+        let part = (
+            at.saturating_sub(AROUND),
+            lines.len().min(at + old_lines.len() + AROUND),
+        );
+        if seen.contains(&part) {
+            continue;
+        }
+        seen.push(part);
+        let shown: Vec<String> = lines
+            .iter()
+            .enumerate()
+            .skip(part.0)
+            .take(part.1 - part.0)
+            .map(|(number, line)| format!("{:4}| {line}", number + 1))
+            .collect();
+        sections.push(shown.join("\n"));
+    }
+    if sections.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n\nDid you mean one of these sections?\n{}",
+        sections.join("\n---\n")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Occurrences, Replaced, nearest_sections, replace};
+
+    fn check(content: &str, old: &str, new: &str, expected: &str) {
+        assert_eq!(
+            replace(content, old, new, Occurrences::One),
+            Replaced::Text(expected.into()),
+            "{old:?} -> {new:?} in {content:?}"
+        );
+    }
+
+    fn refused(content: &str, old: &str, new: &str, part: &str) {
+        match replace(content, old, new, Occurrences::One) {
+            Replaced::Not(problem) => assert!(problem.contains(part), "{problem}"),
+            Replaced::Text(text) => panic!("replaced: {text:?}"),
+        }
+    }
+
+    #[test]
+    fn exact_text_is_replaced() {
+        check("one\ntwo\n", "two", "TWO", "one\nTWO\n");
+    }
+
+    #[test]
+    fn all_occurrences_do_not_overlap() {
+        assert_eq!(
+            replace("aaaa", "aa", "b", Occurrences::All),
+            Replaced::Text("bb".into())
+        );
+    }
+
+    #[test]
+    fn lines_match_whatever_their_indentation_and_the_file_keeps_its_own() {
+        check(
+            "if x:\n        a = 1\n        b = 2\n",
+            "a = 1\nb = 2",
+            "a = 3\nb = 4",
+            "if x:\n        a = 3\n        b = 4\n",
+        );
+        check("  a  =  1\n", "a = 1", "a = 2", "  a = 2\n");
+    }
+
+    #[test]
+    fn typographic_letters_survive_a_plain_quotation() {
+        check(
+            "x \u{2014} \u{201c}y\u{201d} z\n",
+            "x -- \"y\" z",
+            "x -- \"y\" w",
+            "x \u{2014} \u{201c}y\u{201d} w\n",
+        );
+    }
+
+    #[test]
+    fn first_and_last_line_anchor_a_block() {
+        check(
+            "fn a() {\n    let one = 1;\n    let two = 22;\n}\n",
+            "fn a() {\n    let one = 1;\n    let two = 2;\n}",
+            "fn a() {}",
+            "fn a() {}\n",
+        );
+    }
+
+    #[test]
+    fn ambiguity_absence_and_sameness_are_refused() {
+        refused("a a", "a", "b", "Found 2 matches");
+        refused("abc", "qqqq", "b", "Could not find");
+        refused("abc", "a", "a", "identical");
+        refused("abc", "", "a", "empty");
+    }
+
+    #[test]
+    fn quotes_escaped_in_transport_are_refused() {
+        refused(
+            "  say('it')\n",
+            "say(\\'it\\')",
+            "say(\\'no\\')",
+            "Escape-drift",
+        );
+    }
+
+    #[test]
+    fn near_sections_are_shown_with_numbers() {
+        assert_eq!(
+            nearest_sections("Could not find x", "nope", "one\nTWO\nthree\n"),
+            "\n\nDid you mean one of these sections?\n   1| one\n   2| TWO\n   3| three"
+        );
+        assert_eq!(nearest_sections("Found 2", "one", "one\n"), "");
+    }
+}

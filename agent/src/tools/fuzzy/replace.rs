@@ -1,0 +1,139 @@
+//! Putting the new text in place of what was found.
+
+use super::{Span, find};
+use crate::tools::{difflib, pytext};
+
+fn regions(content: &str, spans: &[Span]) -> String {
+    spans
+        .iter()
+        .filter_map(|(start, end)| content.get(*start..*end))
+        .collect()
+}
+
+/// A message when quotes in both texts carry a backslash the file has not.
+pub fn damaged_quotes(content: &str, spans: &[Span], old: &str, new: &str) -> Option<String> {
+    let found = regions(content, spans);
+    ["\\'", "\\\""]
+        .into_iter()
+        .find(|mark| new.contains(mark) && old.contains(mark) && !found.contains(mark))
+        .map(|mark| {
+            format!(
+                "Escape-drift detected: old_string and new_string contain the literal sequence {} but the matched \
+                 region of the file does not. This is almost always a tool-call serialization artifact where an \
+                 apostrophe or quote got prefixed with a spurious backslash. Re-read the file with read_file and pass \
+                 old_string/new_string without backslash-escaping {} characters.",
+                pytext::quoted(mark),
+                pytext::quoted(mark.get(1..).unwrap_or_default()),
+            )
+        })
+}
+
+/// `\t` and `\r` written as two letters become one where the file has the real one.
+pub fn control_letters_restored(content: &str, spans: &[Span], new: &str) -> String {
+    let found = regions(content, spans);
+    let mut out = new.to_owned();
+    for (written, meant) in [("\\t", "\t"), ("\\r", "\r")] {
+        if out.contains(written) && found.contains(meant) {
+            out = out.replace(written, meant);
+        }
+    }
+    out
+}
+
+/// The new text with the file's typographic letters wherever nothing changed.
+pub fn letters_kept(content: &str, spans: &[Span], old: &str, new: &str) -> String {
+    let found = regions(content, spans);
+    let plain_old = find::plain_text(old);
+    if plain_old != find::plain_text(&found) {
+        return new.to_owned();
+    }
+    let old_letters: Vec<char> = plain_old.chars().collect();
+    let new_letters: Vec<char> = new.chars().collect();
+    // Offsets of letters, so that a step over letters names bytes.
+    let byte_of: Vec<usize> = plain_old
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([plain_old.len()])
+        .collect();
+    let origin = find::plain_origins(&found);
+    let mut out = String::new();
+    for step in difflib::steps(&old_letters, &new_letters) {
+        match step.change {
+            difflib::Change::Equal => {
+                let start = byte_of.get(step.a.0).copied().unwrap_or_default();
+                let end = byte_of.get(step.a.1).copied().unwrap_or_default();
+                let from = origin
+                    .iter()
+                    .find(|(plain_at, _)| *plain_at == start)
+                    .map_or(0, |pair| pair.1);
+                let to = origin
+                    .iter()
+                    .find(|(plain_at, at)| *plain_at >= end && *at >= from)
+                    .map_or(found.len(), |pair| pair.1);
+                out.push_str(found.get(from..to).unwrap_or_default());
+            }
+            difflib::Change::Replace | difflib::Change::Insert => {
+                out.extend(new_letters.get(step.b.0..step.b.1).unwrap_or_default());
+            }
+            difflib::Change::Delete => {}
+        }
+    }
+    out
+}
+
+fn indentation(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start_matches([' ', '\t']).len())
+        .unwrap_or_default()
+}
+
+fn first_line_with_text(text: &str) -> Option<&str> {
+    text.split('\n')
+        .find(|line| !pytext::strip(line).is_empty())
+}
+
+/// The new text moved from the quotation's indentation to the file's.
+fn reindented(region: &str, old: &str, new: &str) -> String {
+    let (Some(quoted), Some(there)) = (first_line_with_text(old), first_line_with_text(region))
+    else {
+        return new.to_owned();
+    };
+    let (quoted, there) = (indentation(quoted), indentation(there));
+    if quoted == there || new.is_empty() {
+        return new.to_owned();
+    }
+    let lines: Vec<String> = new
+        .split('\n')
+        .map(|line| {
+            if pytext::strip(line).is_empty() {
+                return line.to_owned();
+            }
+            match line.strip_prefix(quoted) {
+                Some(rest) => format!("{there}{rest}"),
+                None => format!("{there}{}", line.trim_start_matches([' ', '\t'])),
+            }
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The text with every span replaced, from the last to the first.
+pub fn apply(
+    content: &str,
+    mut spans: Vec<Span>,
+    new: &str,
+    reindent_from: Option<&str>,
+) -> String {
+    spans.sort_by(|left, right| right.0.cmp(&left.0));
+    let mut out = content.to_owned();
+    for (start, end) in spans {
+        let put = match reindent_from {
+            Some(old) => reindented(content.get(start..end).unwrap_or_default(), old, new),
+            None => new.to_owned(),
+        };
+        let (Some(before), Some(after)) = (out.get(..start), out.get(end..)) else {
+            continue;
+        };
+        out = format!("{before}{put}{after}");
+    }
+    out
+}

@@ -1,0 +1,340 @@
+//! POSIX basic regular expressions with the usual extensions.
+//!
+//! Searches speak this dialect (`\(`, `\|`, `\+`; a bare `(`, `|`, `+` is
+//! itself). It is translated to the `regex` crate, which needs time linear in
+//! the text; what has no such translation (back-references) is an error, never
+//! an approximation.
+
+use std::{iter::Peekable, str::Chars};
+
+use regex::Regex;
+
+/// Translates and compiles a pattern; several lines are alternatives.
+///
+/// # Errors
+/// What is wrong with the pattern, in the words of the search program.
+pub fn compile(pattern: &str) -> Result<Regex, String> {
+    let alternatives = pattern
+        .split('\n')
+        .map(translate)
+        .collect::<Result<Vec<_>, _>>()?;
+    Regex::new(&alternatives.join("|")).map_err(|_| "Invalid regular expression".to_owned())
+}
+
+struct Reader<'p> {
+    letters: Peekable<Chars<'p>>,
+    out: String,
+    depth: usize,
+    /// Nothing repeatable stands before: `*` is itself, `^` an anchor.
+    at_start: bool,
+}
+
+fn translate(pattern: &str) -> Result<String, String> {
+    let mut reader = Reader {
+        letters: pattern.chars().peekable(),
+        out: "(?:".into(),
+        depth: 0,
+        at_start: true,
+    };
+    reader.run()?;
+    if reader.depth > 0 {
+        return Err("Unmatched ( or \\(".into());
+    }
+    reader.out.push(')');
+    Ok(reader.out)
+}
+
+impl Reader<'_> {
+    fn literal(&mut self, letter: char) {
+        let mut buffer = [0_u8; 4];
+        self.out
+            .push_str(&regex::escape(letter.encode_utf8(&mut buffer)));
+        self.at_start = false;
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        while let Some(letter) = self.letters.next() {
+            match letter {
+                '\\' => self.escaped()?,
+                '[' => self.bracket()?,
+                '.' => {
+                    self.out.push('.');
+                    self.at_start = false;
+                }
+                '*' if self.at_start => self.literal('*'),
+                '*' => self.repeat("*"),
+                '^' if self.at_start => self.out.push('^'),
+                '$' if self.at_end() => {
+                    self.out.push('$');
+                    self.at_start = false;
+                }
+                other => self.literal(other),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `$` here ends an alternative.
+    fn at_end(&mut self) -> bool {
+        let mut rest = self.letters.clone();
+        match rest.next() {
+            None => true,
+            Some('\\') => matches!(rest.next(), Some(')' | '|')),
+            Some(_) => false,
+        }
+    }
+
+    /// A repetition of a repetition is legal here and not there: group it.
+    fn repeat(&mut self, mark: &str) {
+        let repeated = self.out.ends_with(['*', '+', '?', '}']) && !self.out.ends_with("\\*");
+        if repeated && mark == "*" && self.out.ends_with('*') {
+            return;
+        }
+        self.out.push_str(mark);
+    }
+
+    fn escaped(&mut self) -> Result<(), String> {
+        let Some(letter) = self.letters.next() else {
+            return Err("Trailing backslash".into());
+        };
+        match letter {
+            '(' => {
+                self.depth += 1;
+                self.out.push_str("(?:");
+                self.at_start = true;
+            }
+            ')' => {
+                self.depth = self.depth.checked_sub(1).ok_or("Unmatched ) or \\)")?;
+                self.out.push(')');
+                self.at_start = false;
+            }
+            '|' => {
+                self.out.push('|');
+                self.at_start = true;
+            }
+            '+' | '?' if self.at_start => self.literal(letter),
+            '+' => self.repeat("+"),
+            '?' => self.repeat("?"),
+            '{' if self.at_start => return Err("Invalid preceding regular expression".into()),
+            '{' => self.interval()?,
+            'w' => self.class("[\\p{Alphabetic}\\d_]"),
+            'W' => self.class("[^\\p{Alphabetic}\\d_]"),
+            's' => self.class("\\s"),
+            'S' => self.class("\\S"),
+            'b' => self.class("\\b"),
+            'B' => self.class("\\B"),
+            '<' => self.class("\\b{start}"),
+            '>' => self.class("\\b{end}"),
+            '`' => self.class("^"),
+            '\'' => self.class("$"),
+            '1'..='9' => {
+                return Err("Invalid back reference (back references are not supported)".into());
+            }
+            other => self.literal(other),
+        }
+        Ok(())
+    }
+
+    fn class(&mut self, translated: &str) {
+        self.out.push_str(translated);
+        self.at_start = false;
+    }
+
+    fn interval(&mut self) -> Result<(), String> {
+        let mut body = String::new();
+        loop {
+            match self.letters.next() {
+                None => return Err("Unmatched \\{".into()),
+                Some('\\') if self.letters.peek() == Some(&'}') => {
+                    self.letters.next();
+                    break;
+                }
+                Some(letter) => body.push(letter),
+            }
+        }
+        let (low, high) = body
+            .split_once(',')
+            .map_or((body.as_str(), None), |(low, high)| (low, Some(high)));
+        let number = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
+        if !number(low) || !high.is_none_or(number) || (low.is_empty() && high.is_none()) {
+            return Err("Invalid content of \\{\\}".into());
+        }
+        let low = if low.is_empty() { "0" } else { low };
+        let interval =
+            high.map_or_else(|| format!("{{{low}}}"), |high| format!("{{{low},{high}}}"));
+        self.repeat(&interval);
+        Ok(())
+    }
+
+    fn bracket(&mut self) -> Result<(), String> {
+        const UNMATCHED: &str = "Unmatched [, [^, [:, [., or [=";
+        let mut out = String::from("[");
+        if self.letters.peek() == Some(&'^') {
+            self.letters.next();
+            out.push('^');
+        }
+        let mut first = true;
+        let mut previous: Option<char> = None;
+        loop {
+            let Some(letter) = self.letters.next() else {
+                let alone = first && previous.is_none() && out == "[";
+                return Err(if alone {
+                    "Invalid regular expression"
+                } else {
+                    UNMATCHED
+                }
+                .into());
+            };
+            let kind = self.letters.peek().copied();
+            match (letter, kind) {
+                (']', _) if !first => break,
+                ('[', Some(mark @ (':' | '.' | '='))) => {
+                    self.letters.next();
+                    let mut name = String::new();
+                    loop {
+                        match self.letters.next() {
+                            None => return Err(UNMATCHED.into()),
+                            Some(letter) if letter == mark && self.letters.peek() == Some(&']') => {
+                                self.letters.next();
+                                break;
+                            }
+                            Some(letter) => name.push(letter),
+                        }
+                    }
+                    out.push_str(&named(mark, &name)?);
+                    previous = None;
+                }
+                ('-', Some(end)) if previous.is_some() && end != ']' => {
+                    self.letters.next();
+                    if previous.is_some_and(|start| start > end) {
+                        return Err("Invalid range end".into());
+                    }
+                    out.push('-');
+                    push_member(&mut out, end);
+                    previous = None;
+                }
+                (letter, _) => {
+                    push_member(&mut out, letter);
+                    previous = Some(letter);
+                }
+            }
+            first = false;
+        }
+        out.push(']');
+        self.class(&out);
+        Ok(())
+    }
+}
+
+fn push_member(out: &mut String, letter: char) {
+    if !letter.is_alphanumeric() {
+        out.push('\\');
+        if letter.is_whitespace() || !letter.is_ascii() || letter.is_control() {
+            out.pop();
+        }
+    }
+    out.push(letter);
+}
+
+fn named(mark: char, name: &str) -> Result<String, String> {
+    if mark != ':' {
+        let mut letters = name.chars();
+        let (Some(letter), None) = (letters.next(), letters.next()) else {
+            return Err("Invalid collation character".into());
+        };
+        let mut out = String::new();
+        push_member(&mut out, letter);
+        return Ok(out);
+    }
+    Ok(match name {
+        "alpha" => "\\p{Alphabetic}",
+        "digit" => "0-9",
+        "alnum" => "\\p{Alphabetic}0-9",
+        "upper" => "\\p{Uppercase}",
+        "lower" => "\\p{Lowercase}",
+        "space" => "\\s",
+        "blank" => " \\t",
+        "punct" => "[:punct:]",
+        "print" => "[:print:]",
+        "graph" => "[:graph:]",
+        "cntrl" => "\\p{Cc}",
+        "xdigit" => "0-9A-Fa-f",
+        _ => return Err("Invalid character class name".into()),
+    }
+    .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compile;
+
+    fn check(pattern: &str, text: &str, expected: bool) {
+        let found = compile(pattern).map(|regex| regex.is_match(text));
+        assert_eq!(found, Ok(expected), "{pattern:?} in {text:?}");
+    }
+
+    fn wrong(pattern: &str, problem: &str) {
+        assert_eq!(
+            compile(pattern).err().as_deref(),
+            Some(problem),
+            "{pattern:?}"
+        );
+    }
+
+    #[test]
+    fn bare_operators_are_letters_and_escaped_ones_operate() {
+        check("a+", "aaa", false);
+        check("a+", "a+", true);
+        check("a\\+$", "baaa", true);
+        check("(a|b)", "(a|b)", true);
+        check("\\(a\\|b\\)c", "xbc", true);
+        check("x\\|a", "a", true);
+        check("a{2}", "a{2}", true);
+        check("^a\\{2,3\\}$", "aaa", true);
+        check("ab\\?c", "ac", true);
+    }
+
+    #[test]
+    fn anchors_and_stars_are_letters_out_of_place() {
+        check("^*a", "*a", true);
+        check("*a", "x*a", true);
+        check("a^b$c", "a^b$c", true);
+        check("^one$", "one", true);
+        check("a**", "b", true);
+    }
+
+    #[test]
+    fn brackets_hold_ranges_classes_and_themselves() {
+        check("[]x]", "]", true);
+        check("[^]a-c]", "b", false);
+        check("[[:digit:]_.-]\\+$", "1.-_", true);
+        check("[a\\]", "\\", true);
+    }
+
+    #[test]
+    fn word_and_blank_escapes_work_and_others_mean_themselves() {
+        check("\\bfoo\\b", "a foo b", true);
+        check("\\<foo\\>", "afoo", false);
+        check("\\w\\+\\s\\w", "ab c", true);
+        check("a\\.b", "axb", false);
+        check("a\\nb", "anb", true);
+    }
+
+    #[test]
+    fn lines_of_a_pattern_are_alternatives() {
+        check("one\ntwo", "a two", true);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        wrong("[", "Invalid regular expression");
+        wrong("[a", "Unmatched [, [^, [:, [., or [=");
+        wrong("a\\(", "Unmatched ( or \\(");
+        wrong("a\\)", "Unmatched ) or \\)");
+        wrong("a\\{1", "Unmatched \\{");
+        wrong("a\\{x\\}", "Invalid content of \\{\\}");
+        wrong("a\\", "Trailing backslash");
+        wrong("[[:foo:]]", "Invalid character class name");
+        wrong("[z-a]", "Invalid range end");
+    }
+}

@@ -1,0 +1,206 @@
+//! The lines a search prints, and reading them back into matches.
+//!
+//! Results are defined by the printed form (`path:12:text`), including what
+//! reading it back loses: rows that look like diagnostics, names with blanks.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::tools::pytext;
+
+/// Letters of a line that a match shows.
+const CONTENT_LETTERS_MAX: usize = 500;
+
+/// One row of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Match {
+    /// As printed.
+    pub path: String,
+    /// From 1.
+    pub line: u64,
+    /// The line, cut.
+    pub content: String,
+}
+
+static ROW: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^[^\s:].*?[:-]\d|^[^\s:]\S*$").ok());
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"-(\d+)-").ok());
+
+/// The rows of a search's output that are results, in order.
+#[must_use]
+pub fn rows(printed: &str) -> Vec<String> {
+    let rows: Vec<&str> = printed
+        .split('\n')
+        .filter(|line| !pytext::strip(line).is_empty())
+        .filter(|line| !pytext::strip_start(line).starts_with("grep: "))
+        .filter(|line| *line == "--" || ROW.as_ref().is_some_and(|row| row.is_match(line)))
+        .collect();
+    let text = rows.join("\n");
+    pytext::strip(&text)
+        .split('\n')
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Reads rows as matches; with context, rows of surrounding lines too.
+#[must_use]
+pub fn matches(rows: &[String], context: u64) -> Vec<Match> {
+    rows.iter()
+        .filter(|row| *row != "--")
+        .filter_map(|row| found(row).or_else(|| if context > 0 { surrounding(row) } else { None }))
+        .collect()
+}
+
+fn cut(content: &str) -> String {
+    pytext::head(content, CONTENT_LETTERS_MAX).to_owned()
+}
+
+fn found(row: &str) -> Option<Match> {
+    let mut from = 0;
+    loop {
+        let colon = from + row.get(from..)?.find(':')?;
+        let rest = row.get(colon + 1..)?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 && rest.as_bytes().get(digits) == Some(&b':') {
+            return Some(Match {
+                path: row.get(..colon)?.to_owned(),
+                line: rest.get(..digits)?.parse().ok()?,
+                content: cut(rest.get(digits + 1..)?),
+            });
+        }
+        from = colon + 1;
+    }
+}
+
+fn surrounding(row: &str) -> Option<Match> {
+    let last = NUMBER.as_ref()?.captures_iter(row).last()?;
+    let (whole, number) = (last.get(0)?, last.get(1)?);
+    let path = row.get(..whole.start())?;
+    (!path.is_empty()).then_some(())?;
+    Some(Match {
+        path: path.to_owned(),
+        line: number.as_str().parse().ok()?,
+        content: cut(row.get(whole.end()..)?),
+    })
+}
+
+/// What a file's lines print for the lines that match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// Nothing matches.
+    Nothing,
+    /// These lines, and how many matches they hold.
+    Lines(String, u64),
+    /// It matches but is not text; this many matches.
+    Binary(u64),
+}
+
+/// Prints the matching lines of one file, `context` lines around each.
+#[must_use]
+pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed {
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Printed::Nothing;
+    }
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
+    let hits: Vec<usize> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| regex.is_match(&String::from_utf8_lossy(line)))
+        .map(|(at, _)| at)
+        .collect();
+    if hits.is_empty() {
+        return Printed::Nothing;
+    }
+    let count = hits.len() as u64;
+    let undecodable = hits.iter().any(|at| {
+        lines
+            .get(*at)
+            .is_some_and(|line| std::str::from_utf8(line).is_err())
+    });
+    if bytes.contains(&0) || undecodable {
+        return Printed::Binary(count);
+    }
+    let around = usize::try_from(context).unwrap_or(usize::MAX);
+    let mut out = String::new();
+    let mut printed_to: Option<usize> = None;
+    for (position, hit) in hits.iter().enumerate() {
+        let from = hit
+            .saturating_sub(around)
+            .max(printed_to.map_or(0, |last| last + 1));
+        let next = hits.get(position + 1).copied().unwrap_or(lines.len());
+        let to = hit
+            .saturating_add(around)
+            .min(lines.len().saturating_sub(1))
+            .min(next.saturating_sub(1).max(*hit));
+        if around > 0 && printed_to.is_some_and(|last| from > last + 1) {
+            out.push_str("--\n");
+        }
+        for at in from..=to {
+            let mark = if at == *hit { ':' } else { '-' };
+            let line = String::from_utf8_lossy(lines.get(at).copied().unwrap_or_default());
+            out.push_str(&format!("{path}{mark}{}{mark}{line}\n", at + 1));
+        }
+        printed_to = Some(to);
+    }
+    Printed::Lines(out, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Match, Printed, matches, printed, rows};
+    use crate::tools::search::basic_regex::compile;
+
+    fn print(text: &str, pattern: &str, context: u64) -> String {
+        match printed(
+            "f",
+            text.as_bytes(),
+            &compile(pattern).expect("pattern"),
+            context,
+        ) {
+            Printed::Lines(lines, _) => lines,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn matching_lines_print_with_path_and_number() {
+        assert_eq!(print("one\ntwo\none", "one", 0), "f:1:one\nf:3:one\n");
+        assert_eq!(print("one\n", "x", 0), "Nothing");
+        assert_eq!(print("one\0\n", "one", 0), "Binary(1)");
+        assert_eq!(print("", "^", 0), "Nothing");
+    }
+
+    #[test]
+    fn context_is_shared_and_gaps_are_marked() {
+        assert_eq!(
+            print("a\nb\nc\nd\ne\nf\ng\n", "[ag]", 1),
+            "f:1:a\nf-2-b\n--\nf-6-f\nf:7:g\n"
+        );
+        assert_eq!(print("a\nb\na\n", "a", 1), "f:1:a\nf-2-b\nf:3:a\n");
+        assert_eq!(print("a\na\nb\n", "a", 2), "f:1:a\nf:2:a\nf-3-b\n");
+    }
+
+    #[test]
+    fn rows_are_read_back_as_matches() {
+        let printed = "./a b.txt:12:x:3: y  \n--\n./c-4-d-5-e\ngrep: z: no\n";
+        let rows = rows(printed);
+        assert_eq!(
+            matches(&rows, 1),
+            [
+                Match {
+                    path: "./a b.txt".into(),
+                    line: 12,
+                    content: "x:3: y  ".into()
+                },
+                Match {
+                    path: "./c-4-d".into(),
+                    line: 5,
+                    content: "e".into()
+                },
+            ]
+        );
+    }
+}
