@@ -1,4 +1,7 @@
 //! Drives the real Hermes.
+
+pub mod probe;
+
 use pyo3::prelude::*;
 
 /// The extension module.

@@ -105,9 +105,9 @@ fn case(row: &Row) -> anyhow::Result<Draft> {
                 )
                 .probe("user_deny_rule", &input)
                 .expect(Agent::Either, SPELLING)
-                .recorded(with_facts(
+                .recorded(with_more(
                     answer(if blocked { "deny" } else { "permit" }, &Value::Null),
-                    json!({"matched": actual["matched"]}),
+                    &json!({"matched": actual["matched"]}),
                 )))
         }
         "container_skip" => {
@@ -169,9 +169,9 @@ fn command(
     if row.actual()?.get("description").is_some() {
         facts["description"] = row.actual()?["description"].clone();
     }
-    Ok(draft.probe("classify_command", &asked).recorded(with_facts(
+    Ok(draft.probe("classify_command", &asked).recorded(with_more(
         answer(if flagged { verdict } else { "permit" }, &Value::Null),
-        facts,
+        &facts,
     )))
 }
 
@@ -213,8 +213,10 @@ pub fn answer(decision: &str, value: &Value) -> Value {
     json!({"answer": {"decision": decision, "value": value}})
 }
 
-/// The same with what else was recorded.
-pub fn with_facts(mut answer: Value, facts: Value) -> Value {
-    answer["facts"] = facts;
+/// The same with what else the function said.
+pub fn with_more(mut answer: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        answer["answer"][name.as_str()] = value.clone();
+    }
     answer
 }

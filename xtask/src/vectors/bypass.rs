@@ -176,7 +176,7 @@ fn case(row: &Row, surroundings: Surroundings) -> anyhow::Result<Draft> {
 fn facts(row: &Row, seen: &Value) -> anyhow::Result<Value> {
     let outcome = match seen["outcome"].as_str() {
         Some("ran without a prompt") => "ran",
-        Some("prompted; user denied") => "asked_refused",
+        Some("prompted; user denied") => "asked-refused",
         Some("hardline block") => "refused",
         other => bail!("{}: unknown outcome {other:?}", row.id),
     };
@@ -186,12 +186,14 @@ fn facts(row: &Row, seen: &Value) -> anyhow::Result<Value> {
     }
     Ok(json!({
         "outcome": outcome,
-        "flagged": row.body["hermes_dangerous"],
-        "hardline": row.body["hermes_hardline"],
-        "effects": effects,
-        "effects_total": seen["effects_total"],
-        "network": !seen["network"].as_array().is_none_or(Vec::is_empty),
-        "secret_in_output": seen["secret_in_output"],
+        "facts": {
+            "flagged": row.body["hermes_dangerous"],
+            "hardline": row.body["hermes_hardline"],
+            "effects": effects,
+            "effects_total": seen["effects_total"],
+            "network": !seen["network"].as_array().is_none_or(Vec::is_empty),
+            "secret_in_output": seen["secret_in_output"],
+        },
     }))
 }
 

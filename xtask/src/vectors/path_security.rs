@@ -8,7 +8,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use super::approval::{answer, with_facts};
+use super::approval::{answer, with_more};
 use super::draft::{Agent, Draft};
 use super::emit::{Flag, Suite};
 use super::fixture::Tree;
@@ -141,7 +141,7 @@ fn decided(row: &Row, permitted: bool) -> anyhow::Result<Value> {
     Ok(if facts == json!({}) {
         answer
     } else {
-        with_facts(answer, facts)
+        with_more(answer, &facts)
     })
 }
 
@@ -290,7 +290,7 @@ fn guard(row: &Row, flag: &str, verb: &str) -> anyhow::Result<Draft> {
     }
     let mut recorded = decided(row, permitted)?;
     if let Some(class) = actual.get("class") {
-        recorded["facts"] = json!({"class": class});
+        recorded["answer"]["class"] = class.clone();
     }
     let draft = Draft::new(row, row.note()?)
         .flag(flag)
