@@ -1,0 +1,350 @@
+//! Ledger records: what was asked, allowed, refused and done, as a chain.
+//!
+//! The session makes a record before an effect (the intent) and after it (the
+//! outcome). Each carries the digest of the one before, so that a change, a
+//! gap or an exchange anywhere shows in everything after it. A tail cut off
+//! does not show in the chain alone: the edge publishes the head elsewhere.
+//!
+//! A record never holds contents, only digests of them.
+
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::action::Action;
+use crate::approval::{CallId, QuestionId};
+use crate::authority::Authority;
+use crate::digest::{Digest, HashFn};
+use crate::grant::{AgentId, GrantId, Limits, Uses};
+use crate::outcome::{DenialCode, Outcome};
+use crate::time::Instant;
+use crate::tool::Tool;
+
+/// The end of a chain: what the next record has to continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The number of the next record.
+    pub next: u64,
+    /// The digest of the last record; [`Digest::NONE`] before the first.
+    pub digest: Digest,
+}
+
+impl Head {
+    /// The head of an empty ledger.
+    pub const EMPTY: Head = Head {
+        next: 0,
+        digest: Digest::NONE,
+    };
+}
+
+/// One line of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its number, without gaps.
+    pub seq: u64,
+    /// When, on the session's clock.
+    pub at: Instant,
+    /// The digest of the record before.
+    pub prev: Digest,
+    /// What kind of entry, such as `intent`.
+    pub kind: String,
+    /// The entry, in one printable line.
+    pub text: String,
+    /// The digest of all of the above.
+    pub digest: Digest,
+}
+
+impl Record {
+    /// What the digest has to be.
+    #[must_use]
+    pub fn expected_digest(&self, hash: HashFn) -> Digest {
+        let mut bytes = Vec::with_capacity(self.text.len() + self.kind.len() + 64);
+        bytes.extend_from_slice(self.prev.as_bytes());
+        bytes.extend_from_slice(&self.seq.to_le_bytes());
+        bytes.extend_from_slice(&self.at.as_millis().to_le_bytes());
+        // Lengths keep two fields from being read as one another.
+        for field in [&self.kind, &self.text] {
+            bytes.extend_from_slice(&u64::try_from(field.len()).unwrap_or(u64::MAX).to_le_bytes());
+            bytes.extend_from_slice(field.as_bytes());
+        }
+        hash(&bytes)
+    }
+}
+
+/// Why a ledger is not a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainError {
+    /// A record is missing, repeated or out of order; the number that was due.
+    Sequence(u64),
+    /// The record with this number does not continue the one before.
+    Broken(u64),
+    /// The record with this number was changed.
+    Changed(u64),
+}
+
+impl fmt::Display for ChainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChainError::Sequence(seq) => write!(f, "the ledger lacks record {seq} at its place"),
+            ChainError::Broken(seq) => write!(
+                f,
+                "record {seq} of the ledger does not continue the one before"
+            ),
+            ChainError::Changed(seq) => write!(f, "record {seq} of the ledger was changed"),
+        }
+    }
+}
+
+impl core::error::Error for ChainError {}
+
+/// Checks one record after another.
+#[derive(Clone, Copy, Debug)]
+pub struct Verifier {
+    head: Head,
+    hash: HashFn,
+}
+
+impl Verifier {
+    /// Starts at the beginning of a ledger.
+    #[must_use]
+    pub const fn new(hash: HashFn) -> Verifier {
+        Verifier {
+            head: Head::EMPTY,
+            hash,
+        }
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// It does not continue the chain; the verifier stays where it was.
+    pub fn check(&mut self, record: &Record) -> Result<(), ChainError> {
+        if record.seq != self.head.next {
+            return Err(ChainError::Sequence(self.head.next));
+        }
+        if record.prev != self.head.digest {
+            return Err(ChainError::Broken(record.seq));
+        }
+        if record.expected_digest(self.hash) != record.digest {
+            return Err(ChainError::Changed(record.seq));
+        }
+        self.head = Head {
+            next: record.seq.saturating_add(1),
+            digest: record.digest,
+        };
+        Ok(())
+    }
+
+    /// Where the chain stands; a session can be opened with it.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        self.head
+    }
+}
+
+/// Appends entries to a chain.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    head: Head,
+    hash: HashFn,
+}
+
+impl Chain {
+    pub(crate) const fn new(head: Head, hash: HashFn) -> Chain {
+        Chain { head, hash }
+    }
+
+    pub(crate) const fn head(&self) -> Head {
+        self.head
+    }
+
+    pub(crate) fn append(&mut self, at: Instant, entry: &Entry<'_>) -> Record {
+        let mut record = Record {
+            seq: self.head.next,
+            at,
+            prev: self.head.digest,
+            kind: String::from(entry.kind()),
+            text: entry.to_string(),
+            digest: Digest::NONE,
+        };
+        record.digest = record.expected_digest(self.hash);
+        self.head = Head {
+            next: record.seq.saturating_add(1),
+            digest: record.digest,
+        };
+        record
+    }
+}
+
+/// What a record can say.
+#[derive(Debug)]
+pub(crate) enum Entry<'a> {
+    Opened {
+        session: u64,
+    },
+    Granted {
+        grant: GrantId,
+        from: Option<GrantId>,
+        holder: AgentId,
+        authority: &'a Authority,
+        limits: Limits,
+        origin: &'a str,
+    },
+    Revoked {
+        grants: &'a [GrantId],
+    },
+    Spawned {
+        parent: AgentId,
+        child: AgentId,
+        grants: &'a [GrantId],
+    },
+    Intent {
+        call: CallId,
+        by: AgentId,
+        tool: Tool,
+        actions: &'a [Action],
+        grants: &'a [GrantId],
+    },
+    Asked {
+        question: QuestionId,
+        call: CallId,
+        by: AgentId,
+        because: DenialCode,
+        digest: Digest,
+    },
+    Answered {
+        question: QuestionId,
+        reply: &'a str,
+    },
+    Refused {
+        call: Option<CallId>,
+        code: DenialCode,
+        because: Option<DenialCode>,
+        about: &'a str,
+    },
+    Outcome {
+        call: CallId,
+        outcome: &'a Outcome,
+    },
+    Stopped {
+        call: CallId,
+    },
+    Note {
+        text: &'a str,
+    },
+    Ended,
+}
+
+impl Entry<'_> {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Entry::Opened { .. } => "opened",
+            Entry::Granted { .. } => "granted",
+            Entry::Revoked { .. } => "revoked",
+            Entry::Spawned { .. } => "spawned",
+            Entry::Intent { .. } => "intent",
+            Entry::Asked { .. } => "asked",
+            Entry::Answered { .. } => "answered",
+            Entry::Refused { .. } => "refused",
+            Entry::Outcome { .. } => "outcome",
+            Entry::Stopped { .. } => "stopped",
+            Entry::Note { .. } => "note",
+            Entry::Ended => "ended",
+        }
+    }
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Opened { session } => write!(f, "session={session}"),
+            Entry::Granted {
+                grant,
+                from,
+                holder,
+                authority,
+                limits,
+                origin,
+            } => {
+                write!(f, "{grant} to {holder} by {origin}")?;
+                if let Some(from) = from {
+                    write!(f, " from {from}")?;
+                }
+                match limits.uses {
+                    Uses::AtMost(uses) => write!(f, " uses {uses}")?,
+                    Uses::Uncounted => f.write_str(" uses uncounted")?,
+                }
+                write!(f, " until {}: ", limits.expires_at)?;
+                list(f, authority.caps())
+            }
+            Entry::Revoked { grants } => list(f, grants),
+            Entry::Spawned {
+                parent,
+                child,
+                grants,
+            } => {
+                write!(f, "{child} by {parent} with ")?;
+                list(f, grants)
+            }
+            Entry::Intent {
+                call,
+                by,
+                tool,
+                actions,
+                grants,
+            } => {
+                write!(f, "{call} by {by} {tool} from ")?;
+                list(f, grants)?;
+                f.write_str(": ")?;
+                list(f, actions)
+            }
+            Entry::Asked {
+                question,
+                call,
+                by,
+                because,
+                digest,
+            } => {
+                write!(
+                    f,
+                    "{question} for {call} by {by} because {because} shown {digest}"
+                )
+            }
+            Entry::Answered { question, reply } => write!(f, "{question} {reply}"),
+            Entry::Refused {
+                call,
+                code,
+                because,
+                about,
+            } => {
+                match call {
+                    Some(call) => write!(f, "{call} {code}")?,
+                    None => write!(f, "{code}")?,
+                }
+                if let Some(because) = because {
+                    write!(f, " because {because}")?;
+                }
+                write!(f, ": {about}")
+            }
+            Entry::Outcome { call, outcome } => match outcome {
+                Outcome::Done(digest) => write!(f, "{call} done {digest}"),
+                Outcome::Discarded(code) => write!(f, "{call} discarded {code}"),
+                Outcome::Refused(code) => write!(f, "{call} refused {code}"),
+                Outcome::TimedOut | Outcome::Stopped | Outcome::Failed => {
+                    write!(f, "{call} {}", outcome.as_str())
+                }
+            },
+            Entry::Stopped { call } => write!(f, "{call}"),
+            Entry::Note { text } => f.write_str(text),
+            Entry::Ended => Ok(()),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    for (place, item) in items.iter().enumerate() {
+        let separator = if place == 0 { "" } else { ", " };
+        write!(f, "{separator}{item}")?;
+    }
+    Ok(())
+}

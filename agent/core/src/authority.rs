@@ -1,0 +1,226 @@
+//! Authority: the effects something may cause, as a partial order.
+//!
+//! A [`Cap`] is one verb on one object; an [`Authority`] is the set of
+//! everything its caps cover. `covers` compares, `attenuate` narrows and
+//! `meet` intersects; no operation here yields more than it was given.
+//! Combining two authorities is deliberately missing: a holder of two grants
+//! holds two grants.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::limits::CAPS_PER_AUTHORITY_MAX;
+use crate::outcome::{Denial, DenialCode};
+use crate::path::RelPath;
+
+pub use self::object::{DirId, Host, HostPattern, Name, NameError, Object, Port, Program};
+pub use self::verb::{ObjectKind, Verb};
+
+mod object;
+mod verb;
+
+/// One verb on one object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cap {
+    verb: Verb,
+    object: Object,
+}
+
+/// A verb that cannot act on an object of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapError {
+    verb: Verb,
+    kind: ObjectKind,
+}
+
+impl fmt::Display for CapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CapError { verb, kind } = self;
+        write!(
+            f,
+            "`{verb}` does not act on a {}; it needs a {}",
+            kind.as_str(),
+            verb.object_kind().as_str()
+        )
+    }
+}
+
+impl core::error::Error for CapError {}
+
+impl Cap {
+    /// `verb` on `object`.
+    ///
+    /// # Errors
+    /// The verb acts on another kind of object.
+    pub fn new(verb: Verb, object: Object) -> Result<Cap, CapError> {
+        let kind = object.kind();
+        if verb.object_kind() == kind {
+            Ok(Cap { verb, object })
+        } else {
+            Err(CapError { verb, kind })
+        }
+    }
+
+    /// What may be done.
+    #[must_use]
+    pub const fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// What it may be done to.
+    #[must_use]
+    pub const fn object(&self) -> &Object {
+        &self.object
+    }
+
+    /// Does holding `self` allow everything `other` allows?
+    #[must_use]
+    pub fn covers(&self, other: &Cap) -> bool {
+        self.verb == other.verb && self.object.covers(&other.object)
+    }
+
+    /// What both allow; `None` if that is nothing.
+    #[must_use]
+    pub fn meet(&self, other: &Cap) -> Option<Cap> {
+        if self.verb != other.verb {
+            return None;
+        }
+        let object = self.object.meet(&other.object)?;
+        Some(Cap {
+            verb: self.verb,
+            object,
+        })
+    }
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verb, self.object)
+    }
+}
+
+/// A set of effects, given by the caps that generate it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Authority {
+    // INVARIANT: sorted, without duplicates, and no cap covers another, so
+    // that equal authorities are equal values.
+    caps: Vec<Cap>,
+}
+
+impl Authority {
+    /// No authority at all.
+    #[must_use]
+    pub const fn none() -> Authority {
+        Authority { caps: Vec::new() }
+    }
+
+    /// Everything these caps allow.
+    ///
+    /// # Errors
+    /// `limit-reached` if more caps than the limit remain after dropping redundant ones.
+    pub fn from_caps(caps: impl IntoIterator<Item = Cap>) -> Result<Authority, Denial> {
+        let mut all: Vec<Cap> = caps.into_iter().collect();
+        all.sort_unstable();
+        all.dedup();
+        let kept: Vec<Cap> = all
+            .iter()
+            .filter(|cap| !is_covered(&all, cap, Itself::Ignored))
+            .cloned()
+            .collect();
+        if kept.len() > CAPS_PER_AUTHORITY_MAX {
+            return Err(Denial::new(
+                DenialCode::LimitReached,
+                "capabilities in one authority",
+            ));
+        }
+        Ok(Authority { caps: kept })
+    }
+
+    /// The authority of a single cap.
+    #[must_use]
+    pub fn of(cap: Cap) -> Authority {
+        Authority {
+            caps: alloc::vec![cap],
+        }
+    }
+
+    /// The generating caps, in a fixed order.
+    #[must_use]
+    pub fn caps(&self) -> &[Cap] {
+        &self.caps
+    }
+
+    /// Does it allow nothing?
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.caps.is_empty()
+    }
+
+    /// Does it allow everything `cap` allows?
+    #[must_use]
+    pub fn covers_cap(&self, cap: &Cap) -> bool {
+        is_covered(&self.caps, cap, Itself::Counted)
+    }
+
+    /// Does it allow everything `other` allows?
+    #[must_use]
+    pub fn covers(&self, other: &Authority) -> bool {
+        other.caps.iter().all(|cap| self.covers_cap(cap))
+    }
+
+    /// `narrower`, if that is really no more than `self`.
+    ///
+    /// # Errors
+    /// `amplifies`, naming the first cap that is not covered.
+    pub fn attenuate(&self, narrower: Authority) -> Result<Authority, Denial> {
+        match narrower.caps.iter().find(|cap| !self.covers_cap(cap)) {
+            Some(cap) => Err(Denial::new(DenialCode::Amplifies, cap)),
+            None => Ok(narrower),
+        }
+    }
+
+    /// What both allow.
+    ///
+    /// # Errors
+    /// `limit-reached`, as for [`Authority::from_caps`].
+    pub fn meet(&self, other: &Authority) -> Result<Authority, Denial> {
+        Authority::from_caps(
+            self.caps
+                .iter()
+                .flat_map(|left| other.caps.iter().filter_map(move |right| left.meet(right))),
+        )
+    }
+}
+
+/// Whether an entry equal to the cap looked for counts as covering it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Itself {
+    Counted,
+    Ignored,
+}
+
+/// Looks `cap` up in sorted `caps`: a file cap by walking up its path, others by scanning.
+fn is_covered(caps: &[Cap], cap: &Cap, itself: Itself) -> bool {
+    let found = |wanted: &Cap| caps.binary_search(wanted).is_ok();
+    if itself == Itself::Counted && found(cap) {
+        return true;
+    }
+    let Object::Dir { dir, below } = &cap.object else {
+        return caps.iter().any(|held| held != cap && held.covers(cap));
+    };
+    let mut above: Option<RelPath> = below.parent();
+    while let Some(prefix) = above {
+        above = prefix.parent();
+        let object = Object::Dir {
+            dir: *dir,
+            below: prefix,
+        };
+        if found(&Cap {
+            verb: cap.verb,
+            object,
+        }) {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,311 @@
+//! What verbs act on, and which object includes which.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::verb::ObjectKind;
+use crate::limits::NAME_BYTES_MAX;
+use crate::path::RelPath;
+
+/// A directory the edge holds open, by its number in one session.
+///
+/// It carries the session it was made in, so that a handle from another
+/// session names nothing here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DirId {
+    session: u64,
+    index: u32,
+}
+
+impl DirId {
+    pub(crate) const fn new(session: u64, index: u32) -> DirId {
+        DirId { session, index }
+    }
+
+    /// The session it belongs to.
+    #[must_use]
+    pub const fn session(self) -> u64 {
+        self.session
+    }
+
+    /// Its number in that session.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+impl fmt::Display for DirId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dir{}", self.index)
+    }
+}
+
+/// A short printable name of a program, host, secret or model.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+/// Why some text is not a [`Name`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// Nothing was given.
+    Empty,
+    /// It is longer than [`NAME_BYTES_MAX`].
+    TooLong,
+    /// It holds a character that is not printable ASCII.
+    Unprintable,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NameError::Empty => "the name is empty",
+            NameError::TooLong => "the name is too long",
+            NameError::Unprintable => "the name holds a character that is not printable ASCII",
+        })
+    }
+}
+
+impl core::error::Error for NameError {}
+
+impl Name {
+    /// Reads a name exactly as written.
+    ///
+    /// # Errors
+    /// It is empty, too long, or not printable ASCII; look-alike letters are
+    /// thereby refused, not folded.
+    pub fn parse(text: &str) -> Result<Name, NameError> {
+        if text.is_empty() {
+            Err(NameError::Empty)
+        } else if text.len() > NAME_BYTES_MAX {
+            Err(NameError::TooLong)
+        } else if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Err(NameError::Unprintable)
+        } else {
+            Ok(Name(String::from(text)))
+        }
+    }
+
+    /// Reads a name in which case carries no meaning, such as a host's.
+    ///
+    /// # Errors
+    /// As for [`Name::parse`].
+    pub fn parse_caseless(text: &str) -> Result<Name, NameError> {
+        Name::parse(&text.to_ascii_lowercase())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Name({})", self.0)
+    }
+}
+
+/// A program, and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Program {
+    /// Any program, in the isolated copy-on-write view: what it does there is
+    /// judged by its change set, so its name decides nothing.
+    AnyInView,
+    /// One program, in the isolated view.
+    InView(Name),
+    /// One program, on the machine itself.
+    OnHost(Name),
+}
+
+/// The names of network peers a cap stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostPattern {
+    /// This name or address.
+    Exact(Name),
+    /// Every name that ends in a dot and this one, but not this one itself.
+    Subdomains(Name),
+}
+
+/// The ports a cap stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Port {
+    /// All of them.
+    Any,
+    /// This one.
+    Only(u16),
+}
+
+/// A network peer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    /// Which names.
+    pub name: HostPattern,
+    /// Which ports.
+    pub port: Port,
+}
+
+/// What a verb acts on: handles where the kernel can hold one, matchers elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Object {
+    /// `below` and everything under it, in the directory `dir`.
+    ///
+    /// A narrowed directory keeps the handle's id and lengthens `below`, so
+    /// that every place has one name.
+    Dir {
+        /// The handle.
+        dir: DirId,
+        /// Where in it.
+        below: RelPath,
+    },
+    /// A program.
+    Program(Program),
+    /// A network peer.
+    Host(Host),
+    /// A secret, by name.
+    Secret(Name),
+    /// A model, by name.
+    Model(Name),
+    /// The session: its user, its agents, its settings.
+    Session,
+}
+
+impl Object {
+    /// Which kind it is.
+    #[must_use]
+    pub const fn kind(&self) -> ObjectKind {
+        match self {
+            Object::Dir { .. } => ObjectKind::Dir,
+            Object::Program(_) => ObjectKind::Program,
+            Object::Host(_) => ObjectKind::Host,
+            Object::Secret(_) => ObjectKind::Secret,
+            Object::Model(_) => ObjectKind::Model,
+            Object::Session => ObjectKind::Session,
+        }
+    }
+
+    /// Is everything in `other` also in `self`?
+    #[must_use]
+    pub fn covers(&self, other: &Object) -> bool {
+        match (self, other) {
+            (
+                Object::Dir { dir, below },
+                Object::Dir {
+                    dir: other_dir,
+                    below: other_below,
+                },
+            ) => dir == other_dir && other_below.starts_with(below),
+            (Object::Program(held), Object::Program(asked)) => held.covers(asked),
+            (Object::Host(held), Object::Host(asked)) => {
+                held.name.covers(&asked.name) && held.port.covers(asked.port)
+            }
+            (Object::Secret(held), Object::Secret(asked))
+            | (Object::Model(held), Object::Model(asked)) => held == asked,
+            (Object::Session, Object::Session) => true,
+            (
+                Object::Dir { .. }
+                | Object::Program(_)
+                | Object::Host(_)
+                | Object::Secret(_)
+                | Object::Model(_)
+                | Object::Session,
+                _,
+            ) => false,
+        }
+    }
+
+    /// What is in both; `None` if nothing is.
+    #[must_use]
+    pub fn meet(&self, other: &Object) -> Option<Object> {
+        if let (Object::Host(left), Object::Host(right)) = (self, other) {
+            let name = smaller(&left.name, &right.name, HostPattern::covers)?;
+            let port = smaller(&left.port, &right.port, |held, asked| held.covers(*asked))?;
+            return Some(Object::Host(Host { name, port }));
+        }
+        // Objects of the other kinds either include one another or share nothing.
+        smaller(self, other, Object::covers)
+    }
+}
+
+/// The one that the other covers.
+fn smaller<T: Clone>(left: &T, right: &T, covers: impl Fn(&T, &T) -> bool) -> Option<T> {
+    if covers(left, right) {
+        Some(right.clone())
+    } else if covers(right, left) {
+        Some(left.clone())
+    } else {
+        None
+    }
+}
+
+impl Program {
+    fn covers(&self, other: &Program) -> bool {
+        match (self, other) {
+            (Program::AnyInView, Program::AnyInView | Program::InView(_)) => true,
+            (Program::InView(held), Program::InView(asked))
+            | (Program::OnHost(held), Program::OnHost(asked)) => held == asked,
+            (Program::AnyInView | Program::InView(_) | Program::OnHost(_), _) => false,
+        }
+    }
+}
+
+impl HostPattern {
+    fn covers(&self, other: &HostPattern) -> bool {
+        match (self, other) {
+            (HostPattern::Exact(held), HostPattern::Exact(asked)) => held == asked,
+            (HostPattern::Exact(_), HostPattern::Subdomains(_)) => false,
+            (HostPattern::Subdomains(held), HostPattern::Exact(asked)) => is_subdomain(asked, held),
+            (HostPattern::Subdomains(held), HostPattern::Subdomains(asked)) => {
+                held == asked || is_subdomain(asked, held)
+            }
+        }
+    }
+}
+
+fn is_subdomain(name: &Name, of: &Name) -> bool {
+    name.as_str()
+        .strip_suffix(of.as_str())
+        .and_then(|rest| rest.strip_suffix('.'))
+        .is_some_and(|label| !label.is_empty())
+}
+
+impl Port {
+    fn covers(self, other: Port) -> bool {
+        match (self, other) {
+            (Port::Any, Port::Any | Port::Only(_)) => true,
+            (Port::Only(held), Port::Only(asked)) => held == asked,
+            (Port::Only(_), Port::Any) => false,
+        }
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Object::Dir { dir, below } => write!(f, "{dir}:{below}"),
+            Object::Program(Program::AnyInView) => f.write_str("any program in the view"),
+            Object::Program(Program::InView(name)) => write!(f, "{name} in the view"),
+            Object::Program(Program::OnHost(name)) => write!(f, "{name} on the host"),
+            Object::Host(Host { name, port }) => {
+                match name {
+                    HostPattern::Exact(name) => write!(f, "{name}")?,
+                    HostPattern::Subdomains(name) => write!(f, "*.{name}")?,
+                }
+                match port {
+                    Port::Any => f.write_str(":*"),
+                    Port::Only(port) => write!(f, ":{port}"),
+                }
+            }
+            Object::Secret(name) => write!(f, "secret {name}"),
+            Object::Model(name) => write!(f, "model {name}"),
+            Object::Session => f.write_str("the session"),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The closed list of verbs.
+
+use core::fmt;
+
+/// What can be done. Adding one makes the compiler list the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// See names and their metadata.
+    FsList,
+    /// See contents.
+    FsRead,
+    /// Make something that was not there.
+    FsCreate,
+    /// Change something that was there.
+    FsModify,
+    /// Remove something that was there.
+    FsDelete,
+    /// Make one place appear at another.
+    FsMount,
+    /// Run a program.
+    ProcExec,
+    /// Open a connection.
+    NetConnect,
+    /// Wait for connections.
+    NetListen,
+    /// Use a secret without seeing it.
+    SecretUse,
+    /// Let data leave for a model.
+    ModelSend,
+    /// Put a question to the user.
+    UserAsk,
+    /// Start another agent.
+    AgentSpawn,
+    /// Change how the agent itself is set up.
+    ConfigChange,
+}
+
+/// The kind of object a verb acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    /// A place below a directory.
+    Dir,
+    /// A program to run.
+    Program,
+    /// A network peer or port.
+    Host,
+    /// A named secret.
+    Secret,
+    /// A named model.
+    Model,
+    /// The session itself.
+    Session,
+}
+
+impl ObjectKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ObjectKind::Dir => "directory",
+            ObjectKind::Program => "program",
+            ObjectKind::Host => "host",
+            ObjectKind::Secret => "secret",
+            ObjectKind::Model => "model",
+            ObjectKind::Session => "session",
+        }
+    }
+}
+
+impl Verb {
+    /// Every verb.
+    pub const ALL: [Verb; 14] = [
+        Verb::FsList,
+        Verb::FsRead,
+        Verb::FsCreate,
+        Verb::FsModify,
+        Verb::FsDelete,
+        Verb::FsMount,
+        Verb::ProcExec,
+        Verb::NetConnect,
+        Verb::NetListen,
+        Verb::SecretUse,
+        Verb::ModelSend,
+        Verb::UserAsk,
+        Verb::AgentSpawn,
+        Verb::ConfigChange,
+    ];
+
+    /// The verbs on files that `fs.*` stands for. Mounting is not among them.
+    pub const FILES: [Verb; 5] = [
+        Verb::FsList,
+        Verb::FsRead,
+        Verb::FsCreate,
+        Verb::FsModify,
+        Verb::FsDelete,
+    ];
+
+    /// The stable spelling, such as `fs.read`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verb::FsList => "fs.list",
+            Verb::FsRead => "fs.read",
+            Verb::FsCreate => "fs.create",
+            Verb::FsModify => "fs.modify",
+            Verb::FsDelete => "fs.delete",
+            Verb::FsMount => "fs.mount",
+            Verb::ProcExec => "proc.exec",
+            Verb::NetConnect => "net.connect",
+            Verb::NetListen => "net.listen",
+            Verb::SecretUse => "secret.use",
+            Verb::ModelSend => "model.send",
+            Verb::UserAsk => "user.ask",
+            Verb::AgentSpawn => "agent.spawn",
+            Verb::ConfigChange => "config.change",
+        }
+    }
+
+    /// The verb with this spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Verb> {
+        Verb::ALL.into_iter().find(|verb| verb.as_str() == text)
+    }
+
+    /// One line for a person who has to decide.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Verb::FsList => "see which files are there",
+            Verb::FsRead => "read files",
+            Verb::FsCreate => "make new files",
+            Verb::FsModify => "change existing files",
+            Verb::FsDelete => "delete files",
+            Verb::FsMount => "make a directory appear somewhere else",
+            Verb::ProcExec => "run programs",
+            Verb::NetConnect => "connect to a network host",
+            Verb::NetListen => "accept network connections",
+            Verb::SecretUse => "use a secret",
+            Verb::ModelSend => "send data to a model",
+            Verb::UserAsk => "ask you questions",
+            Verb::AgentSpawn => "start another agent",
+            Verb::ConfigChange => "change the agent's own settings",
+        }
+    }
+
+    /// The kind of object it acts on.
+    #[must_use]
+    pub const fn object_kind(self) -> ObjectKind {
+        match self {
+            Verb::FsList
+            | Verb::FsRead
+            | Verb::FsCreate
+            | Verb::FsModify
+            | Verb::FsDelete
+            | Verb::FsMount => ObjectKind::Dir,
+            Verb::ProcExec => ObjectKind::Program,
+            Verb::NetConnect | Verb::NetListen => ObjectKind::Host,
+            Verb::SecretUse => ObjectKind::Secret,
+            Verb::ModelSend => ObjectKind::Model,
+            Verb::UserAsk | Verb::AgentSpawn | Verb::ConfigChange => ObjectKind::Session,
+        }
+    }
+
+    /// Can it leave a file different from before?
+    #[must_use]
+    pub const fn changes_files(self) -> bool {
+        match self {
+            Verb::FsCreate | Verb::FsModify | Verb::FsDelete | Verb::FsMount => true,
+            Verb::FsList
+            | Verb::FsRead
+            | Verb::ProcExec
+            | Verb::NetConnect
+            | Verb::NetListen
+            | Verb::SecretUse
+            | Verb::ModelSend
+            | Verb::UserAsk
+            | Verb::AgentSpawn
+            | Verb::ConfigChange => false,
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,39 @@
+//! Every limit of the core, by name.
+//!
+//! A number that bounds something lives here, so that related limits can be
+//! compared at compile time and a reader finds them all in one place.
+
+use crate::time::Millis;
+
+/// The longest relative path, in bytes (the kernel's limit without its final NUL).
+pub const PATH_BYTES_MAX: usize = 4095;
+/// The longest single file name, in bytes.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Capabilities one authority may list after redundant ones are dropped.
+pub const CAPS_PER_AUTHORITY_MAX: usize = 8192;
+/// Grants one session may ever make; ids are never reused.
+pub const GRANTS_MAX: usize = 1 << 16;
+/// How many times a grant may be passed on.
+pub const DERIVATION_DEPTH_MAX: u32 = 32;
+/// Agents one session may ever have, the first one included.
+pub const AGENTS_MAX: usize = 1024;
+/// Directories one session may know.
+pub const DIRS_MAX: usize = 1024;
+/// Calls that may be running or waiting for an answer at one time.
+pub const CALLS_IN_FLIGHT_MAX: usize = 256;
+/// Effects one call may ask for in one turn.
+pub const ACTIONS_PER_TURN_MAX: usize = 8192;
+/// Bytes of text a denial or an edge's note keeps.
+pub const TEXT_BYTES_MAX: usize = 4096;
+/// How long a grant lives when nobody says otherwise, and at most for the scope `session`.
+pub const SESSION_GRANT_LIFETIME: Millis = Millis::from_hours(12);
+/// The longest life any grant can have: after this, "always" is asked again.
+pub const GRANT_LIFETIME_MAX: Millis = Millis::from_hours(30 * 24);
+/// How long a question stays open before silence counts as no.
+pub const QUESTION_LIFETIME: Millis = Millis::from_minutes(10);
+
+const _: () = assert!(NAME_BYTES_MAX <= PATH_BYTES_MAX);
+const _: () = assert!(SESSION_GRANT_LIFETIME.get() <= GRANT_LIFETIME_MAX.get());
+const _: () = assert!(QUESTION_LIFETIME.get() <= SESSION_GRANT_LIFETIME.get());
+const _: () = assert!(ACTIONS_PER_TURN_MAX <= CAPS_PER_AUTHORITY_MAX);
+const _: () = assert!(CALLS_IN_FLIGHT_MAX <= GRANTS_MAX);

@@ -1,0 +1,109 @@
+//! The closed list of tools, and the kinds of effect each may have.
+//!
+//! A tool describes the actions a call needs; it never decides. An action of
+//! a kind the tool does not list here is refused whatever is held, so that a
+//! confused tool cannot become another one.
+
+use core::fmt;
+
+use crate::authority::Verb;
+
+/// The tools. The first five are offered to a model under Hermes' names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tool {
+    /// Runs a command.
+    Terminal,
+    /// Reads one file.
+    ReadFile,
+    /// Writes one whole file.
+    WriteFile,
+    /// Replaces text in files.
+    Patch,
+    /// Finds files and text.
+    SearchFiles,
+    /// Starts another agent.
+    DelegateTask,
+    /// Operations on a directory capability by the program itself; never offered to a model.
+    Directory,
+}
+
+impl Tool {
+    /// Every tool.
+    pub const ALL: [Tool; 7] = [
+        Tool::Terminal,
+        Tool::ReadFile,
+        Tool::WriteFile,
+        Tool::Patch,
+        Tool::SearchFiles,
+        Tool::DelegateTask,
+        Tool::Directory,
+    ];
+
+    /// The name a model uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Tool::Terminal => "terminal",
+            Tool::ReadFile => "read_file",
+            Tool::WriteFile => "write_file",
+            Tool::Patch => "patch",
+            Tool::SearchFiles => "search_files",
+            Tool::DelegateTask => "delegate_task",
+            Tool::Directory => "directory",
+        }
+    }
+
+    /// The tool a model means by this name; exact spelling only.
+    #[must_use]
+    pub fn offered(name: &str) -> Option<Tool> {
+        Tool::ALL
+            .into_iter()
+            .find(|tool| *tool != Tool::Directory && tool.as_str() == name)
+    }
+
+    /// What it may ask for before it runs.
+    #[must_use]
+    pub const fn verbs(self) -> &'static [Verb] {
+        match self {
+            Tool::Terminal => &[Verb::ProcExec],
+            Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
+            Tool::WriteFile => &[Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify],
+            Tool::Patch => &[
+                Verb::FsRead,
+                Verb::FsList,
+                Verb::FsCreate,
+                Verb::FsModify,
+                Verb::FsDelete,
+            ],
+            Tool::SearchFiles => &[Verb::FsRead, Verb::FsList],
+            Tool::DelegateTask => &[Verb::AgentSpawn],
+            Tool::Directory => &[
+                Verb::FsRead,
+                Verb::FsList,
+                Verb::FsCreate,
+                Verb::FsModify,
+                Verb::FsDelete,
+            ],
+        }
+    }
+
+    /// What it may ask for after it ran, because only then its effects are known.
+    #[must_use]
+    pub const fn effect_verbs(self) -> &'static [Verb] {
+        match self {
+            Tool::Terminal => &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete],
+            Tool::ReadFile
+            | Tool::WriteFile
+            | Tool::Patch
+            | Tool::SearchFiles
+            | Tool::DelegateTask
+            | Tool::Directory => &[],
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
