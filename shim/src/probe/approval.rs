@@ -6,7 +6,8 @@
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Environment, ProbeError, computed, decided, json_of, python_of, text};
+use super::ProbeError;
+use super::support::{Environment, computed, decided, json_of, python_of, text};
 
 const MODULE: &str = "tools.approval";
 
@@ -15,6 +16,7 @@ const MODULE: &str = "tools.approval";
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+    let _environment = Environment::enter(py, input.get("env"))?;
     let module = || py.import(MODULE);
     match name {
         "classify_command" => classify(py, input),
@@ -48,7 +50,7 @@ pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeE
                 .extract()?;
             Ok(decided(if skipped { "permit" } else { "ask" }))
         }
-        _ => Err(ProbeError::Unknown(name.to_owned())),
+        _ => Err(ProbeError::Unknown),
     }
 }
 
@@ -83,7 +85,7 @@ fn classify(py: Python<'_>, input: &Value) -> Result<Value, ProbeError> {
                 found.get_item(1)?,
             )
         }
-        other => return Err(ProbeError::Input(format!("no guard `{other}`"))),
+        other => return Err(ProbeError::BadInput(format!("no guard `{other}`"))),
     };
     let mut answer = decided(hit.unwrap_or("permit"));
     set(&mut answer, "description", json_of(&said)?);

@@ -7,7 +7,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ProbeError, decided, json_of, text};
+use super::ProbeError;
+use super::support::{Environment, decided, json_of, text};
 
 /// Asks one of the functions of this family.
 ///
@@ -80,7 +81,7 @@ pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeE
             "_validate_cron_script_path",
             "value",
         )?),
-        _ => Err(ProbeError::Unknown(name.to_owned())),
+        _ => Err(ProbeError::Unknown),
     }
 }
 
