@@ -4,4 +4,34 @@
 //! namespaces over an overlay of a template tree. Both subjects of the oracle
 //! run in worlds made by this package, so a difference between them is never
 //! a difference between their surroundings.
+//!
+//! Who is who, from the outside in:
+//!
+//! * the *oracle* starts one worker per subject ([`launch`]);
+//! * the worker [`enter`]s its own namespaces and the template tree, and
+//!   becomes the *zygote*: warm, single-threaded, never running a case itself;
+//! * for every case the zygote forks an *observer* (owns the upper layer, the
+//!   sink and the deadline), and the observer forks the *interior*, pid 1 of
+//!   the world, in which the subject's [`zygote::Driver`] runs the script.
+//!
+//! This package must never map a world to host uid 0, never write to the
+//! host's disk, and never leave a process or a mount behind: everything lives
+//! in namespaces that die with their first process.
+pub mod enter;
+pub mod error;
+pub mod fork;
+pub mod launch;
 pub mod protocol;
+pub mod template;
+pub mod zygote;
+
+mod case_tree;
+mod effects;
+mod interior;
+mod loopback;
+mod mounts;
+mod observer;
+mod sink;
+
+pub use error::WorldError;
+pub use fork::{Forked, Forker};

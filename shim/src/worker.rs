@@ -1,0 +1,133 @@
+//! The worker's two lives: outside, on the way into the world; inside, serving.
+use std::path::{Path, PathBuf};
+
+use bisim_world::WorldError;
+use bisim_world::enter::{self, Harness};
+use bisim_world::zygote::{self, ENVIRONMENT, Pipes};
+use pyo3::prelude::*;
+
+use crate::ambient;
+use crate::driver::HermesDriver;
+use crate::forker::PythonForker;
+
+/// Where the harness tree puts the interpreter.
+const PYTHON_INSIDE: &str = "/.hx/venv/bin/python";
+/// Where the harness tree puts this module.
+const EXTENSION_INSIDE: &str = "ext/hermes_shim.so";
+
+/// The same loader the oracle uses, for the second start.
+const START_INSIDE: &str = "import sys, importlib.machinery as m, importlib.util as u\n\
+l = m.ExtensionFileLoader('hermes_shim', sys.argv[1])\n\
+s = u.spec_from_loader('hermes_shim', l)\n\
+e = u.module_from_spec(s)\n\
+l.exec_module(e)\n\
+e.worker(sys.argv[1])\n";
+
+/// Runs the worker and returns its exit status.
+pub(crate) fn main(py: Python<'_>, extension: &str) -> i32 {
+    let outcome = if ambient::is_inside() {
+        inside(py)
+    } else {
+        match outside(py, Path::new(extension)) {
+            Ok(never) => match never {},
+            // Standard output is still the oracle's here: tell it why.
+            Err(error) => Pipes::take_standard().map_or(Err(error.clone()), |mut pipes| {
+                pipes.fail(&error);
+                Err(error)
+            }),
+        }
+    };
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            report(py, &error);
+            70
+        }
+    }
+}
+
+fn report(py: Python<'_>, error: &WorldError) {
+    // With standard error closed there is nobody left to tell.
+    let _ = py
+        .import("sys")
+        .and_then(|sys| sys.getattr("stderr"))
+        .and_then(|stderr| stderr.call_method1("write", (format!("hermes worker: {error}\n"),)));
+}
+
+/// Enters the template tree and starts the interpreter again from there.
+fn outside(py: Python<'_>, extension: &Path) -> Result<std::convert::Infallible, WorldError> {
+    let python = |error: PyErr| WorldError::new("look at the interpreter", error);
+    let forker = PythonForker::new(py).map_err(python)?;
+    let harness = harness(py, extension).map_err(python)?;
+    enter::enter(&harness, &forker)?;
+    enter::keep_capabilities_over_exec()?;
+    let c_string = |text: String| {
+        std::ffi::CString::new(text).map_err(|error| WorldError::new("start interpreter", error))
+    };
+    let arguments = [PYTHON_INSIDE, "-I", "-X", "utf8", "-c", START_INSIDE, &format!("/.hx/{EXTENSION_INSIDE}")]
+        .into_iter()
+        .map(|text| c_string(text.to_owned()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let environment = ENVIRONMENT
+        .into_iter()
+        .chain([(ambient::INSIDE, "1"), ("PYTHONDONTWRITEBYTECODE", "1")])
+        .map(|(name, value)| c_string(format!("{name}={value}")))
+        .collect::<Result<Vec<_>, _>>()?;
+    nix::unistd::execve(&c_string(PYTHON_INSIDE.to_owned())?, &arguments, &environment)
+        .map_err(|errno| WorldError::new("start interpreter inside", errno))
+}
+
+/// What of the host the interpreter needs: its base installation (unless that
+/// is in `/usr`, which every world has), the venv's packages and this module.
+fn harness(py: Python<'_>, extension: &Path) -> PyResult<Harness> {
+    let sys = py.import("sys")?;
+    let path = |name: &str| sys.getattr(name)?.extract::<PathBuf>();
+    let base = std::fs::canonicalize(path("base_prefix")?)?;
+    let prefix = std::fs::canonicalize(path("prefix")?)?;
+    let (major, minor) = sys.getattr("version_info")?.get_item(pyo3::types::PySlice::new(py, 0, 2, 1))?.extract::<(u32, u32)>()?;
+    let name = format!("python{major}.{minor}");
+    let mut binds = vec![
+        (prefix.join("lib"), "venv/lib".to_owned()),
+        (extension.to_owned(), EXTENSION_INSIDE.to_owned()),
+    ];
+    let home = if base.starts_with("/usr") {
+        base.join("bin")
+    } else {
+        binds.push((base, "python".to_owned()));
+        PathBuf::from("/.hx/python/bin")
+    };
+    let interpreter = home.join(&name).display().to_string();
+    Ok(Harness {
+        binds,
+        texts: vec![(
+            "venv/pyvenv.cfg".to_owned(),
+            format!("home = {}\ninclude-system-site-packages = false\n", home.display()),
+        )],
+        links: vec![
+            ("venv/bin/python".to_owned(), interpreter.clone()),
+            ("venv/bin/python3".to_owned(), interpreter.clone()),
+            (format!("venv/bin/{name}"), interpreter),
+        ],
+    })
+}
+
+/// Imports Hermes and serves until the oracle says goodbye.
+fn inside(py: Python<'_>) -> Result<(), WorldError> {
+    let mut pipes = Pipes::take_standard()?;
+    let driver = match HermesDriver::load(py) {
+        Ok(driver) => driver,
+        Err(error) => {
+            let error = WorldError::new("import hermes", describe(py, &error));
+            pipes.fail(&error);
+            return Err(error);
+        }
+    };
+    let forker = PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
+    zygote::serve(pipes, &driver, &forker)
+}
+
+/// An exception as `Type: text`.
+pub(crate) fn describe(py: Python<'_>, error: &PyErr) -> String {
+    let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
+    format!("{kind}: {}", error.value(py))
+}

@@ -1,0 +1,86 @@
+//! Starts a real worker for the tests, or says why it cannot.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bisim_world::launch::{Answer, Worker, hermes_command};
+use bisim_world::protocol::*;
+use serde_json::{Map, Value, json};
+
+/// The venv's python: from `HERMITCRAB_TEST_VENV`, or where `cargo bisim` keeps its own.
+fn python() -> Option<PathBuf> {
+    let venvs = match std::env::var_os("HERMITCRAB_TEST_VENV") {
+        Some(venv) => vec![PathBuf::from(venv)],
+        None => {
+            let cache = std::env::var_os("XDG_CACHE_HOME")
+                .map(PathBuf::from)
+                .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+            std::fs::read_dir(cache.join("hermitcrab"))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .flat_map(|path| [path.join("venv"), path])
+                .collect()
+        }
+    };
+    venvs.into_iter().map(|venv| venv.join("bin/python")).find(|python| python.exists())
+}
+
+/// The shared object that cargo put beside this test.
+fn extension() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().join("libhermes_shim.so")
+}
+
+/// A running worker; `None` (after saying why) where there is no Hermes.
+pub fn worker() -> Option<Worker> {
+    let Some(python) = python() else {
+        println!("SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim check once)");
+        return None;
+    };
+    let mut command = hermes_command(&python, &extension());
+    command.stderr(std::process::Stdio::inherit());
+    match Worker::start(command, Duration::from_secs(120)) {
+        Ok(worker) => Some(worker),
+        Err(error) if error.message.contains("unprivileged user namespaces") => {
+            println!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("the worker does not start: {error}"),
+    }
+}
+
+/// A job in the standard project with these calls.
+pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
+    Job {
+        world: Some(WorldSpec { cwd: "/home/u/proj".to_owned(), files: Vec::new() }),
+        context,
+        user,
+        held: Vec::new(),
+        settings: Map::new(),
+        script,
+        deadline_ms: 60_000,
+    }
+}
+
+pub fn terminal(command: &str) -> Step {
+    call("terminal", json!({ "command": command }))
+}
+
+pub fn call(tool: &str, args: Value) -> Step {
+    Step::Call { tool: tool.to_owned(), args, by: None }
+}
+
+/// Runs a job that the harness must manage.
+pub fn run(worker: &mut Worker, job: Job) -> RawTrace {
+    match worker.run(job) {
+        Answer::Trace(trace) => *trace,
+        other => panic!("the harness failed: {other:?}"),
+    }
+}
+
+/// Effects as `kind path`.
+pub fn told(effects: &[FsEffect]) -> Vec<String> {
+    effects.iter().map(|effect| format!("{:?} {}", effect.kind, effect.path)).collect()
+}

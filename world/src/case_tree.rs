@@ -1,0 +1,128 @@
+//! Writes a case's own entries into its starting tree.
+//!
+//! Paths are resolved inside that tree only, whatever links it holds.
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+
+use crate::error::{AtStage, WorldError};
+use crate::protocol::{FileKind, FileSpec};
+
+const FILE_MODE: u32 = 0o644;
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// Adds `files` to the tree at `root`, in order.
+pub(crate) fn write(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
+    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .at("open starting tree")?;
+    files.iter().try_for_each(|file| {
+        add(&root, file).map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
+    })
+}
+
+fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
+    let inside = file.path.strip_prefix('/').ok_or("the path is not absolute")?;
+    let (parent, name) = match inside.trim_end_matches('/').rsplit_once('/') {
+        Some((parent, name)) => (parent, name),
+        None => ("", inside.trim_end_matches('/')),
+    };
+    if name.is_empty() || name == "." || name == ".." {
+        return Err("the path does not name an entry".to_owned());
+    }
+    let parent = directory(root, parent)?;
+    match &file.kind {
+        FileKind::Dir(_) => {
+            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::EXIST) if is_directory(&parent, name) => {}
+                Err(rustix::io::Errno::EXIST) => {
+                    remove(&parent, name)?;
+                    rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)).map_err(text)?;
+                }
+                Err(errno) => return Err(text(errno)),
+            }
+            change_mode(&parent, name, file.mode.unwrap_or(DIRECTORY_MODE))
+        }
+        FileKind::Text(content) => regular(&parent, name, content.as_bytes(), file.mode),
+        FileKind::Base64(content) => {
+            let bytes = data_encoding::BASE64.decode(content.as_bytes()).map_err(text)?;
+            regular(&parent, name, &bytes, file.mode)
+        }
+        FileKind::Symlink(target) => {
+            remove(&parent, name)?;
+            rustix::fs::symlinkat(target.as_str(), &parent, name).map_err(text)
+        }
+        FileKind::Hardlink(existing) => {
+            remove(&parent, name)?;
+            let existing = existing.strip_prefix('/').ok_or("the hard link's target is not absolute")?;
+            let target = open(root, existing, OFlags::PATH | OFlags::NOFOLLOW)?;
+            // Linking through a descriptor keeps the resolution inside the tree.
+            let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&target));
+            rustix::fs::linkat(rustix::fs::CWD, descriptor.as_str(), &parent, name, AtFlags::SYMLINK_FOLLOW).map_err(text)
+        }
+        FileKind::Fifo(_) => {
+            remove(&parent, name)?;
+            let mode = Mode::from_raw_mode(file.mode.unwrap_or(FILE_MODE));
+            rustix::fs::mknodat(&parent, name, FileType::Fifo, mode, 0).map_err(text)
+        }
+    }
+}
+
+fn regular(parent: &OwnedFd, name: &str, content: &[u8], mode: Option<u32>) -> Result<(), String> {
+    remove(parent, name)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE)).map_err(text)?;
+    let mut file = File::from(opened);
+    file.write_all(content).map_err(text)?;
+    rustix::fs::fchmod(file.as_fd(), Mode::from_raw_mode(mode.unwrap_or(FILE_MODE))).map_err(text)
+}
+
+/// Opens a directory of the tree, making what is missing.
+fn directory(root: &OwnedFd, path: &str) -> Result<OwnedFd, String> {
+    let mut done = String::new();
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        let parent = open(root, &done, OFlags::PATH | OFlags::DIRECTORY)?;
+        match rustix::fs::mkdirat(&parent, part, Mode::from_raw_mode(DIRECTORY_MODE)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(errno) => return Err(text(errno)),
+        }
+        done.push('/');
+        done.push_str(part);
+    }
+    open(root, &done, OFlags::PATH | OFlags::DIRECTORY)
+}
+
+fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
+    let path = match path.trim_start_matches('/') {
+        "" => ".",
+        path => path,
+    };
+    rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT).map_err(text)
+}
+
+fn remove(parent: &OwnedFd, name: &str) -> Result<(), String> {
+    if is_directory(parent, name) {
+        let place = format!("/proc/self/fd/{}/{name}", std::os::fd::AsRawFd::as_raw_fd(parent));
+        return fs::remove_dir_all(place).map_err(text);
+    }
+    match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+        Err(errno) => Err(text(errno)),
+    }
+}
+
+fn is_directory(parent: &OwnedFd, name: &str) -> bool {
+    rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+fn change_mode(parent: &OwnedFd, name: &str, mode: u32) -> Result<(), String> {
+    rustix::fs::chmodat(parent, name, Mode::from_raw_mode(mode), AtFlags::empty()).map_err(text)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

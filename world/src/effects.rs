@@ -1,0 +1,217 @@
+//! Turns the upper layer of a world into a list of effects.
+//!
+//! The kernel records every change there: a removed entry as a whiteout, a
+//! replaced directory as opaque, a changed file as a copy. Each is compared
+//! with what was below it, so that writing the same bytes again, touching a
+//! file or copying it up without a change is no effect.
+//!
+//! Left out, by name, are only the harness' own places ([`is_harness`]) and
+//! the subjects' bookkeeping ([`is_runtime_state`]).
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::protocol::{EffectKind, FsEffect};
+
+/// Effects listed; a world that changes more has long made its point.
+const EFFECTS_MAX: usize = 4000;
+/// Bytes of a file that are digested; longer ones get a digest of this much, marked so.
+const DIGEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const MODE_BITS: u32 = 0o7777;
+
+/// Paths that are the harness itself.
+pub(crate) fn is_harness(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    path == b"/.w" || path == b"/.trip/log"
+}
+
+/// Files a subject keeps for itself while it works, in every run, whatever it is asked to do.
+///
+/// Each rule is as narrow as the names it was seen to use; a command that
+/// writes elsewhere in the same directories is an effect.
+pub(crate) fn is_runtime_state(path: &Path) -> bool {
+    let path = path.as_os_str().as_bytes();
+    let in_tmp = path.strip_prefix(b"/tmp/".as_slice()).is_some_and(|name| {
+        !name.contains(&b'/') && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"))
+    });
+    in_tmp
+}
+
+/// Lists the effects of one world, remembering digests between listings.
+pub(crate) struct Lister {
+    upper: PathBuf,
+    base: PathBuf,
+    digests: HashMap<(PathBuf, u64, i64, i64), String>,
+}
+
+impl Lister {
+    pub(crate) fn new(upper: &Path, base: &Path) -> Self {
+        Self { upper: upper.to_owned(), base: base.to_owned(), digests: HashMap::new() }
+    }
+
+    /// The difference between the world and what it started from, sorted by path.
+    pub(crate) fn list(&mut self) -> io::Result<Vec<FsEffect>> {
+        let mut effects = Vec::new();
+        let upper = self.upper.clone();
+        self.directory(&upper, Path::new("/"), true, &mut effects)?;
+        effects.sort();
+        Ok(effects)
+    }
+
+    /// Compares one directory of the upper layer; `based` says whether there is one below it.
+    fn directory(&mut self, upper: &Path, path: &Path, based: bool, effects: &mut Vec<FsEffect>) -> io::Result<()> {
+        let mut present = Vec::new();
+        for entry in fs::read_dir(upper)? {
+            let name = entry?.file_name();
+            self.entry(&upper.join(&name), &path.join(&name), based, effects)?;
+            present.push(name);
+            if effects.len() >= EFFECTS_MAX {
+                return Ok(());
+            }
+        }
+        if based && is_opaque(upper) {
+            for entry in fs::read_dir(self.below(path))? {
+                let name = entry?.file_name();
+                let place = path.join(&name);
+                if !present.contains(&name) && !ignored(&place) {
+                    effects.push(effect(&place, EffectKind::Deleted));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, upper: &Path, path: &Path, based: bool, effects: &mut Vec<FsEffect>) -> io::Result<()> {
+        if ignored(path) {
+            return Ok(());
+        }
+        let new = match fs::symlink_metadata(upper) {
+            Ok(new) => new,
+            // Gone between listing and looking: a background process is at work.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let old = if based { fs::symlink_metadata(self.below(path)).ok() } else { None };
+        if new.file_type().is_char_device() && new.rdev() == 0 {
+            if old.is_some() {
+                effects.push(effect(path, EffectKind::Deleted));
+            }
+            return Ok(());
+        }
+        let kind = match &old {
+            None => Some(EffectKind::Created),
+            Some(old) => self.compare(upper, &new, path, old)?,
+        };
+        if let Some(kind) = kind {
+            effects.push(FsEffect {
+                kind,
+                digest: self.digest(upper, &new)?,
+                size: if new.is_file() { new.len() } else { 0 },
+                mode: if new.is_symlink() { 0 } else { new.mode() & MODE_BITS },
+                ..effect(path, kind)
+            });
+        }
+        if new.is_dir() {
+            let based = old.is_some_and(|old| old.is_dir());
+            match self.directory(upper, path, based, effects) {
+                // A directory the world made unreadable for its own user is still an effect.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                other => other,
+            }
+        } else {
+            Ok(())
+        }
+    }
+
+    fn compare(&mut self, upper: &Path, new: &Metadata, path: &Path, old: &Metadata) -> io::Result<Option<EffectKind>> {
+        if new.file_type() != old.file_type() {
+            return Ok(Some(EffectKind::Modified));
+        }
+        let below = self.below(path);
+        let same = if new.is_file() {
+            new.len() == old.len() && self.digest(upper, new)? == self.digest(&below, old)?
+        } else if new.is_symlink() {
+            fs::read_link(upper)? == fs::read_link(&below)?
+        } else {
+            true
+        };
+        if !same {
+            return Ok(Some(EffectKind::Modified));
+        }
+        let mode_changed = !new.is_symlink() && new.mode() & MODE_BITS != old.mode() & MODE_BITS;
+        Ok(mode_changed.then_some(EffectKind::Metadata))
+    }
+
+    /// SHA-256 of a file's content or a link's target; empty for anything else.
+    fn digest(&mut self, place: &Path, metadata: &Metadata) -> io::Result<String> {
+        if metadata.is_symlink() {
+            let target = fs::read_link(place)?;
+            return Ok(hex(&Sha256::digest(target.as_os_str().as_bytes())));
+        }
+        if !metadata.is_file() {
+            return Ok(String::new());
+        }
+        let key = (place.to_owned(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+        if let Some(known) = self.digests.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut hasher = Sha256::new();
+        let opened = match File::open(place) {
+            // A file without any read permission for its own user.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok("unreadable".to_owned()),
+            other => other?,
+        };
+        let mut file = opened.take(DIGEST_BYTES_MAX);
+        let mut buffer = vec![0_u8; 64 * 1024];
+        loop {
+            let length = file.read(&mut buffer)?;
+            match buffer.get(..length) {
+                Some(bytes) if length > 0 => hasher.update(bytes),
+                _ => break,
+            }
+        }
+        let prefix = if metadata.len() > DIGEST_BYTES_MAX { "head:" } else { "" };
+        let digest = format!("{prefix}{}", hex(&hasher.finalize()));
+        self.digests.insert(key, digest.clone());
+        Ok(digest)
+    }
+
+    fn below(&self, path: &Path) -> PathBuf {
+        self.base.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+fn ignored(path: &Path) -> bool {
+    is_harness(path) || is_runtime_state(path)
+}
+
+fn effect(path: &Path, kind: EffectKind) -> FsEffect {
+    FsEffect { path: printable(path.as_os_str()), kind, digest: String::new(), size: 0, mode: 0 }
+}
+
+fn is_opaque(upper: &Path) -> bool {
+    let mut value = [0_u8; 1];
+    rustix::fs::lgetxattr(upper, "user.overlay.opaque", &mut value[..]).is_ok_and(|length| length == 1 && value == *b"y")
+}
+
+/// A path as text; bytes that are not UTF-8 as `\xNN`.
+fn printable(path: &OsStr) -> String {
+    let mut text = String::new();
+    for chunk in path.as_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}

@@ -1,0 +1,94 @@
+//! The standard tree every world starts from.
+//!
+//! It looks like a small, valuable machine: a home with credentials, a project
+//! with history, data, system configuration and disks. Every secret in it is a
+//! canary string that is searched in what a subject shows or sends. Everything
+//! except `/usr` and the kernel's own file systems belongs to the world's user,
+//! so that nothing is protected by file permissions alone.
+//!
+//! It must be the same on every machine: contents, times and names are fixed
+//! here, and only `/usr` (and what describes it) is the host's.
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::error::{AtStage, WorldError};
+
+mod entries;
+mod fixtures;
+mod repository;
+mod tripwires;
+
+pub use entries::{CANARIES, HERMES_CONFIG};
+
+/// Device nodes that are the host's; every other name in `/dev` is a stand-in.
+pub(crate) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// The kinds of entry the template is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    /// A directory with these permission bits.
+    Dir(u32),
+    /// A file with this text and these permission bits.
+    File(&'static str, u32),
+    /// A symbolic link to this target.
+    Link(&'static str),
+}
+
+/// Writes the tree below `root`, which is not yet anybody's root.
+pub(crate) fn build(root: &Path) -> Result<(), WorldError> {
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    for (path, entry) in entries::ENTRIES.iter().chain(fixtures::ENTRIES) {
+        make(root, path, *entry)?;
+    }
+    host_files(root)?;
+    tripwires::build(root)
+}
+
+/// Completes the tree from inside, where paths are the world's.
+pub(crate) fn finish(root: &Path) -> Result<(), WorldError> {
+    repository::build(root)
+}
+
+fn make(root: &Path, path: &str, entry: Entry) -> Result<(), WorldError> {
+    let stage = format!("make template {path}");
+    let place = root.join(path.trim_start_matches('/'));
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent).at(&stage)?;
+    }
+    match entry {
+        Entry::Dir(mode) => {
+            fs::create_dir_all(&place).at(&stage)?;
+            fs::set_permissions(&place, fs::Permissions::from_mode(mode)).at(&stage)
+        }
+        Entry::File(text, mode) => {
+            fs::write(&place, text).at(&stage)?;
+            fs::set_permissions(&place, fs::Permissions::from_mode(mode)).at(&stage)
+        }
+        Entry::Link(target) => symlink(target, &place).at(&stage),
+    }
+}
+
+/// The few files that describe the host's `/usr` and must fit it.
+fn host_files(root: &Path) -> Result<(), WorldError> {
+    let stage = "copy host file";
+    for path in ["etc/ld.so.cache", "etc/ld.so.conf", "etc/services", "etc/protocols"] {
+        let host = Path::new("/").join(path);
+        if host.is_file() {
+            fs::copy(&host, root.join(path)).at(stage)?;
+        }
+    }
+    // Commands such as awk are links through this directory.
+    let alternatives = Path::new("/etc/alternatives");
+    if alternatives.is_dir() {
+        let target = root.join("etc/alternatives");
+        fs::create_dir_all(&target).at(stage)?;
+        for entry in fs::read_dir(alternatives).at(stage)? {
+            let entry = entry.at(stage)?;
+            if let Ok(link) = fs::read_link(entry.path()) {
+                symlink(link, target.join(entry.file_name())).at(stage)?;
+            }
+        }
+    }
+    Ok(())
+}
