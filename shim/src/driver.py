@@ -12,8 +12,9 @@ def load():
     """Import Hermes and say which version it is. Runs once, before any fork."""
     from importlib.metadata import version
 
-    os.environ.pop("HERMES_SHIM_INSIDE", None)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # What only starts the interpreter is not part of a world's environment.
+    for name in ("HERMES_SHIM_INSIDE", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"):
+        os.environ.pop(name, None)
     os.chdir(os.environ["HOME"])
     import model_tools  # noqa: F401
     import gateway.session_context  # noqa: F401

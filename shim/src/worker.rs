@@ -12,6 +12,9 @@ use crate::forker::PythonForker;
 
 /// Where the harness tree puts the interpreter.
 const PYTHON_INSIDE: &str = "/.hx/venv/bin/python";
+/// Where an interpreter built with a shared library finds it; the path it was
+/// linked with is the host's.
+const LIBRARIES_INSIDE: &str = "/.hx/python/lib";
 /// Where the harness tree puts this module.
 const EXTENSION_INSIDE: &str = "ext/hermes_shim.so";
 
@@ -58,7 +61,7 @@ fn report(py: Python<'_>, error: &WorldError) {
 fn outside(py: Python<'_>, extension: &Path) -> Result<std::convert::Infallible, WorldError> {
     let python = |error: PyErr| WorldError::new("look at the interpreter", error);
     let forker = PythonForker::new(py).map_err(python)?;
-    let harness = harness(py, extension).map_err(python)?;
+    let (harness, libraries) = harness(py, extension).map_err(python)?;
     enter::enter(&harness, &forker)?;
     enter::keep_capabilities_over_exec()?;
     let c_string = |text: String| {
@@ -71,6 +74,7 @@ fn outside(py: Python<'_>, extension: &Path) -> Result<std::convert::Infallible,
     let environment = ENVIRONMENT
         .into_iter()
         .chain([(ambient::INSIDE, "1"), ("PYTHONDONTWRITEBYTECODE", "1")])
+        .chain(libraries.then_some(("LD_LIBRARY_PATH", LIBRARIES_INSIDE)))
         .map(|(name, value)| c_string(format!("{name}={value}")))
         .collect::<Result<Vec<_>, _>>()?;
     nix::unistd::execve(&c_string(PYTHON_INSIDE.to_owned())?, &arguments, &environment)
@@ -78,8 +82,9 @@ fn outside(py: Python<'_>, extension: &Path) -> Result<std::convert::Infallible,
 }
 
 /// What of the host the interpreter needs: its base installation (unless that
-/// is in `/usr`, which every world has), the venv's packages and this module.
-fn harness(py: Python<'_>, extension: &Path) -> PyResult<Harness> {
+/// is in `/usr`, which every world has), the venv's packages and this module;
+/// and whether the interpreter needs to be told where its shared library is.
+fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
     let sys = py.import("sys")?;
     let path = |name: &str| sys.getattr(name)?.extract::<PathBuf>();
     let base = std::fs::canonicalize(path("base_prefix")?)?;
@@ -90,6 +95,7 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<Harness> {
         (prefix.join("lib"), "venv/lib".to_owned()),
         (extension.to_owned(), EXTENSION_INSIDE.to_owned()),
     ];
+    let libraries = !base.starts_with("/usr") && base.join(format!("lib/lib{name}.so.1.0")).exists();
     let home = if base.starts_with("/usr") {
         base.join("bin")
     } else {
@@ -97,7 +103,7 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<Harness> {
         PathBuf::from("/.hx/python/bin")
     };
     let interpreter = home.join(&name).display().to_string();
-    Ok(Harness {
+    let harness = Harness {
         binds,
         texts: vec![(
             "venv/pyvenv.cfg".to_owned(),
@@ -108,7 +114,8 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<Harness> {
             ("venv/bin/python3".to_owned(), interpreter.clone()),
             (format!("venv/bin/{name}"), interpreter),
         ],
-    })
+    };
+    Ok((harness, libraries))
 }
 
 /// Imports Hermes and serves until the oracle says goodbye.

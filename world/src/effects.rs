@@ -37,10 +37,13 @@ pub(crate) fn is_harness(path: &Path) -> bool {
 /// writes elsewhere in the same directories is an effect.
 pub(crate) fn is_runtime_state(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
-    let in_tmp = path.strip_prefix(b"/tmp/".as_slice()).is_some_and(|name| {
-        !name.contains(&b'/') && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"))
-    });
-    in_tmp
+    if let Some(name) = path.strip_prefix(b"/tmp/".as_slice()) {
+        // Hermes' record of the shell's variables and of its directory, per session.
+        return !name.contains(&b'/') && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"));
+    }
+    path.strip_prefix(b"/home/u/.hermes/verification_evidence.db".as_slice())
+        // Hermes' note of which files it wrote, a database with its two side files.
+        .is_some_and(|rest| matches!(rest, b"" | b"-shm" | b"-wal"))
 }
 
 /// Lists the effects of one world, remembering digests between listings.
