@@ -1,1 +1,35 @@
 //! Linux confinement and the directory capability.
+//!
+//! What for: the two ways in which the agent acts. Files are reached through a
+//! [`dircap::DirCap`], commands run through a [`spawn::Sandbox`]; both take a
+//! permit by value, and what a command did is a [`changeset::ChangeSet`] until
+//! it is committed.
+//!
+//! This package must never decide whether something is allowed: it enforces
+//! what was decided, and fails when it cannot.
+//!
+//! What it does not protect against: faults of the kernel, and programs that
+//! run outside of it.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("hermitcrab confines commands with Linux namespaces and runs on Linux only");
+
+pub mod dircap;
+
+pub mod changeset;
+
+pub mod spawn;
+
+pub mod spawner;
+
+pub mod digest;
+
+pub mod sys;
+
+mod ambient;
+
+pub use changeset::ChangeSet;
+pub use digest::sha256;
+pub use dircap::{DirCap, FsError};
+pub use spawn::{Sandbox, SpawnError};
+pub use spawner::{SpawnerProgram, maybe_run_as_child};

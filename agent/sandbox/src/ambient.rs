@@ -1,0 +1,31 @@
+//! What this package takes from its surroundings without being handed it: the
+//! first argument and the inherited control socket of a spawner process.
+
+use std::os::fd::OwnedFd;
+
+use crate::sys;
+
+/// The hidden mode's only argument.
+pub(crate) const CHILD_ARGUMENT: &str = "__hermitcrab-sandbox-child";
+
+/// The control socket, if this process was started as a spawner.
+///
+/// It arrives as standard input, which is replaced by /dev/null.
+pub(crate) fn control_socket() -> Option<OwnedFd> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != CHILD_ARGUMENT || arguments.next().is_some() {
+        return None;
+    }
+    let stdin = sys::adopt_descriptor(0)?;
+    let control = rustix::io::fcntl_dupfd_cloexec(&stdin, 3).ok();
+    // The number 0 stays open until it is replaced: no other open may get it.
+    std::mem::forget(stdin);
+    let null = rustix::fs::open(
+        "/dev/null",
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )
+    .ok()?;
+    rustix::stdio::dup2_stdin(&null).ok()?;
+    control
+}

@@ -1,0 +1,109 @@
+//! Applying a change set, one file at a time.
+//!
+//! Each file appears, changes or goes at once or not at all, and only if the
+//! place still looks as it did to the command. The first conflict stops the
+//! rest: what was applied before it is reported, nothing is taken back.
+
+use std::io;
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::outcome::{Denial, DenialCode};
+
+use super::{Change, ChangeSet, What};
+use crate::dircap::{Base, DirCap, FsError};
+
+/// What came of applying a change set.
+#[derive(Debug)]
+pub struct Commit {
+    /// How many changes were applied, from the beginning of the list.
+    pub applied: usize,
+    /// Why the rest was not.
+    pub failure: Option<CommitFailure>,
+}
+
+/// The change that could not be applied.
+#[derive(Debug)]
+pub struct CommitFailure {
+    /// Which one.
+    pub change: Change,
+    /// Why.
+    pub error: FsError,
+}
+
+impl ChangeSet {
+    /// Applies the changes in order, spending one permit for each.
+    ///
+    /// With too few permits nothing is applied; a permit for something else
+    /// stops at its change.
+    pub fn commit(&self, dir: &DirCap, permits: Vec<Permit<'_>>) -> Commit {
+        let mut applied = 0_usize;
+        if let (true, Some(change)) = (permits.len() != self.changes.len(), self.changes.first()) {
+            return Commit {
+                applied,
+                failure: Some(CommitFailure {
+                    change: change.clone(),
+                    error: FsError::Denied(Denial::new(
+                        DenialCode::PermitMismatch,
+                        format_args!(
+                            "{} permits for {} changes",
+                            permits.len(),
+                            self.changes.len()
+                        ),
+                    )),
+                }),
+            };
+        }
+        for (change, permit) in self.changes.iter().zip(permits) {
+            match self.apply(dir, permit, change) {
+                Ok(()) => applied = applied.saturating_add(1),
+                Err(error) => {
+                    return Commit {
+                        applied,
+                        failure: Some(CommitFailure {
+                            change: change.clone(),
+                            error,
+                        }),
+                    };
+                }
+            }
+        }
+        Commit {
+            applied,
+            failure: None,
+        }
+    }
+
+    fn apply(&self, dir: &DirCap, permit: Permit<'_>, change: &Change) -> Result<(), FsError> {
+        let path = &change.path;
+        match &change.what {
+            What::CreatedFile { mode, .. } => {
+                let content = self.content(change)?;
+                dir.write(permit, path, &content, Base::Absent, Some(*mode))
+            }
+            What::ModifiedFile { base, mode, .. } => {
+                let content = self.content(change)?;
+                dir.write(permit, path, &content, Base::Content(*base), Some(*mode))
+            }
+            What::CreatedDir { mode } => dir.make_dir(permit, path, *mode),
+            What::CreatedSymlink { target } => dir.make_symlink(permit, path, target),
+            What::CreatedSpecial => Err(FsError::Denied(Denial::new(
+                DenialCode::NotRegularFile,
+                path,
+            ))),
+            What::ModifiedMode { mode, .. } => dir.set_mode(permit, path, *mode),
+            What::DeletedFile { base } => dir.remove_if(permit, path, *base),
+            What::DeletedSymlink { .. } | What::DeletedDir | What::DeletedSpecial => {
+                dir.remove(permit, path)
+            }
+        }
+    }
+
+    fn content(&self, change: &Change) -> Result<Vec<u8>, FsError> {
+        self.content_after(&change.path, usize::MAX)
+            .map_err(|source: io::Error| FsError::Io {
+                operation: "read from the command's view",
+                path: change.path.clone(),
+                source,
+            })
+    }
+}

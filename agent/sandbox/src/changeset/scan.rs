@@ -1,0 +1,376 @@
+//! From the private layer of an overlay to a list of changes.
+//!
+//! The layer holds what was written, a character device 0:0 for each deleted
+//! name, and a mark on directories that hide everything below them.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::fault::{self, Fault};
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Change, ChangeSetError, What};
+use crate::digest::digest_file;
+use crate::dircap::{Kind, list_dir, open_plain};
+
+/// The mark, as overlayfs writes it in a user namespace.
+const OPAQUE: &str = "user.overlay.opaque";
+/// Deeper than any path the kernel accepts.
+const DEPTH_MAX: usize = 2048;
+
+pub(super) fn scan(
+    upper: BorrowedFd<'_>,
+    lower: BorrowedFd<'_>,
+) -> Result<Vec<Change>, ChangeSetError> {
+    let mut found = Found::default();
+    let root = RelPath::root();
+    compare_modes(
+        &stat_fd(upper, &root)?,
+        &stat_fd(lower, &root)?,
+        &root,
+        &mut found,
+    );
+    merged(upper, Some(lower), &root, 0, &mut found)?;
+    Ok(found.in_order())
+}
+
+/// Changes by the moment at which they are applied.
+#[derive(Default)]
+struct Found {
+    /// Deletions of names that come back as something else, deepest first.
+    replaced: Vec<Change>,
+    /// New directories, outermost first.
+    dirs: Vec<Change>,
+    /// Everything else that is new or different.
+    files: Vec<Change>,
+    /// Deletions, deepest first.
+    deleted: Vec<Change>,
+    /// Modes, which may make a directory unusable, last.
+    modes: Vec<Change>,
+}
+
+impl Found {
+    fn in_order(self) -> Vec<Change> {
+        let mut all = self.replaced;
+        all.extend(self.dirs);
+        all.extend(self.files);
+        all.extend(self.deleted);
+        all.extend(self.modes);
+        all
+    }
+}
+
+/// Compares a directory of the layer with the one below it, if there is one.
+fn merged(
+    upper: BorrowedFd<'_>,
+    lower: Option<BorrowedFd<'_>>,
+    path: &RelPath,
+    depth: usize,
+    found: &mut Found,
+) -> Result<(), ChangeSetError> {
+    if depth > DEPTH_MAX {
+        return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+    }
+    let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
+    for entry in &entries {
+        let child = path
+            .child(&entry.name)
+            .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
+        one(upper, lower, &entry.name, &child, depth, found)?;
+    }
+    if let Some(lower) = lower
+        && is_opaque(upper, path)?
+    {
+        // Whatever is not here again is gone.
+        for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
+            if entries.iter().all(|kept| kept.name != entry.name) {
+                let child = path
+                    .child(&entry.name)
+                    .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
+                deleted(lower, &entry.name, &child, depth, &mut found.deleted)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one(
+    upper: BorrowedFd<'_>,
+    lower: Option<BorrowedFd<'_>>,
+    name: &[u8],
+    path: &RelPath,
+    depth: usize,
+    found: &mut Found,
+) -> Result<(), ChangeSetError> {
+    let Some(new) = stat_name(upper, name, path)? else {
+        return Err(failed("find", path, io::ErrorKind::NotFound));
+    };
+    let old = match lower {
+        Some(lower) => stat_name(lower, name, path)?,
+        None => None,
+    };
+    if is_whiteout(&new) {
+        if let (Some(lower), Some(_)) = (lower, &old) {
+            deleted(lower, name, path, depth, &mut found.deleted)?;
+        }
+        return Ok(());
+    }
+    let old = match (lower, old) {
+        (Some(lower), Some(old)) if kind_of(&old) != kind_of(&new) || is_link_or_special(&new) => {
+            if kind_of(&new) == Kind::Symlink && kind_of(&old) == Kind::Symlink {
+                let same = read_link(upper, name, path)? == read_link(lower, name, path)?;
+                if same {
+                    return Ok(());
+                }
+            }
+            deleted(lower, name, path, depth, &mut found.replaced)?;
+            None
+        }
+        (Some(lower), Some(old)) => Some((lower, old)),
+        _ => None,
+    };
+    match kind_of(&new) {
+        Kind::File => file(upper, name, path, &new, old, found),
+        Kind::Dir => {
+            let upper_dir = open_dir(upper, name, path)?;
+            match old {
+                Some((lower, old)) => {
+                    let lower_dir = open_dir(lower, name, path)?;
+                    compare_modes(&new, &old, path, found);
+                    merged(
+                        upper_dir.as_fd(),
+                        Some(lower_dir.as_fd()),
+                        path,
+                        depth.saturating_add(1),
+                        found,
+                    )
+                }
+                None => {
+                    found.dirs.push(Change {
+                        path: path.clone(),
+                        what: What::CreatedDir {
+                            mode: mode_of(&new),
+                        },
+                    });
+                    merged(
+                        upper_dir.as_fd(),
+                        None,
+                        path,
+                        depth.saturating_add(1),
+                        found,
+                    )
+                }
+            }
+        }
+        Kind::Symlink => {
+            found.files.push(Change {
+                path: path.clone(),
+                what: What::CreatedSymlink {
+                    target: read_link(upper, name, path)?,
+                },
+            });
+            Ok(())
+        }
+        Kind::Special => {
+            found.files.push(Change {
+                path: path.clone(),
+                what: What::CreatedSpecial,
+            });
+            Ok(())
+        }
+    }
+}
+
+fn file(
+    upper: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+    new: &Stat,
+    old: Option<(BorrowedFd<'_>, Stat)>,
+    found: &mut Found,
+) -> Result<(), ChangeSetError> {
+    let (digest, bytes) = digest_of(upper, name, path)?;
+    let mode = mode_of(new);
+    let what = match old {
+        None => What::CreatedFile {
+            digest,
+            bytes,
+            mode,
+        },
+        Some((lower, old)) => {
+            let (base, _) = digest_of(lower, name, path)?;
+            if base == digest {
+                compare_modes(new, &old, path, found);
+                return Ok(());
+            }
+            What::ModifiedFile {
+                base,
+                digest,
+                bytes,
+                mode_before: mode_of(&old),
+                mode: if fault::is(Fault::ChangeSetMissesMetadata) {
+                    mode_of(&old)
+                } else {
+                    mode
+                },
+            }
+        }
+    };
+    found.files.push(Change {
+        path: path.clone(),
+        what,
+    });
+    Ok(())
+}
+
+fn compare_modes(new: &Stat, old: &Stat, path: &RelPath, found: &mut Found) {
+    let (before, mode) = (mode_of(old), mode_of(new));
+    if before != mode && !fault::is(Fault::ChangeSetMissesMetadata) {
+        found.modes.push(Change {
+            path: path.clone(),
+            what: What::ModifiedMode { before, mode },
+        });
+    }
+}
+
+/// Everything below a deleted name, then the name itself.
+fn deleted(
+    lower: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+    depth: usize,
+    into: &mut Vec<Change>,
+) -> Result<(), ChangeSetError> {
+    if fault::is(Fault::ChangeSetMissesDeletes) {
+        return Ok(());
+    }
+    if depth > DEPTH_MAX {
+        return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+    }
+    let Some(old) = stat_name(lower, name, path)? else {
+        return Ok(());
+    };
+    let what = match kind_of(&old) {
+        Kind::File => What::DeletedFile {
+            base: digest_of(lower, name, path)?.0,
+        },
+        Kind::Symlink => What::DeletedSymlink {
+            target: read_link(lower, name, path)?,
+        },
+        Kind::Special => What::DeletedSpecial,
+        Kind::Dir => {
+            let dir = open_dir(lower, name, path)?;
+            for entry in list_dir(&dir).map_err(|error| failed("list", path, error))? {
+                let child = path
+                    .child(&entry.name)
+                    .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
+                deleted(
+                    dir.as_fd(),
+                    &entry.name,
+                    &child,
+                    depth.saturating_add(1),
+                    into,
+                )?;
+            }
+            What::DeletedDir
+        }
+    };
+    into.push(Change {
+        path: path.clone(),
+        what,
+    });
+    Ok(())
+}
+
+/// Reads a regular file below `dir`, following nothing.
+pub(super) fn read_below(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    bytes_max: usize,
+) -> io::Result<Vec<u8>> {
+    let mut names: Vec<&[u8]> = path.components().collect();
+    let name = names.pop().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut here = dir.try_clone_to_owned()?;
+    for name in names {
+        here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
+    }
+    crate::dircap::read_plain(&here, name, bytes_max)
+}
+
+const DIR_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+fn is_opaque(upper: BorrowedFd<'_>, path: &RelPath) -> Result<bool, ChangeSetError> {
+    let mut value = [0_u8; 8];
+    match rustix::fs::fgetxattr(upper, OPAQUE, &mut value) {
+        Ok(length) => Ok(value.get(..length) == Some(b"y".as_slice())),
+        Err(Errno::NODATA) => Ok(false),
+        Err(errno) => Err(failed("read the marks of", path, errno)),
+    }
+}
+
+fn is_whiteout(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
+}
+
+fn is_link_or_special(stat: &Stat) -> bool {
+    matches!(kind_of(stat), Kind::Symlink | Kind::Special)
+}
+
+fn kind_of(stat: &Stat) -> Kind {
+    Kind::from(FileType::from_raw_mode(stat.st_mode))
+}
+
+fn mode_of(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+fn stat_fd(dir: BorrowedFd<'_>, path: &RelPath) -> Result<Stat, ChangeSetError> {
+    rustix::fs::fstat(dir).map_err(|errno| failed("stat", path, errno))
+}
+
+fn stat_name(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<Option<Stat>, ChangeSetError> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(failed("stat", path, errno)),
+    }
+}
+
+fn open_dir(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<OwnedFd, ChangeSetError> {
+    rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty())
+        .map_err(|errno| failed("open", path, errno))
+}
+
+fn digest_of(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<(Digest, u64), ChangeSetError> {
+    open_plain(dir, name)
+        .and_then(|file| digest_file(&file))
+        .map_err(|error| failed("read", path, error))
+}
+
+fn read_link(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Vec<u8>, ChangeSetError> {
+    rustix::fs::readlinkat(dir, name, Vec::new())
+        .map(std::ffi::CString::into_bytes)
+        .map_err(|errno| failed("read the link", path, errno))
+}
+
+fn failed(operation: &'static str, path: &RelPath, source: impl Into<io::Error>) -> ChangeSetError {
+    ChangeSetError {
+        operation,
+        path: path.to_string(),
+        source: source.into(),
+    }
+}

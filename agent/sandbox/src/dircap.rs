@@ -1,0 +1,610 @@
+//! A directory as a capability.
+//!
+//! What for: every file the agent touches is named by an open directory and a
+//! [`RelPath`]. Why: the kernel checks at the call itself that the path stays
+//! below the directory, so there is no moment between check and use.
+//!
+//! It must never store or resolve an absolute path, and never do anything
+//! without a [`Permit`] for exactly that verb and place.
+//!
+//! Stated answers to the odd cases: a link that stays inside is followed for
+//! reading and refused for changes; a link out is `outside-root`; another
+//! mount below is `mount-crossing`; pipes, devices, sockets and directories
+//! are `not-regular-file`; a hard link is an ordinary file (its count is in
+//! [`Stat::links`]); names are bytes and need not be UTF-8.
+//!
+//! What it does not protect against: somebody with other rights to the same
+//! directory who moves things into it.
+
+mod open;
+mod write;
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::authority::{DirId, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::path::{PathError, RelPath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+
+use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};
+pub use self::write::{Base, TEMPORARY_PREFIX};
+use crate::digest::{digest_file, sha256};
+
+/// An open directory, with its name in the session.
+#[derive(Debug)]
+pub struct DirCap {
+    fd: OwnedFd,
+    id: DirId,
+    prefix: RelPath,
+}
+
+/// What kind of thing a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name, as bytes.
+    pub name: Vec<u8>,
+    /// What it stands for.
+    pub kind: Kind,
+}
+
+/// Facts about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// How many names it has; more than one for a file means a hard link.
+    pub links: u64,
+    /// When it was last modified, in nanoseconds since 1970.
+    pub modified_ns: i128,
+}
+
+/// A file operation that did not happen.
+#[derive(Debug)]
+pub enum FsError {
+    /// It was refused: a normal result.
+    Denied(Denial),
+    /// The system failed.
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: RelPath,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl DirCap {
+    /// Opens a directory by its path, with all the authority of the process.
+    ///
+    /// # Errors
+    /// It does not exist, is no directory, or cannot be opened.
+    pub fn open_ambient_dir(path: &Path, id: DirId) -> io::Result<Self> {
+        let fd = rustix::fs::open(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Self {
+            fd,
+            id,
+            prefix: RelPath::root(),
+        })
+    }
+
+    /// Its handle in the session.
+    #[must_use]
+    pub fn id(&self) -> DirId {
+        self.id
+    }
+
+    /// Where it lies below the directory the handle stands for.
+    #[must_use]
+    pub fn prefix(&self) -> &RelPath {
+        &self.prefix
+    }
+
+    /// The place a permit must name for `path` in this directory.
+    ///
+    /// # Errors
+    /// The whole path would be too long.
+    pub fn place(&self, path: &RelPath) -> Result<RelPath, PathError> {
+        self.prefix.join(path)
+    }
+
+    /// A file's content; `fs.read`.
+    ///
+    /// # Errors
+    /// See [`FsError`]; longer than `bytes_max` is one.
+    pub fn read(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, FsError> {
+        self.spend(permit, Verb::FsRead, path)?;
+        let (file, _stat) = open_file(self.fd.as_fd(), path, Links::Follow)?;
+        read_all(&file, bytes_max).map_err(|source| FsError::Io {
+            operation: "read",
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Puts a file in place at once and durably; `fs.create` for a new one,
+    /// `fs.modify` for an old one, for exactly this content.
+    ///
+    /// `base` says what must be there; it must fit the permit's verb. `mode`
+    /// is the new file's, by default the old one's or 0644.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if something else was there.
+    pub fn write(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        base: Base,
+        mode: Option<u32>,
+    ) -> Result<(), FsError> {
+        let verb = match base {
+            Base::Absent => Verb::FsCreate,
+            Base::AnyFile | Base::Content(_) => Verb::FsModify,
+        };
+        self.spend_content(permit, verb, path, sha256(content))?;
+        write::write(self.fd.as_fd(), path, content, base, mode)
+    }
+
+    /// Replaces a file only if it still holds `base`; `fs.modify`.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if it holds something else.
+    pub fn replace_if(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        base: Digest,
+    ) -> Result<(), FsError> {
+        self.write(permit, path, content, Base::Content(base), None)
+    }
+
+    /// Adds to the end of a file; `fs.modify`, for exactly these bytes.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn append(&self, permit: Permit<'_>, path: &RelPath, more: &[u8]) -> Result<(), FsError> {
+        self.spend_content(permit, Verb::FsModify, path, sha256(more))?;
+        write::append(self.fd.as_fd(), path, more)
+    }
+
+    /// The names in a directory, sorted by bytes; `fs.list`.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn list(&self, permit: Permit<'_>, path: &RelPath) -> Result<Vec<Entry>, FsError> {
+        self.spend(permit, Verb::FsList, path)?;
+        let dir = open_beneath(
+            self.fd.as_fd(),
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Links::Follow,
+        )?;
+        list_dir(&dir).map_err(|source| FsError::Io {
+            operation: "list",
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Facts about what a name leads to, a link inside followed; `fs.list` or `fs.read`.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn stat(&self, permit: Permit<'_>, path: &RelPath) -> Result<Stat, FsError> {
+        let verb = look_verb(&permit);
+        self.spend(permit, verb, path)?;
+        let fd = open_beneath(self.fd.as_fd(), path, OFlags::PATH, Links::Follow)?;
+        let stat = rustix::fs::fstat(&fd).map_err(|errno| FsError::io("stat", path, errno))?;
+        Ok(Stat::from(stat))
+    }
+
+    /// A directory below as a capability of its own; `fs.list` or `fs.read`.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn subdir(&self, permit: Permit<'_>, path: &RelPath) -> Result<Self, FsError> {
+        let verb = look_verb(&permit);
+        self.spend(permit, verb, path)?;
+        let prefix = self
+            .place(path)
+            .map_err(|error| FsError::denied(error.code(), path))?;
+        let fd = open_beneath(
+            self.fd.as_fd(),
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Links::Follow,
+        )?;
+        Ok(Self {
+            fd,
+            id: self.id,
+            prefix,
+        })
+    }
+
+    /// Removes a file, a link or an empty directory; `fs.delete`.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn remove(&self, permit: Permit<'_>, path: &RelPath) -> Result<(), FsError> {
+        self.spend(permit, Verb::FsDelete, path)?;
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        let flags = match stat_name(parent.as_fd(), &name, path)? {
+            Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                AtFlags::REMOVEDIR
+            }
+            _ => AtFlags::empty(),
+        };
+        rustix::fs::unlinkat(&parent, name.as_slice(), flags)
+            .map_err(|errno| FsError::io("remove", path, errno))?;
+        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+    }
+
+    /// Removes a file only if it still holds `base`; `fs.delete`.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if it holds something else.
+    pub fn remove_if(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        base: Digest,
+    ) -> Result<(), FsError> {
+        self.spend(permit, Verb::FsDelete, path)?;
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        let away = write::temporary_name().map_err(|source| FsError::Io {
+            operation: "name a temporary file for",
+            path: path.clone(),
+            source,
+        })?;
+        // Out of the way first: what is then looked at cannot be swapped.
+        match rustix::fs::renameat_with(
+            &parent,
+            name.as_slice(),
+            &parent,
+            away.as_slice(),
+            RenameFlags::NOREPLACE,
+        ) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::NOENT) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+            }
+            Err(errno) => return Err(FsError::io("rename", path, errno)),
+        }
+        let same = open_plain(&parent, &away)
+            .and_then(|file| digest_file(&file))
+            .is_ok_and(|(digest, _)| digest == base);
+        if !same {
+            rustix::fs::renameat_with(
+                &parent,
+                away.as_slice(),
+                &parent,
+                name.as_slice(),
+                RenameFlags::NOREPLACE,
+            )
+            .map_err(|errno| FsError::io("put back", path, errno))?;
+            return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+        }
+        rustix::fs::unlinkat(&parent, away.as_slice(), AtFlags::empty())
+            .map_err(|errno| FsError::io("remove", path, errno))?;
+        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+    }
+
+    /// Gives a file another name; `fs.delete` for the old one, `fs.create` for
+    /// the new one, which must be free.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if the new name is taken.
+    pub fn rename(
+        &self,
+        away: Permit<'_>,
+        here: Permit<'_>,
+        from: &RelPath,
+        to: &RelPath,
+    ) -> Result<(), FsError> {
+        self.spend(away, Verb::FsDelete, from)?;
+        self.spend(here, Verb::FsCreate, to)?;
+        let (from_parent, from_name) = open_parent(self.fd.as_fd(), from)?;
+        let (to_parent, to_name) = open_parent(self.fd.as_fd(), to)?;
+        match rustix::fs::renameat_with(
+            &from_parent,
+            from_name.as_slice(),
+            &to_parent,
+            to_name.as_slice(),
+            RenameFlags::NOREPLACE,
+        ) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, to));
+            }
+            Err(errno) => return Err(FsError::io("rename", from, errno)),
+        }
+        for (parent, path) in [(&from_parent, from), (&to_parent, to)] {
+            rustix::fs::fsync(parent)
+                .map_err(|errno| FsError::io("sync directory", path, errno))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a directory; `fs.create`, with the digest [`dir_digest`].
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if the name is taken.
+    pub fn make_dir(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        self.spend_content(permit, Verb::FsCreate, path, dir_digest(mode))?;
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        match rustix::fs::mkdirat(&parent, name.as_slice(), Mode::from_raw_mode(mode)) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+            }
+            Err(errno) => return Err(FsError::io("make directory", path, errno)),
+        }
+        // The mask of the process does not decide about the mode that was shown.
+        chmod_name(&parent, &name, path, mode)?;
+        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+    }
+
+    /// Makes a symbolic link; `fs.create`, with the digest [`symlink_digest`].
+    ///
+    /// # Errors
+    /// See [`FsError`]; `changed-since-shown` if the name is taken.
+    pub fn make_symlink(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        target: &[u8],
+    ) -> Result<(), FsError> {
+        self.spend_content(permit, Verb::FsCreate, path, symlink_digest(target))?;
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        match rustix::fs::symlinkat(target, &parent, name.as_slice()) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+            }
+            Err(errno) => return Err(FsError::io("make link", path, errno)),
+        }
+        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+    }
+
+    /// Sets permission bits; `fs.modify`, with the digest [`mode_digest`].
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn set_mode(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        self.spend_content(permit, Verb::FsModify, path, mode_digest(mode))?;
+        if path.is_root() {
+            return rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode))
+                .map_err(|errno| FsError::io("set the mode of", path, errno));
+        }
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        chmod_name(&parent, &name, path, mode)
+    }
+
+    fn spend(&self, permit: Permit<'_>, verb: Verb, path: &RelPath) -> Result<(), FsError> {
+        let place = self
+            .place(path)
+            .map_err(|error| FsError::denied(error.code(), path))?;
+        permit.spend_on_path(verb, self.id, &place)?;
+        Ok(())
+    }
+
+    fn spend_content(
+        &self,
+        permit: Permit<'_>,
+        verb: Verb,
+        path: &RelPath,
+        content: Digest,
+    ) -> Result<(), FsError> {
+        let place = self
+            .place(path)
+            .map_err(|error| FsError::denied(error.code(), path))?;
+        permit.spend_on_content(verb, self.id, &place, content)?;
+        Ok(())
+    }
+}
+
+impl AsFd for DirCap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What a permit for making a directory is bound to.
+#[must_use]
+pub fn dir_digest(mode: u32) -> Digest {
+    sha256(format!("directory {:o}", mode & 0o7777).as_bytes())
+}
+
+/// What a permit for making a link is bound to.
+#[must_use]
+pub fn symlink_digest(target: &[u8]) -> Digest {
+    sha256(&[b"link ", target].concat())
+}
+
+/// What a permit for setting permission bits is bound to.
+#[must_use]
+pub fn mode_digest(mode: u32) -> Digest {
+    sha256(format!("mode {:o}", mode & 0o7777).as_bytes())
+}
+
+/// Reads a regular file by a plain name in a directory nobody else can reach.
+pub(crate) fn read_plain(dir: &OwnedFd, name: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
+    if name.contains(&b'/') || name.is_empty() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    read_all(open_plain(dir, name)?, bytes_max)
+}
+
+/// Opens a regular file by a plain name.
+pub(crate) fn open_plain(dir: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::openat(
+        dir,
+        name,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        Ok(file)
+    } else {
+        Err(io::Error::other("not a regular file"))
+    }
+}
+
+/// The names in an open directory, sorted.
+pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let file_type = match entry.file_type() {
+            // Some file systems do not say.
+            FileType::Unknown => {
+                match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    // Gone meanwhile.
+                    Err(_) => continue,
+                }
+            }
+            known => known,
+        };
+        entries.push(Entry {
+            name: name.to_vec(),
+            kind: Kind::from(file_type),
+        });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+fn chmod_name(parent: &OwnedFd, name: &[u8], path: &RelPath, mode: u32) -> Result<(), FsError> {
+    // fchmodat(2) cannot be told not to follow a link, and an unreadable file
+    // cannot be opened for reading; a path descriptor serves for both.
+    let file = rustix::fs::openat(
+        parent,
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| FsError::io("open", path, errno))?;
+    let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Directory => {}
+        FileType::Symlink => return Err(FsError::denied(DenialCode::SymlinkRefused, path)),
+        _ => return Err(FsError::denied(DenialCode::NotRegularFile, path)),
+    }
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    rustix::fs::chmod(itself, Mode::from_raw_mode(mode & 0o7777))
+        .map_err(|errno| FsError::io("set the mode of", path, errno))
+}
+
+/// Looking at a name is part of both listing and reading.
+fn look_verb(permit: &Permit<'_>) -> Verb {
+    match permit.verb() {
+        Verb::FsRead => Verb::FsRead,
+        _ => Verb::FsList,
+    }
+}
+
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Dir,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl From<rustix::fs::Stat> for Stat {
+    fn from(stat: rustix::fs::Stat) -> Self {
+        Self {
+            kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode & 0o7777,
+            links: stat.st_nlink,
+            modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+        }
+    }
+}
+
+impl FsError {
+    fn denied(code: DenialCode, path: &RelPath) -> Self {
+        Self::Denied(Denial::new(code, path))
+    }
+
+    fn io(operation: &'static str, path: &RelPath, errno: rustix::io::Errno) -> Self {
+        Self::Io {
+            operation,
+            path: path.clone(),
+            source: errno.into(),
+        }
+    }
+
+    /// The code of the refusal, if it is one.
+    #[must_use]
+    pub fn code(&self) -> Option<DenialCode> {
+        match self {
+            Self::Denied(denial) => Some(denial.code()),
+            Self::Io { .. } => None,
+        }
+    }
+}
+
+impl From<Denial> for FsError {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+impl fmt::Display for FsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(denial) => write!(f, "{}: `{}`", denial.code().wording(), denial.about()),
+            Self::Io {
+                operation,
+                path,
+                source,
+            } => write!(f, "cannot {operation} `{path}`: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for FsError {}

@@ -1,0 +1,160 @@
+//! Opening below a directory, with the kernel checking containment.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::fault::{self, Fault};
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use super::FsError;
+
+/// How often a lookup is tried that the kernel could not finish because
+/// somebody renames directories at the same time.
+const TRIES_MAX: u32 = 128;
+
+/// What a symbolic link on the way does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// It is followed as long as it stays below the root.
+    Follow,
+    /// It ends the lookup.
+    Refuse,
+}
+
+/// Opens `path` below `dir`.
+pub(super) fn open_beneath(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    flags: OFlags,
+    links: Links,
+) -> Result<OwnedFd, FsError> {
+    let flags = flags | OFlags::CLOEXEC;
+    if fault::is(Fault::DirCapFollowsLinks) || fault::is(Fault::DirCapAllowsDotDot) {
+        return rustix::fs::openat(dir, path.as_bytes(), flags, Mode::empty())
+            .map_err(|errno| FsError::io("open", path, errno));
+    }
+    let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    if links == Links::Refuse {
+        resolve |= ResolveFlags::NO_SYMLINKS;
+    }
+    match try_open(dir, path, flags, resolve) {
+        Ok(fd) => Ok(fd),
+        Err(Errno::XDEV) => {
+            // Two answers share the number: outside, and on another mount.
+            let inside = try_open(
+                dir,
+                path,
+                OFlags::PATH | OFlags::CLOEXEC,
+                resolve - ResolveFlags::NO_XDEV,
+            );
+            let code = match inside {
+                Ok(_) => DenialCode::MountCrossing,
+                Err(_) => DenialCode::OutsideRoot,
+            };
+            Err(FsError::denied(code, path))
+        }
+        Err(Errno::LOOP) if links == Links::Refuse => {
+            Err(FsError::denied(DenialCode::SymlinkRefused, path))
+        }
+        Err(Errno::NXIO) => Err(FsError::denied(DenialCode::NotRegularFile, path)),
+        Err(errno) => Err(FsError::io("open", path, errno)),
+    }
+}
+
+fn try_open(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let mut tries = 0;
+    loop {
+        match rustix::fs::openat2(dir, path.as_bytes(), flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
+            other => return other,
+        }
+    }
+}
+
+/// Opens a regular file for reading, and nothing else.
+pub(super) fn open_file(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    links: Links,
+) -> Result<(OwnedFd, Stat), FsError> {
+    // NONBLOCK: a pipe without a writer would block the open for ever.
+    let fd = open_beneath(
+        dir,
+        path,
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+        links,
+    )?;
+    let stat = rustix::fs::fstat(&fd).map_err(|errno| FsError::io("stat", path, errno))?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        Ok((fd, stat))
+    } else {
+        Err(FsError::denied(DenialCode::NotRegularFile, path))
+    }
+}
+
+/// Opens the directory a name lies in, refusing links on the way.
+pub(super) fn open_parent(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+) -> Result<(OwnedFd, Vec<u8>), FsError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(FsError::denied(DenialCode::NotRegularFile, path));
+    };
+    let fd = open_beneath(
+        dir,
+        &parent,
+        OFlags::RDONLY | OFlags::DIRECTORY,
+        Links::Refuse,
+    )?;
+    Ok((fd, name.to_vec()))
+}
+
+/// What lies under a name, links not followed; `None` if nothing does.
+pub(super) fn stat_name(
+    parent: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<Option<Stat>, FsError> {
+    match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(FsError::io("stat", path, errno)),
+    }
+}
+
+/// Reads a file to its end; longer than `bytes_max` is an error.
+pub(super) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0_u8; 64 * 1024];
+    loop {
+        match rustix::io::read(fd.as_fd(), &mut buffer) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if bytes.len() > bytes_max {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+    }
+}
+
+/// Writes everything.
+pub(super) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(fd.as_fd(), bytes) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Replacing a file so that nobody ever sees half of it.
+//!
+//! The new content is written under a temporary name in the same directory,
+//! flushed, and swapped in by one rename. Where the caller says what the file
+//! held when it was shown, the swap is an exchange: what comes out is compared,
+//! and put back if it is something else, so no version is ever lost.
+//!
+//! Not kept: extended attributes, access lists and hard links of the old file.
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::fault::{self, Fault};
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+use super::FsError;
+use super::open::{open_parent, read_all, stat_name, write_all};
+use crate::digest::{digest_file, sha256};
+
+/// How the temporary files of a write begin.
+pub const TEMPORARY_PREFIX: &str = ".hermitcrab-";
+
+/// What must be there for a write to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// Nothing.
+    Absent,
+    /// A regular file, whatever it holds.
+    AnyFile,
+    /// A regular file with this content.
+    Content(Digest),
+}
+
+/// Puts `content` under `path`.
+pub(super) fn write(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    content: &[u8],
+    base: Base,
+    mode: Option<u32>,
+) -> Result<(), FsError> {
+    if fault::is(Fault::WriteFollowsSymlink) || fault::is(Fault::DirCapFollowsLinks) {
+        return write_through(dir, path, content);
+    }
+    let (parent, name) = open_parent(dir, path)?;
+    let old = stat_name(parent.as_fd(), &name, path)?;
+    check_old(old.as_ref(), base, path)?;
+    let temporary = Temporary::write(&parent, path, content, old.as_ref(), mode)?;
+    let at = Place {
+        parent: parent.as_fd(),
+        name: &name,
+        path,
+    };
+    match base {
+        Base::Absent => temporary.rename(&at, RenameFlags::NOREPLACE)?,
+        Base::AnyFile => temporary.rename(&at, RenameFlags::empty())?,
+        Base::Content(digest) => temporary.exchange(&at, digest)?,
+    }
+    rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+}
+
+fn check_old(old: Option<&Stat>, base: Base, path: &RelPath) -> Result<(), FsError> {
+    let kind = old.map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match (kind, base) {
+        (Some(FileType::Symlink), _) => Err(FsError::denied(DenialCode::SymlinkRefused, path)),
+        (None, Base::Absent) | (Some(FileType::RegularFile), Base::AnyFile | Base::Content(_)) => {
+            Ok(())
+        }
+        (Some(FileType::RegularFile), Base::Absent) | (None, Base::AnyFile | Base::Content(_)) => {
+            Err(FsError::denied(DenialCode::ChangedSinceShown, path))
+        }
+        (Some(_), _) => Err(FsError::denied(DenialCode::NotRegularFile, path)),
+    }
+}
+
+/// A name in an open directory.
+struct Place<'a> {
+    parent: BorrowedFd<'a>,
+    name: &'a [u8],
+    path: &'a RelPath,
+}
+
+/// A finished file under a temporary name; removed unless it was renamed.
+struct Temporary<'a> {
+    parent: &'a OwnedFd,
+    name: Option<Vec<u8>>,
+}
+
+impl<'a> Temporary<'a> {
+    fn write(
+        parent: &'a OwnedFd,
+        path: &RelPath,
+        content: &[u8],
+        old: Option<&Stat>,
+        mode: Option<u32>,
+    ) -> Result<Self, FsError> {
+        let failed = |operation: &'static str| {
+            move |error: io::Error| FsError::Io {
+                operation,
+                path: path.clone(),
+                source: error,
+            }
+        };
+        let name = temporary_name().map_err(failed("name a temporary file for"))?;
+        let mode = mode
+            .or_else(|| old.map(|stat| stat.st_mode & 0o7777))
+            .unwrap_or(0o644);
+        let file = rustix::fs::openat(
+            parent,
+            name.as_slice(),
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::RUSR | Mode::WUSR,
+        )
+        .map_err(|errno| FsError::io("create a temporary file for", path, errno))?;
+        let temporary = Self {
+            parent,
+            name: Some(name),
+        };
+        write_all(&file, content).map_err(failed("write"))?;
+        if let Some(old) = old {
+            keep_owner(&file, old);
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+            .map_err(|errno| FsError::io("set the mode of", path, errno))?;
+        rustix::fs::fsync(&file).map_err(|errno| FsError::io("sync", path, errno))?;
+        Ok(temporary)
+    }
+
+    fn rename(mut self, at: &Place<'_>, flags: RenameFlags) -> Result<(), FsError> {
+        let name = self.name.clone().unwrap_or_default();
+        match rustix::fs::renameat_with(self.parent, name.as_slice(), at.parent, at.name, flags) {
+            Ok(()) => {
+                self.name = None;
+                Ok(())
+            }
+            Err(Errno::EXIST) => Err(FsError::denied(DenialCode::ChangedSinceShown, at.path)),
+            Err(errno) => Err(FsError::io("rename", at.path, errno)),
+        }
+    }
+
+    /// Swaps, looks at what came out, and swaps back if it is not `base`.
+    fn exchange(mut self, at: &Place<'_>, base: Digest) -> Result<(), FsError> {
+        let name = self.name.clone().unwrap_or_default();
+        let parent = self.parent;
+        let swap = || {
+            rustix::fs::renameat_with(
+                parent,
+                name.as_slice(),
+                at.parent,
+                at.name,
+                RenameFlags::EXCHANGE,
+            )
+        };
+        match swap() {
+            Ok(()) => {}
+            Err(Errno::NOENT) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, at.path));
+            }
+            Err(errno) => return Err(FsError::io("exchange", at.path, errno)),
+        }
+        let displaced = rustix::fs::openat(
+            self.parent,
+            name.as_slice(),
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        let same = displaced
+            .ok()
+            .and_then(|file| digest_file(&file).ok())
+            .is_some_and(|(digest, _)| digest == base);
+        if same {
+            // What is displaced is the version that was shown: let it go.
+            return Ok(());
+        }
+        if let Err(errno) = swap() {
+            // The temporary name holds somebody's version: it must stay.
+            self.name = None;
+            return Err(FsError::io("put back", at.path, errno));
+        }
+        Err(FsError::denied(DenialCode::ChangedSinceShown, at.path))
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            // Nothing refers to it; a leftover is a nuisance, not a danger.
+            let _removed = rustix::fs::unlinkat(self.parent, name.as_slice(), AtFlags::empty());
+        }
+    }
+}
+
+/// Root replaces files of others; they stay theirs.
+fn keep_owner(file: &OwnedFd, old: &Stat) {
+    let Ok(new) = rustix::fs::fstat(file) else {
+        return;
+    };
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
+        // An ordinary user cannot; the file is then theirs, as with any editor.
+        let _kept = rustix::fs::fchown(
+            file,
+            Some(rustix::fs::Uid::from_raw(old.st_uid)),
+            Some(rustix::fs::Gid::from_raw(old.st_gid)),
+        );
+    }
+}
+
+/// A name nobody can predict, so nobody can put something there first.
+pub(super) fn temporary_name() -> io::Result<Vec<u8>> {
+    let mut random = [0_u8; 12];
+    let mut filled = 0;
+    while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled = filled.saturating_add(rustix::rand::getrandom(
+            rest,
+            rustix::rand::GetRandomFlags::empty(),
+        )?);
+    }
+    let mut name = String::from(TEMPORARY_PREFIX);
+    for byte in random {
+        // Writing to a String cannot fail.
+        let _written = write!(name, "{byte:02x}");
+    }
+    Ok(name.into_bytes())
+}
+
+/// Adds to the end, as one replacement of the whole file.
+pub(super) fn append(dir: BorrowedFd<'_>, path: &RelPath, more: &[u8]) -> Result<(), FsError> {
+    const TRIES_MAX: u32 = 8;
+    let mut tries = 0;
+    loop {
+        let (file, _stat) = super::open::open_file(dir, path, super::open::Links::Refuse)?;
+        let mut content = read_all(&file, usize::MAX).map_err(|source| FsError::Io {
+            operation: "read",
+            path: path.clone(),
+            source,
+        })?;
+        let base = Base::Content(sha256(&content));
+        content.extend_from_slice(more);
+        match write(dir, path, &content, base, None) {
+            Err(FsError::Denied(denial))
+                if denial.code() == DenialCode::ChangedSinceShown && tries < TRIES_MAX =>
+            {
+                tries += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The planted fault: what a careless implementation does.
+fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<(), FsError> {
+    let file = rustix::fs::openat(
+        dir,
+        path.as_bytes(),
+        OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC,
+        Mode::from_raw_mode(0o644),
+    )
+    .map_err(|errno| FsError::io("open", path, errno))?;
+    write_all(&file, content).map_err(|source| FsError::Io {
+        operation: "write",
+        path: path.clone(),
+        source,
+    })
+}

@@ -1,0 +1,239 @@
+//! Running a command where it can do no harm.
+//!
+//! A command gets a private root, its own user, mount, pid, net, ipc, uts and
+//! cgroup namespaces, no capability, no network and a copy-on-write view of
+//! the directories it is given. What it did to them comes back as a
+//! [`ChangeSet`]; nothing has happened outside until that is committed.
+//!
+//! This module must never run anything when a step of building the sandbox
+//! failed, and never wait for a descendant of the command after its end: the
+//! end of the command is its status, not the end of its output.
+//!
+//! What it does not protect against: faults of the kernel, timing channels,
+//! and use of processor time and memory below the limits of [`Limits`].
+
+pub(crate) mod channel;
+pub(crate) mod filter;
+pub(crate) mod identity;
+pub(crate) mod init;
+pub(crate) mod output;
+pub(crate) mod root;
+pub(crate) mod run;
+pub(crate) mod spec;
+pub(crate) mod stage;
+pub(crate) mod step;
+pub(crate) mod supervisor;
+pub(crate) mod wire;
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::outcome::{Denial, DenialCode};
+
+pub use self::filter::{RefusedCall, refused_calls};
+pub use self::output::Captured;
+pub use self::step::{Step, StepError};
+use crate::changeset::ChangeSet;
+use crate::dircap::DirCap;
+use crate::spawner::SpawnerProgram;
+
+/// Where a command finds its inputs and leaves what the caller reads back.
+pub const EXCHANGE_DIR: &str = root::EXCHANGE_DIR;
+
+/// Starts confined commands.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    program: SpawnerProgram,
+}
+
+/// How a directory is shown to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewMode {
+    /// Writes go to a private layer and come back as a change set.
+    CopyOnWrite,
+    /// Writes are refused.
+    ReadOnly,
+}
+
+/// One directory a command sees.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The directory.
+    pub dir: &'a DirCap,
+    /// The absolute path the command finds it at; its own path, usually, so
+    /// that paths in the output mean the same inside and outside.
+    pub at: PathBuf,
+    /// What the command can do there.
+    pub mode: ViewMode,
+}
+
+/// Ceilings for one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long it may run before everything it started is killed.
+    pub timeout: Duration,
+    /// Processes and threads at once.
+    pub processes_max: u64,
+    /// Descriptors of one process.
+    pub open_files_max: u64,
+    /// Size of one file.
+    pub file_bytes_max: u64,
+    /// Private memory of one process, `None` for no ceiling.
+    pub data_bytes_max: Option<u64>,
+    /// Size of the private layer of one view.
+    pub view_bytes_max: u64,
+    /// Files in the private layer of one view.
+    pub view_inodes_max: u64,
+    /// Size of /tmp and of each private directory.
+    pub tmp_bytes_max: u64,
+    /// Bytes kept of each output stream.
+    pub output_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(60),
+            processes_max: 256,
+            open_files_max: 1024,
+            file_bytes_max: 1 << 30,
+            data_bytes_max: None,
+            view_bytes_max: 512 << 20,
+            view_inodes_max: 200_000,
+            tmp_bytes_max: 256 << 20,
+            output_bytes_max: 1 << 20,
+        }
+    }
+}
+
+/// A command and its surroundings. Nothing is inherited from the caller.
+#[derive(Debug)]
+pub struct Command<'a> {
+    /// The program and its arguments; a program without a slash is looked for
+    /// in the command's own PATH, inside.
+    pub argv: Vec<Vec<u8>>,
+    /// The whole environment.
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The working directory, inside.
+    pub cwd: PathBuf,
+    /// The directories it sees besides the system's.
+    pub views: Vec<View<'a>>,
+    /// Empty writable directories that vanish afterwards, besides /tmp.
+    pub private_dirs: Vec<PathBuf>,
+    /// Files it finds in [`EXCHANGE_DIR`]: plain name and content.
+    pub inputs: Vec<(String, Vec<u8>)>,
+    /// Whether both outputs go to one stream, in the order written.
+    pub merge_stderr: bool,
+    /// Its ceilings.
+    pub limits: Limits,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// Its time was over; everything it had started was killed.
+    TimedOut,
+    /// The whole sandbox was killed by somebody else, such as the kernel when
+    /// memory runs out.
+    Killed,
+}
+
+/// A command that ended, and what it left.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its standard output (and error, when merged).
+    pub stdout: Captured,
+    /// Its standard error.
+    pub stderr: Captured,
+    /// What it did to each copy-on-write view, in the order of the views.
+    pub changes: Vec<ChangeSet>,
+    /// What it left in [`EXCHANGE_DIR`].
+    pub exchange: Exchange,
+    /// How long it took, sandbox included.
+    pub elapsed: Duration,
+}
+
+/// The files a command left for the caller.
+#[derive(Debug)]
+pub struct Exchange {
+    dir: OwnedFd,
+}
+
+/// A command that could not be run.
+#[derive(Debug)]
+pub enum SpawnError {
+    /// The permit is for something else.
+    Denied(Denial),
+    /// A step failed; nothing ran, or what ran was killed.
+    Step(StepError),
+    /// What the command did could not be read back.
+    ChangeSet(crate::changeset::ChangeSetError),
+}
+
+impl Sandbox {
+    /// With this program as the spawner.
+    #[must_use]
+    pub fn new(program: SpawnerProgram) -> Self {
+        Self { program }
+    }
+
+    /// Runs a command to its end (or to its timeout) and returns what it did.
+    ///
+    /// # Errors
+    /// The permit is for something else, or the sandbox could not be built; in
+    /// both cases nothing ran.
+    pub fn run(&self, permit: Permit<'_>, command: &Command<'_>) -> Result<Finished, SpawnError> {
+        let allowed = permit.verb() == Verb::ProcExec
+            && matches!(
+                permit.object(),
+                Object::Program(Program::AnyInView | Program::InView(_))
+            );
+        if !allowed {
+            return Err(SpawnError::Denied(Denial::new(
+                DenialCode::PermitMismatch,
+                format_args!("{permit:?} spent on a command"),
+            )));
+        }
+        let _spent = permit.spend();
+        run::run(&self.program, command)
+    }
+}
+
+impl Exchange {
+    /// Reads a file by its plain name, at most `bytes_max` of it.
+    ///
+    /// # Errors
+    /// There is none, it is not a regular file, or it is longer.
+    pub fn read(&self, name: &str, bytes_max: usize) -> io::Result<Vec<u8>> {
+        crate::dircap::read_plain(&self.dir, name.as_bytes(), bytes_max)
+    }
+}
+
+impl fmt::Display for SpawnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied(denial) => write!(f, "{}", denial.code().wording()),
+            Self::Step(error) => error.fmt(f),
+            Self::ChangeSet(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SpawnError {}
+
+impl From<StepError> for SpawnError {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
+    }
+}

@@ -1,0 +1,214 @@
+//! Whose ids the command runs with.
+//!
+//! An ordinary user keeps the own id: a user namespace with a single line of
+//! map. Root gets a range of high ids that exist nowhere on the machine, so
+//! that the kernel never sees the command as uid 0: files below /proc/sys and
+//! /proc/sysrq-trigger are guarded by the real uid and by nothing else.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+
+use super::step::{AtStep, Step, StepError};
+
+/// The first kernel id of the range root's commands live in.
+const RANGE_FIRST: u32 = 0x7000_0000;
+/// How many ids the range has.
+const RANGE_COUNT: u32 = 0x1_0000;
+
+/// One line of an id map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    inner: u32,
+    outer: u32,
+    count: u32,
+}
+
+/// The maps of the sandbox's user namespace and the ids taken in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    users: Vec<Extent>,
+    groups: Vec<Extent>,
+    /// An ordinary user must give up setgroups(2) to write a group map.
+    deny_setgroups: bool,
+    /// Whether views get their owners translated (root only).
+    pub translate_owners: bool,
+    /// The command's user id inside.
+    pub user: u32,
+    /// The command's group id inside.
+    pub group: u32,
+}
+
+impl Identity {
+    /// Chooses for the calling process and a workspace of this owner.
+    pub(crate) fn choose(owner: u32, group: u32) -> Result<Self, StepError> {
+        let own_user = rustix::process::geteuid().as_raw();
+        let own_group = rustix::process::getegid().as_raw();
+        if own_user != 0 {
+            return Ok(Self {
+                users: vec![single(own_user, own_user)],
+                groups: vec![single(own_group, own_group)],
+                deny_setgroups: true,
+                translate_owners: false,
+                user: own_user,
+                group: own_group,
+            });
+        }
+        let users = outer_ids("/proc/self/uid_map")?;
+        let groups = outer_ids("/proc/self/gid_map")?;
+        if users.contains_range() && groups.contains_range() {
+            return Ok(Self {
+                users: range_with(owner),
+                groups: range_with(group),
+                deny_setgroups: false,
+                translate_owners: true,
+                user: owner,
+                group,
+            });
+        }
+        // Root of some container: any id but root's own will do.
+        let user = users.highest().at(Step::Identity, "/proc/self/uid_map")?;
+        let group = groups.highest().at(Step::Identity, "/proc/self/gid_map")?;
+        Ok(Self {
+            users: vec![single(0, user)],
+            groups: vec![single(0, group)],
+            deny_setgroups: false,
+            translate_owners: true,
+            user: 0,
+            group: 0,
+        })
+    }
+
+    /// Writes the maps of the process `pid`, which must be in a new user namespace.
+    pub(crate) fn write_maps(&self, pid: i32) -> Result<(), StepError> {
+        let write = |file: &str, text: &str| {
+            let path = format!("/proc/{pid}/{file}");
+            fs::write(&path, text).at(Step::MapIds, path)
+        };
+        if self.deny_setgroups {
+            write("setgroups", "deny")?;
+        }
+        write("uid_map", &text(&self.users))?;
+        write("gid_map", &text(&self.groups))
+    }
+
+    /// Whether the ids must be taken with setresuid after the maps are written.
+    pub(crate) fn must_switch(&self) -> bool {
+        !self.deny_setgroups
+    }
+}
+
+fn single(inner: u32, outer: u32) -> Extent {
+    Extent {
+        inner,
+        outer,
+        count: 1,
+    }
+}
+
+/// The whole range, and one more line when `id` lies above it.
+fn range_with(id: u32) -> Vec<Extent> {
+    let mut extents = vec![Extent {
+        inner: 0,
+        outer: RANGE_FIRST,
+        count: RANGE_COUNT,
+    }];
+    if id >= RANGE_COUNT {
+        extents.push(single(id, RANGE_FIRST.saturating_add(RANGE_COUNT)));
+    }
+    extents
+}
+
+fn text(extents: &[Extent]) -> String {
+    let mut text = String::new();
+    for extent in extents {
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{} {} {}", extent.inner, extent.outer, extent.count);
+    }
+    text
+}
+
+/// The ids that exist in the user namespace of this process.
+struct OuterIds(Vec<Extent>);
+
+impl OuterIds {
+    fn contains_range(&self) -> bool {
+        self.0.iter().any(|extent| {
+            let end = u64::from(extent.inner).saturating_add(u64::from(extent.count));
+            extent.inner <= RANGE_FIRST
+                && end > u64::from(RANGE_FIRST).saturating_add(u64::from(RANGE_COUNT))
+        })
+    }
+
+    /// The highest id that is not root's, or root's own if that is somebody
+    /// else outside.
+    fn highest(&self) -> io::Result<u32> {
+        let highest = self
+            .0
+            .iter()
+            .map(|extent| extent.inner.saturating_add(extent.count.saturating_sub(1)))
+            .max()
+            .unwrap_or(0);
+        if highest != 0 {
+            return Ok(highest);
+        }
+        match self.0.first() {
+            Some(extent) if extent.outer != 0 => Ok(0),
+            _ => Err(io::Error::other("the only id here is the host's root")),
+        }
+    }
+}
+
+fn outer_ids(path: &str) -> Result<OuterIds, StepError> {
+    let text = fs::read_to_string(path).at(Step::Identity, path)?;
+    let mut extents = Vec::new();
+    for line in text.lines() {
+        let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Ok(inner)), Some(Ok(outer)), Some(Ok(count))) => extents.push(Extent {
+                inner,
+                outer,
+                count,
+            }),
+            _ => {
+                return Err(StepError::new(
+                    Step::Identity,
+                    path,
+                    io::Error::other("a line that is not three numbers"),
+                ));
+            }
+        }
+    }
+    Ok(OuterIds(extents))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_above_the_range_gets_a_line_of_its_own() {
+        assert_eq!(text(&range_with(1000)), "0 1879048192 65536\n");
+        assert_eq!(
+            text(&range_with(1_664_000_000)),
+            "0 1879048192 65536\n1664000000 1879113728 1\n"
+        );
+    }
+
+    #[test]
+    fn no_map_ever_names_the_hosts_root_as_outer_id() {
+        for id in [0, 1, 1000, 65_535, 65_536, u32::MAX - 1] {
+            assert!(range_with(id).iter().all(|extent| extent.outer != 0));
+        }
+        let only_root = OuterIds(vec![single(0, 0)]);
+        assert!(only_root.highest().is_err());
+        let rootless = OuterIds(vec![single(0, 1000)]);
+        assert_eq!(rootless.highest().ok(), Some(0));
+        let container = OuterIds(vec![Extent {
+            inner: 0,
+            outer: 100_000,
+            count: 65_536,
+        }]);
+        assert_eq!(container.highest().ok(), Some(65_535));
+    }
+}

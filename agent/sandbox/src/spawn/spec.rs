@@ -1,0 +1,216 @@
+//! What the agent asks of its spawner, and what comes back.
+
+use super::step::{Step, StepError};
+use super::wire::{Reader, WireError, Writer};
+
+/// A directory the command sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ViewSpec {
+    /// Where it lies outside.
+    pub source: Vec<u8>,
+    /// Device and inode it must still have when mounted.
+    pub device: u64,
+    /// See `device`.
+    pub inode: u64,
+    /// Owner, who becomes the command's user when root starts it.
+    pub owner: u32,
+    /// Group of the owner.
+    pub group: u32,
+    /// Where the command sees it.
+    pub at: Vec<u8>,
+    /// Whether writes are kept in an upper layer (else they are refused).
+    pub copy_on_write: bool,
+}
+
+/// Ceilings for one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LimitSpec {
+    pub processes: u64,
+    pub open_files: u64,
+    pub file_bytes: u64,
+    /// 0 means no ceiling.
+    pub data_bytes: u64,
+    pub view_bytes: u64,
+    pub view_inodes: u64,
+    pub tmp_bytes: u64,
+}
+
+/// Isolation left out on purpose, to see whether the oracle notices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FaultSpec {
+    pub network: bool,
+    pub home: bool,
+    pub orphans: bool,
+}
+
+/// The whole request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    pub argv: Vec<Vec<u8>>,
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    pub cwd: Vec<u8>,
+    pub views: Vec<ViewSpec>,
+    pub private_dirs: Vec<Vec<u8>>,
+    pub inputs: Vec<(Vec<u8>, Vec<u8>)>,
+    pub merge_stderr: bool,
+    pub limits: LimitSpec,
+    pub faults: FaultSpec,
+}
+
+impl Spec {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.list(&self.argv, |w, item| w.bytes(item));
+        w.list(&self.env, write_pair);
+        w.bytes(&self.cwd);
+        w.list(&self.views, |w, view| {
+            w.bytes(&view.source);
+            w.u64(view.device);
+            w.u64(view.inode);
+            w.u32(view.owner);
+            w.u32(view.group);
+            w.bytes(&view.at);
+            w.u8(u8::from(view.copy_on_write));
+        });
+        w.list(&self.private_dirs, |w, item| w.bytes(item));
+        w.list(&self.inputs, write_pair);
+        w.u8(u8::from(self.merge_stderr));
+        for value in [
+            self.limits.processes,
+            self.limits.open_files,
+            self.limits.file_bytes,
+            self.limits.data_bytes,
+            self.limits.view_bytes,
+            self.limits.view_inodes,
+            self.limits.tmp_bytes,
+        ] {
+            w.u64(value);
+        }
+        w.u8(u8::from(self.faults.network));
+        w.u8(u8::from(self.faults.home));
+        w.u8(u8::from(self.faults.orphans));
+        w.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut r = Reader::new(bytes);
+        let spec = Self {
+            argv: r.list(Reader::bytes)?,
+            env: r.list(read_pair)?,
+            cwd: r.bytes()?,
+            views: r.list(|r| {
+                Ok(ViewSpec {
+                    source: r.bytes()?,
+                    device: r.u64()?,
+                    inode: r.u64()?,
+                    owner: r.u32()?,
+                    group: r.u32()?,
+                    at: r.bytes()?,
+                    copy_on_write: flag(r)?,
+                })
+            })?,
+            private_dirs: r.list(Reader::bytes)?,
+            inputs: r.list(read_pair)?,
+            merge_stderr: flag(&mut r)?,
+            limits: LimitSpec {
+                processes: r.u64()?,
+                open_files: r.u64()?,
+                file_bytes: r.u64()?,
+                data_bytes: r.u64()?,
+                view_bytes: r.u64()?,
+                view_inodes: r.u64()?,
+                tmp_bytes: r.u64()?,
+            },
+            faults: FaultSpec {
+                network: flag(&mut r)?,
+                home: flag(&mut r)?,
+                orphans: flag(&mut r)?,
+            },
+        };
+        r.finish()?;
+        Ok(spec)
+    }
+}
+
+fn write_pair(w: &mut Writer, (first, second): &(Vec<u8>, Vec<u8>)) {
+    w.bytes(first);
+    w.bytes(second);
+}
+
+fn read_pair(r: &mut Reader<'_>) -> Result<(Vec<u8>, Vec<u8>), WireError> {
+    Ok((r.bytes()?, r.bytes()?))
+}
+
+fn flag(r: &mut Reader<'_>) -> Result<bool, WireError> {
+    match r.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(WireError),
+    }
+}
+
+/// How the command's own process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(i32),
+    Signalled(i32),
+    /// The sandbox was killed before the command ended.
+    Killed,
+}
+
+/// From the spawner, or from the sandbox's first process, to the agent.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// The sandbox stands; the upper layers and the exchange directory come along.
+    Ready,
+    /// A step failed; nothing ran.
+    Failed(StepError),
+    /// The command ended and no process of the sandbox is left.
+    Ended(Ending),
+}
+
+impl Report {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        match self {
+            Self::Ready => w.u8(0),
+            Self::Failed(error) => {
+                w.u8(1);
+                w.u8(error.step() as u8);
+                w.bytes(error.on().as_bytes());
+                w.i32(error.errno());
+            }
+            Self::Ended(ending) => {
+                let (tag, value) = match ending {
+                    Ending::Exited(code) => (2, *code),
+                    Ending::Signalled(signal) => (3, *signal),
+                    Ending::Killed => (4, 0),
+                };
+                w.u8(tag);
+                w.i32(value);
+            }
+        }
+        w.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut r = Reader::new(bytes);
+        let report = match r.u8()? {
+            0 => Self::Ready,
+            1 => {
+                let step = Step::from_code(r.u8()?).ok_or(WireError)?;
+                let on = String::from_utf8_lossy(&r.bytes()?).into_owned();
+                Self::Failed(StepError::from_parts(step, on, r.i32()?))
+            }
+            2 => Self::Ended(Ending::Exited(r.i32()?)),
+            3 => Self::Ended(Ending::Signalled(r.i32()?)),
+            4 => {
+                r.i32()?;
+                Self::Ended(Ending::Killed)
+            }
+            _ => return Err(WireError),
+        };
+        r.finish()?;
+        Ok(report)
+    }
+}

@@ -1,0 +1,238 @@
+//! The calls into the kernel that no safe crate offers.
+//!
+//! This is the only file of the workspace that may contain `unsafe`. Each
+//! block says why a safe call would not do (JUSTIFICATION) and why it is sound
+//! (SAFETY). Nothing here decides anything: every function is one system call
+//! with its arguments checked by type.
+
+#![expect(
+    unsafe_code,
+    reason = "the one file where system calls without a safe wrapper live"
+)]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sched::CloneFlags;
+use nix::unistd::{ForkResult, Pid};
+
+/// Which side of a fork the caller finds itself on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forked {
+    /// The caller; holds the id of the new process.
+    Parent(Pid),
+    /// The new process.
+    Child,
+}
+
+/// Forks, after proving that the calling process has exactly one thread.
+///
+/// With one thread no lock can be held by somebody who does not exist in the
+/// child, so the child may allocate, format and run ordinary Rust.
+pub fn fork_single_threaded() -> io::Result<Forked> {
+    require_single_thread()?;
+    // JUSTIFICATION: std can only start another program, not split this one.
+    // SAFETY: fork(2) is unsafe because of locks held by other threads; the
+    // check above found none, and no thread can appear in between because only
+    // this thread could start it.
+    match unsafe { nix::unistd::fork() } {
+        Ok(ForkResult::Parent { child }) => Ok(Forked::Parent(child)),
+        Ok(ForkResult::Child) => Ok(Forked::Child),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Forks into new namespaces, after proving that there is exactly one thread.
+pub(crate) fn fork_into(namespaces: CloneFlags) -> io::Result<Forked> {
+    require_single_thread()?;
+    let flags = libc::c_long::from(namespaces.bits()) | libc::c_long::from(libc::SIGCHLD);
+    let none: libc::c_long = 0;
+    // JUSTIFICATION: fork(2) followed by unshare(2) would need one more
+    // process, because a new pid namespace holds only the children of the
+    // caller; nix's clone needs a second stack.
+    // SAFETY: clone(2) without CLONE_VM and with a null stack behaves as
+    // fork(2): the child gets a copy of the memory and returns here. All
+    // pointer arguments are null and their flags are not set. One thread only,
+    // as checked, so no lock is left held in the child.
+    let result = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+    match result {
+        0 => Ok(Forked::Child),
+        pid if pid > 0 => i32::try_from(pid)
+            .map(|raw| Forked::Parent(Pid::from_raw(raw)))
+            .map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Ends the process at once, running no destructor and no exit handler.
+///
+/// The child of a fork must not run the parent's.
+pub fn exit_immediately(code: i32) -> ! {
+    // JUSTIFICATION: std::process::exit runs exit handlers registered by the
+    // parent before the fork, and flushes its buffers a second time.
+    // SAFETY: _exit(2) takes no pointer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// The kernel's `struct mount_attr`, see mount_setattr(2).
+#[repr(C)]
+#[derive(Default)]
+struct MountAttr {
+    attr_set: u64,
+    attr_clr: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
+/// Attributes [`mount_setattr`] can add to a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MountAttributes {
+    /// Nothing can be written through the mount.
+    pub read_only: bool,
+    /// Set-id bits and file capabilities are ignored.
+    pub no_suid: bool,
+    /// Device nodes cannot be opened.
+    pub no_dev: bool,
+}
+
+/// Adds attributes to the mount at `path` (or, with an empty path, to `dir`
+/// itself), and below it when `recursive`.
+pub(crate) fn mount_setattr(
+    dir: BorrowedFd<'_>,
+    path: &CStr,
+    recursive: bool,
+    attributes: MountAttributes,
+) -> io::Result<()> {
+    let mut attr_set = 0;
+    if attributes.read_only {
+        attr_set |= libc::MOUNT_ATTR_RDONLY;
+    }
+    if attributes.no_suid {
+        attr_set |= libc::MOUNT_ATTR_NOSUID;
+    }
+    if attributes.no_dev {
+        attr_set |= libc::MOUNT_ATTR_NODEV;
+    }
+    let attr = MountAttr {
+        attr_set,
+        ..MountAttr::default()
+    };
+    call_mount_setattr(dir, path, recursive, &attr)
+}
+
+/// Translates owners on the detached mount `mount` by the map of `user_namespace`.
+pub(crate) fn mount_idmap(mount: BorrowedFd<'_>, user_namespace: BorrowedFd<'_>) -> io::Result<()> {
+    let attr = MountAttr {
+        attr_set: libc::MOUNT_ATTR_IDMAP,
+        userns_fd: u64::try_from(user_namespace.as_raw_fd())
+            .map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?,
+        ..MountAttr::default()
+    };
+    call_mount_setattr(mount, c"", false, &attr)
+}
+
+fn call_mount_setattr(
+    dir: BorrowedFd<'_>,
+    path: &CStr,
+    recursive: bool,
+    attr: &MountAttr,
+) -> io::Result<()> {
+    let mut flags = libc::AT_EMPTY_PATH;
+    if recursive {
+        flags |= libc::AT_RECURSIVE;
+    }
+    // JUSTIFICATION: neither rustix nor nix wraps mount_setattr(2).
+    // SAFETY: `path` is a NUL-terminated string and `attr` a `struct
+    // mount_attr` of the size passed; the kernel only reads both, and both
+    // outlive the call. The descriptor is borrowed for the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            dir.as_raw_fd(),
+            path.as_ptr(),
+            flags,
+            std::ptr::from_ref(attr),
+            size_of::<MountAttr>(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Marks every descriptor from `first` upwards to be closed by the next exec.
+pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
+    // JUSTIFICATION: no safe crate in the tree wraps close_range(2), and
+    // walking /proc/self/fd can miss one opened meanwhile.
+    // SAFETY: close_range(2) takes three integers. CLOSE_RANGE_CLOEXEC only
+    // sets a flag, so no descriptor owned by Rust is closed behind its back.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Gives every signal its default action and blocks none.
+///
+/// Rust programs ignore SIGPIPE; a command started with that inherited would
+/// not end when its reader goes away.
+pub(crate) fn reset_signals() {
+    for number in 1..=64 {
+        // JUSTIFICATION: nix's `signal` is unsafe too, and refuses the
+        // real-time numbers.
+        // SAFETY: SIG_DFL installs no handler, so no Rust code can be called
+        // in a signal context. Numbers that cannot be changed are refused by
+        // the kernel, which is harmless.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+        }
+    }
+    // A mask that cannot be cleared leaves the command with signals blocked,
+    // which weakens nothing: SIGKILL cannot be blocked.
+    let _unblocked = nix::sys::signal::SigSet::empty().thread_set_mask();
+}
+
+/// Takes over the descriptor with this number, which the caller says nobody
+/// else in this process owns.
+///
+/// Returns `None` when there is no such descriptor.
+pub(crate) fn adopt_descriptor(number: i32) -> Option<OwnedFd> {
+    // JUSTIFICATION: descriptors that arrive by inheritance have no Rust owner.
+    // SAFETY: fcntl(2) with F_GETFD takes no pointer.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        return None;
+    }
+    // JUSTIFICATION: as above.
+    // SAFETY: the descriptor is open, as just checked; callers use this once,
+    // at the start of a process, for a number above the standard streams that
+    // nothing else wraps.
+    Some(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn require_single_thread() -> io::Result<()> {
+    let mut threads = 0_usize;
+    for entry in std::fs::read_dir("/proc/self/task")? {
+        entry?;
+        threads = threads.saturating_add(1);
+    }
+    if threads == 1 {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!(
+            "cannot fork: the process has {threads} threads and must have one"
+        )))
+    }
+}

@@ -1,0 +1,180 @@
+//! What the tests of this package share: permits from a real session, and the
+//! spawner built beside the test binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::action::Action;
+use hermitcrab_core::audit::Head;
+use hermitcrab_core::authority::{Authority, Cap, DirId, Object, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::grant::{AgentId, Lifetime, Uses};
+use hermitcrab_core::path::RelPath;
+use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::session::{Asking, Call, Event, GrantSpec, Session, SessionConfig};
+use hermitcrab_core::time::Instant;
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::spawn::{Command, Finished, Limits, Sandbox, View, ViewMode};
+use hermitcrab_sandbox::{DirCap, SpawnError, SpawnerProgram, sha256};
+
+/// A session whose first agent holds everything there is, over one directory.
+pub fn session() -> (Session, DirId) {
+    let (mut session, _records) = Session::open(SessionConfig {
+        id: 1,
+        hash: sha256,
+        isolation: Isolation::Isolated,
+        protected: Vec::new(),
+        asking: Asking::Refuse,
+        ledger: Head::EMPTY,
+        opened_at: Instant::BOOT,
+    });
+    let dir = session.add_dir(rel("work")).unwrap();
+    let mut caps: Vec<Cap> = Verb::FILES
+        .into_iter()
+        .map(|verb| {
+            let object = Object::Dir {
+                dir,
+                below: RelPath::root(),
+            };
+            Cap::new(verb, object).unwrap()
+        })
+        .collect();
+    caps.push(Cap::new(Verb::ProcExec, Object::Program(Program::AnyInView)).unwrap());
+    let _granted = session.step(
+        Instant::BOOT,
+        Event::Grant(GrantSpec {
+            holder: AgentId::FIRST,
+            authority: Authority::from_caps(caps).unwrap(),
+            uses: Uses::Uncounted,
+            lifetime: Lifetime::Session,
+        }),
+    );
+    (session, dir)
+}
+
+/// The id every test directory has.
+pub fn dir_id() -> DirId {
+    session().1
+}
+
+pub fn rel(path: &str) -> RelPath {
+    RelPath::parse(path.as_bytes()).unwrap()
+}
+
+/// Calls `spend` with one permit for each action.
+pub fn with_permits<R>(
+    tool: Tool,
+    actions: Vec<Action>,
+    spend: impl FnOnce(Vec<Permit<'_>>) -> R,
+) -> R {
+    let (mut session, _dir) = session();
+    let parts = session
+        .step(
+            Instant::BOOT,
+            Event::Call(Call {
+                by: AgentId::FIRST,
+                tool,
+                actions,
+            }),
+        )
+        .into_parts();
+    assert_eq!(parts.denials, Vec::new());
+    spend(parts.permits)
+}
+
+/// Calls `spend` with a permit for one file operation.
+pub fn with_permit<R>(
+    verb: Verb,
+    path: &RelPath,
+    digest: Digest,
+    spend: impl FnOnce(Permit<'_>) -> R,
+) -> R {
+    let action = Action::on_path(verb, dir_id(), path.clone(), digest).unwrap();
+    with_permits(Tool::Directory, vec![action], |mut permits| {
+        spend(permits.pop().unwrap())
+    })
+}
+
+/// The spawner program built with this package.
+pub fn sandbox() -> Sandbox {
+    Sandbox::new(SpawnerProgram::At(PathBuf::from(env!(
+        "CARGO_BIN_EXE_hermitcrab-sandbox-child"
+    ))))
+}
+
+/// A workspace, and the directory capability for it.
+pub struct Workspace {
+    temp: tempfile::TempDir,
+    pub cap: DirCap,
+}
+
+impl Workspace {
+    pub fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        // The temporary directory is private by default, which a view keeps.
+        let cap = DirCap::open_ambient_dir(temp.path(), dir_id()).unwrap();
+        Self { temp, cap }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.temp.path()
+    }
+
+    pub fn file(&self, name: &str, content: &str) {
+        let path = self.temp.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn command(&self, script: &str) -> Command<'_> {
+        Command {
+            argv: vec![b"bash".to_vec(), b"-c".to_vec(), script.into()],
+            env: vec![(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())],
+            cwd: self.path().to_owned(),
+            views: vec![View {
+                dir: &self.cap,
+                at: self.path().to_owned(),
+                mode: ViewMode::CopyOnWrite,
+            }],
+            private_dirs: Vec::new(),
+            inputs: Vec::new(),
+            merge_stderr: true,
+            limits: Limits {
+                timeout: Duration::from_secs(60),
+                ..Limits::default()
+            },
+        }
+    }
+
+    /// Runs a shell script on a copy-on-write view of the workspace.
+    pub fn run(&self, script: &str) -> Finished {
+        run(&self.command(script)).unwrap()
+    }
+}
+
+pub fn run(command: &Command<'_>) -> Result<Finished, SpawnError> {
+    let action = Action::new(
+        Verb::ProcExec,
+        Object::Program(Program::AnyInView),
+        Digest::NONE,
+    )
+    .unwrap();
+    with_permits(Tool::Terminal, vec![action], |mut permits| {
+        sandbox().run(permits.pop().unwrap(), command)
+    })
+}
+
+pub fn text(finished: &Finished) -> String {
+    String::from_utf8_lossy(&finished.stdout.to_bytes()).into_owned()
+}
+
+/// Applies a change set with everything it needs.
+pub fn commit(finished: &Finished, workspace: &Workspace) -> hermitcrab_sandbox::changeset::Commit {
+    let changes = finished.changes.first().unwrap();
+    let actions = changes.actions(workspace.cap.id()).unwrap();
+    with_permits(Tool::Directory, actions, |permits| {
+        changes.commit(&workspace.cap, permits)
+    })
+}
