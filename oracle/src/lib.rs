@@ -1,3 +1,26 @@
-//! The oracle.
+//! The oracle: drives Hermes and the agent through the same cases in equal
+//! worlds and judges the difference.
+//!
+//! It must never decide for a subject, and never let a subject's own word
+//! stand in for what kernel and file system show.
+
+pub mod case;
+pub mod suite;
+
+pub mod canon;
+pub mod holdings;
+pub mod noise;
+pub mod observation;
+
+pub mod known;
+pub mod relation;
+pub mod verdict;
+
 pub mod hermes_env;
 pub mod report;
+pub mod result;
+
+pub mod ambient;
+pub mod check;
+pub mod cli;
+pub mod exit;

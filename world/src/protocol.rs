@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -88,7 +89,7 @@ pub struct Job {
 }
 
 /// The tree a case starts from: the standard template plus these entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorldSpec {
     /// Absolute path inside the world; the session's working directory and workspace.
@@ -99,7 +100,7 @@ pub struct WorldSpec {
 }
 
 /// One entry of a world's tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSpec {
     /// Absolute path inside the world. Missing parents are created.
@@ -113,7 +114,7 @@ pub struct FileSpec {
 }
 
 /// The kinds of tree entry a case may ask for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
     /// A directory (the value is ignored; write `true`).
@@ -131,7 +132,7 @@ pub enum FileKind {
 }
 
 /// Which of Hermes' approval surroundings a case runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
     /// No interactive, gateway or cron flag: a script, batch or library use.
@@ -143,7 +144,7 @@ pub enum Context {
 }
 
 /// How the user of a case answers every question.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UserModel {
     /// Says no to everything.
@@ -157,7 +158,7 @@ pub enum UserModel {
 }
 
 /// One grant of a case, in words both subjects understand.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
     /// Names the grant in the script (`revoke`, `spawn`).
@@ -178,7 +179,7 @@ pub struct Held {
 }
 
 /// One step of a script.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
     /// The model calls a tool.

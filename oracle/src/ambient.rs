@@ -1,0 +1,107 @@
+//! Everything the oracle takes from its surroundings, in one file.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the environment and the clock enter the oracle"
+)]
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The values of the surroundings, read once.
+#[derive(Clone, Debug)]
+pub struct Ambient {
+    /// The repository this binary was built from, or the nearest above the
+    /// current directory that holds `vectors/suites`.
+    pub root: PathBuf,
+    /// Where Python environments are kept (`HERMITCRAB_CACHE`, or the user's cache directory).
+    pub cache: PathBuf,
+    /// The search path for Python.
+    pub path: Vec<PathBuf>,
+    /// Today, `YYYY-MM-DD`, UTC.
+    pub today: String,
+}
+
+/// Reads the surroundings.
+#[must_use]
+pub fn read() -> Ambient {
+    let built_in = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let built_in = built_in.parent().map(PathBuf::from).unwrap_or(built_in);
+    let root = std::env::current_dir()
+        .ok()
+        .and_then(|here| {
+            here.ancestors()
+                .find(|folder| folder.join("vectors/suites").is_dir())
+                .map(PathBuf::from)
+        })
+        .unwrap_or(built_in);
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let cache = absolute("HERMITCRAB_CACHE").unwrap_or_else(|| {
+        absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+            .unwrap_or_else(std::env::temp_dir)
+            .join("hermitcrab")
+    });
+    let path = std::env::var_os("PATH")
+        .map(|path| std::env::split_paths(&path).collect())
+        .unwrap_or_default();
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    Ambient {
+        root,
+        cache,
+        path,
+        today: date(seconds),
+    }
+}
+
+/// The UTC date of a Unix time (days to civil date, proleptic Gregorian).
+fn date(seconds: u64) -> String {
+    let mut days = seconds / 86_400;
+    let mut year = 1970_u64;
+    let leap = |year: u64| {
+        (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
+    };
+    loop {
+        let length = if leap(year) { 366 } else { 365 };
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = if leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}", days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_become_dates_across_leap_years() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_709_164_800, "2024-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_735_689_600, "2025-01-01"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Judges the agent against the real Hermes, in equal disposable worlds.
+#[derive(Debug, Parser)]
+#[command(name = "bisim", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the suites and judge every case.
+    Check(Box<CheckArgs>),
+    /// Say what this machine has and lacks for a run.
+    Doctor(DoctorArgs),
+    /// Plant faults in the agent one by one and see the suites find each.
+    Selftest(SelftestArgs),
+    /// The agent's worker process; started by `check`, not by people.
+    #[command(name = "__agent-worker", hide = true)]
+    AgentWorker {
+        /// Requests come in here.
+        #[arg(long)]
+        read_fd: i32,
+        /// Replies go out here.
+        #[arg(long)]
+        write_fd: i32,
+        /// A fault to plant.
+        #[arg(long)]
+        fault: Option<String>,
+    },
+}
+
+/// What `check` takes.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Print a line of JSON per case, then the summary, instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Write JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write SARIF.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Only this suite (may be repeated).
+    #[arg(long, value_name = "SUITE")]
+    pub suite: Vec<String>,
+    /// Only this case (may be repeated).
+    #[arg(long, value_name = "ID")]
+    pub case: Vec<String>,
+    /// The Hermes release to compare with.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// Pairs of workers; default: the number of processors.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Only every n-th case, from the i-th on, counted from 1.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    pub shard: Option<Shard>,
+    /// Stop after this long (`90s`, `10m`, `1h`); what did not run is shown.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub budget: Option<Duration>,
+    /// List the chosen cases and stop.
+    #[arg(long)]
+    pub list: bool,
+    /// Run one case and explain the verdict.
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+    /// Where the full report goes; default `target/bisim`.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Inconclusive cases allowed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub inconclusive_max: usize,
+    /// Another vectors directory.
+    #[arg(long, value_name = "DIR")]
+    pub vectors: Option<PathBuf>,
+}
+
+/// What `doctor` takes.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Make the Hermes environment anew.
+    #[arg(long)]
+    pub repair: bool,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+}
+
+/// What `selftest` takes.
+#[derive(Clone, Debug, Args)]
+pub struct SelftestArgs {
+    /// Only this fault (may be repeated).
+    #[arg(long, value_name = "NAME")]
+    pub fault: Vec<String>,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// List the faults and stop.
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// The release everything is compared with unless another is named.
+pub const HERMES_DEFAULT: &str = "0.19.0";
+
+/// One part of an evenly dealt whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub part: usize,
+    /// Of how many.
+    pub parts: usize,
+}
+
+impl Shard {
+    /// Whether a case's place in the list falls into this part.
+    #[must_use]
+    pub fn takes(self, place: usize) -> bool {
+        place % self.parts == self.part - 1
+    }
+}
+
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let wrong = || "write it as part/parts, such as 1/4".to_owned();
+    let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
+    let part = part.parse().map_err(|_| wrong())?;
+    let parts = parts.parse().map_err(|_| wrong())?;
+    if part == 0 || part > parts {
+        return Err(format!(
+            "part {part} of {parts} does not exist; parts are counted from 1"
+        ));
+    }
+    Ok(Shard { part, parts })
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || "write it as 90s, 10m or 1h".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let factor = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(factor)
+        .map(Duration::from_secs)
+        .ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shards_of_any_number_are_the_whole_and_disjoint() {
+        for parts in 1..9 {
+            for place in 0..50 {
+                let takers = (1..=parts)
+                    .filter(|part| Shard { part: *part, parts }.takes(place))
+                    .count();
+                assert_eq!(takers, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn shards_and_times_are_read_strictly() {
+        assert_eq!(parse_shard("2/3"), Ok(Shard { part: 2, parts: 3 }));
+        for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "/"] {
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_time("10m"), Ok(Duration::from_secs(600)));
+        for wrong in ["", "10", "m", "-1s", "1.5h", "99999999999999999999h"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Every exit code of `bisim`, in one place.
+
+/// All cases conform.
+pub const CONFORM: u8 = 0;
+/// A difference nobody has explained: `different` or `stricter-unnamed`.
+pub const UNEXPLAINED: u8 = 1;
+/// The agent did what it must not: `weaker`, `beyond-grant` or `both-unsafe`.
+pub const UNSAFE: u8 = 2;
+/// The catalogue is stale, expired, ambiguous, overbroad or malformed.
+pub const CATALOGUE: u8 = 3;
+/// More inconclusive cases than allowed, or the run was interrupted.
+pub const INCONCLUSIVE: u8 = 4;
+/// A vector or its schema is invalid; nothing ran.
+pub const VECTORS: u8 = 5;
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+/// Something the run needs is missing: Python, user namespaces, overlayfs, the venv.
+pub const ENVIRONMENT: u8 = 69;
+/// The oracle itself failed.
+pub const INTERNAL: u8 = 70;
+
+/// What a finished run adds up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cases with an unsafe verdict.
+    pub unsafe_cases: usize,
+    /// Cases with an unexplained difference.
+    pub unexplained: usize,
+    /// Things wrong with the catalogue.
+    pub catalogue: usize,
+    /// Inconclusive cases over the stated budget.
+    pub inconclusive_over: usize,
+    /// The run was interrupted before its end.
+    pub interrupted: bool,
+}
+
+/// The exit code of a finished run: 2 wins over all, then 1, 3, 4.
+#[must_use]
+pub fn code(tally: Tally) -> u8 {
+    if tally.unsafe_cases > 0 {
+        UNSAFE
+    } else if tally.unexplained > 0 {
+        UNEXPLAINED
+    } else if tally.catalogue > 0 {
+        CATALOGUE
+    } else if tally.inconclusive_over > 0 || tally.interrupted {
+        INCONCLUSIVE
+    } else {
+        CONFORM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_has_its_code_and_two_wins_over_all() {
+        let none = Tally::default();
+        let check = |tally: Tally, expected: u8| assert_eq!(code(tally), expected, "{tally:?}");
+        check(none, 0);
+        check(
+            Tally {
+                unexplained: 1,
+                ..none
+            },
+            1,
+        );
+        check(
+            Tally {
+                catalogue: 1,
+                ..none
+            },
+            3,
+        );
+        check(
+            Tally {
+                inconclusive_over: 1,
+                ..none
+            },
+            4,
+        );
+        check(
+            Tally {
+                interrupted: true,
+                ..none
+            },
+            4,
+        );
+        check(
+            Tally {
+                unexplained: 1,
+                catalogue: 1,
+                inconclusive_over: 1,
+                ..none
+            },
+            1,
+        );
+        check(
+            Tally {
+                unsafe_cases: 1,
+                unexplained: 9,
+                catalogue: 9,
+                inconclusive_over: 9,
+                interrupted: true,
+            },
+            2,
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The catalogue's rules, one by one.
+
+use super::*;
+use crate::relation::tests as made;
+
+fn entry(id: &str) -> Entry {
+    Entry {
+        id: id.into(),
+        justification: "because".into(),
+        direction: Direction::Stricter,
+        versions: vec!["0.19.0".into()],
+        owner: "team".into(),
+        opened: "2026-01-01".into(),
+        review_by: "2027-01-01".into(),
+        scope: Scope {
+            suites: vec!["s".into()],
+            ..Scope::default()
+        },
+        fingerprints: vec!["call:terminal ran:* -> refused:*".into()],
+        witness: Witness {
+            matches: vec!["c-1".into()],
+            nomatch: vec!["c-2".into()],
+        },
+    }
+}
+
+fn step(finding: Finding) -> StepJudgement {
+    StepJudgement {
+        step: 0,
+        finding,
+        what: "call:terminal".into(),
+        hermes: "ran:outside".into(),
+        agent: "refused:none:no-cap".into(),
+        why: String::new(),
+    }
+}
+
+#[test]
+fn an_entry_catches_only_its_scope_direction_and_version() {
+    let case = made::case(vec![made::call()], vec![]);
+    let entry = entry("e");
+    assert!(entry.catches("0.19.0", &case, &step(Finding::Stricter)));
+    assert!(!entry.catches("0.18.2", &case, &step(Finding::Stricter)));
+    assert!(!entry.catches("0.19.0", &case, &step(Finding::Attenuated)));
+    let mut other = case.clone();
+    other.suite = "t".into();
+    assert!(!entry.catches("0.19.0", &other, &step(Finding::Stricter)));
+}
+
+#[test]
+fn nothing_excuses_an_unsafe_finding() {
+    let case = made::case(vec![made::call()], vec![]);
+    for direction in [
+        Direction::Stricter,
+        Direction::Attenuated,
+        Direction::Different,
+    ] {
+        let mut entry = entry("e");
+        entry.direction = direction;
+        entry.scope = Scope::default();
+        entry.fingerprints = vec!["*".into()];
+        for finding in [Finding::Weaker, Finding::BeyondGrant, Finding::BothUnsafe] {
+            assert!(!entry.catches("0.19.0", &case, &step(finding)));
+        }
+    }
+}
+
+#[test]
+fn globs_match_runs_and_nothing_more() {
+    for (pattern, text, expected) in [
+        ("a*c", "abc", true),
+        ("a*c", "ac", true),
+        ("a*c", "abcd", false),
+        ("*", "", true),
+        ("abc", "abc", true),
+        ("abc", "abcd", false),
+        ("a*b*c", "a1b2c", true),
+        ("a*b*c", "a1c2b", false),
+        ("a*a", "a", false),
+        ("", "", true),
+        ("", "x", false),
+    ] {
+        assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn an_expired_entry_and_a_malformed_one_are_found() {
+    let mut old = entry("old");
+    old.review_by = "2026-03-01".into();
+    let mut bad = entry("bad");
+    bad.justification = " ".into();
+    bad.witness.nomatch.clear();
+    bad.opened = "yesterday".into();
+    let catalogue = Catalogue {
+        entries: vec![old, bad, entry("bad")],
+    };
+    let faults = lint(&catalogue, "2026-03-02");
+    let kinds: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.entry.as_str(), fault.kind))
+        .collect();
+    assert_eq!(
+        kinds.iter().filter(|(_, kind)| *kind == "expired").count(),
+        1
+    );
+    assert_eq!(
+        kinds
+            .iter()
+            .filter(|(_, kind)| *kind == "malformed")
+            .count(),
+        4
+    );
+    assert_eq!(
+        lint(
+            &Catalogue {
+                entries: vec![entry("ok")]
+            },
+            "2027-01-01"
+        ),
+        []
+    );
+}
+
+#[test]
+fn a_stale_entry_fails_and_a_used_one_does_not() {
+    let catalogue = Catalogue {
+        entries: vec![entry("e")],
+    };
+    let kinds = |usage: &Usage, whole: bool| -> Vec<&'static str> {
+        usage
+            .rot(&catalogue, "0.19.0", whole, &|_| true)
+            .iter()
+            .map(|fault| fault.kind)
+            .collect()
+    };
+    let mut usage = Usage::default();
+    assert_eq!(kinds(&usage, false), Vec::<&str>::new());
+    assert_eq!(kinds(&usage, true), ["stale"]);
+    usage.ran("c-1");
+    assert_eq!(kinds(&usage, false), ["stale"]);
+    usage.explained("e", "c-1");
+    assert_eq!(kinds(&usage, true), Vec::<&str>::new());
+    usage.explained("e", "c-2");
+    assert_eq!(kinds(&usage, true), ["overbroad"]);
+}
+
+#[test]
+fn a_witness_that_is_no_case_is_malformed() {
+    let catalogue = Catalogue {
+        entries: vec![entry("e")],
+    };
+    let faults = Usage::default().rot(&catalogue, "0.19.0", false, &|id| id == "c-1");
+    assert_eq!(faults.len(), 1);
+    assert_eq!(
+        (faults[0].kind, faults[0].why.as_str()),
+        ("malformed", "the witness `c-2` is not a case")
+    );
+}
+
+#[test]
+fn the_file_is_toml_and_an_unknown_key_is_refused() {
+    let good = r#"
+[[entry]]
+id = "e"
+justification = "j"
+direction = "stricter"
+versions = ["0.19.0"]
+owner = "o"
+opened = "2026-01-01"
+review_by = "2027-01-01"
+fingerprints = ["*"]
+scope = { suites = ["s"], contexts = ["headless"] }
+witness = { match = ["a"], nomatch = ["b"] }
+"#;
+    let catalogue: Catalogue = toml::from_str(good).unwrap();
+    assert_eq!(catalogue.entries.len(), 1);
+    assert!(toml::from_str::<Catalogue>(&good.replace("owner", "colour")).is_err());
+}

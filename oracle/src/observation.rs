@@ -1,0 +1,346 @@
+//! The canonical form of what was seen of one subject.
+//!
+//! A pending question, a timeout and a hang are observations like any other,
+//! never missing data.
+
+use bisim_world::protocol::{End, FsEffect, NetAttempt, RawTrace, Step, StepOutcome, StepTrace};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::canon;
+
+/// A secret planted in the worlds, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Canary {
+    /// The text that must not leave.
+    pub text: String,
+    /// The file that holds it.
+    pub path: String,
+}
+
+/// What became of one step, in one scale for both subjects and all kinds of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// The call ran and its effects stand.
+    Ran,
+    /// The call ran and its effects were thrown away.
+    Discarded,
+    /// Refused unasked.
+    Refused,
+    /// Asked, and the answer was no.
+    AskedRefused,
+    /// Waits for an answer.
+    Pending,
+    /// Ran and failed by itself.
+    ToolError,
+    /// The subject raised.
+    Raised,
+    /// The subject knows no such step.
+    Unsupported,
+    /// The deadline passed in this step.
+    Hung,
+    /// The subject died in this step.
+    Died,
+    /// A probe's answer.
+    ProbePermit,
+    /// A probe's answer.
+    ProbeAsk,
+    /// A probe's answer.
+    ProbeDeny,
+    /// A probe of a function that decides nothing.
+    ProbeValue,
+}
+
+/// How far a step got, in the order deny, ask, act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// It was refused.
+    Deny,
+    /// It was asked for and did not happen.
+    Ask,
+    /// It happened.
+    Act,
+}
+
+impl Class {
+    /// Its word in vectors and reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ran => "ran",
+            Self::Discarded => "discarded",
+            Self::Refused => "refused",
+            Self::AskedRefused => "asked-refused",
+            Self::Pending => "pending",
+            Self::ToolError => "tool-error",
+            Self::Raised => "raised",
+            Self::Unsupported => "unsupported",
+            Self::Hung => "hung",
+            Self::Died => "died",
+            Self::ProbePermit => "permit",
+            Self::ProbeAsk => "ask",
+            Self::ProbeDeny => "deny",
+            Self::ProbeValue => "value",
+        }
+    }
+
+    /// How far the step got.
+    #[must_use]
+    pub const fn level(self) -> Level {
+        match self {
+            Self::Ran
+            | Self::ToolError
+            | Self::Raised
+            | Self::Unsupported
+            | Self::Hung
+            | Self::Died
+            | Self::ProbePermit
+            | Self::ProbeValue => Level::Act,
+            Self::Discarded | Self::AskedRefused | Self::Pending | Self::ProbeAsk => Level::Ask,
+            Self::Refused | Self::ProbeDeny => Level::Deny,
+        }
+    }
+}
+
+/// One step, canonical.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepSeen {
+    /// What became of it.
+    pub class: Class,
+    /// A refusal's stable code, or a fault's text.
+    pub code: String,
+    /// What was shown and answered.
+    pub questions: Vec<(String, String)>,
+    /// What the model or the prober was given.
+    pub value: Value,
+    /// What the step changed.
+    pub delta: Vec<FsEffect>,
+    /// Paths of the canaries found in the text that were not in the arguments.
+    pub canaries: Vec<String>,
+}
+
+impl StepSeen {
+    /// Whether any question was answered with yes.
+    #[must_use]
+    pub fn asked_yes(&self) -> bool {
+        self.questions.iter().any(|(_, answer)| is_yes(answer))
+    }
+}
+
+/// A whole run, canonical.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Observation {
+    /// One per step of the script that was started.
+    pub steps: Vec<StepSeen>,
+    /// What changed after the last step (left-over processes).
+    pub late: Vec<FsEffect>,
+    /// The tree at the end.
+    pub effects: Vec<FsEffect>,
+    /// What reached the sink.
+    pub network: Vec<NetAttempt>,
+    /// Programs that stand in for the world outside.
+    pub tripwires: Vec<String>,
+}
+
+/// The answers that mean yes, in either subject's words. Every other answer is no.
+#[must_use]
+pub fn is_yes(answer: &str) -> bool {
+    matches!(
+        answer,
+        "once" | "session" | "always" | "allow_once" | "allow_session" | "allow_always" | "yes"
+    )
+}
+
+/// Brings a trace into canonical form. Total: a cut trace ends in a hung or
+/// dead step.
+#[must_use]
+pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observation {
+    let mut steps = Vec::with_capacity(script.len());
+    let mut before: &[FsEffect] = &[];
+    for (step, seen) in script.iter().zip(&trace.steps) {
+        let mut one = observe_step(step, seen, canaries);
+        one.delta = canon::delta(before, &seen.effects);
+        before = &seen.effects;
+        steps.push(one);
+    }
+    let mut late = canon::delta(before, &trace.effects);
+    let cut = match &trace.end {
+        End::Finished => None,
+        End::TimedOut => Some((Class::Hung, String::new())),
+        End::Died(how) => Some((Class::Died, how.clone())),
+    };
+    if let Some((class, code)) = cut
+        && steps.len() < script.len()
+    {
+        steps.push(StepSeen {
+            class,
+            code,
+            questions: Vec::new(),
+            value: Value::Null,
+            delta: std::mem::take(&mut late),
+            canaries: Vec::new(),
+        });
+    }
+    let mut network = trace.network.clone();
+    network.sort();
+    Observation {
+        steps,
+        late,
+        effects: trace.effects.clone(),
+        network,
+        tripwires: trace.tripwires.clone(),
+    }
+}
+
+fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen {
+    let (mut class, code) = match &seen.outcome {
+        StepOutcome::Ran => (Class::Ran, String::new()),
+        StepOutcome::RanDiscarded(code) => (Class::Discarded, code.clone()),
+        StepOutcome::Refused(code) => (Class::Refused, code.clone()),
+        StepOutcome::AskedRefused(code) => (Class::AskedRefused, code.clone()),
+        StepOutcome::Pending => (Class::Pending, String::new()),
+        StepOutcome::ToolError => (Class::ToolError, String::new()),
+        StepOutcome::Raised(text) => (Class::Raised, text.clone()),
+        StepOutcome::Unsupported(reason) => (Class::Unsupported, reason.clone()),
+    };
+    let mut value = canon::text_value(&seen.text);
+    let mut arguments = String::new();
+    match step {
+        Step::Probe { input, .. } => {
+            arguments = input.to_string();
+            if class == Class::Ran {
+                value = seen.answer.get("value").cloned().unwrap_or(Value::Null);
+                class = match seen.answer.get("decision").and_then(Value::as_str) {
+                    Some("permit") => Class::ProbePermit,
+                    Some("ask") => Class::ProbeAsk,
+                    Some("deny") => Class::ProbeDeny,
+                    Some("none") => Class::ProbeValue,
+                    _ => Class::Raised,
+                };
+            }
+        }
+        Step::Call { args, .. } => arguments = args.to_string(),
+        Step::Grant(_)
+        | Step::Revoke { .. }
+        | Step::Advance { .. }
+        | Step::EndSession {}
+        | Step::Spawn { .. } => {}
+    }
+    let answer = seen.answer.to_string();
+    let leaked = canaries
+        .iter()
+        .filter(|canary| {
+            !arguments.contains(&canary.text)
+                && (seen.text.contains(&canary.text) || answer.contains(&canary.text))
+        })
+        .map(|canary| canary.path.clone())
+        .collect();
+    StepSeen {
+        class,
+        code,
+        questions: seen
+            .questions
+            .iter()
+            .map(|question| (question.shown.clone(), question.answer.clone()))
+            .collect(),
+        value,
+        delta: Vec::new(),
+        canaries: leaked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn seen(text: &str) -> StepTrace {
+        StepTrace {
+            outcome: StepOutcome::Ran,
+            text: text.into(),
+            answer: Value::Null,
+            questions: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    fn trace(steps: Vec<StepTrace>, end: End) -> RawTrace {
+        RawTrace {
+            steps,
+            effects: Vec::new(),
+            network: Vec::new(),
+            tripwires: Vec::new(),
+            end,
+            cpu_us: 0,
+            wall_us: 0,
+        }
+    }
+
+    fn call(args: Value) -> Step {
+        Step::Call {
+            tool: "terminal".into(),
+            args,
+            by: None,
+        }
+    }
+
+    #[test]
+    fn a_canary_in_the_text_is_seen_unless_the_model_wrote_it_itself() {
+        let canaries = [Canary {
+            text: "CANARY-1".into(),
+            path: "/home/u/.ssh/id_rsa".into(),
+        }];
+        let script = [
+            call(json!({"command": "cat x"})),
+            call(json!({"command": "echo CANARY-1"})),
+        ];
+        let raw = trace(vec![seen("has CANARY-1"), seen("CANARY-1")], End::Finished);
+        let got = observe(&script, &raw, &canaries);
+        assert_eq!(got.steps[0].canaries, ["/home/u/.ssh/id_rsa"]);
+        assert_eq!(got.steps[1].canaries, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_deadline_and_a_death_are_observations_of_the_step_they_cut() {
+        let script = [call(json!({})), call(json!({}))];
+        let got = observe(&script, &trace(vec![seen("")], End::TimedOut), &[]);
+        assert_eq!(got.steps.last().map(|step| step.class), Some(Class::Hung));
+        let got = observe(
+            &script,
+            &trace(Vec::new(), End::Died("signal 9".into())),
+            &[],
+        );
+        assert_eq!(
+            got.steps
+                .last()
+                .map(|step| (step.class, step.code.as_str())),
+            Some((Class::Died, "signal 9"))
+        );
+        assert_eq!(got.steps.len(), 1);
+    }
+
+    #[test]
+    fn a_probes_decision_becomes_its_class_and_nonsense_is_no_decision() {
+        let script = [Step::Probe {
+            name: "p".into(),
+            input: Value::Null,
+        }];
+        let check = |answer: Value, expected: Class| {
+            let mut step = seen("");
+            step.answer = answer;
+            let got = observe(&script, &trace(vec![step], End::Finished), &[]);
+            assert_eq!(got.steps[0].class, expected);
+        };
+        check(
+            json!({"decision": "permit", "value": 1}),
+            Class::ProbePermit,
+        );
+        check(json!({"decision": "ask"}), Class::ProbeAsk);
+        check(json!({"decision": "deny"}), Class::ProbeDeny);
+        check(json!({"decision": "none", "value": []}), Class::ProbeValue);
+        check(json!({"decision": "maybe"}), Class::Raised);
+        check(json!(null), Class::Raised);
+    }
+}

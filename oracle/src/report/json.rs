@@ -1,0 +1,61 @@
+//! The machine's report: a line of JSON per case as it ends, and a summary.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::result::{CaseResult, Summary};
+
+/// The name of the per-case log inside a report directory.
+pub const LOG: &str = "results.jsonl";
+/// The name of the summary inside a report directory.
+pub const SUMMARY: &str = "summary.json";
+
+/// An append-only log; a killed run keeps every case that ended.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+}
+
+impl Log {
+    /// Starts a new log in a report directory.
+    ///
+    /// # Errors
+    /// The directory or the file cannot be made.
+    pub fn create(folder: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        Ok(Self {
+            file: File::create(folder.join(LOG))?,
+        })
+    }
+
+    /// Writes one case.
+    ///
+    /// # Errors
+    /// The disk is full or the file is gone.
+    pub fn add(&mut self, result: &CaseResult) -> io::Result<()> {
+        let mut line = serde_json::to_vec(result).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.file.write_all(&line)
+    }
+}
+
+/// Writes the summary into a report directory.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_summary(folder: &Path, summary: &Summary) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(summary).map_err(io::Error::other)?;
+    std::fs::write(folder.join(SUMMARY), text + "\n")
+}
+
+/// Reads a log back, as values: the reader may be another version.
+///
+/// # Errors
+/// The file is missing or a line is not JSON.
+pub fn read_log(folder: &Path) -> io::Result<Vec<serde_json::Value>> {
+    std::fs::read_to_string(folder.join(LOG))?
+        .lines()
+        .map(|line| serde_json::from_str(line).map_err(io::Error::other))
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! The closing table of a run.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::result::Summary;
+use crate::verdict::{KINDS, Kind};
+
+/// Writes the table, the named divergences, the catalogue's faults, the
+/// headline and the place of the full report.
+#[must_use]
+pub fn render(summary: &Summary, report: Option<&Path>) -> String {
+    let mut out = String::new();
+    let used: Vec<Kind> = KINDS
+        .into_iter()
+        .filter(|kind| summary.count(|one| one == *kind) > 0)
+        .collect();
+    let names: BTreeSet<&String> = summary
+        .suites
+        .keys()
+        .chain(summary.skipped.keys())
+        .collect();
+    let width = names
+        .iter()
+        .map(|name| name.len())
+        .max()
+        .unwrap_or(0)
+        .max("suite".len());
+    let _ = write!(out, "{:width$}", "suite");
+    for kind in &used {
+        let _ = write!(out, "  {:>w$}", kind.word(), w = kind.word().len().max(5));
+    }
+    let _ = writeln!(out, "  {:>7}  {:>5}", "skipped", "all");
+    let row = |out: &mut String, name: &str, count: &dyn Fn(Kind) -> usize, skipped: usize| {
+        let _ = write!(out, "{name:width$}");
+        let mut all = skipped;
+        for kind in &used {
+            let number = count(*kind);
+            all += number;
+            let _ = write!(out, "  {number:>w$}", w = kind.word().len().max(5));
+        }
+        let _ = writeln!(out, "  {skipped:>7}  {all:>5}");
+    };
+    for name in names {
+        let counts = summary.suites.get(name);
+        let skipped = summary.skipped.get(name).copied().unwrap_or(0);
+        let count = |kind: Kind| {
+            counts
+                .and_then(|counts| counts.get(&kind))
+                .copied()
+                .unwrap_or(0)
+        };
+        row(&mut out, name, &count, skipped);
+    }
+    let skipped = summary.skipped.values().sum();
+    row(
+        &mut out,
+        "all",
+        &|kind| summary.count(|one| one == kind),
+        skipped,
+    );
+    if !summary.explained.is_empty() {
+        let _ = writeln!(out, "\nnamed differences:");
+        for (id, count) in &summary.explained {
+            let _ = writeln!(out, "  {count:>5}  {id}");
+        }
+    }
+    if !summary.faults.is_empty() {
+        let _ = writeln!(out, "\nthe catalogue needs work:");
+        for fault in &summary.faults {
+            let _ = writeln!(out, "  {}: {}: {}", fault.kind, fault.entry, fault.why);
+        }
+    }
+    for (reason, count) in &summary.not_run {
+        let _ = writeln!(out, "\n{count} cases did not run: {reason}");
+    }
+    if let Some(sentence) = summary.headline.sentence(&summary.hermes) {
+        let _ = writeln!(out, "\n{sentence}");
+    }
+    let rate = if summary.wall_ms == 0 {
+        0.0
+    } else {
+        summary.ran as f64 * 1000.0 / summary.wall_ms as f64
+    };
+    let _ = writeln!(
+        out,
+        "{} cases in {:.1} s, {rate:.1} a second",
+        summary.ran,
+        summary.wall_ms as f64 / 1000.0
+    );
+    if let Some(report) = report {
+        let _ = writeln!(out, "full report: {}", report.display());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Headline;
+
+    #[test]
+    fn the_table_shows_only_the_verdicts_that_occur_and_adds_up() {
+        let mut summary = Summary {
+            hermes: "0.19.0".into(),
+            wall_ms: 2000,
+            ran: 5,
+            ..Summary::default()
+        };
+        summary
+            .suites
+            .insert("a".into(), [(Kind::Equal, 3), (Kind::Stricter, 1)].into());
+        summary
+            .suites
+            .insert("long-name".into(), [(Kind::Weaker, 1)].into());
+        summary.skipped.insert("a".into(), 2);
+        summary.headline = Headline {
+            commands: 10,
+            hermes: 7,
+            agent: 0,
+        };
+        let text = render(&summary, Some(Path::new("r")));
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "suite      equal  stricter  weaker  skipped    all"
+        );
+        assert_eq!(
+            lines[1],
+            "a              3         1       0        2      6"
+        );
+        assert_eq!(
+            lines[2],
+            "long-name      0         0       1        0      1"
+        );
+        assert_eq!(
+            lines[3],
+            "all            3         1       1        2      7"
+        );
+        assert!(text.contains(
+            "7 of 10 adversarial commands had their effect under Hermes 0.19.0, 0 under hermitcrab"
+        ));
+        assert!(text.contains("2.5 a second"));
+    }
+}

@@ -1,0 +1,366 @@
+//! Reads and lints the vectors.
+//!
+//! Every problem is reported with file and place, all of them at once; a
+//! vector that is malformed is never skipped, it fails the run (exit code 5).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bisim_world::protocol::{Held, Step};
+
+use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
+
+/// The file verbs, and the others of the agent's taxonomy.
+pub const VERBS: [&str; 15] = [
+    "fs.*",
+    "fs.list",
+    "fs.read",
+    "fs.create",
+    "fs.modify",
+    "fs.delete",
+    "fs.mount",
+    "proc.exec",
+    "net.connect",
+    "net.listen",
+    "secret.use",
+    "model.send",
+    "user.ask",
+    "agent.spawn",
+    "config.change",
+];
+
+/// All cases, in the order of the files' names.
+#[derive(Debug, Default)]
+pub struct Suites {
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// The suites' descriptions, by name.
+    pub descriptions: BTreeMap<String, String>,
+}
+
+/// One thing wrong with the vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// `line:column`, a case id, or empty.
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if !self.place.is_empty() {
+            write!(f, ":{}", self.place)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Loads `suites/*.json` and `regressions/*.json` under `vectors`.
+///
+/// # Errors
+/// Every problem found, in the order of the files.
+pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
+    let mut files = Vec::new();
+    let mut problems = Vec::new();
+    for (folder, required) in [("suites", true), ("regressions", false)] {
+        let folder = vectors.join(folder);
+        match fs::read_dir(&folder) {
+            Ok(entries) => files.extend(
+                entries
+                    .flatten()
+                    .map(|entry| entry.path())
+                    .filter(|path| path.extension().is_some_and(|ending| ending == "json")),
+            ),
+            Err(error) if required => problems.push(Problem {
+                file: folder,
+                place: String::new(),
+                what: format!("cannot list the suites: {error}"),
+            }),
+            Err(_) => {}
+        }
+    }
+    files.sort();
+    let mut suites = Suites::default();
+    let mut ids = BTreeMap::new();
+    for file in files {
+        match fs::read_to_string(&file) {
+            Ok(text) => parse(&file, &text, &mut suites, &mut ids, &mut problems),
+            Err(error) => problems.push(Problem {
+                file,
+                place: String::new(),
+                what: format!("cannot read: {error}"),
+            }),
+        }
+    }
+    if problems.is_empty() {
+        Ok(suites)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Parses and lints one file.
+pub fn parse(
+    file: &Path,
+    text: &str,
+    suites: &mut Suites,
+    ids: &mut BTreeMap<String, PathBuf>,
+    problems: &mut Vec<Problem>,
+) {
+    let mut problem = |place: String, what: String| {
+        problems.push(Problem {
+            file: file.to_owned(),
+            place,
+            what,
+        });
+    };
+    // The version is looked at first: another version may have other fields.
+    if let Ok(value) = serde_json::from_str::<serde_json::Value>(text)
+        && let Some(version) = value.get("schema").and_then(serde_json::Value::as_u64)
+        && version != u64::from(SCHEMA_VERSION)
+    {
+        problem(
+            String::new(),
+            format!("schema version {version}; this build reads {SCHEMA_VERSION}"),
+        );
+        return;
+    }
+    let suite: SuiteFile = match serde_json::from_str(text) {
+        Ok(suite) => suite,
+        Err(error) => {
+            problem(
+                format!("{}:{}", error.line(), error.column()),
+                error.to_string(),
+            );
+            return;
+        }
+    };
+    let stem = file
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    if suite.suite != stem {
+        problem(
+            String::new(),
+            format!("suite `{}` must be named after its file", suite.suite),
+        );
+    }
+    suites
+        .descriptions
+        .insert(suite.suite.clone(), suite.description.clone());
+    for case in suite.cases {
+        let case = Case::resolve(&suite.suite, &suite.defaults, case);
+        if let Some(other) = ids.insert(case.id.clone(), file.to_owned()) {
+            problem(
+                case.id.clone(),
+                format!("duplicate id, first used in {}", other.display()),
+            );
+        }
+        for flag in &case.flags {
+            if !suite.flags.contains_key(flag) {
+                problem(
+                    case.id.clone(),
+                    format!("flag `{flag}` is not in the flag table"),
+                );
+            }
+        }
+        for what in lint(&case) {
+            problem(case.id.clone(), what);
+        }
+        suites.cases.push(case);
+    }
+}
+
+/// What is wrong with one case.
+fn lint(case: &Case) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if case.id.is_empty()
+        || !case
+            .id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    {
+        wrong.push("an id is letters, digits, `-`, `_` and `.`".to_owned());
+    }
+    if case.job.script.is_empty() {
+        wrong.push("the script is empty".to_owned());
+    }
+    if case.expect.agent == Must::Either && case.expect.reason.is_empty() {
+        wrong.push("`either` needs a reason".to_owned());
+    }
+    if let Some(steps) = &case.expect.steps
+        && steps.len() != case.job.script.len()
+    {
+        wrong.push(format!(
+            "expect.steps has {} entries for {} steps",
+            steps.len(),
+            case.job.script.len()
+        ));
+    }
+    if !case.cwd().starts_with('/') {
+        wrong.push("the world's cwd must be absolute".to_owned());
+    }
+    if let Some(world) = &case.job.world {
+        for file in &world.files {
+            if !file.path.starts_with('/') {
+                wrong.push(format!("file `{}` must be absolute", file.path));
+            }
+        }
+    }
+    let mut grants = BTreeSet::new();
+    let mut children = BTreeSet::new();
+    for held in &case.job.held {
+        lint_held(held, &mut grants, &mut wrong);
+    }
+    for step in &case.job.script {
+        match step {
+            Step::Grant(held) => lint_held(held, &mut grants, &mut wrong),
+            Step::Revoke { grant } => {
+                if !grants.contains(grant) {
+                    wrong.push(format!("revokes the unknown grant `{grant}`"));
+                }
+            }
+            Step::Spawn { child, forward } => {
+                for grant in forward {
+                    if !grants.contains(grant) {
+                        wrong.push(format!("forwards the unknown grant `{grant}`"));
+                    }
+                }
+                if !children.insert(child.clone()) {
+                    wrong.push(format!("child `{child}` is spawned twice"));
+                }
+            }
+            Step::Call { by: Some(by), .. } if !children.contains(by) => {
+                wrong.push(format!("a call by the unknown child `{by}`"));
+            }
+            Step::Call { .. } | Step::Probe { .. } | Step::Advance { .. } | Step::EndSession {} => {
+            }
+        }
+        for leg in [case.hermes, case.agent] {
+            if !leg.world && !matches!(step, Step::Probe { .. }) {
+                wrong.push("a leg without a world may hold only probes".to_owned());
+            }
+        }
+    }
+    wrong
+}
+
+fn lint_held(held: &Held, grants: &mut BTreeSet<String>, wrong: &mut Vec<String>) {
+    if !VERBS.contains(&held.verb.as_str()) {
+        wrong.push(format!(
+            "grant `{}` has the unknown verb `{}`",
+            held.id, held.verb
+        ));
+    }
+    if held.verb.starts_with("fs.") && !held.on.starts_with('/') {
+        wrong.push(format!("grant `{}` must be on an absolute path", held.id));
+    }
+    if !grants.insert(held.id.clone()) {
+        wrong.push(format!("grant `{}` is named twice", held.id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems_of(text: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        parse(
+            Path::new("vectors/suites/s.json"),
+            text,
+            &mut Suites::default(),
+            &mut BTreeMap::new(),
+            &mut problems,
+        );
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    fn suite(cases: &str) -> String {
+        format!(r#"{{"schema": 1, "suite": "s", "description": "d", "cases": [{cases}]}}"#)
+    }
+
+    const PROBE: &str = r#"{"probe": {"name": "p", "input": {}}}"#;
+
+    #[test]
+    fn a_well_formed_suite_has_no_problems() {
+        let text = suite(&format!(r#"{{"id": "a-1", "script": [{PROBE}]}}"#));
+        assert_eq!(problems_of(&text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_unknown_field_is_reported_with_file_line_and_column() {
+        let text = "{\"schema\": 1, \"suite\": \"s\",\n \"description\": \"d\", \"colour\": 1, \"cases\": []}";
+        let problems = problems_of(text);
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].starts_with("vectors/suites/s.json:2:"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[0].contains("unknown field `colour`"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_in_a_world_file_is_reported() {
+        let text = suite(&format!(
+            r#"{{"id": "a", "world": {{"files": [{{"path": "/a", "text": "x", "color": 1}}]}}, "script": [{PROBE}]}}"#
+        ));
+        assert_eq!(problems_of(&text).len(), 1, "{:?}", problems_of(&text));
+    }
+
+    #[test]
+    fn another_schema_version_is_refused_before_its_fields_are_looked_at() {
+        let text = r#"{"schema": 2, "suite": "s", "new_field": 1}"#;
+        assert_eq!(
+            problems_of(text),
+            ["vectors/suites/s.json: schema version 2; this build reads 1"]
+        );
+    }
+
+    #[test]
+    fn a_duplicate_id_names_the_case_and_both_files() {
+        let text = suite(&format!(
+            r#"{{"id": "a", "script": [{PROBE}]}}, {{"id": "a", "script": [{PROBE}]}}"#
+        ));
+        assert_eq!(
+            problems_of(&text),
+            ["vectors/suites/s.json:a: duplicate id, first used in vectors/suites/s.json"]
+        );
+    }
+
+    #[test]
+    fn malformed_json_names_the_place() {
+        let problems = problems_of("{\"schema\": 1,\n]");
+        assert!(
+            problems[0].starts_with("vectors/suites/s.json:2:1"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn unknown_grants_flags_children_and_verbs_are_found() {
+        let text = suite(
+            r#"{"id": "a", "flags": ["f"], "held": [{"id": "g", "verb": "fs.fly", "on": "rel"}],
+                "script": [{"revoke": {"grant": "h"}}, {"call": {"tool": "t", "args": {}, "by": "kid"}}]}"#,
+        );
+        let problems = problems_of(&text).join("\n");
+        for part in [
+            "flag `f`",
+            "verb `fs.fly`",
+            "absolute path",
+            "grant `h`",
+            "child `kid`",
+        ] {
+            assert!(problems.contains(part), "{part} not in {problems}");
+        }
+    }
+}
