@@ -5,5 +5,6 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+pub mod parity;
 pub mod pyjson;
 pub mod tools;

@@ -15,6 +15,7 @@ use super::support::{Environment, decided, json_of, text};
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+    let _environment = Environment::enter(py, input.get("env"))?;
     let call =
         |module: &str, function: &str, field: &str| -> Result<Bound<'_, PyAny>, ProbeError> {
             Ok(py
