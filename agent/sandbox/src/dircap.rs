@@ -460,6 +460,27 @@ pub fn mode_digest(mode: u32) -> Digest {
     sha256(format!("mode {:o}", mode & 0o7777).as_bytes())
 }
 
+/// Whether the kernel refuses to leave a directory when told to.
+pub(crate) fn kernel_contains_paths() -> bool {
+    let Ok(root) = rustix::fs::open(
+        "/proc/self",
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) else {
+        return false;
+    };
+    let open = |path: &str| {
+        rustix::fs::openat2(
+            &root,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            rustix::fs::ResolveFlags::BENEATH | rustix::fs::ResolveFlags::NO_MAGICLINKS,
+        )
+    };
+    open("status").is_ok() && matches!(open("../stat"), Err(rustix::io::Errno::XDEV))
+}
+
 /// Reads a regular file by a plain name in a directory nobody else can reach.
 pub(crate) fn read_plain(dir: &OwnedFd, name: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
     if name.contains(&b'/') || name.is_empty() {

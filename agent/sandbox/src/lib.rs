@@ -22,6 +22,8 @@ pub mod spawn;
 
 pub mod spawner;
 
+pub mod profile;
+
 pub mod digest;
 
 pub mod sys;

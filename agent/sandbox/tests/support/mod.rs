@@ -98,10 +98,14 @@ pub fn with_permit<R>(
 }
 
 /// The spawner program built with this package.
-pub fn sandbox() -> Sandbox {
-    Sandbox::new(SpawnerProgram::At(PathBuf::from(env!(
+pub fn spawner() -> SpawnerProgram {
+    SpawnerProgram::At(PathBuf::from(env!(
         "CARGO_BIN_EXE_hermitcrab-sandbox-child"
-    ))))
+    )))
+}
+
+pub fn sandbox() -> Sandbox {
+    Sandbox::new(spawner())
 }
 
 /// A workspace, and the directory capability for it.

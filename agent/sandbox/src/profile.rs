@@ -1,0 +1,380 @@
+//! What of the isolation works here, found out by doing it.
+//!
+//! What for: `doctor`, and the session, which refuses to run commands unless
+//! isolation was proved. Why: versions and settings say little; agents have
+//! reported a sandbox as active while every command failed or ran naked.
+//!
+//! The probe runs one fixed script, written here, on a copy-on-write view and
+//! throws the view away; it is the only command that needs no permit, because
+//! permits depend on its result. It must never count something as present
+//! that it did not see.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hermitcrab_core::rules::Isolation;
+use rustix::fs::AtFlags;
+
+use crate::dircap::DirCap;
+use crate::spawn::{Command, Ending, Finished, Limits, SpawnError, View, ViewMode, run};
+use crate::spawner::SpawnerProgram;
+
+/// One part of the isolation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mechanism {
+    /// Ids of its own, none of them the machine's root.
+    UserNamespace,
+    /// Mounts of its own.
+    MountNamespace,
+    /// Processes of its own, killed together.
+    PidNamespace,
+    /// A network of its own with nothing in it.
+    NetworkNamespace,
+    /// Shared memory and message queues of its own.
+    IpcNamespace,
+    /// A host name of its own.
+    UtsNamespace,
+    /// A view of control groups of its own.
+    CgroupNamespace,
+    /// A root with only the system directories, read-only.
+    PrivateRoot,
+    /// A view of the workspace whose changes can be dropped.
+    CopyOnWrite,
+    /// No capability, and no way to get one.
+    NoCapabilities,
+    /// The filter of system calls.
+    SystemCallFilter,
+    /// The limits of one process.
+    ResourceLimits,
+    /// Containment of paths by the kernel.
+    ContainedPaths,
+    /// Limits of memory and processor time for the whole command.
+    ControlGroups,
+    /// The kernel's second line for file access.
+    Landlock,
+}
+
+/// What was found out about one mechanism.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which one.
+    pub mechanism: Mechanism,
+    /// Whether it was seen to work; `None` if nobody looked.
+    pub available: Option<bool>,
+    /// Whether commands get it.
+    pub used: bool,
+    /// Whether commands are refused without it.
+    pub mandatory: bool,
+    /// What was seen.
+    pub seen: String,
+    /// What is lost without it.
+    pub lost_without: &'static str,
+}
+
+/// The result of a probe.
+#[derive(Debug)]
+pub struct IsolationProfile {
+    /// What the session needs to know.
+    pub isolation: Isolation,
+    /// One row for each mechanism.
+    pub rows: Vec<Row>,
+    /// Why nothing could be seen, if the probe itself could not run.
+    pub failure: Option<SpawnError>,
+}
+
+/// Prints what the command sees, one `name=value` a line.
+const SCRIPT: &str = r#"
+for name in user mnt pid net ipc uts cgroup; do
+  echo "ns.$name=$(readlink /proc/self/ns/$name)"
+done
+while read -r name value; do
+  case $name in CapEff:|CapPrm:|CapBnd:|CapAmb:|NoNewPrivs:|Seccomp:) echo "$name$value" ;; esac
+done < /proc/self/status | tr ':' '='
+echo "pid=$$"
+while read -r inner outer count; do echo "uid=$inner $outer $count"; break; done < /proc/self/uid_map
+for place in /usr /bin /etc /proc/sys /; do
+  if { echo probe > "$place/.hermitcrab-probe"; } 2>/dev/null; then echo "writable=$place"; fi
+done
+for place in /home /root /sys /var/lib /run/user; do
+  if [ -e "$place" ] && [ "${1#"$place"}" = "$1" ]; then echo "visible=$place"; fi
+done
+while read -r first second soft rest; do
+  if [ "$first $second" = "Max processes" ]; then echo "processes=$soft"; fi
+done < /proc/self/limits
+echo probe > "$1/.hermitcrab-probe" && echo "view=written"
+"#;
+const PROBE_FILE: &str = ".hermitcrab-probe";
+const PLACE: &str = "/work/probe";
+
+impl Mechanism {
+    /// Every mechanism, in the order of the table.
+    pub const ALL: [Self; 15] = [
+        Self::UserNamespace,
+        Self::MountNamespace,
+        Self::PidNamespace,
+        Self::NetworkNamespace,
+        Self::IpcNamespace,
+        Self::UtsNamespace,
+        Self::CgroupNamespace,
+        Self::PrivateRoot,
+        Self::CopyOnWrite,
+        Self::NoCapabilities,
+        Self::SystemCallFilter,
+        Self::ResourceLimits,
+        Self::ContainedPaths,
+        Self::ControlGroups,
+        Self::Landlock,
+    ];
+
+    /// Its name in a table.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UserNamespace => "user namespace",
+            Self::MountNamespace => "mount namespace",
+            Self::PidNamespace => "pid namespace",
+            Self::NetworkNamespace => "network namespace",
+            Self::IpcNamespace => "ipc namespace",
+            Self::UtsNamespace => "uts namespace",
+            Self::CgroupNamespace => "cgroup namespace",
+            Self::PrivateRoot => "private root",
+            Self::CopyOnWrite => "copy-on-write view",
+            Self::NoCapabilities => "no capabilities",
+            Self::SystemCallFilter => "system call filter",
+            Self::ResourceLimits => "resource limits",
+            Self::ContainedPaths => "contained paths (openat2)",
+            Self::ControlGroups => "control groups",
+            Self::Landlock => "landlock",
+        }
+    }
+
+    /// What is lost without it.
+    #[must_use]
+    pub const fn lost_without(self) -> &'static str {
+        match self {
+            Self::UserNamespace => "commands run with the ids of the agent, or not at all",
+            Self::MountNamespace | Self::PrivateRoot => "commands see and change the whole machine",
+            Self::PidNamespace => {
+                "commands see and signal other processes, and survive their timeout"
+            }
+            Self::NetworkNamespace => "commands reach the network",
+            Self::IpcNamespace => "commands share memory segments with other programs",
+            Self::UtsNamespace => "nothing a command without capabilities could use",
+            Self::CgroupNamespace => "commands read where the machine keeps their limits",
+            Self::CopyOnWrite => "effects cannot be shown before they happen",
+            Self::NoCapabilities => "commands can undo the rest of the isolation",
+            Self::SystemCallFilter => {
+                "faults of rarely used system calls are within reach, and vsock and netlink are open"
+            }
+            Self::ResourceLimits => "a fork bomb or a huge file stops the machine",
+            Self::ContainedPaths => "no file can be opened at all: there is no weaker way",
+            Self::ControlGroups => {
+                "a command can use all memory and processor time until its timeout"
+            }
+            Self::Landlock => "a second line against faults of the private root",
+        }
+    }
+
+    const fn is_mandatory(self) -> bool {
+        match self {
+            Self::UserNamespace
+            | Self::MountNamespace
+            | Self::PidNamespace
+            | Self::NetworkNamespace
+            | Self::IpcNamespace
+            | Self::PrivateRoot
+            | Self::CopyOnWrite
+            | Self::NoCapabilities
+            | Self::SystemCallFilter
+            | Self::ResourceLimits
+            | Self::ContainedPaths => true,
+            Self::UtsNamespace | Self::CgroupNamespace | Self::ControlGroups | Self::Landlock => {
+                false
+            }
+        }
+    }
+}
+
+/// Runs the probe on a view of `dir`, which is not changed.
+#[must_use]
+pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
+    let command = Command {
+        argv: ["sh", "-c", SCRIPT, "probe", PLACE]
+            .map(|argument| argument.as_bytes().to_vec())
+            .to_vec(),
+        env: vec![(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())],
+        cwd: PathBuf::from("/"),
+        views: vec![View {
+            dir,
+            at: PathBuf::from(PLACE),
+            mode: ViewMode::CopyOnWrite,
+        }],
+        private_dirs: Vec::new(),
+        inputs: Vec::new(),
+        merge_stderr: false,
+        limits: Limits {
+            timeout: Duration::from_secs(30),
+            ..Limits::default()
+        },
+    };
+    let (facts, failure) = match run::run(program, &command) {
+        Ok(finished) => (Facts::of(&finished, dir), None),
+        Err(error) => (Facts::default(), Some(error)),
+    };
+    let rows: Vec<Row> = Mechanism::ALL
+        .into_iter()
+        .map(|mechanism| facts.row(mechanism))
+        .collect();
+    let proved = rows
+        .iter()
+        .all(|row| !row.mandatory || (row.used && row.available == Some(true)));
+    IsolationProfile {
+        isolation: if proved {
+            Isolation::Isolated
+        } else {
+            Isolation::Unknown
+        },
+        rows,
+        failure,
+    }
+}
+
+/// What the script printed, and what was seen from outside.
+#[derive(Debug, Default)]
+struct Facts {
+    values: BTreeMap<String, Vec<String>>,
+    view_held_back: bool,
+    contained: bool,
+}
+
+impl Facts {
+    fn of(finished: &Finished, dir: &DirCap) -> Self {
+        let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        if finished.ending == Ending::Exited(0) && finished.stdout.omitted_bytes == 0 {
+            let text = String::from_utf8_lossy(&finished.stdout.to_bytes()).into_owned();
+            for line in text.lines() {
+                if let Some((name, value)) = line.split_once('=') {
+                    values
+                        .entry(name.trim().to_owned())
+                        .or_default()
+                        .push(value.trim().to_owned());
+                }
+            }
+        }
+        let listed = finished.changes.iter().any(|set| {
+            set.changes()
+                .iter()
+                .any(|change| change.path.as_bytes() == PROBE_FILE.as_bytes())
+        });
+        let outside =
+            rustix::fs::statat(dir.as_fd(), PROBE_FILE, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        Self {
+            values,
+            view_held_back: listed && !outside,
+            contained: crate::dircap::kernel_contains_paths(),
+        }
+    }
+
+    fn one(&self, name: &str) -> Option<&str> {
+        match self.values.get(name).map(Vec::as_slice) {
+            Some([value]) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn all(&self, name: &str) -> &[String] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    fn row(&self, mechanism: Mechanism) -> Row {
+        let (available, used, seen) = match mechanism {
+            Mechanism::UserNamespace => {
+                let (own, seen) = self.own_namespace("user");
+                let root = self
+                    .one("uid")
+                    .is_none_or(|map| map.split(' ').nth(1) == Some("0"));
+                (own.map(|own| own && !root), true, seen)
+            }
+            Mechanism::MountNamespace => self.namespace("mnt"),
+            Mechanism::PidNamespace => self.namespace("pid"),
+            Mechanism::NetworkNamespace => self.namespace("net"),
+            Mechanism::IpcNamespace => self.namespace("ipc"),
+            Mechanism::UtsNamespace => self.namespace("uts"),
+            Mechanism::CgroupNamespace => self.namespace("cgroup"),
+            Mechanism::PrivateRoot => {
+                let open: Vec<_> = [self.all("writable"), self.all("visible")].concat();
+                let looked = self.one("view").is_some();
+                let seen = match open.as_slice() {
+                    [] => String::from("system read-only, no home, no /var, no /sys"),
+                    open => format!("open: {}", open.join(" ")),
+                };
+                (looked.then_some(open.is_empty()), true, seen)
+            }
+            Mechanism::CopyOnWrite => (
+                self.one("view").map(|_| self.view_held_back),
+                true,
+                String::from("a file written inside stayed inside"),
+            ),
+            Mechanism::NoCapabilities => {
+                let sets = ["CapEff", "CapPrm", "CapBnd", "CapAmb"];
+                let none = sets.iter().all(|set| {
+                    self.one(set)
+                        .is_some_and(|value| value.chars().all(|digit| digit == '0'))
+                });
+                let locked = self.one("NoNewPrivs") == Some("1");
+                (
+                    self.one("CapEff").map(|_| none && locked),
+                    true,
+                    format!("effective {}", self.one("CapEff").unwrap_or("unknown")),
+                )
+            }
+            Mechanism::SystemCallFilter => (
+                self.one("Seccomp").map(|mode| mode == "2"),
+                true,
+                format!("mode {}", self.one("Seccomp").unwrap_or("unknown")),
+            ),
+            Mechanism::ResourceLimits => (
+                self.one("processes").map(|limit| limit != "unlimited"),
+                true,
+                format!("{} processes", self.one("processes").unwrap_or("unknown")),
+            ),
+            Mechanism::ContainedPaths => (
+                Some(self.contained),
+                true,
+                String::from("`..` refused by the kernel"),
+            ),
+            Mechanism::ControlGroups | Mechanism::Landlock => {
+                (None, false, String::from("not used by this version"))
+            }
+        };
+        Row {
+            mechanism,
+            available,
+            used,
+            mandatory: mechanism.is_mandatory(),
+            seen,
+            lost_without: mechanism.lost_without(),
+        }
+    }
+
+    fn namespace(&self, name: &str) -> (Option<bool>, bool, String) {
+        let (own, seen) = self.own_namespace(name);
+        (own, true, seen)
+    }
+
+    /// Whether the command's namespace is another one than the agent's.
+    fn own_namespace(&self, name: &str) -> (Option<bool>, String) {
+        let inside = self.one(&format!("ns.{name}"));
+        let outside = std::fs::read_link(format!("/proc/self/ns/{name}"))
+            .map(|link| link.display().to_string());
+        match (inside, outside) {
+            (Some(inside), Ok(outside)) if !inside.is_empty() => (
+                Some(inside != outside),
+                format!("{inside}, outside {outside}"),
+            ),
+            _ => (None, String::from("not seen")),
+        }
+    }
+}
