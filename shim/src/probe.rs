@@ -6,6 +6,9 @@
 //! probes of one family; only the package decides, nothing is judged here.
 
 mod approval;
+mod batch;
+mod edit;
+mod glue;
 mod path;
 mod support;
 
@@ -28,7 +31,7 @@ pub enum ProbeError {
 /// # Errors
 /// Nobody knows the name, the input does not fit, or Hermes raised.
 pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    for family in [approval::answer, path::answer] {
+    for family in [approval::answer, path::answer, edit::answer, batch::answer] {
         match family(py, name, input) {
             Err(ProbeError::Unknown) => {}
             answered => return answered,

@@ -1,0 +1,48 @@
+//! Asks a file of probes written in Python.
+//!
+//! Such a file has a function `answer(name, text)` from JSON text to JSON
+//! text. It calls the package's own functions and decides nothing.
+
+use std::ffi::CStr;
+
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use super::ProbeError;
+
+/// A file of probes.
+pub struct Glue {
+    /// Its text.
+    pub source: &'static CStr,
+    /// Its name in tracebacks and among the interpreter's modules.
+    pub name: &'static CStr,
+    /// The probes it answers.
+    pub probes: &'static [&'static str],
+}
+
+/// The text of a file as the interpreter wants it.
+macro_rules! source {
+    ($file:literal) => {
+        pyo3::ffi::c_str!(include_str!($file))
+    };
+}
+pub(super) use source;
+
+impl Glue {
+    /// Asks the probe `name`.
+    ///
+    /// # Errors
+    /// The file has no such probe, or the package raised.
+    pub fn ask(&self, py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+        if !self.probes.contains(&name) {
+            return Err(ProbeError::Unknown);
+        }
+        let module = PyModule::from_code(py, self.source, c"probe.py", self.name)?;
+        let answer: String = module
+            .getattr("answer")?
+            .call1((name, input.to_string()))?
+            .extract()?;
+        serde_json::from_str(&answer)
+            .map_err(|error| ProbeError::BadInput(format!("not JSON: {error}")))
+    }
+}
