@@ -58,7 +58,8 @@ impl fmt::Display for QuestionId {
 pub enum Scope {
     /// For what was shown, this one time.
     Once,
-    /// For the same effects until the session ends.
+    /// For the same effects until the session ends. For a directory that was
+    /// shown, this includes the same verb on what lies below it.
     Session,
     /// For the same effects until it is confirmed again, at the latest after [`GRANT_LIFETIME_MAX`].
     Always,

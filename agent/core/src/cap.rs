@@ -152,6 +152,20 @@ impl CapTable {
         ended
     }
 
+    /// Ends every grant there is. Returns those that this call ended.
+    pub fn revoke_all(&mut self) -> Vec<GrantId> {
+        let standing = self
+            .grants
+            .iter_mut()
+            .filter(|grant| grant.standing == Standing::Stands);
+        standing
+            .map(|grant| {
+                grant.standing = Standing::Revoked;
+                grant.id
+            })
+            .collect()
+    }
+
     /// A grant by id.
     #[must_use]
     pub fn get(&self, id: GrantId) -> Option<&Grant> {

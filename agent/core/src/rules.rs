@@ -37,6 +37,7 @@ pub struct Rules {
     session: u64,
     isolation: Isolation,
     protected: Vec<RelPath>,
+    guarded: Vec<RelPath>,
     dirs: Vec<RelPath>,
 }
 
@@ -48,6 +49,7 @@ impl Rules {
             session,
             isolation,
             protected,
+            guarded: Vec::new(),
             dirs: Vec::new(),
         }
     }
@@ -64,6 +66,21 @@ impl Rules {
             .ok_or_else(|| Denial::new(DenialCode::LimitReached, "directories in one session"))?;
         self.dirs.push(location);
         Ok(DirId::new(self.session, index))
+    }
+
+    /// Makes the user be asked each time about `place` (seen from `/`) and what lies below it.
+    ///
+    /// # Errors
+    /// `limit-reached`.
+    pub fn guard_place(&mut self, place: RelPath) -> Result<(), Denial> {
+        if self.guarded.len() >= DIRS_MAX {
+            return Err(Denial::new(
+                DenialCode::LimitReached,
+                "guarded places in one session",
+            ));
+        }
+        self.guarded.push(place);
+        Ok(())
     }
 
     /// Where a place below a directory lies, seen from `/`.
@@ -139,6 +156,9 @@ impl Rules {
         }
         match action.object() {
             Object::Dir { dir, below } => match self.locate(*dir, below) {
+                Ok(location) if self.guarded.iter().any(|place| location.starts_with(place)) => {
+                    Sensitivity::Sensitive("a place that is guarded")
+                }
                 Ok(location) => sensitive::judge(tool, action.verb(), &location),
                 Err(_) => Sensitivity::Sensitive("a place that is not known"),
             },

@@ -251,6 +251,14 @@ impl Session {
         self.rules.add_dir(location)
     }
 
+    /// Makes the user be asked each time about `place` (seen from `/`) and what lies below it.
+    ///
+    /// # Errors
+    /// `limit-reached`.
+    pub fn guard_place(&mut self, place: RelPath) -> Result<(), Denial> {
+        self.rules.guard_place(place)
+    }
+
     /// The rules above every grant.
     #[must_use]
     pub const fn rules(&self) -> &Rules {
@@ -637,13 +645,13 @@ impl Session {
         match self.try_spawn(parent, forward) {
             Ok((child, grants, records)) => {
                 let mut effects = Effects::none();
+                effects.extend(records.into_iter().map(Effect::Record));
                 let spawned = Entry::Spawned {
                     parent,
                     child,
                     grants: &grants,
                 };
                 effects.push(Effect::Record(self.ledger.append(self.now, &spawned)));
-                effects.extend(records.into_iter().map(Effect::Record));
                 effects.push(Effect::Spawned { child, grants });
                 effects
             }
@@ -745,10 +753,7 @@ impl Session {
     fn end(&mut self) -> Effects<'_> {
         let mut effects = Effects::none();
         if !fault::is(Fault::SessionEndKeepsGrants) {
-            let mut ended = Vec::new();
-            for revoker in self.revokers.values() {
-                ended.extend(self.table.revoke(revoker));
-            }
+            let ended = self.table.revoke_all();
             effects.push(Effect::Record(
                 self.ledger
                     .append(self.now, &Entry::Revoked { grants: &ended }),

@@ -30,7 +30,6 @@ const SECRET_DIRS: &[(&[&str], &str)] = &[
     (&["mcp-tokens"], "tokens of another agent"),
     (&[".hermes", "auth"], "accounts of another agent"),
     (&[".hermes", "pairing"], "accounts of another agent"),
-    (&["pairing"], "accounts of another agent"),
 ];
 
 /// File names that hold secrets wherever they lie.
