@@ -4,6 +4,10 @@
 //! are held, without touching anything; [`reach`] asks a directory capability
 //! and the kernel where a name leads.
 
+pub use self::reach::{Reached, Try, reach};
+
+mod reach;
+
 use hermitcrab_core::action::Action;
 use hermitcrab_core::audit::Head;
 use hermitcrab_core::authority::{Authority, Cap, DirId, Object, Verb};
