@@ -16,6 +16,8 @@ pub mod known;
 pub mod relation;
 pub mod verdict;
 
+pub mod law;
+
 pub mod hermes_env;
 pub mod report;
 pub mod result;

@@ -247,6 +247,7 @@ fn fuzz() -> Result<End> {
                 &limit,
                 "-timeout=10",
                 "-rss_limit_mb=2048",
+                "-verbosity=0",
             ],
         ));
     }

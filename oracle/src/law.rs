@@ -1,0 +1,148 @@
+//! Laws that hold for every input, as functions over bytes.
+//!
+//! A law takes bytes because that is what a fuzzer offers; it builds a value
+//! from them and says what is wrong, if anything is. The fuzz targets in `fuzz/`
+//! call nothing else, and the tests below run the same laws over the seed
+//! inputs and over noise, so that a law is never only as good as the last fuzz
+//! run. A law must never execute anything or touch a file.
+
+mod batch;
+mod protocol;
+mod v4a;
+
+use arbitrary::Unstructured;
+
+/// What a law says: fine, or what does not hold.
+pub type Verdict = Result<(), String>;
+
+/// A law, by the name of its fuzz target.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    /// The name of the fuzz target and of the seed directory.
+    pub name: &'static str,
+    /// What holds, in one sentence.
+    pub sentence: &'static str,
+    /// Checks it for one input.
+    pub check: fn(&[u8]) -> Verdict,
+}
+
+/// All laws, by name.
+pub const ALL: &[Law] = &[
+    Law {
+        name: "batch",
+        sentence: "segments add up to the batch, and no two calls of a parallel one overlap",
+        check: batch::check,
+    },
+    Law {
+        name: "protocol_frame",
+        sentence: "no bytes upset the frame reader, and what it reads it writes back the same",
+        check: protocol::check,
+    },
+    Law {
+        name: "v4a",
+        sentence: "no text upsets the patch reader, and what is printed reads back the same",
+        check: v4a::check,
+    },
+];
+
+/// The law of this name.
+pub fn named(name: &str) -> Option<&'static Law> {
+    ALL.iter().find(|law| law.name == name)
+}
+
+/// For fuzz targets: checks the law `name` and reports a broken one the way a
+/// fuzzer notices, by panicking.
+///
+/// # Panics
+/// The law does not hold for `bytes`, or there is no such law.
+#[expect(
+    clippy::panic,
+    reason = "a fuzzer notices nothing else; no program calls this"
+)]
+pub fn uphold(name: &str, bytes: &[u8]) {
+    let Some(law) = named(name) else {
+        panic!("there is no law `{name}`");
+    };
+    if let Err(broken) = (law.check)(bytes) {
+        panic!("{}: {broken}", law.sentence);
+    }
+}
+
+/// Fails with `message` unless `condition` holds.
+fn ensure(condition: bool, message: impl FnOnce() -> String) -> Verdict {
+    if condition { Ok(()) } else { Err(message()) }
+}
+
+/// Text over a small alphabet, so that equal and nested names turn up often.
+fn text(bytes: &mut Unstructured<'_>, alphabet: &[&str], pieces_max: usize) -> String {
+    let pieces = bytes.int_in_range(0..=pieces_max).unwrap_or(0);
+    (0..pieces)
+        .map(|_| bytes.choose(alphabet).copied().unwrap_or(""))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fuzz_dir() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz")
+    }
+
+    fn names_in(dir: &str) -> BTreeSet<String> {
+        fs::read_dir(fuzz_dir().join(dir))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn every_law_has_a_fuzz_target_seeds_and_a_row() {
+        let laws: BTreeSet<String> = ALL.iter().map(|law| law.name.to_owned()).collect();
+        assert_eq!(laws.len(), ALL.len(), "a name twice");
+        assert_eq!(laws, names_in("fuzz_targets"));
+        assert_eq!(laws, names_in("seeds"));
+        let readme = fs::read_to_string(fuzz_dir().join("README.md")).unwrap();
+        let manifest = fs::read_to_string(fuzz_dir().join("Cargo.toml")).unwrap();
+        for law in ALL {
+            let row = format!("| `{}` | {} |", law.name, law.sentence);
+            assert!(readme.contains(&row), "fuzz/README.md lacks the row {row}");
+            let bin = format!("name = \"{}\"", law.name);
+            assert!(manifest.contains(&bin), "fuzz/Cargo.toml lacks {bin}");
+            let target = fuzz_dir().join(format!("fuzz_targets/{}.rs", law.name));
+            let call = format!("uphold(\"{}\", bytes)", law.name);
+            let target = fs::read_to_string(target).unwrap();
+            assert!(target.contains(&call), "{target} lacks {call}");
+        }
+    }
+
+    #[test]
+    fn every_law_holds_for_its_seeds() {
+        for law in ALL {
+            let mut seeds = 0;
+            for entry in fs::read_dir(fuzz_dir().join("seeds").join(law.name)).unwrap() {
+                let path = entry.unwrap().path();
+                let bytes = fs::read(&path).unwrap();
+                assert_eq!((law.check)(&bytes), Ok(()), "{}", path.display());
+                seeds += 1;
+            }
+            assert!(seeds > 0, "{} has no seed", law.name);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_law_holds_for_noise(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+            for law in ALL {
+                prop_assert_eq!((law.check)(&bytes), Ok(()), "{}", law.name);
+            }
+        }
+    }
+}

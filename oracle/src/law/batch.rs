@@ -1,0 +1,113 @@
+//! Planning of a batch of calls.
+
+use std::collections::BTreeMap;
+
+use arbitrary::Unstructured;
+use hermitcrab_core::batch::{
+    Footprint, Lane, LinkFact, Links, ScopePath, Standing, canonical, overlap, plan,
+};
+
+use super::{Verdict, ensure, text};
+
+const CALLS_MAX: usize = 24;
+const LINKS_MAX: usize = 6;
+const PATH_PIECES: &[&str] = &["/", "a", "b", "..", ".", "~", "//", "ab", "\0", "ü"];
+
+/// A tree that is nothing but its links.
+struct Tree(BTreeMap<String, String>);
+
+impl Links for Tree {
+    fn look(&self, path: &ScopePath) -> LinkFact {
+        match self.0.get(&path.to_string()).map(String::as_str) {
+            Some("") => LinkFact::Unknown,
+            Some(target) => LinkFact::Target(target.to_owned()),
+            None => LinkFact::NotALink,
+        }
+    }
+}
+
+/// Build a tree of links and a batch over it; plan the batch.
+pub fn check(bytes: &[u8]) -> Verdict {
+    let mut bytes = Unstructured::new(bytes);
+    let links = bytes.int_in_range(0..=LINKS_MAX).unwrap_or(0);
+    let tree = Tree(
+        (0..links)
+            .map(|_| {
+                let name = format!("/{}", text(&mut bytes, &["a", "b", "/", "ab"], 3));
+                (name, text(&mut bytes, PATH_PIECES, 4))
+            })
+            .collect(),
+    );
+    let standing = Standing {
+        cwd: "/a/b",
+        home: bytes.ratio(1, 2).unwrap_or(false).then_some("/a"),
+    };
+    let calls = bytes.int_in_range(0..=CALLS_MAX).unwrap_or(0);
+    let mut batch = Vec::new();
+    for _ in 0..calls {
+        batch.push(match bytes.int_in_range(0..=5_u8).unwrap_or(0) {
+            0 => Footprint::Barrier,
+            1 => Footprint::Independent,
+            _ => {
+                let raw = text(&mut bytes, PATH_PIECES, 6);
+                match canonical(&raw, standing, &tree) {
+                    Ok(path) => {
+                        scope_path(&path)?;
+                        Footprint::Path(path)
+                    }
+                    Err(_) => Footprint::Barrier,
+                }
+            }
+        });
+    }
+    segments(&batch)
+}
+
+/// A scope path is its own lexical reading, and has no name that moves.
+fn scope_path(path: &ScopePath) -> Verdict {
+    let again = ScopePath::lexical(&path.to_string());
+    ensure(again.as_ref() == Ok(path), || {
+        format!("{path} reads as {again:?}")
+    })?;
+    let names = path.parts().get(1..).unwrap_or_default();
+    ensure(
+        names
+            .iter()
+            .all(|name| !matches!(name.as_str(), "" | "." | "..") && !name.contains('/')),
+        || format!("{path} has a name that moves"),
+    )
+}
+
+fn segments(batch: &[Footprint]) -> Verdict {
+    let mut rest = batch;
+    for segment in plan(batch) {
+        ensure(segment.calls > 0, || "a segment of no calls".to_owned())?;
+        let Some((calls, after)) = rest.split_at_checked(segment.calls) else {
+            return Err("more calls planned than asked for".to_owned());
+        };
+        rest = after;
+        match segment.lane {
+            Lane::Sequential => {}
+            Lane::Parallel => apart(calls)?,
+        }
+    }
+    ensure(rest.is_empty(), || format!("{} calls left out", rest.len()))
+}
+
+/// No barrier, and no two calls on overlapping paths.
+fn apart(calls: &[Footprint]) -> Verdict {
+    let mut paths: Vec<&ScopePath> = Vec::new();
+    for call in calls {
+        match call {
+            Footprint::Barrier => return Err("a barrier runs beside others".to_owned()),
+            Footprint::Independent => {}
+            Footprint::Path(path) => {
+                if let Some(other) = paths.iter().find(|p| overlap(p.parts(), path.parts())) {
+                    return Err(format!("{path} runs beside {other}"));
+                }
+                paths.push(path);
+            }
+        }
+    }
+    Ok(())
+}
