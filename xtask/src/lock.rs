@@ -37,7 +37,11 @@ pub fn run(args: &Args) -> Result<Passed> {
     let dir = tempfile::tempdir().context("cannot make a temporary directory")?;
     let wanted = dir.path().join("wanted.txt");
     let resolved = dir.path().join("resolved.txt");
-    fs::write(&wanted, format!("hermes-agent=={version} ; {MARKER}\n"))
+    // The extra is what Hermes speaks to editors with; its edit gate is compared too.
+    fs::write(
+        &wanted,
+        format!("hermes-agent[acp]=={version} ; {MARKER}\n"),
+    )
         .with_context(|| format!("cannot write {}", wanted.display()))?;
 
     let mut uv = Command::new(&args.uv);
