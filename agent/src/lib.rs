@@ -5,6 +5,10 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+pub mod audit;
+pub mod digest;
 pub mod parity;
+pub mod ports;
 pub mod pyjson;
+pub mod runtime;
 pub mod tools;

@@ -1,0 +1,31 @@
+//! What the runtime needs from outside, split by power.
+//!
+//! A clock only tells the time; a user port only puts a question and brings
+//! back words. Neither can read a file or start anything.
+
+use hermitcrab_core::{
+    approval::{Question, Reply},
+    time::Instant,
+};
+
+/// Tells the time on a clock that never runs backwards.
+pub trait Clock {
+    /// Milliseconds since some fixed instant, suspend included.
+    fn now(&self) -> Instant;
+}
+
+/// A question as it is put to a person.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompt<'a> {
+    /// The question; the answer is bound to its digest.
+    pub question: &'a Question,
+    /// Everything that will be spent, in full: the command, the diff.
+    pub shown: &'a str,
+}
+
+/// Brings questions to a person and answers back.
+pub trait UserPort {
+    /// Puts one question and waits for the reply. Anything but a clear yes
+    /// (silence, a closed dialog, unknown words) is a refusal.
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
+}

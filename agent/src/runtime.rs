@@ -1,0 +1,320 @@
+//! Joining what decides to what acts.
+//!
+//! The runtime owns the session, the open directories, the ledger and the way
+//! to the user. A tool call enters as a name and JSON and leaves as the text
+//! the model sees plus what became of it. Every effect on the way is an event
+//! for the session, a ledger record on the disk, and a permit spent; there is
+//! no other way from here to a file or a program.
+//!
+//! It must never act on a path text after deciding on another form of it, and
+//! never let a result say more than what happened.
+
+mod agent_state;
+mod call;
+mod command;
+mod hands;
+mod mounts;
+mod place;
+mod shown;
+mod turn;
+mod words;
+
+use std::{collections::BTreeMap, fmt, io, path::PathBuf};
+
+use hermitcrab_core::{
+    audit::Record,
+    grant::{AgentId, GrantId},
+    outcome::{Denial, DenialCode},
+    path::RelPath,
+    rules::Isolation,
+    session::{Asking, Event, Session, SessionConfig},
+};
+use hermitcrab_sandbox::{spawn::Sandbox, spawner::SpawnerProgram};
+
+use self::{agent_state::AgentState, mounts::Mounts};
+pub use self::{
+    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
+    command::{CommandRequest, CommandRun},
+    hands::{Before, Hands},
+    place::Place,
+    turn::Stop,
+    words::{GrantWords, WordsError},
+};
+use crate::{
+    audit::{Ledger, LedgerError},
+    digest::sha256,
+    ports::{Clock, UserPort},
+};
+
+/// What a runtime starts with. Nothing else is taken from the surroundings.
+#[derive(Clone, Debug)]
+pub struct RuntimeConfig {
+    /// The directory the agent works in, absolute.
+    pub workspace: PathBuf,
+    /// Where `~` leads, absolute.
+    pub home: PathBuf,
+    /// Where the ledger lies; outside every directory an agent is given.
+    pub state_dir: PathBuf,
+    /// More places no grant reaches, absolute.
+    pub protected: Vec<PathBuf>,
+    /// The environment commands start with.
+    pub env: Vec<(String, String)>,
+    /// What the probe of the sandbox proved.
+    pub isolation: Isolation,
+    /// Whether there is a user to ask.
+    pub asking: Asking,
+    /// A number no other session has.
+    pub session: u64,
+    /// The program started as the sandbox's helper.
+    pub spawner: SpawnerProgram,
+}
+
+/// Why the runtime itself (not a call) failed.
+#[derive(Debug)]
+pub enum RuntimeError {
+    /// A directory cannot be opened.
+    Directory(PathBuf, io::Error),
+    /// A path is not absolute, or not usable as one.
+    Path(PathBuf),
+    /// The ledger.
+    Ledger(LedgerError),
+    /// Too many of something.
+    Limit(Denial),
+}
+
+impl fmt::Display for RuntimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(path, error) => {
+                write!(f, "cannot open the directory `{}`: {error}", path.display())
+            }
+            Self::Path(path) => write!(
+                f,
+                "`{}` is not an absolute path without `..`",
+                path.display()
+            ),
+            Self::Ledger(error) => error.fmt(f),
+            Self::Limit(denial) => write!(f, "{denial}"),
+        }
+    }
+}
+
+impl std::error::Error for RuntimeError {}
+
+impl From<LedgerError> for RuntimeError {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// An agent's edge: one session, its directories, its ledger, its user.
+pub struct Runtime {
+    session: Session,
+    ledger: Ledger,
+    mounts: Mounts,
+    sandbox: Sandbox,
+    user: Box<dyn UserPort>,
+    clock: Box<dyn Clock>,
+    agents: BTreeMap<AgentId, AgentState>,
+    config: RuntimeConfig,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("session", &self.session)
+            .field("mounts", &self.mounts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// Opens a session on a workspace. The first agent holds nothing yet.
+    ///
+    /// # Errors
+    /// A directory cannot be opened, or the ledger cannot be used.
+    pub fn open(
+        config: RuntimeConfig,
+        user: Box<dyn UserPort>,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, RuntimeError> {
+        std::fs::create_dir_all(&config.state_dir)
+            .map_err(|error| RuntimeError::Directory(config.state_dir.clone(), error))?;
+        let (mut ledger, head) = Ledger::open(&config.state_dir)?;
+        let mut protected = vec![mounts::from_root(&config.state_dir)?];
+        for place in &config.protected {
+            protected.push(mounts::from_root(place)?);
+        }
+        let (session, records) = session(&config, protected, head, clock.now());
+        ledger.append(&records)?;
+        let mut runtime = Self {
+            session,
+            ledger,
+            mounts: Mounts::default(),
+            sandbox: Sandbox::new(config.spawner.clone()),
+            user,
+            clock,
+            agents: BTreeMap::new(),
+            config,
+        };
+        let workspace = runtime.config.workspace.clone();
+        runtime.mounts.open(&mut runtime.session, &workspace)?;
+        let state = AgentState::new(&runtime.config);
+        runtime.agents.insert(AgentId::FIRST, state);
+        Ok(runtime)
+    }
+
+    /// The session's first agent.
+    #[must_use]
+    pub fn first_agent(&self) -> AgentId {
+        AgentId::FIRST
+    }
+
+    /// The user grants something. A directory not yet known is opened for it.
+    ///
+    /// # Errors
+    /// The words mean nothing, or the directory cannot be opened.
+    pub fn grant(&mut self, holder: AgentId, words: &GrantWords) -> Result<GrantId, WordsError> {
+        let spec = words.spec(holder, &mut self.mounts, &mut self.session, &self.config)?;
+        let now = self.clock.now();
+        let parts = self.session.step(now, Event::Grant(spec)).into_parts();
+        self.ledger.append(&parts.records)?;
+        match (parts.granted, parts.denials.into_iter().next()) {
+            (Some(grant), _) => Ok(grant),
+            (None, Some((_, denial))) => Err(WordsError::Denied(denial)),
+            (None, None) => Err(WordsError::Denied(Denial::new(
+                DenialCode::UnknownGrant,
+                "nothing was granted",
+            ))),
+        }
+    }
+
+    /// What every agent of a session may do in its workspace from the start:
+    /// see and read it, and run programs on a copy of it.
+    ///
+    /// # Errors
+    /// As for [`Runtime::grant`].
+    pub fn grant_basics(&mut self, holder: AgentId) -> Result<Vec<GrantId>, WordsError> {
+        let workspace = self.config.workspace.to_string_lossy().into_owned();
+        [
+            ("fs.read", workspace.as_str()),
+            ("fs.list", workspace.as_str()),
+            ("proc.exec", "*"),
+        ]
+        .into_iter()
+        .map(|(verb, on)| self.grant(holder, &GrantWords::new(verb, on)))
+        .collect()
+    }
+
+    /// Ends a grant and everything derived from it; says which grants ended.
+    ///
+    /// # Errors
+    /// The refusal, for a grant this session does not have.
+    pub fn revoke(&mut self, grant: GrantId) -> Result<Vec<GrantId>, Denial> {
+        let now = self.clock.now();
+        let parts = self.session.step(now, Event::Revoke(grant)).into_parts();
+        write(&mut self.ledger, &parts.records)?;
+        match parts.denials.into_iter().next() {
+            Some((_, denial)) => Err(denial),
+            None => Ok(parts.revoked),
+        }
+    }
+
+    /// Starts another agent that holds these grants of its parent and nothing else.
+    ///
+    /// # Errors
+    /// The refusal; then there is no new agent.
+    pub fn spawn(&mut self, parent: AgentId, forward: &[GrantId]) -> Result<AgentId, Denial> {
+        let now = self.clock.now();
+        let event = Event::Spawn {
+            parent,
+            forward: forward.to_vec(),
+        };
+        let parts = self.session.step(now, event).into_parts();
+        write(&mut self.ledger, &parts.records)?;
+        match (parts.spawned, parts.denials.into_iter().next()) {
+            (Some((child, _)), _) => {
+                self.agents.insert(child, AgentState::new(&self.config));
+                Ok(child)
+            }
+            (None, Some((_, denial))) => Err(denial),
+            (None, None) => Err(Denial::new(DenialCode::UnknownAgent, parent)),
+        }
+    }
+
+    /// The grants an agent holds, dead ones included, oldest first.
+    #[must_use]
+    pub fn held_by(&self, agent: AgentId) -> Vec<GrantId> {
+        self.session
+            .held_by(agent)
+            .map(hermitcrab_core::grant::Grant::id)
+            .collect()
+    }
+
+    /// Ends the session and with it every grant; later calls are refused.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn end_session(&mut self) -> Result<(), RuntimeError> {
+        let now = self.clock.now();
+        let parts = self.session.step(now, Event::End).into_parts();
+        Ok(self.ledger.append(&parts.records)?)
+    }
+
+    /// Begins another session on the same workspace and ledger. Nothing that
+    /// was held before is held in it.
+    ///
+    /// # Errors
+    /// As for [`Runtime::open`].
+    pub fn begin_session(&mut self) -> Result<(), RuntimeError> {
+        if !self.session.has_ended() {
+            self.end_session()?;
+        }
+        if hermitcrab_core::fault::is(hermitcrab_core::fault::Fault::SessionEndKeepsGrants) {
+            return Ok(());
+        }
+        self.config.session = self.config.session.wrapping_add(1);
+        let mut protected = vec![mounts::from_root(&self.config.state_dir)?];
+        for place in &self.config.protected {
+            protected.push(mounts::from_root(place)?);
+        }
+        let head = self.session.ledger();
+        let (session, records) = session(&self.config, protected, head, self.clock.now());
+        self.ledger.append(&records)?;
+        self.session = session;
+        self.mounts = Mounts::default();
+        let workspace = self.config.workspace.clone();
+        self.mounts.open(&mut self.session, &workspace)?;
+        self.agents.clear();
+        self.agents
+            .insert(AgentId::FIRST, AgentState::new(&self.config));
+        Ok(())
+    }
+}
+
+fn session(
+    config: &RuntimeConfig,
+    protected: Vec<RelPath>,
+    ledger: hermitcrab_core::audit::Head,
+    opened_at: hermitcrab_core::time::Instant,
+) -> (Session, Vec<Record>) {
+    Session::open(SessionConfig {
+        id: config.session,
+        hash: sha256,
+        isolation: config.isolation,
+        protected,
+        asking: config.asking,
+        ledger,
+        opened_at,
+    })
+}
+
+/// A ledger that cannot be written refuses whatever needed it.
+fn write(ledger: &mut Ledger, records: &[Record]) -> Result<(), Denial> {
+    ledger.append(records).map_err(|error| {
+        Denial::new(
+            DenialCode::SessionEnded,
+            format_args!("the ledger cannot be written: {error}"),
+        )
+    })
+}

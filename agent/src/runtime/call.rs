@@ -1,0 +1,212 @@
+//! One tool call, from name and JSON to text and fate.
+
+use std::time::Duration;
+
+use hermitcrab_core::{
+    fault::{self, Fault},
+    grant::AgentId,
+    outcome::{Denial, DenialCode},
+    tool::Tool,
+};
+use serde_json::{Value, json};
+
+use super::{Runtime, hands::Hands, turn::Stop};
+use crate::{pyjson, tools};
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ran and what it did stands.
+    Ran,
+    /// It ran on a copy, and what it did there was thrown away.
+    RanDiscarded(DenialCode),
+    /// It was refused without asking anybody.
+    Refused(DenialCode),
+    /// The user was asked, and it was refused.
+    AskedRefused(DenialCode),
+    /// The tool ran and reports a failure of its own.
+    ToolError,
+    /// The machinery failed; the text is for a person.
+    Failed(String),
+}
+
+/// One question that was put to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What was shown.
+    pub shown: String,
+    /// The word that came back.
+    pub answer: String,
+}
+
+/// How much a command changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeSummary {
+    /// New names.
+    pub created: usize,
+    /// Changed content or mode.
+    pub modified: usize,
+    /// Names gone.
+    pub deleted: usize,
+}
+
+/// Everything about a finished call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallReport {
+    /// The exact text the model is given.
+    pub text: String,
+    /// What became of the call.
+    pub fate: Fate,
+    /// What the user was asked.
+    pub questions: Vec<Asked>,
+    /// What a command did to its copy, whether it stands or not.
+    pub changes: ChangeSummary,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What a tool hands back: the text, and whether it reports a failure itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// For the model.
+    pub text: String,
+    /// What became of the call.
+    pub fate: Fate,
+}
+
+impl ToolResult {
+    /// The tool did its work.
+    #[must_use]
+    pub fn ran(value: &Value) -> Self {
+        Self {
+            text: pyjson::text(value),
+            fate: Fate::Ran,
+        }
+    }
+
+    /// The tool reports a failure of its own.
+    #[must_use]
+    pub fn failed(value: &Value) -> Self {
+        Self {
+            text: pyjson::text(value),
+            fate: Fate::ToolError,
+        }
+    }
+
+    /// A bare error message.
+    #[must_use]
+    pub fn error(message: &str) -> Self {
+        Self::failed(&json!({ "error": message }))
+    }
+}
+
+impl Runtime {
+    /// Runs one tool call of an agent to its end.
+    pub fn call(&mut self, by: AgentId, tool: &str, args: &Value) -> CallReport {
+        let started = self.clock.now();
+        let mut questions = Vec::new();
+        let mut changes = ChangeSummary::default();
+        let result = match Tool::offered(tool) {
+            Some(tool) => {
+                let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
+                run(&mut hands, tool, args)
+            }
+            None => ToolResult {
+                text: pyjson::text(&json!({ "error": format!("Unknown tool: {tool}") })),
+                fate: Fate::Refused(DenialCode::UnknownTool),
+            },
+        };
+        let ended = self.clock.now();
+        let elapsed = Duration::from_millis(ended.as_millis().saturating_sub(started.as_millis()));
+        let result = if fault::is(Fault::DenialLooksLikeSuccess) {
+            made_up(tool, result)
+        } else {
+            result
+        };
+        CallReport {
+            text: result.text,
+            fate: result.fate,
+            questions,
+            changes,
+            elapsed,
+        }
+    }
+}
+
+fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
+    let result = match tool {
+        Tool::ReadFile => tools::read_file::run(hands, args),
+        Tool::WriteFile => tools::write_file::run(hands, args),
+        Tool::Patch => tools::patch::run(hands, args),
+        Tool::SearchFiles => tools::search_files::run(hands, args),
+        Tool::Terminal => tools::terminal::run(hands, args),
+        Tool::DelegateTask | Tool::Directory => Err(Stop::Refused {
+            denial: Denial::new(DenialCode::UnknownTool, tool),
+            asked: false,
+        }),
+    };
+    match result {
+        Ok(result) => result,
+        Err(stop) => stopped(tool, &stop),
+    }
+}
+
+/// A call that did not come to a result of its tool, in the tool's shape.
+fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
+    let (message, fate) = match stop {
+        Stop::Refused { denial, asked } => {
+            let code = denial.code();
+            let fate = if *asked {
+                Fate::AskedRefused(code)
+            } else {
+                Fate::Refused(code)
+            };
+            (
+                format!(
+                    "Denied ({code}): {denial}. Next step: {}.",
+                    code.next_step()
+                ),
+                fate,
+            )
+        }
+        Stop::Missing => ("No such file or directory".to_owned(), Fate::ToolError),
+        Stop::Io(message) => (message.clone(), Fate::ToolError),
+        Stop::Broken(message) => (message.clone(), Fate::Failed(message.clone())),
+    };
+    let value = match tool {
+        Tool::Terminal => {
+            let status = if matches!(stop, Stop::Refused { .. }) {
+                "blocked"
+            } else {
+                "error"
+            };
+            json!({"output": "", "exit_code": -1, "error": message, "status": status})
+        }
+        Tool::Patch => json!({"success": false, "error": message}),
+        Tool::ReadFile
+        | Tool::WriteFile
+        | Tool::SearchFiles
+        | Tool::DelegateTask
+        | Tool::Directory => {
+            json!({ "error": message })
+        }
+    };
+    ToolResult {
+        text: pyjson::text(&value),
+        fate,
+    }
+}
+
+/// The planted fault: a refusal is dressed up as a success.
+fn made_up(tool: &str, result: ToolResult) -> ToolResult {
+    match result.fate {
+        Fate::Refused(_) | Fate::AskedRefused(_) | Fate::RanDiscarded(_) => ToolResult {
+            text: match tool {
+                "terminal" => pyjson::text(&json!({"output": "", "exit_code": 0, "error": null})),
+                _ => pyjson::text(&json!({"success": true})),
+            },
+            fate: Fate::Ran,
+        },
+        Fate::Ran | Fate::ToolError | Fate::Failed(_) => result,
+    }
+}

@@ -1,0 +1,427 @@
+//! Running a command on a copy of what the agent may read, and deciding
+//! afterwards, from what it did there, what may stand.
+//!
+//! The text of a command decides nothing. It reaches the shell as a file, not
+//! as part of another command line. The working directory and the exported
+//! variables it leaves are read back for the next command; they come from the
+//! command and are treated as its output.
+
+use std::{
+    ffi::OsStr,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use hermitcrab_core::{
+    action::Action,
+    approval::CallId,
+    authority::{DirId, Object, Program, Verb},
+    digest::Digest,
+    grant::Uses,
+    outcome::{Denial, DenialCode, Outcome},
+    path::RelPath,
+    session::{Call, Event},
+    tool::Tool,
+};
+use hermitcrab_sandbox::{
+    changeset::{ChangeSet, What},
+    dircap::DirCap,
+    spawn::{Command, EXCHANGE_DIR, Ending, Finished, Limits, SpawnError, View, ViewMode},
+};
+
+use super::{
+    Runtime,
+    call::ChangeSummary,
+    hands::{Hands, stop},
+    mounts::lexical,
+    shown,
+    turn::Stop,
+};
+use crate::digest::sha256;
+
+/// Output bytes kept of a command.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+/// Bytes of exported variables carried to the next command.
+const EXPORTED_BYTES_MAX: usize = 1 << 20;
+/// The longest working directory, in bytes.
+const CWD_BYTES_MAX: usize = 4096;
+
+/// A command to run.
+#[derive(Clone, Debug)]
+pub struct CommandRequest<'c> {
+    /// For the shell, as the model wrote it.
+    pub command: &'c str,
+    /// Where, if not where the last command left off.
+    pub workdir: Option<&'c str>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// A command that ran.
+#[derive(Clone, Debug)]
+pub struct CommandRun {
+    /// How it ended.
+    pub ending: Ending,
+    /// Its output; of a very long one, both ends.
+    pub output: String,
+    /// Letters of output there were.
+    pub output_letters: usize,
+    /// Where it left off.
+    pub cwd: PathBuf,
+    /// Why what it did was thrown away, if it was, and whether the user was asked.
+    pub discarded: Option<(Denial, bool)>,
+}
+
+/// What the shell runs; the command itself is read from a file. Messages of
+/// the shell count its lines.
+fn script() -> String {
+    format!(
+        "source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin cd -- \"$(< {EXCHANGE_DIR}/base)\" 2>/dev/null\n\
+         builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || exit 126\n\
+         eval \"$(< {EXCHANGE_DIR}/command)\"\n\
+         __hermitcrab_status=$?\n\
+         umask 077\n\
+         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null\n\
+         exit $__hermitcrab_status\n"
+    )
+}
+
+/// A directory the command sees.
+struct Seen {
+    dir: DirId,
+    at: PathBuf,
+    /// A narrower capability, where only a part is held.
+    part: Option<DirCap>,
+}
+
+impl Hands<'_> {
+    /// Runs a command to its end and lets what it did stand, or not.
+    pub fn run(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
+        let seen = self.seen()?;
+        let base = self.cwd();
+        let workdir = request.workdir.map_or_else(
+            || base.as_os_str().as_bytes().to_vec(),
+            |workdir| {
+                super::place::tilde_expanded(workdir, self.home())
+                    .into_os_string()
+                    .into_vec()
+            },
+        );
+        let exported = self.state().exported.clone().unwrap_or_default();
+        let inputs = vec![
+            ("env".to_owned(), exported),
+            ("base".to_owned(), base.as_os_str().as_bytes().to_vec()),
+            ("workdir".to_owned(), workdir),
+            ("command".to_owned(), request.command.as_bytes().to_vec()),
+        ];
+        let (call, finished) = self.spawn(request, &seen, inputs)?;
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => {
+                let denied = matches!(&error, SpawnError::Denied(_));
+                self.finish(
+                    call,
+                    if denied {
+                        Outcome::Refused(DenialCode::PermitMismatch)
+                    } else {
+                        Outcome::Failed
+                    },
+                )?;
+                return Err(match error {
+                    SpawnError::Denied(denial) => Stop::refused(denial),
+                    SpawnError::Step(_) | SpawnError::ChangeSet(_) => {
+                        Stop::Broken(error.to_string())
+                    }
+                });
+            }
+        };
+        *self.changes = summary(&finished.changes);
+        let settled = self.settle(call, request.command, &seen, &finished);
+        let outcome = match &settled {
+            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
+            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
+            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
+            Err(_) => Outcome::Failed,
+        };
+        self.finish(call, outcome)?;
+        let discarded = settled?;
+        self.remember(&finished);
+        Ok(self.report(&finished, discarded))
+    }
+
+    /// Everything this agent may read, as directories for a command to see.
+    fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
+        let mut parts: Vec<(DirId, RelPath)> = Vec::new();
+        let Runtime { session, clock, .. } = &*self.runtime;
+        for grant in session.held_by(self.by) {
+            let stands = session.table().usable(grant.id(), clock.now()).is_ok();
+            if !stands || grant.limits().uses != Uses::Uncounted {
+                continue;
+            }
+            for cap in grant
+                .authority()
+                .caps()
+                .iter()
+                .filter(|cap| cap.verb() == Verb::FsRead)
+            {
+                if let Object::Dir { dir, below } = cap.object() {
+                    parts.push((*dir, below.clone()));
+                }
+            }
+        }
+        let all = parts.clone();
+        parts.retain(|(dir, below)| {
+            !all.iter()
+                .any(|(other, above)| other == dir && above != below && below.starts_with(above))
+        });
+        parts.sort();
+        parts.dedup();
+        let mut seen = Vec::new();
+        for (dir, below) in parts {
+            let Some(at) = self.runtime.mounts.absolute(dir, &below) else {
+                continue;
+            };
+            if below.is_root() {
+                seen.push(Seen {
+                    dir,
+                    at,
+                    part: None,
+                });
+            } else if let Some(part) = self.part(dir, &below)? {
+                seen.push(Seen {
+                    dir,
+                    at,
+                    part: Some(part),
+                });
+            }
+        }
+        seen.sort_by_key(|seen| seen.at.as_os_str().len());
+        Ok(seen)
+    }
+
+    /// A directory below one that is held; `None` if it is a file or gone.
+    fn part(&mut self, dir: DirId, below: &RelPath) -> Result<Option<DirCap>, Stop> {
+        let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE)
+            .map_err(|error| Stop::Broken(error.to_string()))?;
+        let event = Event::Call(Call {
+            by: self.by,
+            tool: Tool::Directory,
+            actions: vec![action],
+        });
+        let (mut turn, mounts) = self.turn();
+        let (call, part) = turn.begin(
+            event,
+            |_| below.to_string(),
+            |mut permits| mounts.get(dir)?.cap.subdir(permits.pop()?, below).ok(),
+        )?;
+        turn.finish(call, Outcome::Done(Digest::NONE))?;
+        Ok(part)
+    }
+
+    fn spawn(
+        &mut self,
+        request: &CommandRequest<'_>,
+        seen: &[Seen],
+        inputs: Vec<(String, Vec<u8>)>,
+    ) -> Result<(CallId, Result<Finished, SpawnError>), Stop> {
+        let action = Action::new(
+            Verb::ProcExec,
+            Object::Program(Program::AnyInView),
+            sha256(request.command.as_bytes()),
+        )
+        .map_err(|error| Stop::Broken(error.to_string()))?;
+        let event = Event::Call(Call {
+            by: self.by,
+            tool: Tool::Terminal,
+            actions: vec![action],
+        });
+        let env: Vec<(Vec<u8>, Vec<u8>)> = self
+            .runtime
+            .config
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()))
+            .collect();
+        let sandbox = self.runtime.sandbox.clone();
+        let text = format!("run: {}", request.command);
+        let (mut turn, mounts) = self.turn();
+        turn.begin(
+            event,
+            |_| text,
+            |mut permits| {
+                let Some(permit) = permits.pop() else {
+                    return Err(SpawnError::Denied(Denial::new(
+                        DenialCode::UnknownCall,
+                        "no permit was made",
+                    )));
+                };
+                let views = seen
+                    .iter()
+                    .filter_map(|seen| {
+                        let dir = match &seen.part {
+                            Some(part) => part,
+                            None => &mounts.get(seen.dir)?.cap,
+                        };
+                        Some(View {
+                            dir,
+                            at: seen.at.clone(),
+                            mode: ViewMode::CopyOnWrite,
+                        })
+                    })
+                    .collect();
+                sandbox.run(
+                    permit,
+                    &Command {
+                        argv: vec![
+                            b"/usr/bin/bash".to_vec(),
+                            b"-c".to_vec(),
+                            script().into_bytes(),
+                        ],
+                        env,
+                        cwd: PathBuf::from("/"),
+                        views,
+                        private_dirs: Vec::new(),
+                        inputs,
+                        merge_stderr: true,
+                        limits: Limits {
+                            timeout: request.timeout,
+                            output_bytes_max: OUTPUT_BYTES_MAX,
+                            ..Limits::default()
+                        },
+                    },
+                )
+            },
+        )
+    }
+
+    /// Commits what is held or granted now; says why not otherwise.
+    fn settle(
+        &mut self,
+        call: CallId,
+        command: &str,
+        seen: &[Seen],
+        finished: &Finished,
+    ) -> Result<Option<(Denial, bool)>, Stop> {
+        let sets: Vec<(&Seen, &ChangeSet)> = seen
+            .iter()
+            .zip(&finished.changes)
+            .filter(|(_, set)| !set.is_empty())
+            .collect();
+        let mut actions = Vec::new();
+        for (seen, set) in &sets {
+            actions.extend(
+                set.actions(seen.dir)
+                    .map_err(|error| Stop::Broken(error.to_string()))?,
+            );
+        }
+        if actions.is_empty() {
+            return Ok(None);
+        }
+        let listed: Vec<(String, &ChangeSet)> = sets
+            .iter()
+            .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
+            .collect();
+        let (mut turn, mounts) = self.turn();
+        let begun = turn.begin(
+            Event::Effects { call, actions },
+            |question| shown::changes(question, command, &listed),
+            |permits| {
+                let mut permits = permits.into_iter();
+                for (seen, set) in &sets {
+                    let own = permits.by_ref().take(set.changes().len()).collect();
+                    let dir = match &seen.part {
+                        Some(part) => part,
+                        None => match mounts.get(seen.dir) {
+                            Some(mount) => &mount.cap,
+                            None => {
+                                return Some((
+                                    0,
+                                    Stop::refused(Denial::new(DenialCode::NoCap, seen.dir)),
+                                ));
+                            }
+                        },
+                    };
+                    let commit = set.commit(dir, own);
+                    if let Some(failure) = commit.failure {
+                        return Some((commit.applied, stop(&failure.error)));
+                    }
+                }
+                None
+            },
+        );
+        match begun {
+            Ok((_, None)) => Ok(None),
+            Ok((_, Some((0, Stop::Refused { denial, asked })))) => Ok(Some((denial, asked))),
+            Ok((_, Some((applied, failure)))) => Err(Stop::Broken(format!(
+                "the changes of the command could not all be kept: {applied} were, then: {failure:?}"
+            ))),
+            Err(Stop::Refused { denial, asked }) => Ok(Some((denial, asked))),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Keeps the working directory and variables for the next command.
+    fn remember(&mut self, finished: &Finished) {
+        let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX).ok();
+        let cwd = finished
+            .exchange
+            .read("cwd.after", CWD_BYTES_MAX)
+            .ok()
+            .and_then(|mut bytes| {
+                while bytes.last() == Some(&b'\n') {
+                    bytes.pop();
+                }
+                lexical(Path::new(OsStr::from_bytes(&bytes)))
+            });
+        let state = self.state();
+        if let Some(exported) = exported {
+            state.exported = Some(exported);
+        }
+        if let Some(cwd) = cwd {
+            state.cwd = cwd;
+        }
+        state.cwd_is_from_command = true;
+    }
+
+    fn report(&self, finished: &Finished, discarded: Option<(Denial, bool)>) -> CommandRun {
+        let head = String::from_utf8_lossy(&finished.stdout.head);
+        let tail = String::from_utf8_lossy(&finished.stdout.tail);
+        let omitted = usize::try_from(finished.stdout.omitted_bytes).unwrap_or(usize::MAX);
+        let output = if omitted == 0 {
+            String::from_utf8_lossy(&finished.stdout.to_bytes()).into_owned()
+        } else {
+            format!("{head}{tail}")
+        };
+        let output_letters = output.chars().count().saturating_add(omitted);
+        CommandRun {
+            ending: finished.ending,
+            output,
+            output_letters,
+            cwd: self.cwd(),
+            discarded,
+        }
+    }
+}
+
+fn summary(sets: &[ChangeSet]) -> ChangeSummary {
+    let mut summary = ChangeSummary::default();
+    for change in sets.iter().flat_map(ChangeSet::changes) {
+        match change.what {
+            What::CreatedFile { .. }
+            | What::CreatedDir { .. }
+            | What::CreatedSymlink { .. }
+            | What::CreatedSpecial => {
+                summary.created += 1;
+            }
+            What::ModifiedFile { .. } | What::ModifiedMode { .. } => summary.modified += 1,
+            What::DeletedFile { .. }
+            | What::DeletedSymlink { .. }
+            | What::DeletedDir
+            | What::DeletedSpecial => {
+                summary.deleted += 1;
+            }
+        }
+    }
+    summary
+}

@@ -1,0 +1,435 @@
+//! What a tool can do: look, read, list, write, run; each by way of a permit.
+//!
+//! A tool holds this for one call. It names places, never paths, and gets no
+//! capability into its own hands.
+
+use std::path::{Path, PathBuf};
+
+use hermitcrab_core::{
+    Permit,
+    action::Action,
+    approval::{CallId, Question},
+    authority::{Cap, Object, Verb},
+    digest::Digest,
+    grant::{AgentId, Uses},
+    outcome::{Denial, DenialCode, Outcome},
+    path::RelPath,
+    rules::Sensitivity,
+    session::{Call, Event},
+    tool::Tool,
+};
+use hermitcrab_sandbox::dircap::{Base, DirCap, Entry, FsError, Stat, dir_digest};
+
+use super::{
+    Runtime,
+    agent_state::AgentState,
+    call::{Asked, ChangeSummary},
+    mounts::Mounts,
+    place::{self, Place},
+    shown,
+    turn::{Stop, Turn},
+};
+use crate::digest::sha256;
+
+/// The longest file a tool reads, in bytes.
+pub const FILE_BYTES_MAX: usize = 64 << 20;
+/// Permission bits of files tools make.
+const NEW_FILE_MODE: u32 = 0o600;
+/// Permission bits of directories tools make on the way to a file.
+const NEW_DIR_MODE: u32 = 0o755;
+
+/// A tool's reach during one call.
+pub struct Hands<'r> {
+    pub(super) runtime: &'r mut Runtime,
+    pub(super) by: AgentId,
+    tool: Tool,
+    questions: &'r mut Vec<Asked>,
+    pub(super) changes: &'r mut ChangeSummary,
+}
+
+/// What a place held before a write.
+#[derive(Clone, Debug)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A file this agent may not read.
+    Unread,
+}
+
+impl<'r> Hands<'r> {
+    pub(super) fn new(
+        runtime: &'r mut Runtime,
+        by: AgentId,
+        tool: Tool,
+        questions: &'r mut Vec<Asked>,
+        changes: &'r mut ChangeSummary,
+    ) -> Self {
+        Self {
+            runtime,
+            by,
+            tool,
+            questions,
+            changes,
+        }
+    }
+
+    /// What this agent's edge remembers.
+    pub fn state(&mut self) -> &mut AgentState {
+        let config = &self.runtime.config;
+        self.runtime
+            .agents
+            .entry(self.by)
+            .or_insert_with(|| AgentState::new(config))
+    }
+
+    /// Where relative paths start.
+    #[must_use]
+    pub fn cwd(&self) -> PathBuf {
+        self.runtime.agents.get(&self.by).map_or_else(
+            || self.runtime.config.workspace.clone(),
+            |state| state.cwd.clone(),
+        )
+    }
+
+    /// Where `~` leads.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.runtime.config.home
+    }
+
+    /// Where a path leads.
+    pub fn resolve(&self, path: &str) -> Result<Place, Stop> {
+        place::resolve(path, &self.cwd(), self.home(), &self.runtime.mounts).map_err(Stop::refused)
+    }
+
+    /// The place of a name in the directory at `place`.
+    pub fn child(&self, place: &Place, name: &[u8]) -> Option<Place> {
+        let below = place.below.child(name).ok()?;
+        let absolute = self.runtime.mounts.absolute(place.dir, &below)?;
+        // A directory opened on its own names what lies in it.
+        let (dir, below) = self.runtime.mounts.locate(&absolute)?;
+        Some(Place {
+            dir,
+            below,
+            absolute: absolute.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Whether the agent holds this now, without a question and without
+    /// spending one of a limited number of uses.
+    #[must_use]
+    pub fn freely(&self, verb: Verb, place: &Place) -> bool {
+        let Ok(action) = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE) else {
+            return false;
+        };
+        let session = &self.runtime.session;
+        let plain = session.rules().sensitivity(self.tool, &action) == Sensitivity::Plain
+            && !session.rules().is_protected(place.dir, &place.below);
+        plain
+            && session
+                .table()
+                .choose(self.by, action.cap(), self.runtime.clock.now())
+                .ok()
+                .and_then(|grant| session.table().get(grant))
+                .is_some_and(|grant| grant.limits().uses == Uses::Uncounted)
+    }
+
+    /// Whether names like this one are asked about each time.
+    #[must_use]
+    pub fn is_sensitive(&self, verb: Verb, place: &Place) -> bool {
+        Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE).is_ok_and(|action| {
+            self.runtime.session.rules().sensitivity(self.tool, &action) != Sensitivity::Plain
+        })
+    }
+
+    /// Whether the place is one of the agent's own.
+    #[must_use]
+    pub fn is_protected(&self, place: &Place) -> bool {
+        self.runtime
+            .session
+            .rules()
+            .is_protected(place.dir, &place.below)
+    }
+
+    /// Reads stand in for looking where both would do: what an agent may read
+    /// it may look at.
+    fn look_verb(&self, place: &Place) -> Verb {
+        let holds = |verb| {
+            Cap::new(
+                verb,
+                Object::Dir {
+                    dir: place.dir,
+                    below: place.below.clone(),
+                },
+            )
+            .is_ok_and(|cap| {
+                self.runtime
+                    .session
+                    .table()
+                    .choose(self.by, &cap, self.runtime.clock.now())
+                    .is_ok()
+            })
+        };
+        if self.freely(Verb::FsRead, place) || !holds(Verb::FsList) {
+            Verb::FsRead
+        } else {
+            Verb::FsList
+        }
+    }
+
+    /// Facts about a place; `None` if there is nothing.
+    pub fn look(&mut self, place: &Place) -> Result<Option<Stat>, Stop> {
+        let verb = self.look_verb(place);
+        let looked = self.one(verb, place, Digest::NONE, |dir, permit| {
+            dir.stat(permit, &place.below)
+        });
+        match looked {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Stop::Missing) => Ok(None),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// A file's content.
+    pub fn read(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
+        self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
+            dir.read(permit, &place.below, FILE_BYTES_MAX)
+        })
+    }
+
+    /// Contents of many files under one decision; those that cannot be read are `None`.
+    pub fn read_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+        self.many(Verb::FsRead, places, |dir, permit, below| {
+            dir.read(permit, below, FILE_BYTES_MAX).ok()
+        })
+    }
+
+    /// The names in a directory.
+    pub fn names(&mut self, place: &Place) -> Result<Vec<Entry>, Stop> {
+        self.one(Verb::FsList, place, Digest::NONE, |dir, permit| {
+            dir.list(permit, &place.below)
+        })
+    }
+
+    /// The names in many directories under one decision.
+    pub fn names_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<Entry>>>, Stop> {
+        self.many(Verb::FsList, places, |dir, permit, below| {
+            dir.list(permit, below).ok()
+        })
+    }
+
+    /// Facts about many places under one decision.
+    pub fn look_all(&mut self, places: &[Place]) -> Result<Vec<Option<Stat>>, Stop> {
+        self.many(Verb::FsList, places, |dir, permit, below| {
+            dir.stat(permit, below).ok()
+        })
+    }
+
+    fn one<R>(
+        &mut self,
+        verb: Verb,
+        place: &Place,
+        content: Digest,
+        act: impl FnOnce(&DirCap, Permit<'_>) -> Result<R, FsError>,
+    ) -> Result<R, Stop> {
+        let action = action(verb, place, content)?;
+        let text = format!("{verb} {}", place.absolute);
+        let done = self.perform(
+            vec![action],
+            |_| text,
+            |mounts, mut permits| {
+                let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
+                    return Err(unknown(place));
+                };
+                act(&mount.cap, permit).map_err(|error| stop(&error))
+            },
+        )?;
+        done
+    }
+
+    fn many<R>(
+        &mut self,
+        verb: Verb,
+        places: &[Place],
+        act: impl Fn(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
+    ) -> Result<Vec<Option<R>>, Stop> {
+        let mut results = Vec::with_capacity(places.len());
+        for part in places.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
+            let actions = part
+                .iter()
+                .map(|place| action(verb, place, Digest::NONE))
+                .collect::<Result<Vec<_>, _>>()?;
+            let text = part
+                .iter()
+                .map(|place| format!("{verb} {}\n", place.absolute))
+                .collect::<String>();
+            let got: Vec<Option<R>> = self.perform(
+                actions,
+                |_| text,
+                |mounts, permits| {
+                    part.iter()
+                        .zip(permits)
+                        .map(|(place, permit)| {
+                            act(&mounts.get(place.dir)?.cap, permit, &place.below)
+                        })
+                        .collect()
+                },
+            )?;
+            results.extend(got);
+        }
+        Ok(results)
+    }
+
+    /// Whether there is a file, and what it holds as far as this agent may know.
+    pub fn before(&mut self, place: &Place) -> Result<Before, Stop> {
+        match self.look(place)? {
+            None => Ok(Before::Nothing),
+            Some(_) => match self.read(place) {
+                Ok(content) => Ok(Before::File(content)),
+                Err(Stop::Missing) => Ok(Before::Nothing),
+                Err(Stop::Refused { denial, .. }) if denial.code() == DenialCode::NoCap => {
+                    Ok(Before::Unread)
+                }
+                Err(stop) => Err(stop),
+            },
+        }
+    }
+
+    /// Puts a file in place, with the directories on the way to it.
+    pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<(), Stop> {
+        let missing = match before {
+            Before::Nothing => self.missing_parents(place)?,
+            Before::File(_) | Before::Unread => Vec::new(),
+        };
+        let mut actions = Vec::with_capacity(missing.len() + 1);
+        for parent in &missing {
+            actions.push(action(Verb::FsCreate, parent, dir_digest(NEW_DIR_MODE))?);
+        }
+        let (verb, base) = match before {
+            Before::Nothing => (Verb::FsCreate, Base::Absent),
+            Before::File(old) => (Verb::FsModify, Base::Content(sha256(old))),
+            Before::Unread => (Verb::FsModify, Base::AnyFile),
+        };
+        actions.push(action(verb, place, sha256(content))?);
+        let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
+        let show = |question: &Question| shown::write(question, place, before, content);
+        self.perform(actions, show, |mounts, permits| {
+            let mut permits = permits.into_iter();
+            let Some(mount) = mounts.get(place.dir) else {
+                return Err(unknown(place));
+            };
+            for parent in &missing {
+                let permit = permits.next().ok_or_else(|| unknown(parent))?;
+                mount
+                    .cap
+                    .make_dir(permit, &parent.below, NEW_DIR_MODE)
+                    .map_err(|error| stop(&error))?;
+            }
+            let permit = permits.next().ok_or_else(|| unknown(place))?;
+            mount
+                .cap
+                .write(permit, &place.below, content, base, mode)
+                .map_err(|error| stop(&error))
+        })?
+    }
+
+    /// The directories on the way to a place that do not exist, outermost first.
+    fn missing_parents(&mut self, place: &Place) -> Result<Vec<Place>, Stop> {
+        let mut missing = Vec::new();
+        let mut above = place.below.parent();
+        while let Some(below) = above {
+            if below.is_root() {
+                break;
+            }
+            above = below.parent();
+            let absolute = self
+                .runtime
+                .mounts
+                .absolute(place.dir, &below)
+                .map(|path| path.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let parent = Place {
+                dir: place.dir,
+                below,
+                absolute,
+            };
+            if self.look(&parent)?.is_some() {
+                break;
+            }
+            missing.push(parent);
+        }
+        missing.reverse();
+        Ok(missing)
+    }
+
+    /// One call of the session from its start to its end.
+    fn perform<R>(
+        &mut self,
+        actions: Vec<Action>,
+        shown: impl FnOnce(&Question) -> String,
+        act: impl FnOnce(&Mounts, Vec<Permit<'_>>) -> R,
+    ) -> Result<R, Stop> {
+        let call = Call {
+            by: self.by,
+            tool: self.tool,
+            actions,
+        };
+        let (mut turn, mounts) = self.turn();
+        let (call, done) = turn.begin(Event::Call(call), shown, |permits| act(mounts, permits))?;
+        turn.finish(call, Outcome::Done(Digest::NONE))?;
+        Ok(done)
+    }
+
+    /// The parts a turn needs, apart from the open directories.
+    pub(super) fn turn(&mut self) -> (Turn<'_>, &Mounts) {
+        let Runtime {
+            session,
+            ledger,
+            user,
+            clock,
+            mounts,
+            ..
+        } = &mut *self.runtime;
+        let turn = Turn {
+            session,
+            ledger,
+            user: &mut **user,
+            clock: &**clock,
+            questions: self.questions,
+        };
+        (turn, mounts)
+    }
+
+    /// Reports a running call as over.
+    pub(super) fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
+        let (mut turn, _) = self.turn();
+        turn.finish(call, outcome)
+    }
+}
+
+fn action(verb: Verb, place: &Place, content: Digest) -> Result<Action, Stop> {
+    Action::on_path(verb, place.dir, place.below.clone(), content)
+        .map_err(|error| Stop::Broken(format!("cannot ask for `{}`: {error}", place.absolute)))
+}
+
+fn unknown(place: &Place) -> Stop {
+    Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
+}
+
+/// A failed file operation as a reason to stop.
+pub(super) fn stop(error: &FsError) -> Stop {
+    match error {
+        FsError::Denied(denial) => Stop::refused(denial.clone()),
+        FsError::Io { source, .. }
+            if matches!(
+                source.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Stop::Missing
+        }
+        FsError::Io { .. } => Stop::Io(error.to_string()),
+    }
+}

@@ -1,0 +1,56 @@
+//! From the path a model writes to a place it can be held to.
+
+use std::path::{Path, PathBuf};
+
+use hermitcrab_core::{
+    authority::DirId,
+    outcome::{Denial, DenialCode},
+    path::RelPath,
+};
+
+use super::mounts::{Mounts, lexical};
+
+/// Where a path leads, by spelling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The directory it lies in.
+    pub dir: DirId,
+    /// Where in it.
+    pub below: RelPath,
+    /// The whole path, for results; the model gave it or could have.
+    pub absolute: String,
+}
+
+/// Works out where a path leads, seen from `cwd`.
+///
+/// A path outside every known directory is refused here: there is no handle to
+/// name it by.
+pub fn resolve(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Result<Place, Denial> {
+    if path.contains('\0') {
+        return Err(Denial::new(DenialCode::PathNul, path));
+    }
+    let written = tilde_expanded(path, home);
+    let relative = written.is_relative();
+    let absolute =
+        lexical(&cwd.join(written)).ok_or_else(|| Denial::new(DenialCode::NoCap, path))?;
+    match mounts.locate(&absolute) {
+        Some((dir, below)) => Ok(Place {
+            dir,
+            below,
+            absolute: absolute.to_string_lossy().into_owned(),
+        }),
+        None if relative && path.split('/').any(|name| name == "..") => {
+            Err(Denial::new(DenialCode::PathEscapes, path))
+        }
+        None => Err(Denial::new(DenialCode::NoCap, path)),
+    }
+}
+
+/// `~` and `~/x` from the home directory; anything else as it is.
+pub fn tilde_expanded(path: &str, home: &Path) -> PathBuf {
+    match path.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
+}

@@ -1,0 +1,168 @@
+//! What a person is shown before they answer: all of it.
+
+use hermitcrab_core::approval::Question;
+use hermitcrab_sandbox::changeset::{ChangeSet, What};
+
+use super::{hands::Before, place::Place};
+use crate::tools::{difflib, pytext};
+
+/// Longer files are shown by size and digest only.
+const SHOWN_BYTES_MAX: usize = 1 << 20;
+
+fn heading(question: &Question) -> String {
+    format!(
+        "{} by {} ({}); sha256 of the request {}\n",
+        question.tool(),
+        question.by(),
+        question.because(),
+        question.digest()
+    )
+}
+
+fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    let sizes = || {
+        let size = |side: Option<&[u8]>| {
+            side.map_or_else(
+                || "nothing".to_owned(),
+                |bytes| format!("{} bytes", bytes.len()),
+            )
+        };
+        format!(
+            "{path}: {} become {}, not shown as text\n",
+            size(before),
+            size(after)
+        )
+    };
+    let text = |side: Option<&[u8]>| match side {
+        None => Some(String::new()),
+        Some(bytes) if bytes.len() > SHOWN_BYTES_MAX || bytes.contains(&0) => None,
+        Some(bytes) => String::from_utf8(bytes.to_vec()).ok(),
+    };
+    let (Some(old), Some(new)) = (text(before), text(after)) else {
+        return sizes();
+    };
+    let mut diff = difflib::unified(
+        &pytext::lines_kept(&old),
+        &pytext::lines_kept(&new),
+        before.map_or("/dev/null", |_| path),
+        after.map_or("/dev/null", |_| path),
+    );
+    if diff.is_empty() {
+        return sizes();
+    }
+    if !diff.ends_with('\n') {
+        diff.push_str("\n\\ no newline at the end\n");
+    }
+    escaped(&diff)
+}
+
+/// Control letters made visible: a file must not be able to draw on the
+/// terminal that asks about it.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => out.push(letter),
+            letter if letter.is_control() || is_invisible(letter) => {
+                out.push_str(&letter.escape_unicode().to_string())
+            }
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}')
+}
+
+/// A file about to be written.
+pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
+    let old = match before {
+        Before::Nothing => None,
+        Before::File(old) => Some(old.as_slice()),
+        Before::Unread => {
+            return format!(
+                "{}{}: replaced by {} bytes; what it holds now may not be read\n{}",
+                heading(question),
+                place.absolute,
+                content.len(),
+                difference(&place.absolute, None, Some(content)),
+            );
+        }
+    };
+    format!(
+        "{}{}",
+        heading(question),
+        difference(&place.absolute, old, Some(content))
+    )
+}
+
+/// What a command did to its copies, and the command.
+pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
+    let mut out = heading(question);
+    out.push_str(&format!("command: {}\n", escaped(command)));
+    for (root, set) in sets {
+        for change in set.changes() {
+            let path = if change.path.is_root() {
+                root.clone()
+            } else {
+                format!("{root}/{}", change.path)
+            };
+            let before = || set.content_before(&change.path, SHOWN_BYTES_MAX).ok();
+            let after = || set.content_after(&change.path, SHOWN_BYTES_MAX).ok();
+            out.push_str(&match &change.what {
+                What::CreatedFile {
+                    digest,
+                    bytes,
+                    mode,
+                } => format!(
+                    "new file {path}, {bytes} bytes, mode {mode:o}, sha256 {digest}\n{}",
+                    after().map_or_else(String::new, |new| difference(&path, None, Some(&new)))
+                ),
+                What::CreatedDir { mode } => format!("new directory {path}, mode {mode:o}\n"),
+                What::CreatedSymlink { target } => {
+                    format!(
+                        "new link {path} to {}\n",
+                        escaped(&String::from_utf8_lossy(target))
+                    )
+                }
+                What::CreatedSpecial => format!("new pipe or socket {path} (never kept)\n"),
+                What::ModifiedFile {
+                    digest,
+                    bytes,
+                    mode_before,
+                    mode,
+                    ..
+                } => {
+                    let modes = if mode_before == mode {
+                        String::new()
+                    } else {
+                        format!(", mode {mode_before:o} becomes {mode:o}")
+                    };
+                    let shown = match (before(), after()) {
+                        (Some(old), Some(new)) => difference(&path, Some(&old), Some(&new)),
+                        _ => String::new(),
+                    };
+                    format!("changed file {path}, {bytes} bytes{modes}, sha256 {digest}\n{shown}")
+                }
+                What::ModifiedMode { before, mode } => {
+                    format!("mode of {path}: {before:o} becomes {mode:o}\n")
+                }
+                What::DeletedFile { base } => format!(
+                    "deleted file {path}, sha256 {base}\n{}",
+                    before().map_or_else(String::new, |old| difference(&path, Some(&old), None))
+                ),
+                What::DeletedSymlink { target } => {
+                    format!(
+                        "deleted link {path} to {}\n",
+                        escaped(&String::from_utf8_lossy(target))
+                    )
+                }
+                What::DeletedDir => format!("deleted directory {path}\n"),
+                What::DeletedSpecial => format!("deleted pipe, socket or device {path}\n"),
+            });
+        }
+    }
+    out
+}

@@ -1,0 +1,133 @@
+//! One event for the session, and everything that follows from it.
+//!
+//! Records reach the disk before permits are spent; a question is put in full
+//! and its answer bound to what was shown; whatever is not a permit is a stop.
+
+use hermitcrab_core::{
+    Permit,
+    approval::{Answer, CallId, Question, Reply, Scope},
+    fault::{self, Fault},
+    outcome::{Denial, DenialCode, Outcome},
+    session::{Event, Parts, Session},
+};
+
+use super::call::Asked;
+use crate::{
+    audit::Ledger,
+    ports::{Clock, Prompt, UserPort},
+};
+
+/// Why a call goes no further.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// It was refused.
+    Refused {
+        /// The refusal.
+        denial: Denial,
+        /// Whether the user was asked.
+        asked: bool,
+    },
+    /// There is no such file.
+    Missing,
+    /// The system failed; for the model.
+    Io(String),
+    /// The agent's own machinery failed.
+    Broken(String),
+}
+
+impl Stop {
+    /// A refusal nobody was asked about.
+    #[must_use]
+    pub fn refused(denial: Denial) -> Self {
+        Self::Refused {
+            denial,
+            asked: false,
+        }
+    }
+}
+
+/// What a turn works with.
+pub struct Turn<'r> {
+    /// Decides.
+    pub session: &'r mut Session,
+    /// Remembers.
+    pub ledger: &'r mut Ledger,
+    /// Answers.
+    pub user: &'r mut dyn UserPort,
+    /// Tells the time.
+    pub clock: &'r dyn Clock,
+    /// Collects what was asked.
+    pub questions: &'r mut Vec<Asked>,
+}
+
+impl Turn<'_> {
+    /// Steps the session; if it permits, spends the permits.
+    pub fn begin<R>(
+        &mut self,
+        event: Event,
+        shown: impl FnOnce(&Question) -> String,
+        spend: impl FnOnce(Vec<Permit<'_>>) -> R,
+    ) -> Result<(CallId, R), Stop> {
+        let is_commit = matches!(event, Event::Effects { .. });
+        let mut asked = false;
+        let first = self.session.step(self.clock.now(), event).into_parts();
+        record(self.ledger, &first)?;
+        let Parts {
+            call,
+            permits,
+            question,
+            denials,
+            ..
+        } = first;
+        let (call, permits, denials) = match question {
+            None => (call, permits, denials),
+            Some(question) => {
+                drop(permits);
+                asked = true;
+                let shown = shown(&question);
+                let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
+                    Reply::Yes(Scope::Once)
+                } else {
+                    let reply = self.user.ask(Prompt {
+                        question: &question,
+                        shown: &shown,
+                    });
+                    self.questions.push(Asked {
+                        shown,
+                        answer: reply.as_str().to_owned(),
+                    });
+                    reply
+                };
+                let answer = Answer {
+                    question: question.id(),
+                    digest: question.digest(),
+                    reply,
+                };
+                let second = self
+                    .session
+                    .step(self.clock.now(), Event::Answer(answer))
+                    .into_parts();
+                record(self.ledger, &second)?;
+                (second.call, second.permits, second.denials)
+            }
+        };
+        if let Some((_, denial)) = denials.into_iter().next() {
+            return Err(Stop::Refused { denial, asked });
+        }
+        let call = call.ok_or_else(|| Stop::refused(Denial::new(DenialCode::UnknownCall, "")))?;
+        Ok((call, spend(permits)))
+    }
+
+    /// Reports that a call is over.
+    pub fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
+        let event = Event::Finished { call, outcome };
+        let parts = self.session.step(self.clock.now(), event).into_parts();
+        record(self.ledger, &parts)
+    }
+}
+
+fn record(ledger: &mut Ledger, parts: &Parts<'_>) -> Result<(), Stop> {
+    ledger
+        .append(&parts.records)
+        .map_err(|error| Stop::Broken(error.to_string()))
+}

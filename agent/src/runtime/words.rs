@@ -1,0 +1,155 @@
+//! Grants in words, as configuration, command lines and cases write them.
+
+use std::{fmt, path::Path};
+
+use hermitcrab_core::{
+    authority::{Authority, Cap, Object, Program, Verb},
+    grant::{AgentId, Lifetime, Uses},
+    outcome::Denial,
+    path::RelPath,
+    session::{GrantSpec, Session},
+    time::Millis,
+};
+
+use super::{
+    RuntimeConfig, RuntimeError,
+    mounts::{Mounts, lexical},
+    place::tilde_expanded,
+};
+use crate::audit::LedgerError;
+
+/// A grant as written: a verb, what it is on, how often, how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantWords {
+    /// `fs.read`, `proc.exec`, ...; `fs.*` for all five on files.
+    pub verb: String,
+    /// An absolute path (or one from `~`); `*` for any program on the copy.
+    pub on: String,
+    /// How often; `None` is not limited by count.
+    pub uses: Option<u64>,
+    /// How long; `None` is as long as a session's grants last.
+    pub lifetime: Option<Millis>,
+}
+
+/// Words that grant nothing.
+#[derive(Debug)]
+pub enum WordsError {
+    /// There is no such verb, or not one that can be granted this way.
+    Verb(String),
+    /// The verb does not act on such a thing.
+    Object(String, String),
+    /// The directory cannot be used.
+    Runtime(RuntimeError),
+    /// The session refuses.
+    Denied(Denial),
+}
+
+impl fmt::Display for WordsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Verb(verb) => write!(
+                f,
+                "`{verb}` cannot be granted; use fs.read, fs.*, proc.exec and the like"
+            ),
+            Self::Object(verb, on) => write!(f, "`{verb}` cannot be granted on `{on}`"),
+            Self::Runtime(error) => error.fmt(f),
+            Self::Denied(denial) => write!(f, "{denial}"),
+        }
+    }
+}
+
+impl std::error::Error for WordsError {}
+
+impl From<RuntimeError> for WordsError {
+    fn from(error: RuntimeError) -> Self {
+        Self::Runtime(error)
+    }
+}
+
+impl From<LedgerError> for WordsError {
+    fn from(error: LedgerError) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+impl GrantWords {
+    /// Not limited by count, for the session.
+    #[must_use]
+    pub fn new(verb: &str, on: &str) -> Self {
+        Self {
+            verb: verb.to_owned(),
+            on: on.to_owned(),
+            uses: None,
+            lifetime: None,
+        }
+    }
+
+    pub(super) fn spec(
+        &self,
+        holder: AgentId,
+        mounts: &mut Mounts,
+        session: &mut Session,
+        config: &RuntimeConfig,
+    ) -> Result<GrantSpec, WordsError> {
+        let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
+        let verbs: Vec<Verb> = match self.verb.as_str() {
+            "fs.*" => Verb::FILES.to_vec(),
+            text => vec![Verb::parse(text).ok_or_else(|| WordsError::Verb(text.to_owned()))?],
+        };
+        let mut caps = Vec::new();
+        for verb in verbs {
+            let objects = match verb {
+                Verb::FsList | Verb::FsRead | Verb::FsCreate | Verb::FsModify | Verb::FsDelete => {
+                    self.places(mounts, session, config)?
+                }
+                Verb::ProcExec if self.on == "*" => vec![Object::Program(Program::AnyInView)],
+                Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
+                Verb::ProcExec => return Err(wrong()),
+                Verb::FsMount
+                | Verb::NetConnect
+                | Verb::NetListen
+                | Verb::SecretUse
+                | Verb::ModelSend
+                | Verb::ConfigChange => return Err(WordsError::Verb(self.verb.clone())),
+            };
+            for object in objects {
+                caps.push(Cap::new(verb, object).map_err(|_| wrong())?);
+            }
+        }
+        Ok(GrantSpec {
+            holder,
+            authority: Authority::from_caps(caps).map_err(WordsError::Denied)?,
+            uses: self.uses.map_or(Uses::Uncounted, Uses::AtMost),
+            lifetime: self.lifetime.map_or(Lifetime::Session, Lifetime::For),
+        })
+    }
+
+    /// The place granted, and every directory already open below it: a place
+    /// is named from the deepest directory above it.
+    fn places(
+        &self,
+        mounts: &mut Mounts,
+        session: &mut Session,
+        config: &RuntimeConfig,
+    ) -> Result<Vec<Object>, WordsError> {
+        let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
+        let path = lexical(&tilde_expanded(&self.on, &config.home)).ok_or_else(wrong)?;
+        if mounts.locate(&path).is_none() {
+            mounts.open(session, nearest_directory(&path))?;
+        }
+        let (dir, below) = mounts.locate(&path).ok_or_else(wrong)?;
+        let mut objects = vec![Object::Dir { dir, below }];
+        objects.extend(mounts.below(&path).map(|mount| Object::Dir {
+            dir: mount.cap.id(),
+            below: RelPath::root(),
+        }));
+        Ok(objects)
+    }
+}
+
+/// The path itself if it is a directory, or the nearest directory above it.
+fn nearest_directory(path: &Path) -> &Path {
+    path.ancestors()
+        .find(|ancestor| ancestor.is_dir())
+        .unwrap_or(Path::new("/"))
+}

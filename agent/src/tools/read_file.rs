@@ -1,0 +1,458 @@
+//! `read_file`: reads a part of a text file, with line numbers.
+
+use hermitcrab_core::{
+    authority::Verb,
+    fault::{self, Fault},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    pyjson,
+    runtime::{Fate, Hands, Place, Stop, ToolResult},
+    tools::{args, args::Declared, pytext, redact, write_file::UNCHANGED},
+};
+
+/// Lines of a part if the call does not say.
+const LIMIT_DEFAULT: i64 = 500;
+/// Lines of a part at most.
+const LIMIT_MAX: i64 = 2000;
+/// Letters of a line that are shown.
+const LINE_LETTERS_MAX: usize = 2000;
+/// Letters of a result at most.
+const RESULT_LETTERS_MAX: usize = 100_000;
+/// Files longer than this get a hint.
+const LARGE_BYTES: u64 = 512_000;
+/// Bytes looked at to tell text from other content.
+const SAMPLE_BYTES: usize = 1000;
+
+/// Endings of files that are not text.
+const NOT_TEXT: &[&str] = &[
+    "png", "jpg", "jpeg", "gif", "bmp", "ico", "webp", "tiff", "tif", "mp4", "mov", "avi", "mkv",
+    "webm", "wmv", "flv", "m4v", "mpeg", "mpg", "mp3", "wav", "ogg", "flac", "aac", "m4a", "wma",
+    "aiff", "opus", "zip", "tar", "gz", "bz2", "7z", "rar", "xz", "z", "tgz", "iso", "exe", "dll",
+    "so", "dylib", "bin", "o", "a", "obj", "lib", "app", "msi", "deb", "rpm", "doc", "docx", "xls",
+    "xlsx", "ppt", "pptx", "odt", "ods", "odp", "ttf", "otf", "woff", "woff2", "eot", "pyc", "pyo",
+    "class", "jar", "war", "ear", "node", "wasm", "rlib", "sqlite", "sqlite3", "db", "mdb", "idx",
+    "psd", "ai", "eps", "sketch", "fig", "xd", "blend", "3ds", "max", "swf", "fla", "lockb", "dat",
+    "data",
+];
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(
+        given,
+        &[
+            ("path", Declared::Text),
+            ("offset", Declared::Whole),
+            ("limit", Declared::Whole),
+        ],
+    );
+    let path = match given.get("path") {
+        Some(Value::String(path)) => path.clone(),
+        None => String::new(),
+        other => {
+            return Ok(ToolResult::error(&format!(
+                "expected str, bytes or os.PathLike object, not {}",
+                args::type_name(other)
+            )));
+        }
+    };
+    let offset = args::whole_or(given.get("offset"), 1).max(1);
+    let limit = args::whole_or(given.get("limit"), LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
+    let place = hands.resolve(&path)?;
+    if let Some(ending) = not_text_ending(&place.absolute) {
+        return Ok(ToolResult {
+            text: pyjson::ascii_text(&json!({
+                "error": format!(
+                    "Cannot read binary file '{path}' (.{ending}). Use vision_analyze for images, or terminal to inspect \
+                     binary files."
+                ),
+            })),
+            fate: Fate::ToolError,
+        });
+    }
+    let part = (place.absolute.clone(), offset, limit);
+    let stat = hands.look(&place)?;
+    let stamp = stat.map(|stat| stat.modified_ns);
+    if let Some(times) = hands.state().reads.repetition(&part, stamp) {
+        return Ok(repeated(&path, times));
+    }
+    let content = match stat {
+        Some(stat) if stat.kind != hermitcrab_sandbox::dircap::Kind::Dir => {
+            match hands.read(&place) {
+                Ok(content) => Some(content),
+                Err(Stop::Missing) => None,
+                Err(stop) => return Err(stop),
+            }
+        }
+        Some(_) | None => None,
+    };
+    let Some(content) = content else {
+        let result = missing(hands, &path)?;
+        note(hands, &path, part, stamp, true);
+        return Ok(result);
+    };
+    let bytes = content.len() as u64;
+    let text = String::from_utf8_lossy(&content).into_owned();
+    if looks_binary(&content) {
+        return Ok(ToolResult::failed(&json!({
+            "content": "", "total_lines": 0, "file_size": bytes, "truncated": false, "is_binary": true, "is_image": false,
+            "error": "Binary file - cannot display as text. Use appropriate tools to handle this file type.",
+        })));
+    }
+    let mut result = shown(&text, bytes, offset, limit);
+    let truncated = result.get("truncated") == Some(&Value::Bool(true));
+    if bytes > LARGE_BYTES && limit > 200 && truncated {
+        result.insert(
+            "_hint".into(),
+            format!(
+                "This file is large ({} bytes). Consider reading only the section you need with offset and limit to \
+                 keep context usage efficient.",
+                pytext::thousands(bytes)
+            )
+            .into(),
+        );
+    }
+    let times = note(hands, &path, part, stamp, offset == 1 && !truncated);
+    if times >= 4 {
+        return Ok(ToolResult::failed(&json!({
+            "error": format!(
+                "BLOCKED: You have read this exact file region {times} times in a row. The content has NOT changed. You \
+                 already have this information. STOP re-reading and proceed with your task."
+            ),
+            "path": path,
+            "already_read": times,
+        })));
+    }
+    if times >= 3 {
+        result.insert(
+            "_warning".into(),
+            format!(
+                "You have read this exact file region {times} times consecutively. The content has not changed since \
+                 your last read. Use the information you already have. If you are stuck in a loop, stop reading and \
+                 proceed with writing or responding."
+            )
+            .into(),
+        );
+    }
+    Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// Remembers the read; says how often in a row the same was asked for.
+fn note(
+    hands: &mut Hands<'_>,
+    path: &str,
+    part: (String, i64, i64),
+    stamp: Option<i128>,
+    whole: bool,
+) -> u32 {
+    let reads = &mut hands.state().reads;
+    let times = reads.count_in_a_row(format!("read {path}\n{} {}", part.1, part.2));
+    if let Some(stamp) = stamp {
+        reads.note_read(part, stamp, whole);
+    }
+    times
+}
+
+fn repeated(path: &str, times: u32) -> ToolResult {
+    if times < 2 {
+        return ToolResult::ran(&json!({
+            "status": "unchanged", "message": UNCHANGED, "path": path, "dedup": true, "content_returned": false,
+        }));
+    }
+    let calls = times + 1;
+    ToolResult::failed(&json!({
+        "error": format!(
+            "BLOCKED: You have called read_file on this exact region {calls} times and the file has NOT changed. STOP \
+             calling read_file for this path \u{2014} the content from your earlier read_file result in this conversation \
+             is still current. Proceed with your task using the information you already have."
+        ),
+        "path": path,
+        "already_read": calls,
+    }))
+}
+
+/// The ending, without its dot, if files with it are not text.
+fn not_text_ending(path: &str) -> Option<String> {
+    let ending = path.rsplit_once('.')?.1.to_lowercase();
+    NOT_TEXT.contains(&ending.as_str()).then_some(ending)
+}
+
+/// More than three in ten letters at the beginning cannot be printed.
+fn looks_binary(content: &[u8]) -> bool {
+    let sample =
+        String::from_utf8_lossy(content.get(..SAMPLE_BYTES).unwrap_or(content)).into_owned();
+    let total = sample.chars().count();
+    let odd = sample
+        .chars()
+        .filter(|letter| (*letter as u32) < 32 && !matches!(letter, '\n' | '\r' | '\t'))
+        .count();
+    total > 0 && odd * 10 > total * 3
+}
+
+/// Lines `offset` and following, numbered, with what there is to say about them.
+fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> {
+    let last = offset + limit - 1;
+    let (from, count) = (
+        usize::try_from(offset - 1).unwrap_or(0),
+        usize::try_from(limit).unwrap_or(0),
+    );
+    let mut page: String = text.split_inclusive('\n').skip(from).take(count).collect();
+    if offset == 1
+        && let Some(rest) = page.strip_prefix('\u{feff}')
+    {
+        page = rest.to_owned();
+    }
+    if fault::is(Fault::ReadTruncates) {
+        page = pytext::head(&page, page.chars().count() / 2).to_owned();
+    }
+    let numbered: Vec<String> = page
+        .split('\n')
+        .enumerate()
+        .map(|(at, line)| {
+            let number = offset + i64::try_from(at).unwrap_or(0);
+            if line.chars().count() > LINE_LETTERS_MAX {
+                format!(
+                    "{number}|{}... [truncated]",
+                    pytext::head(line, LINE_LETTERS_MAX)
+                )
+            } else {
+                format!("{number}|{line}")
+            }
+        })
+        .collect();
+    let total = i64::try_from(text.matches('\n').count()).unwrap_or(i64::MAX);
+    let mut truncated = total > last;
+    let mut hint = truncated.then(|| {
+        format!(
+            "Use offset={} to continue reading (showing {offset}-{last} of {total} lines)",
+            last + 1
+        )
+    });
+    let mut content = numbered.join("\n");
+    let mut next_offset = None;
+    if content.chars().count() > RESULT_LETTERS_MAX {
+        let (kept, lines) = within_budget(&content);
+        let next = offset + i64::try_from(lines).unwrap_or(0);
+        let mut text = format!(
+            "Output truncated at the {}-char read budget after {lines} line(s) (showing lines {offset}-{} of {total}). Use \
+             offset={next} to continue.",
+            pytext::thousands(RESULT_LETTERS_MAX as u64),
+            next - 1
+        );
+        if kept
+            .split('\n')
+            .next()
+            .is_some_and(|line| line.chars().count() >= RESULT_LETTERS_MAX)
+        {
+            text.push_str(
+                " Note: the first line alone exceeded the budget and was clamped mid-line; its remainder is not \
+                 retrievable via offset.",
+            );
+        }
+        content = kept;
+        truncated = true;
+        hint = Some(text);
+        next_offset = Some(next);
+    }
+    let mut result = Map::new();
+    result.insert(
+        "content".into(),
+        redact::masked(&content, redact::Mask::Sentinel).into(),
+    );
+    result.insert("total_lines".into(), total.into());
+    result.insert("file_size".into(), bytes.into());
+    result.insert("truncated".into(), truncated.into());
+    if let Some(hint) = hint.take_if(|_| total > last) {
+        result.insert("hint".into(), hint.into());
+    }
+    result.insert("is_binary".into(), false.into());
+    result.insert("is_image".into(), false.into());
+    if let Some(next) = next_offset {
+        result.insert("truncated_by".into(), "bytes".into());
+        result.insert("next_offset".into(), next.into());
+        if let Some(hint) = hint {
+            result.insert("hint".into(), hint.into());
+        }
+    }
+    result
+}
+
+/// As many whole lines as fit, and how many they are; at least a part of one.
+fn within_budget(content: &str) -> (String, usize) {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut used = 0;
+    for line in content.split('\n') {
+        let length = line.chars().count() + usize::from(!kept.is_empty());
+        if used + length > RESULT_LETTERS_MAX {
+            break;
+        }
+        kept.push(line);
+        used += length;
+    }
+    if kept.is_empty() {
+        return (pytext::head(content, RESULT_LETTERS_MAX).to_owned(), 1);
+    }
+    (kept.join("\n"), kept.len())
+}
+
+/// The answer for a file that is not there, with names like it.
+fn missing(hands: &mut Hands<'_>, path: &str) -> Result<ToolResult, Stop> {
+    let path = expanded(hands, path);
+    let (dir, name) = match path.rfind('/') {
+        Some(0) => ("/", path.get(1..).unwrap_or_default()),
+        Some(slash) => (
+            path.get(..slash).unwrap_or_default(),
+            path.get(slash + 1..).unwrap_or_default(),
+        ),
+        None => (".", path.as_str()),
+    };
+    let mut similar = Vec::new();
+    if let Ok(place) = hands.resolve(dir)
+        && hands.freely(Verb::FsList, &place)
+    {
+        similar = alike(dir, name, &visible_names(hands, &place)?);
+    }
+    let mut result = Map::new();
+    result.insert("content".into(), "".into());
+    for (key, value) in [("total_lines", json!(0)), ("file_size", json!(0))] {
+        result.insert(key.into(), value);
+    }
+    for key in ["truncated", "is_binary", "is_image"] {
+        result.insert(key.into(), false.into());
+    }
+    result.insert("error".into(), format!("File not found: {path}").into());
+    if !similar.is_empty() {
+        result.insert("similar_files".into(), similar.into());
+    }
+    Ok(ToolResult::failed(&Value::Object(result)))
+}
+
+/// The path with `~` written out.
+#[must_use]
+pub fn expanded(hands: &Hands<'_>, path: &str) -> String {
+    match path.strip_prefix('~') {
+        Some("") => hands.home().to_string_lossy().into_owned(),
+        Some(rest) if rest.starts_with('/') => format!("{}{rest}", hands.home().display()),
+        _ => path.to_owned(),
+    }
+}
+
+/// Names in a directory that do not start with a dot, sorted; none if it cannot be listed.
+pub fn visible_names(hands: &mut Hands<'_>, place: &Place) -> Result<Vec<String>, Stop> {
+    match hands.names(place) {
+        Ok(entries) => Ok(entries
+            .into_iter()
+            .map(|entry| String::from_utf8_lossy(&entry.name).into_owned())
+            .filter(|name| !name.starts_with('.'))
+            .collect()),
+        Err(Stop::Missing | Stop::Io(_)) => Ok(Vec::new()),
+        Err(stop) => Err(stop),
+    }
+}
+
+/// Up to five of the names most like the one asked for.
+fn alike(dir: &str, name: &str, names: &[String]) -> Vec<String> {
+    const LOOKED_AT: usize = 50;
+    const SHOWN: usize = 5;
+    let wanted = name.to_lowercase();
+    let (stem, ending) = pytext::split_extension(name);
+    let (stem, ending) = (stem.to_lowercase(), ending.to_lowercase());
+    let mut scored: Vec<(u32, &String)> = names
+        .iter()
+        .take(LOOKED_AT)
+        .map(|candidate| {
+            (
+                score(&wanted, &stem, &ending, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    scored.sort_by(|left, right| right.0.cmp(&left.0));
+    scored
+        .into_iter()
+        .take(SHOWN)
+        .map(|(_, candidate)| {
+            if dir.ends_with('/') {
+                format!("{dir}{candidate}")
+            } else {
+                format!("{dir}/{candidate}")
+            }
+        })
+        .collect()
+}
+
+fn score(wanted: &str, stem: &str, ending: &str, candidate: &str) -> u32 {
+    let (candidate_stem, candidate_ending) = pytext::split_extension(candidate);
+    if candidate == wanted {
+        100
+    } else if candidate_stem == stem {
+        90
+    } else if candidate.starts_with(wanted) || wanted.starts_with(candidate) {
+        70
+    } else if candidate.contains(wanted) {
+        60
+    } else if wanted.contains(candidate) && candidate.chars().count() > 2 {
+        40
+    } else if !ending.is_empty() && candidate_ending == ending {
+        let letters = |text: &str| text.chars().collect::<std::collections::BTreeSet<char>>();
+        let common = letters(wanted).intersection(&letters(candidate)).count();
+        let longest = wanted.chars().count().max(candidate.chars().count());
+        if common * 10 >= longest * 4 { 30 } else { 0 }
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{alike, looks_binary, shown};
+
+    #[test]
+    fn parts_are_numbered_and_say_how_to_go_on() {
+        assert_eq!(
+            json!(shown("one\ntwo\nthree\n", 14, 2, 1)),
+            json!({"content": "2|two\n3|", "total_lines": 3, "file_size": 14, "truncated": true,
+                "hint": "Use offset=3 to continue reading (showing 2-2 of 3 lines)", "is_binary": false, "is_image": false})
+        );
+        assert_eq!(shown("x", 1, 1, 500).get("content"), Some(&json!("1|x")));
+        assert_eq!(shown("", 0, 1, 500).get("content"), Some(&json!("1|")));
+        assert_eq!(
+            shown("\u{feff}a\n", 5, 1, 500).get("content"),
+            Some(&json!("1|a\n2|"))
+        );
+    }
+
+    #[test]
+    fn long_parts_are_cut_between_lines() {
+        let text = format!("{}\n", "x".repeat(1999)).repeat(100);
+        let part = shown(&text, 200_000, 1, 500);
+        assert_eq!(part.get("truncated_by"), Some(&json!("bytes")));
+        assert_eq!(part.get("next_offset"), Some(&json!(50)));
+    }
+
+    #[test]
+    fn similar_names_are_ranked() {
+        let names: Vec<String> = ["a.txt", "bad.txt", "bin.dat", "bom.txt"]
+            .map(str::to_owned)
+            .to_vec();
+        assert_eq!(
+            alike(".", "b.txt", &names),
+            ["./a.txt", "./bad.txt", "./bom.txt"]
+        );
+        assert_eq!(alike("d", "a.md", &names), ["d/a.txt"]);
+    }
+
+    #[test]
+    fn control_letters_make_a_file_binary() {
+        assert!(looks_binary(&[0, 1, 2, 3]));
+        assert!(!looks_binary(b"a\tb\r\n"));
+        assert!(!looks_binary(b""));
+    }
+}

@@ -1,0 +1,159 @@
+//! `terminal`: runs a command.
+
+use std::time::Duration;
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::spawn::Ending;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    pyjson,
+    runtime::{CommandRequest, CommandRun, Fate, Hands, Stop, ToolResult},
+    tools::{args, args::Declared, exit_note, foreground, output, pytext},
+};
+
+/// Seconds a command may take if the call does not say.
+const TIMEOUT_SECONDS_DEFAULT: i64 = 180;
+/// Seconds a command may take at most.
+const TIMEOUT_SECONDS_MAX: i64 = 600;
+/// Letters the compared agent's own last line takes of the output limit,
+/// besides the working directory; it counts and is then removed.
+const TRAILER_LETTERS: usize = 54;
+
+fn failed(message: &str, status: &str) -> ToolResult {
+    ToolResult::failed(&json!({"output": "", "exit_code": -1, "error": message, "status": status}))
+}
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(
+        given,
+        &[
+            ("command", Declared::Text),
+            ("background", Declared::Truth),
+            ("timeout", Declared::Whole),
+            ("workdir", Declared::Text),
+            ("pty", Declared::Truth),
+        ],
+    );
+    hands.state().reads.note_other_call();
+    let Some(Value::String(command)) = given.get("command") else {
+        let message = format!(
+            "Invalid command: expected string, got {}",
+            args::type_name(given.get("command"))
+        );
+        return Ok(failed(&message, "error"));
+    };
+    let background = args::truthy(given.get("background"));
+    let asked = args::whole_or(given.get("timeout"), 0);
+    let seconds = if asked == 0 {
+        TIMEOUT_SECONDS_DEFAULT
+    } else {
+        asked
+    };
+    if !background {
+        if seconds > TIMEOUT_SECONDS_MAX {
+            return Ok(ToolResult::error(&format!(
+                "Foreground timeout {seconds}s exceeds the maximum of {TIMEOUT_SECONDS_MAX}s. Use background=true with \
+                 notify_on_complete=true for long-running commands."
+            )));
+        }
+        if let Some(advice) = foreground::advice(command) {
+            return Ok(failed(advice, "error"));
+        }
+    }
+    let workdir = match given.get("workdir") {
+        Some(Value::String(workdir)) if !workdir.is_empty() => Some(workdir.as_str()),
+        _ => None,
+    };
+    if let Some(letter) =
+        workdir.and_then(|workdir| workdir.chars().find(|letter| !plain_in_path(*letter)))
+    {
+        let message = format!(
+            "Blocked: workdir contains disallowed character {}. Use a simple filesystem path without shell \
+             metacharacters.",
+            pytext::quoted(&letter.to_string())
+        );
+        let result = failed(&message, "blocked");
+        return Ok(ToolResult {
+            fate: Fate::Refused(DenialCode::BadArguments),
+            ..result
+        });
+    }
+    if background {
+        return Ok(failed(
+            "Background processes are not available to this agent.",
+            "error",
+        ));
+    }
+    if command.contains('\0') {
+        return Ok(ToolResult::failed(&json!({
+            "output": "", "exit_code": -1, "error": "Command execution failed: ValueError: embedded null byte",
+        })));
+    }
+    let timeout = Duration::from_secs(u64::try_from(seconds.max(1)).unwrap_or(1));
+    let run = hands.run(&CommandRequest {
+        command,
+        workdir,
+        timeout,
+    })?;
+    Ok(worded(command, seconds, &run))
+}
+
+fn plain_in_path(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "/\\:_-.~ +@=,".contains(letter)
+}
+
+fn worded(command: &str, seconds: i64, run: &CommandRun) -> ToolResult {
+    let (status, suffix) = match run.ending {
+        Ending::Exited(status) => (status, String::new()),
+        Ending::Signalled(signal) => (-signal, String::new()),
+        Ending::TimedOut => (124, format!("\n[Command timed out after {seconds}s]")),
+        Ending::Killed => (-9, String::new()),
+    };
+    let trailer = if matches!(run.ending, Ending::Exited(_)) {
+        format!(
+            "\n{}{}\n",
+            "\u{0}".repeat(TRAILER_LETTERS),
+            run.cwd.display()
+        )
+    } else {
+        String::new()
+    };
+    let text = format!("{}{trailer}", run.output);
+    let total = run.output_letters + trailer.chars().count();
+    let capped = output::capped(&text, total, &suffix);
+    let shown = output::cleaned(
+        capped.strip_suffix(trailer.as_str()).unwrap_or(&capped),
+        command,
+    );
+    if let Some((denial, asked)) = &run.discarded {
+        let code = denial.code();
+        let value = json!({
+            "output": shown,
+            "exit_code": -1,
+            "error": format!(
+                "The command ran on a copy and its changes were discarded ({code}): {denial}. Next step: {}.",
+                code.next_step()
+            ),
+            "status": "blocked",
+        });
+        // Running changed nothing outside, whether or not somebody was asked.
+        let _ = asked;
+        return ToolResult {
+            text: pyjson::text(&value),
+            fate: Fate::RanDiscarded(code),
+        };
+    }
+    let mut result = Map::new();
+    result.insert("output".into(), shown.into());
+    result.insert("exit_code".into(), status.into());
+    result.insert("error".into(), Value::Null);
+    if let Some(note) = exit_note::note(command, status) {
+        result.insert("exit_code_meaning".into(), note.into());
+    }
+    ToolResult::ran(&Value::Object(result))
+}

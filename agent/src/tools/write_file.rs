@@ -1,0 +1,219 @@
+//! `write_file`: writes one whole file.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    runtime::{Before, Hands, Place, Stop, ToolResult},
+    tools::{args, args::Declared, lint, pytext},
+};
+
+/// The status text of a repeated read; it is never a file's content.
+pub const UNCHANGED: &str = "File unchanged since last read. The content from the earlier read_file result in this \
+                             conversation is still current \u{2014} refer to that instead of re-reading.";
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(
+        given,
+        &[("path", Declared::Text), ("content", Declared::Text)],
+    );
+    hands.state().reads.note_other_call();
+    let path = match given.get("path") {
+        Some(Value::String(path)) if !path.is_empty() => path,
+        _ => {
+            return Ok(ToolResult::error(
+                "write_file: missing required field 'path'. Re-emit the tool call with both 'path' and 'content' set.",
+            ));
+        }
+    };
+    let content = match given.get("content") {
+        Some(Value::String(content)) => content,
+        None => {
+            return Ok(ToolResult::error(
+                "write_file: missing required field 'content'. The tool call included a path but no content argument \
+                 \u{2014} this is almost always a dropped-arg bug under context pressure. Re-emit the tool call with the \
+                 full content payload, or use execute_code with hermes_tools.write_file() for very large files.",
+            ));
+        }
+        other => {
+            return Ok(ToolResult::error(&format!(
+                "write_file: 'content' must be a string, got {}.",
+                args::type_name(other)
+            )));
+        }
+    };
+    if is_display_text(content) {
+        return Ok(ToolResult::error(
+            "Refusing to write internal read_file display text as file content. Strip read_file line-number prefixes \
+             or reconstruct the intended file contents before writing.",
+        ));
+    }
+    let place = hands.resolve(path)?;
+    if let Some(problem) = lint::refusal(&place.absolute, content) {
+        return Ok(ToolResult::failed(&json!({
+            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": place.absolute,
+        })));
+    }
+    let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
+    let warning = hands
+        .state()
+        .reads
+        .staleness(&place.absolute, stamp)
+        .or_else(|| outside(hands, path, &place));
+    let before = hands.before(&place)?;
+    let written = kept_form(&before, content);
+    hands.write(&place, &before, written.as_bytes())?;
+    let stamp = hands
+        .look(&place)
+        .ok()
+        .flatten()
+        .map(|stat| stat.modified_ns);
+    hands.state().reads.note_write(&place.absolute, stamp);
+
+    let mut result = Map::new();
+    result.insert("bytes_written".into(), written.len().into());
+    result.insert("dirs_created".into(), true.into());
+    result.insert(
+        "lint".into(),
+        lint::check(
+            &place.absolute,
+            text_before(&place, &before).as_deref(),
+            &written,
+        )
+        .shown(),
+    );
+    if let Some(warning) = warning {
+        result.insert("_warning".into(), warning.into());
+    }
+    result.insert("resolved_path".into(), place.absolute.clone().into());
+    result.insert("files_modified".into(), json!([place.absolute]));
+    Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// The old text, where a syntax check wants to know it.
+#[must_use]
+pub fn text_before(place: &Place, before: &Before) -> Option<String> {
+    match before {
+        Before::File(old) if lint::wants_text_before(&place.absolute) && !old.is_empty() => {
+            Some(String::from_utf8_lossy(old).into_owned())
+        }
+        Before::File(_) | Before::Nothing | Before::Unread => None,
+    }
+}
+
+/// A warning when a relative path leads out of where the last command left off.
+#[must_use]
+pub fn outside(hands: &mut Hands<'_>, path: &str, place: &Place) -> Option<String> {
+    if path.starts_with(['/', '~']) || !hands.state().cwd_is_from_command {
+        return None;
+    }
+    let root = hands.cwd();
+    if std::path::Path::new(&place.absolute).starts_with(&root) {
+        return None;
+    }
+    Some(format!(
+        "Relative path {} resolved to {}, which is OUTSIDE the active workspace ({}). The edit will land in a different \
+         directory than the terminal's cwd. If this is not intended (e.g. a git-worktree session writing into the main \
+         checkout), pass an absolute path under the workspace instead.",
+        pytext::quoted(path),
+        pytext::quoted(&place.absolute),
+        pytext::quoted(&root.to_string_lossy()),
+    ))
+}
+
+/// The new content with the line ends and the byte order mark of the old.
+#[must_use]
+pub fn kept_form(before: &Before, content: &str) -> String {
+    let Before::File(old) = before else {
+        return content.to_owned();
+    };
+    let old = String::from_utf8_lossy(old);
+    let mut out = if line_end(&old) == Some("\r\n") {
+        with_line_ends(content, "\r\n")
+    } else {
+        content.to_owned()
+    };
+    if old.starts_with('\u{feff}') && !out.starts_with('\u{feff}') {
+        out.insert(0, '\u{feff}');
+    }
+    out
+}
+
+/// The line end a text uses, judged by its beginning.
+#[must_use]
+pub fn line_end(text: &str) -> Option<&'static str> {
+    const LOOKED_AT: usize = 4096;
+    let head = pytext::head(text, LOOKED_AT);
+    if head.contains("\r\n") {
+        return Some("\r\n");
+    }
+    head.contains('\n').then_some("\n")
+}
+
+/// The text with all line ends alike.
+#[must_use]
+pub fn with_line_ends(text: &str, end: &str) -> String {
+    let plain = text.replace("\r\n", "\n").replace('\r', "\n");
+    if end == "\n" {
+        plain
+    } else {
+        plain.replace('\n', end)
+    }
+}
+
+/// Whether this is what a read shows rather than what a file holds.
+fn is_display_text(content: &str) -> bool {
+    let stripped = pytext::strip(content);
+    let status = UNCHANGED.chars().count();
+    if stripped.contains(UNCHANGED) && stripped.chars().count() <= 2 * status {
+        return true;
+    }
+    let lines: Vec<&str> = pytext::lines(content)
+        .into_iter()
+        .filter(|line| !pytext::strip(line).is_empty())
+        .collect();
+    let numbers: Vec<u64> = lines
+        .iter()
+        .filter_map(|line| pytext::strip_start(line).split_once('|'))
+        .filter(|(number, _)| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        })
+        .filter_map(|(number, _)| number.parse().ok())
+        .collect();
+    if lines.len() < 2 || numbers.len() < 2 || numbers.len() * 10 < lines.len() * 6 {
+        return false;
+    }
+    numbers
+        .windows(2)
+        .all(|pair| matches!(pair, [first, second] if *second == first + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Before, UNCHANGED, is_display_text, kept_form};
+
+    #[test]
+    fn shown_text_is_told_from_content() {
+        assert!(is_display_text("1|a\n2|b\n"));
+        assert!(is_display_text(UNCHANGED));
+        assert!(!is_display_text("1|a\n"));
+        assert!(!is_display_text("1|a\n5|b\n"));
+        assert!(!is_display_text("a\n1|b\nc\nd\n2|e\n"));
+    }
+
+    #[test]
+    fn line_ends_and_marks_of_the_old_file_are_kept() {
+        assert_eq!(
+            kept_form(&Before::File(b"a\r\n".to_vec()), "x\ny\n"),
+            "x\r\ny\r\n"
+        );
+        assert_eq!(
+            kept_form(&Before::File("\u{feff}a\n".into()), "x\n"),
+            "\u{feff}x\n"
+        );
+        assert_eq!(kept_form(&Before::Nothing, "x\n"), "x\n");
+    }
+}
