@@ -9,13 +9,14 @@
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 use crate::action::Action;
 use crate::approval::{CallId, QuestionId};
 use crate::authority::Authority;
 use crate::digest::{Digest, HashFn};
 use crate::grant::{AgentId, GrantId, Limits, Uses};
+use crate::limits::ITEMS_PER_RECORD_MAX;
 use crate::outcome::{DenialCode, Outcome};
 use crate::time::Instant;
 use crate::tool::Tool;
@@ -164,7 +165,11 @@ impl Chain {
             at,
             prev: self.head.digest,
             kind: String::from(entry.kind()),
-            text: entry.to_string(),
+            text: Line {
+                entry,
+                hash: self.hash,
+            }
+            .to_string(),
             digest: Digest::NONE,
         };
         record.digest = record.expected_digest(self.hash);
@@ -254,9 +259,15 @@ impl Entry<'_> {
     }
 }
 
-impl fmt::Display for Entry<'_> {
+/// An entry as text. Lists too long to spell out end in a digest of the whole list.
+struct Line<'a> {
+    entry: &'a Entry<'a>,
+    hash: HashFn,
+}
+
+impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        match self.entry {
             Entry::Opened { session } => write!(f, "session={session}"),
             Entry::Granted {
                 grant,
@@ -275,16 +286,16 @@ impl fmt::Display for Entry<'_> {
                     Uses::Uncounted => f.write_str(" uses uncounted")?,
                 }
                 write!(f, " until {}: ", limits.expires_at)?;
-                list(f, authority.caps())
+                self.list(f, authority.caps())
             }
-            Entry::Revoked { grants } => list(f, grants),
+            Entry::Revoked { grants } => self.list(f, grants),
             Entry::Spawned {
                 parent,
                 child,
                 grants,
             } => {
                 write!(f, "{child} by {parent} with ")?;
-                list(f, grants)
+                self.list(f, grants)
             }
             Entry::Intent {
                 call,
@@ -294,9 +305,9 @@ impl fmt::Display for Entry<'_> {
                 grants,
             } => {
                 write!(f, "{call} by {by} {tool} from ")?;
-                list(f, grants)?;
+                self.list(f, grants)?;
                 f.write_str(": ")?;
-                list(f, actions)
+                self.list(f, actions)
             }
             Entry::Asked {
                 question,
@@ -341,10 +352,20 @@ impl fmt::Display for Entry<'_> {
     }
 }
 
-fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
-    for (place, item) in items.iter().enumerate() {
-        let separator = if place == 0 { "" } else { ", " };
-        write!(f, "{separator}{item}")?;
+impl Line<'_> {
+    fn list<T: fmt::Display>(&self, f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+        for (place, item) in items.iter().take(ITEMS_PER_RECORD_MAX).enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            write!(f, "{separator}{item}")?;
+        }
+        let more = items.len().saturating_sub(ITEMS_PER_RECORD_MAX);
+        if more > 0 {
+            let mut all = String::new();
+            for item in items {
+                writeln!(all, "{item}")?;
+            }
+            write!(f, " and {more} more, all {}", (self.hash)(all.as_bytes()))?;
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -10,7 +10,7 @@ pub const PATH_BYTES_MAX: usize = 4095;
 /// The longest single file name, in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Capabilities one authority may list after redundant ones are dropped.
-pub const CAPS_PER_AUTHORITY_MAX: usize = 8192;
+pub const CAPS_PER_AUTHORITY_MAX: usize = 1 << 16;
 /// Grants one session may ever make; ids are never reused.
 pub const GRANTS_MAX: usize = 1 << 16;
 /// How many times a grant may be passed on.
@@ -22,7 +22,9 @@ pub const DIRS_MAX: usize = 1024;
 /// Calls that may be running or waiting for an answer at one time.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 /// Effects one call may ask for in one turn.
-pub const ACTIONS_PER_TURN_MAX: usize = 8192;
+pub const ACTIONS_PER_TURN_MAX: usize = 1 << 16;
+/// Items one ledger record spells out; the rest is counted and named by a digest.
+pub const ITEMS_PER_RECORD_MAX: usize = 64;
 /// Bytes of text a denial or an edge's note keeps.
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// How long a grant lives when nobody says otherwise, and at most for the scope `session`.

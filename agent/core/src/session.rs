@@ -31,7 +31,7 @@ use crate::cap::CapTable;
 use crate::digest::{Digest, HashFn};
 use crate::fault::{self, Fault};
 use crate::grant::{AgentId, Grant, GrantId, Lifetime, Limits, Revoker, Uses};
-use crate::limits::{CALLS_IN_FLIGHT_MAX, QUESTION_LIFETIME};
+use crate::limits::{CALLS_IN_FLIGHT_MAX, GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
 use crate::monitor::{self, Decision, Gap, Request};
 use crate::outcome::{Denial, DenialCode, Outcome, bounded};
 use crate::path::RelPath;
@@ -231,7 +231,7 @@ impl Session {
                         holder: AgentId::FIRST,
                         authority: Authority::of(cap),
                         uses: Uses::Uncounted,
-                        lifetime: Lifetime::Session,
+                        lifetime: Lifetime::For(GRANT_LIFETIME_MAX),
                     },
                     "session",
                 )
@@ -413,7 +413,9 @@ impl Session {
         let request = consent.map_or(request, |grant| request.after_consent(grant));
         match monitor::authorize(table, rules, &request, *now) {
             Decision::Permit(permits) => {
-                let grants: Vec<GrantId> = permits.iter().map(monitor::Permit::grant).collect();
+                let mut grants: Vec<GrantId> = permits.iter().map(monitor::Permit::grant).collect();
+                grants.sort_unstable();
+                grants.dedup();
                 let record = ledger.append(
                     *now,
                     &Entry::Intent {

@@ -8,6 +8,7 @@ use hermitcrab_core::{
     authority::{Authority, Cap, Object, Program, Verb},
     digest::Digest,
     grant::{AgentId, Uses},
+    limits::ACTIONS_PER_TURN_MAX,
     outcome::{DenialCode, Outcome},
     path::RelPath,
     rules::Isolation,
@@ -396,7 +397,7 @@ fn a_yes_for_always_is_asked_again_after_thirty_days() {
     bench.seconds = 30 * 24 * 3600;
     assert_eq!(bench.read("a.txt"), Came::Permitted(1));
     bench.seconds += 1;
-    // By then the right to ask has ended, too: the session's own grants are shorter.
+    // By then the right to ask has ended, too: a session that old is opened again.
     assert_eq!(bench.read("a.txt"), Came::Denied(DenialCode::Expired));
 }
 
@@ -546,6 +547,13 @@ fn a_grant_revoked_while_the_question_was_open_does_not_count() {
     );
 }
 
+#[test]
+fn the_user_can_still_be_asked_after_a_day() {
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.seconds = 24 * 3600;
+    assert_eq!(bench.read("a.txt"), Came::Asked);
+}
+
 // Commands and their effects
 
 #[test]
@@ -593,6 +601,30 @@ fn one_question_covers_the_effects_that_are_not_held_and_shows_all() {
     );
     assert_eq!(bench.answer(Reply::Yes(Scope::Once)), Came::Permitted(3));
     bench.finish();
+}
+
+#[test]
+fn a_change_set_as_large_as_allowed_takes_one_question_and_a_larger_one_is_refused() {
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    bench.run("unpack");
+    let action =
+        |number: usize| bench.file(Verb::FsCreate, &format!("d{}/f{number}", number % 100));
+    let mut actions: Vec<_> = (0..ACTIONS_PER_TURN_MAX).map(action).collect();
+    assert_eq!(bench.effects(actions.clone()), Came::Asked);
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Once)),
+        Came::Permitted(ACTIONS_PER_TURN_MAX)
+    );
+    assert!(
+        bench.ledger.iter().all(|record| record.text.len() < 20_000),
+        "records stay readable"
+    );
+    actions.push(bench.file(Verb::FsCreate, "one-more"));
+    assert_eq!(
+        bench.effects(actions),
+        Came::Denied(DenialCode::LimitReached)
+    );
 }
 
 #[test]

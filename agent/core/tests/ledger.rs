@@ -9,6 +9,7 @@ use hermitcrab_core::{
     authority::Verb,
     digest::Digest,
     grant::{AgentId, Uses},
+    limits::ITEMS_PER_RECORD_MAX,
     outcome::{DenialCode, Outcome},
     session::{Asking, Event, Session, SessionConfig},
     tool::Tool,
@@ -160,6 +161,24 @@ fn a_new_session_continues_the_ledger_of_the_one_before() {
     ledger.extend(records);
     assert_eq!(verify(&ledger), Ok(()));
     assert_eq!(session.ledger().next, ledger.len() as u64);
+}
+
+#[test]
+fn a_long_list_of_effects_is_named_by_a_digest_of_all_of_them() {
+    let intent = |last: &str| {
+        let mut bench = Bench::new(Asking::Refuse);
+        let reading = bench.on_files(&[Verb::FsRead], ".");
+        bench.grant(reading, Uses::Uncounted, SESSION);
+        let mut actions: Vec<_> = (0..ITEMS_PER_RECORD_MAX)
+            .map(|number| bench.file(Verb::FsRead, &format!("f{number}")))
+            .collect();
+        actions.push(bench.file(Verb::FsRead, last));
+        bench.call_as(AgentId::FIRST, Tool::SearchFiles, actions);
+        bench.ledger.pop().unwrap().text
+    };
+    assert!(intent("x").contains(" and 1 more, all "));
+    assert!(!intent("x").contains(":x"));
+    assert_ne!(intent("x"), intent("y"));
 }
 
 #[test]

@@ -120,10 +120,10 @@ impl Flat {
             agents: 1,
             ..Flat::default()
         };
-        // The first agent's right to start others: the session's own grant, twelve hours.
+        // The first agent's right to start others: the session's own grant, thirty days.
         flat.links.push(Link {
             uses: None,
-            expires: 12 * 3600,
+            expires: 30 * 24 * 3600,
             revoked: false,
         });
         flat.rows.push(Row {
