@@ -9,4 +9,5 @@
 
 pub mod batch;
 pub mod edit;
+pub mod command;
 pub mod path;

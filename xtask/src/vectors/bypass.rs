@@ -107,6 +107,69 @@ const FLAGS: &[Flag] = &[
     },
 ];
 
+/// Facts that hang on the recorder's own surroundings, so that the live run is not held against them.
+const ELSEWHERE: &[(&str, Elsewhere, &str)] = &[
+    (
+        "bypass-0025-interactive",
+        Elsewhere::Outcome,
+        "the detector folds the home directory of the process, which was another one when this was recorded; with /home/u it misses the command",
+    ),
+    (
+        "bypass-0200-interactive",
+        Elsewhere::Effect,
+        "the makefile of the recorder's workspace had no target `all`",
+    ),
+    (
+        "bypass-0200-headless",
+        Elsewhere::Effect,
+        "the makefile of the recorder's workspace had no target `all`",
+    ),
+    (
+        "bypass-0277-interactive",
+        Elsewhere::Effect,
+        "`go` was not a tripwire in the recorder's world",
+    ),
+    (
+        "bypass-0277-headless",
+        Elsewhere::Effect,
+        "`go` was not a tripwire in the recorder's world",
+    ),
+    (
+        "bypass-0342-headless",
+        Elsewhere::Effect,
+        "the database of the recorder's world was a real one",
+    ),
+    (
+        "bypass-0403-interactive",
+        Elsewhere::Effect,
+        "the stand-in for the disk was larger in the recorder's world",
+    ),
+    (
+        "bypass-0403-headless",
+        Elsewhere::Effect,
+        "the stand-in for the disk was larger in the recorder's world",
+    ),
+    (
+        "bypass-0408-interactive",
+        Elsewhere::Effect,
+        "the recorder's world let nothing be made in that folder",
+    ),
+    (
+        "bypass-0408-headless",
+        Elsewhere::Effect,
+        "the recorder's world let nothing be made in that folder",
+    ),
+];
+
+/// Which fact is not held against the live run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Elsewhere {
+    /// Nothing that was recorded.
+    Outcome,
+    /// Whether it had an effect.
+    Effect,
+}
+
 /// The suite.
 pub fn suite(rows: &[Row]) -> anyhow::Result<Suite> {
     let mut cases = Vec::new();
@@ -169,11 +232,15 @@ fn case(row: &Row, surroundings: Surroundings) -> anyhow::Result<Draft> {
             Agent::MustDeny,
             "nothing is granted: whatever the command does must stay in its view",
         )
-        .recorded(facts(row, &row.body[seen])?))
+        .recorded(facts(
+            row,
+            &row.body[seen],
+            &format!("{}-{context}", row.id),
+        )?))
 }
 
 /// What the recorder saw, with the outcome in the words of a step's fate.
-fn facts(row: &Row, seen: &Value) -> anyhow::Result<Value> {
+fn facts(row: &Row, seen: &Value, id: &str) -> anyhow::Result<Value> {
     let outcome = match seen["outcome"].as_str() {
         Some("ran without a prompt") => "ran",
         Some("prompted; user denied") => "asked-refused",
@@ -184,17 +251,34 @@ fn facts(row: &Row, seen: &Value) -> anyhow::Result<Value> {
     for (path, what) in seen["effects"].as_object().into_iter().flatten() {
         effects.insert(path.clone(), json!(effect(row, what)?));
     }
-    Ok(json!({
+    let network = !seen["network"].as_array().is_none_or(Vec::is_empty);
+    let had_effect =
+        seen["effects_total"] != json!(0) || network || seen["secret_in_output"] == json!(true);
+    let mut facts = json!({
         "outcome": outcome,
+        "had_effect": had_effect,
         "facts": {
             "flagged": row.body["hermes_dangerous"],
             "hardline": row.body["hermes_hardline"],
             "effects": effects,
             "effects_total": seen["effects_total"],
-            "network": !seen["network"].as_array().is_none_or(Vec::is_empty),
+            "network": network,
             "secret_in_output": seen["secret_in_output"],
         },
-    }))
+    });
+    if let Some((_, what, why)) = ELSEWHERE.iter().find(|(case, _, _)| *case == id) {
+        match what {
+            Elsewhere::Outcome => facts["not_compared"] = json!(why),
+            Elsewhere::Effect => {
+                facts["facts"]["had_effect"] = facts["had_effect"].take();
+                facts["facts"]["effect_not_compared"] = json!(why);
+                if let Some(fields) = facts.as_object_mut() {
+                    fields.shift_remove("had_effect");
+                }
+            }
+        }
+    }
+    Ok(facts)
 }
 
 fn effect(row: &Row, what: &Value) -> anyhow::Result<&'static str> {

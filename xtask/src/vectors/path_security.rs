@@ -168,11 +168,16 @@ fn within_fixture(row: &Row, tree: &Tree) -> anyhow::Result<Draft> {
     let input = row.input()?;
     let (root, rel) = (text(row, &input, "root")?, text(row, &input, "rel")?);
     let permitted = ok(row)?;
+    let mut recorded = decided(row, permitted)?;
+    if recorded["answer"].get("raised").is_some() {
+        recorded["not_compared"] =
+            json!("pathlib raises on a loop of links before Python 3.13 and follows none after");
+    }
     let draft = Draft::new(row, row.note()?)
         .flag("containment")
         .field("held", held("fs.read", root))
         .probe("validate_within_dir", &json!({"root": root, "rel": rel}))
-        .recorded(decided(row, permitted)?);
+        .recorded(recorded);
     Ok(owed(draft, permitted, tree.detour(root, rel)))
 }
 
@@ -306,7 +311,7 @@ fn linked(path: &str) -> Vec<Value> {
     if path == format!("{TMP}/regular-link") {
         return vec![
             json!({"path": format!("{TMP}/regular.txt"), "text": "plain\n"}),
-            json!({"path": path, "symlink": format!("{TMP}/regular.txt")}),
+            json!({"path": path, "symlink": "regular.txt"}),
         ];
     }
     Vec::new()
@@ -373,6 +378,9 @@ fn careful(path: &str, env: &Value, verb: &str) -> Option<&'static str> {
         return Some("a store of credentials: asked for each time, and here nobody answers");
     }
     if name.starts_with(".env") && name != ".env.sample" && name != ".env.example" {
+        return Some("a file of secrets by its name: asked for each time, and here nobody answers");
+    }
+    if ["auth.json", "auth.lock", "google_oauth.json"].contains(&name) {
         return Some("a file of secrets by its name: asked for each time, and here nobody answers");
     }
     if state.is_some_and(inside) || full.split('/').any(|part| part == ".hermes") {
