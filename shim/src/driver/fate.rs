@@ -16,7 +16,8 @@ const REFUSALS: [(&str, &str); 10] = [
     ("Access denied", "read-denied"),
     ("Refusing to write to", "write-denied"),
     ("Cross-profile", "cross-profile"),
-    ("Cannot read", "read-denied"),
+    // With a quoted path it is a device; "Cannot read binary file" is the tool's own failure.
+    ("Cannot read '", "read-denied"),
 ];
 
 /// The fate of a call of `tool` with this result; `asked` says whether the user was asked.
@@ -48,6 +49,10 @@ pub(super) fn of(tool: &str, text: &str, asked: bool) -> StepOutcome {
 }
 
 fn code(error: &str) -> Option<&'static str> {
+    // Advice against repeating a call; nothing was refused.
+    if error.starts_with("BLOCKED: You have ") {
+        return None;
+    }
     REFUSALS.iter().find(|(start, _)| error.starts_with(start)).map(|(_, code)| *code)
 }
 
