@@ -18,6 +18,8 @@ pub struct Ambient {
     pub cache: PathBuf,
     /// The search path for Python.
     pub path: Vec<PathBuf>,
+    /// This program.
+    pub program: PathBuf,
     /// Today, `YYYY-MM-DD`, UTC.
     pub today: String,
 }
@@ -56,6 +58,7 @@ pub fn read() -> Ambient {
         root,
         cache,
         path,
+        program: std::env::current_exe().unwrap_or_default(),
         today: date(seconds),
     }
 }

@@ -1,21 +1,36 @@
 //! `bisim check`: choose the cases, run them on both subjects, judge, report.
 
-use std::path::Path;
+mod run;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub use run::{Judge, Subjects, conclude, judge_traces, run_case};
 
 use crate::ambient::Ambient;
 use crate::case::Case;
 use crate::cli::CheckArgs;
+use crate::interrupt::Interrupt;
+use crate::known::{self, Catalogue, Usage};
+use crate::progress::Progress;
+use crate::relation::AUTHORITY_REFINEMENT;
+use crate::report::row::{Row, VerdictClass};
+use crate::report::{explain, json, junit, sarif, table};
+use crate::result::{CaseResult, Summary};
+use crate::subject::Processes;
 use crate::suite::{self, Suites};
-use crate::{exit, known};
+use crate::verdict::Kind;
+use crate::{environment, exit};
 
 /// Runs the command; returns the exit code.
 #[must_use]
-pub fn run(ambient: &Ambient, args: &CheckArgs) -> u8 {
+pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     let vectors = args
         .vectors
         .clone()
         .unwrap_or_else(|| ambient.root.join("vectors"));
-    let (suites, _catalogue) = match load(&vectors) {
+    let (suites, catalogue) = match load(&vectors) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
@@ -27,15 +42,74 @@ pub fn run(ambient: &Ambient, args: &CheckArgs) -> u8 {
         }
     };
     if args.list {
-        list(&chosen);
-        return exit::CONFORM;
+        return list(&chosen);
     }
-    eprintln!("error: running cases is not wired up in this build");
-    exit::INTERNAL
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
+    let report = args
+        .report
+        .clone()
+        .unwrap_or_else(|| ambient.root.join("target/bisim"));
+    let starts = match environment::prepare(ambient, &args.hermes, &report) {
+        Ok(starts) => starts,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
+    let judge = Judge {
+        catalogue: &catalogue,
+        version: args.hermes.clone(),
+    };
+    let started = Instant::now();
+    let outcome = run_all(
+        &chosen, args, &judge, &starts, &report, &interrupt, &processes,
+    );
+    let (results, not_run) = match outcome {
+        Ok(outcome) => outcome,
+        Err(Stop::Lack(lack)) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+        Err(Stop::Io(message)) => {
+            eprintln!("error: {message}");
+            return exit::INTERNAL;
+        }
+    };
+    let whole = not_run.is_empty() && chosen.len() == suites.cases.len();
+    let mut summary = summarise(
+        &results, &not_run, &catalogue, args, ambient, whole, &suites,
+    );
+    summary.chosen = chosen.len();
+    summary.wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    summary.exit = exit::code(exit::Tally {
+        unsafe_cases: summary.count(Kind::is_unsafe),
+        unexplained: summary.count(|kind| matches!(kind, Kind::Different | Kind::StricterUnnamed)),
+        catalogue: summary.faults.len(),
+        inconclusive_over: summary
+            .count(|kind| kind == Kind::Inconclusive)
+            .saturating_sub(args.inconclusive_max),
+        interrupted: interrupt.is_set(),
+    });
+    if let Err(message) = publish(&summary, &results, &not_run, args, &report) {
+        eprintln!("error: {message}");
+        return exit::INTERNAL;
+    }
+    if let Some(id) = &args.explain
+        && let Some(result) = results.iter().find(|result| result.id == *id)
+        && let Some(case) = chosen.iter().find(|case| case.id == *id)
+    {
+        print!("{}", explain::render(case, result));
+    } else if !args.json {
+        show_failures(&results);
+        print!("{}", table::render(&summary, Some(&report)));
+    }
+    summary.exit
 }
 
 /// Reads vectors and catalogue, and says what is wrong with them.
-fn load(vectors: &Path) -> Result<(Suites, known::Catalogue), u8> {
+pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
     let suites = suite::load(vectors).map_err(|problems| {
         for problem in &problems {
             eprintln!("error: {problem}");
@@ -78,9 +152,250 @@ fn choose<'s>(suites: &'s Suites, args: &CheckArgs) -> Result<Vec<&'s Case>, Str
         .collect())
 }
 
-fn list(chosen: &[&Case]) {
+fn list(chosen: &[&Case]) -> u8 {
+    let mut out = std::io::stdout().lock();
     for case in chosen {
-        println!("{:16} {}", case.suite, case.id);
+        // A reader that has seen enough (`| head`) is no fault.
+        if writeln!(out, "{:16} {}", case.suite, case.id).is_err() {
+            return exit::CONFORM;
+        }
     }
     eprintln!("{} cases", chosen.len());
+    exit::CONFORM
+}
+
+/// Why a run could not be finished.
+enum Stop {
+    Lack(environment::Lack),
+    Io(String),
+}
+
+type Finished<'c> = (Vec<CaseResult>, Vec<(&'c Case, &'static str)>);
+
+/// Runs the chosen cases on `--jobs` pairs of workers.
+fn run_all<'c>(
+    chosen: &[&'c Case],
+    args: &CheckArgs,
+    judge: &Judge<'_>,
+    starts: &environment::Starts,
+    report: &Path,
+    interrupt: &Interrupt,
+    processes: &Processes,
+) -> Result<Finished<'c>, Stop> {
+    let io = |what: &str| {
+        let what = format!("{what} in `{}`", report.display());
+        move |error: std::io::Error| Stop::Io(format!("{what}: {error}"))
+    };
+    let mut log = json::Log::create(report).map_err(io("cannot start the log"))?;
+    let jobs = args
+        .jobs
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1)
+        .clamp(1, chosen.len().max(1));
+    // The first pair shows whether this machine can run worlds at all.
+    let mut first = Subjects::new(starts, processes);
+    environment::try_out(&mut first).map_err(Stop::Lack)?;
+    let mut pairs = vec![first];
+    pairs.resize_with(jobs, || Subjects::new(starts, processes));
+    let deadline = args.budget.map(|budget| Instant::now() + budget);
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut progress = Progress::start(chosen.len());
+    let mut results: Vec<Option<CaseResult>> = Vec::new();
+    results.resize_with(chosen.len(), || None);
+    let mut failed = None;
+    std::thread::scope(|scope| {
+        for mut pair in pairs {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(case) = chosen.get(place) else {
+                        return;
+                    };
+                    if interrupt.is_set() || deadline.is_some_and(|at| Instant::now() >= at) {
+                        return;
+                    }
+                    let result = run_case(case, judge, &mut pair);
+                    // A worker that was ended by ^C has no say about its case.
+                    if interrupt.is_set() && result.verdict.kind == Kind::Inconclusive {
+                        return;
+                    }
+                    if sender.send((place, result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (place, result) in receiver {
+            progress.add(result.verdict.kind);
+            if let Err(error) = log.add(&result) {
+                failed = Some(io("cannot write the log")(error));
+                interrupt.set();
+            }
+            if args.json {
+                print_line(&result);
+            }
+            if let Some(slot) = results.get_mut(place) {
+                *slot = Some(result);
+            }
+        }
+    });
+    progress.finish();
+    if let Some(stop) = failed {
+        return Err(stop);
+    }
+    let reason = if interrupt.is_set() {
+        "the run was interrupted"
+    } else {
+        "the budget was spent"
+    };
+    let not_run = results
+        .iter()
+        .zip(chosen)
+        .filter(|(result, _)| result.is_none())
+        .map(|(_, case)| (*case, reason))
+        .collect();
+    Ok((results.into_iter().flatten().collect(), not_run))
+}
+
+fn print_line(result: &CaseResult) {
+    let line = serde_json::json!({
+        "id": result.id,
+        "suite": result.suite,
+        "verdict": result.label,
+        "why": result.verdict.why,
+        "fingerprint": result.verdict.fingerprint,
+    });
+    // A reader that went away is no fault of the run.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn summarise(
+    results: &[CaseResult],
+    not_run: &[(&Case, &'static str)],
+    catalogue: &Catalogue,
+    args: &CheckArgs,
+    ambient: &Ambient,
+    whole: bool,
+    suites: &Suites,
+) -> Summary {
+    let mut summary = Summary {
+        hermes: args.hermes.clone(),
+        agent: env!("CARGO_PKG_VERSION").to_owned(),
+        relation: AUTHORITY_REFINEMENT.name.to_owned(),
+        ..Summary::default()
+    };
+    let mut usage = Usage::default();
+    for result in results {
+        summary.add(result);
+        if result.verdict.kind != Kind::Inconclusive {
+            usage.ran(&result.id);
+        }
+        for id in &result.explained_by {
+            usage.explained(id, &result.id);
+        }
+        for fault in &result.verdict.faults {
+            usage.fault(fault.clone());
+        }
+    }
+    for (case, reason) in not_run {
+        *summary.not_run.entry((*reason).to_owned()).or_default() += 1;
+        *summary.skipped.entry(case.suite.clone()).or_default() += 1;
+    }
+    let exists = |id: &str| suites.cases.iter().any(|case| case.id == id);
+    summary.explained = usage.counts();
+    summary.faults = known::lint(catalogue, &ambient.today);
+    summary
+        .faults
+        .extend(usage.rot(catalogue, &args.hermes, whole, &exists));
+    summary
+}
+
+fn publish(
+    summary: &Summary,
+    results: &[CaseResult],
+    not_run: &[(&Case, &'static str)],
+    args: &CheckArgs,
+    report: &Path,
+) -> Result<(), String> {
+    let wrote = |path: &Path, outcome: std::io::Result<()>| {
+        outcome.map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    };
+    wrote(report, json::write_summary(report, summary))?;
+    if args.json {
+        let line = serde_json::to_string(summary).map_err(|error| error.to_string())?;
+        println!("{line}");
+    }
+    let rows = rows(results, not_run);
+    let file = |path: &PathBuf, text: Result<String, String>| {
+        let text = text.map_err(|error| format!("cannot word `{}`: {error}", path.display()))?;
+        wrote(path, std::fs::write(path, text))
+    };
+    if let Some(path) = &args.junit {
+        file(
+            path,
+            junit::to_xml(&rows).map_err(|error| error.to_string()),
+        )?;
+    }
+    if let Some(path) = &args.sarif {
+        file(
+            path,
+            sarif::to_json(&rows, &summary.hermes).map_err(|error| error.to_string()),
+        )?;
+    }
+    Ok(())
+}
+
+fn rows(results: &[CaseResult], not_run: &[(&Case, &'static str)]) -> Vec<Row> {
+    let replay = |id: &str| format!("cargo bisim check --explain {id}");
+    let ran = results.iter().map(|result| Row {
+        suite: result.suite.clone(),
+        case_id: result.id.clone(),
+        verdict_code: result.label.clone(),
+        verdict_class: match result.verdict.kind {
+            Kind::Inconclusive => VerdictClass::Inconclusive,
+            kind if kind.passes() => VerdictClass::Pass,
+            _ => VerdictClass::Fail,
+        },
+        reason: result.verdict.why.clone(),
+        seconds: [&result.hermes, &result.agent]
+            .into_iter()
+            .flatten()
+            .map(|trace| trace.wall_us as f64 / 1_000_000.0)
+            .sum(),
+        replay: replay(&result.id),
+    });
+    let skipped = not_run.iter().map(|(case, reason)| Row {
+        suite: case.suite.clone(),
+        case_id: case.id.clone(),
+        verdict_code: "skipped".to_owned(),
+        verdict_class: VerdictClass::Skipped,
+        reason: (*reason).to_owned(),
+        seconds: 0.0,
+        replay: replay(&case.id),
+    });
+    ran.chain(skipped).collect()
+}
+
+/// The failing cases, some of each kind.
+fn show_failures(results: &[CaseResult]) {
+    const SHOWN_MAX: usize = 20;
+    let failing: Vec<_> = results
+        .iter()
+        .filter(|result| !result.verdict.kind.passes())
+        .collect();
+    for result in failing.iter().take(SHOWN_MAX) {
+        println!("{}  {}: {}", result.label, result.id, result.verdict.why);
+    }
+    if failing.len() > SHOWN_MAX {
+        println!(
+            "... and {} more; the report has all",
+            failing.len() - SHOWN_MAX
+        );
+    }
+    if !failing.is_empty() {
+        println!();
+    }
 }

@@ -26,12 +26,6 @@ pub enum Command {
     /// The agent's worker process; started by `check`, not by people.
     #[command(name = "__agent-worker", hide = true)]
     AgentWorker {
-        /// Requests come in here.
-        #[arg(long)]
-        read_fd: i32,
-        /// Replies go out here.
-        #[arg(long)]
-        write_fd: i32,
         /// A fault to plant.
         #[arg(long)]
         fault: Option<String>,

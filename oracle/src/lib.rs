@@ -22,7 +22,15 @@ pub mod hermes_env;
 pub mod report;
 pub mod result;
 
-pub mod ambient;
+pub mod subject;
+
 pub mod check;
+pub mod doctor;
+pub mod selftest;
+
+pub mod ambient;
 pub mod cli;
+pub mod environment;
 pub mod exit;
+pub mod interrupt;
+pub mod progress;

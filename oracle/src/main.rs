@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
-use bisim::{ambient, check, exit};
+use bisim::{ambient, check, doctor, exit, selftest, subject};
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // Before anything else: the agent's sandbox starts this program again.
+    hermitcrab_sandbox::maybe_run_as_child();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -15,14 +17,17 @@ fn main() -> ExitCode {
             } else {
                 exit::CONFORM
             };
+            // If even this cannot be printed, the code still says it.
             let _ = error.print();
             return ExitCode::from(code);
         }
     };
-    let ambient = ambient::read();
     let code = match cli.command {
-        Command::Check(args) => check::run(&ambient, &args),
-        Command::Doctor(_) | Command::Selftest(_) | Command::AgentWorker { .. } => exit::INTERNAL,
+        // The worker must have a single thread, so it comes before all else.
+        Command::AgentWorker { fault } => subject::agent::serve(fault.as_deref()),
+        Command::Check(args) => check::command(&ambient::read(), &args),
+        Command::Doctor(args) => doctor::command(&ambient::read(), &args),
+        Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };
     ExitCode::from(code)
 }

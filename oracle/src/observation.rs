@@ -161,6 +161,12 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     let mut before: &[FsEffect] = &[];
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
+        if steps.len() + 1 == trace.steps.len()
+            && one.class == Class::Raised
+            && let Some((class, code)) = cut_by(&trace.end, &one.code)
+        {
+            (one.class, one.code) = (class, code);
+        }
         one.delta = canon::delta(before, &seen.effects);
         before = &seen.effects;
         steps.push(one);
@@ -171,8 +177,12 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         End::TimedOut => Some((Class::Hung, String::new())),
         End::Died(how) => Some((Class::Died, how.clone())),
     };
+    let closed = steps
+        .last()
+        .is_some_and(|step| matches!(step.class, Class::Hung | Class::Died));
     if let Some((class, code)) = cut
         && steps.len() < script.len()
+        && !closed
     {
         steps.push(StepSeen {
             class,
@@ -191,6 +201,17 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         effects: trace.effects.clone(),
         network,
         tripwires: trace.tripwires.clone(),
+    }
+}
+
+/// The observer closes a step that never ended itself, as raised.
+fn cut_by(end: &End, text: &str) -> Option<(Class, String)> {
+    match end {
+        End::TimedOut if text.starts_with("the deadline passed") => {
+            Some((Class::Hung, String::new()))
+        }
+        End::Died(how) if text.starts_with("the subject died") => Some((Class::Died, how.clone())),
+        End::Finished | End::TimedOut | End::Died(_) => None,
     }
 }
 

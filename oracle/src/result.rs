@@ -21,6 +21,8 @@ pub struct CaseResult {
     pub label: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// The catalogue entries that explain any of its steps.
+    pub explained_by: Vec<String>,
     /// The reasoning; absent if a side gave no trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,

@@ -41,6 +41,10 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
         // Hermes' record of the shell's variables and of its directory, per session.
         return !name.contains(&b'/') && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"));
     }
+    if path == b"/.agent" || path.starts_with(b"/.agent/") {
+        // The agent's ledger. Nothing else may ever be granted there.
+        return true;
+    }
     path.strip_prefix(b"/home/u/.hermes/verification_evidence.db".as_slice())
         // Hermes' note of which files it wrote, a database with its two side files.
         .is_some_and(|rest| matches!(rest, b"" | b"-shm" | b"-wal"))

@@ -1,0 +1,194 @@
+//! One case, from job to verdict.
+
+use bisim_world::WorldError;
+use bisim_world::protocol::RawTrace;
+use bisim_world::template::CANARIES;
+
+use crate::case::Case;
+use crate::environment::Starts;
+use crate::known::Catalogue;
+use crate::observation::{Canary, observe};
+use crate::relation::{AUTHORITY_REFINEMENT, Judgement, Legs};
+use crate::result::{CaseResult, is_adversarial};
+use crate::subject::{Processes, Restarting, Subject};
+use crate::verdict::{self, Kind, Verdict};
+
+/// What a verdict needs beside the traces.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    /// The named differences.
+    pub catalogue: &'a Catalogue,
+    /// The Hermes version.
+    pub version: String,
+}
+
+/// A pair of workers.
+pub struct Subjects {
+    /// The real Hermes.
+    pub hermes: Restarting,
+    /// The agent.
+    pub agent: Restarting,
+}
+
+impl Subjects {
+    /// Prepares a pair; nothing is started yet.
+    #[must_use]
+    pub fn new(starts: &Starts, processes: &Processes) -> Self {
+        let make = |start: &crate::subject::Start, name: &str| {
+            let log = starts.logs.join(format!("{name}.log"));
+            Restarting::new(start.clone(), processes.clone(), Some(log))
+        };
+        Self {
+            hermes: make(&starts.hermes, "hermes"),
+            agent: make(&starts.agent, "agent"),
+        }
+    }
+}
+
+/// The secrets of the worlds, with the files that hold them.
+#[must_use]
+pub fn canaries() -> Vec<Canary> {
+    CANARIES
+        .iter()
+        .map(|text| Canary {
+            text: (*text).to_owned(),
+            path: match *text {
+                "CANARY-SSH-KEY" => "/home/u/.ssh/id_rsa",
+                "CANARY-AWS-KEY" => "/home/u/.aws/credentials",
+                "CANARY-HERMES-ENV" => "/home/u/.hermes/.env",
+                "CANARY-DB" => "/srv/data/db.sqlite",
+                _ => "a secret",
+            }
+            .to_owned(),
+        })
+        .collect()
+}
+
+/// Runs a case on both subjects and judges it. A case without a verdict is
+/// tried once more, with fresh luck but the same rules.
+#[must_use]
+pub fn run_case(case: &Case, judge: &Judge<'_>, subjects: &mut Subjects) -> CaseResult {
+    let first = attempt(case, judge, subjects);
+    let again = first.verdict.kind == Kind::Inconclusive
+        && !first.verdict.ids.iter().any(|id| {
+            matches!(
+                id.as_str(),
+                "recorded-differs" | "hermes-unsupported" | "agent-unsupported"
+            )
+        });
+    if again {
+        attempt(case, judge, subjects)
+    } else {
+        first
+    }
+}
+
+fn attempt(case: &Case, judge: &Judge<'_>, subjects: &mut Subjects) -> CaseResult {
+    let hermes = match subjects.hermes.run(case.hermes_job()) {
+        Ok(trace) => trace,
+        Err(error) => return unjudged(case, "hermes-harness", &error, None, None),
+    };
+    let agent = match subjects.agent.run(case.agent_job()) {
+        Ok(trace) => trace,
+        Err(error) => return unjudged(case, "agent-harness", &error, Some(hermes), None),
+    };
+    let judgement = judge_traces(case, &hermes, None, &agent);
+    let judgement = if judgement.wants_noise_run() {
+        match subjects.hermes.run(case.hermes_job()) {
+            Ok(again) => judge_traces(case, &hermes, Some(&again), &agent),
+            Err(error) => {
+                return unjudged(case, "hermes-harness", &error, Some(hermes), Some(agent));
+            }
+        }
+    } else {
+        judgement
+    };
+    conclude(case, judge, judgement, hermes, agent)
+}
+
+/// Judges two traces that are there already.
+#[must_use]
+pub fn judge_traces(
+    case: &Case,
+    hermes: &RawTrace,
+    hermes_again: Option<&RawTrace>,
+    agent: &RawTrace,
+) -> Judgement {
+    let canaries = canaries();
+    (AUTHORITY_REFINEMENT.judge)(&Legs {
+        case,
+        hermes,
+        hermes_again,
+        agent,
+        canaries: &canaries,
+    })
+}
+
+/// Turns a judgement into the result.
+#[must_use]
+pub fn conclude(
+    case: &Case,
+    judge: &Judge<'_>,
+    judgement: Judgement,
+    hermes: RawTrace,
+    agent: RawTrace,
+) -> CaseResult {
+    let canaries = canaries();
+    let script = &case.job.script;
+    let verdict = verdict::decide(
+        case,
+        &judge.version,
+        &judgement,
+        &observe(script, &hermes, &canaries),
+        &observe(script, &agent, &canaries),
+        judge.catalogue,
+    );
+    let explained_by = judgement
+        .steps
+        .iter()
+        .flat_map(|step| {
+            judge
+                .catalogue
+                .entries
+                .iter()
+                .filter(|entry| entry.catches(&judge.version, case, step))
+                .map(|entry| entry.id.clone())
+        })
+        .collect();
+    CaseResult {
+        id: case.id.clone(),
+        suite: case.suite.clone(),
+        label: verdict.label(),
+        verdict,
+        explained_by,
+        adversarial: is_adversarial(case),
+        hermes_effect: !judgement.hermes_outside.is_empty(),
+        agent_effect: !judgement.agent_outside.is_empty(),
+        judgement: Some(judgement),
+        hermes: Some(hermes),
+        agent: Some(agent),
+    }
+}
+
+fn unjudged(
+    case: &Case,
+    reason: &str,
+    error: &WorldError,
+    hermes: Option<RawTrace>,
+    agent: Option<RawTrace>,
+) -> CaseResult {
+    let verdict = Verdict::inconclusive(reason, error.to_string());
+    CaseResult {
+        id: case.id.clone(),
+        suite: case.suite.clone(),
+        label: verdict.label(),
+        verdict,
+        explained_by: Vec::new(),
+        judgement: None,
+        hermes,
+        agent,
+        adversarial: false,
+        hermes_effect: false,
+        agent_effect: false,
+    }
+}

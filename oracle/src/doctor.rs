@@ -1,0 +1,58 @@
+//! `bisim doctor`: what this machine has and lacks for a run.
+
+use crate::ambient::Ambient;
+use crate::check::Subjects;
+use crate::cli::DoctorArgs;
+use crate::subject::{Processes, Subject};
+use crate::{environment, exit, hermes_env};
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
+    if args.repair
+        && let Err(error) = remove(ambient, &args.hermes)
+    {
+        eprintln!("error: {error}");
+        return exit::ENVIRONMENT;
+    }
+    let logs = ambient.root.join("target/bisim");
+    let starts = match environment::prepare(ambient, &args.hermes, &logs) {
+        Ok(starts) => starts,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
+    println!("hermes environment  ok");
+    let mut subjects = Subjects::new(&starts, &Processes::default());
+    if let Err(lack) = environment::try_out(&mut subjects) {
+        lack.print();
+        return exit::ENVIRONMENT;
+    }
+    println!("worlds              ok (user namespaces, overlayfs, mounts)");
+    println!("hermes              {}", subjects.hermes.version());
+    println!("hermitcrab          {}", subjects.agent.version());
+    exit::CONFORM
+}
+
+/// Removes a Hermes environment, so that the next step makes it anew.
+fn remove(ambient: &Ambient, version: &str) -> Result<(), String> {
+    if !hermes_env::known_versions().contains(&version) {
+        return Ok(());
+    }
+    let kept = ambient.cache.join("hermes");
+    let entries = match std::fs::read_dir(&kept) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(format!("cannot list `{}`: {error}", kept.display())),
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(&format!("{version}-")) {
+            std::fs::remove_dir_all(entry.path())
+                .map_err(|error| format!("cannot remove `{}`: {error}", entry.path().display()))?;
+            eprintln!("removed {}", entry.path().display());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! What a run needs of this machine, and what to say when it is not there.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use bisim_world::WorldError;
+use bisim_world::protocol::{Context, Job, Step, UserModel, WorldSpec};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::ambient::Ambient;
+use crate::check::Subjects;
+use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
+use crate::subject::{Start, Subject};
+
+/// Something that is missing: what, what is lost, how to get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What is missing.
+    pub what: String,
+    /// What cannot be done without it, and how to get it.
+    pub help: String,
+}
+
+impl Lack {
+    /// Prints it to standard error.
+    pub fn print(&self) {
+        eprintln!("error: {}", self.what);
+        for line in self.help.lines() {
+            eprintln!("  {line}");
+        }
+    }
+}
+
+/// How to start the subjects on this machine.
+#[derive(Clone, Debug)]
+pub struct Starts {
+    /// The real Hermes.
+    pub hermes: Start,
+    /// The agent.
+    pub agent: Start,
+    /// Where the workers' standard error goes.
+    pub logs: PathBuf,
+}
+
+/// Finds or makes the Hermes environment and the shim.
+///
+/// # Errors
+/// What is missing.
+pub fn prepare(ambient: &Ambient, version: &str, logs: &Path) -> Result<Starts, Lack> {
+    let env = hermes(ambient, version)?;
+    let extension = ambient
+        .program
+        .parent()
+        .and_then(|folder| {
+            // Cargo refreshes the copy in `deps`; the other may be older.
+            ["deps/libhermes_shim.so", "libhermes_shim.so"]
+                .into_iter()
+                .map(|name| folder.join(name))
+                .find(|path| path.is_file())
+        })
+        .ok_or_else(|| Lack {
+            what: format!(
+                "no libhermes_shim.so beside `{}`",
+                ambient.program.display()
+            ),
+            help: "without it Hermes cannot be driven; build it with `cargo build -p hermes-shim`"
+                .to_owned(),
+        })?;
+    std::fs::create_dir_all(logs).map_err(|error| Lack {
+        what: format!(
+            "cannot make the report directory `{}`: {error}",
+            logs.display()
+        ),
+        help: "name another one with --report".to_owned(),
+    })?;
+    Ok(Starts {
+        hermes: Start::Hermes {
+            python: env.venv.join("bin/python"),
+            extension,
+        },
+        agent: Start::Agent {
+            program: ambient.program.clone(),
+            fault: None,
+        },
+        logs: logs.to_owned(),
+    })
+}
+
+fn hermes(ambient: &Ambient, version: &str) -> Result<HermesEnv, Lack> {
+    let request = EnvRequest {
+        cache_dir: ambient.cache.clone(),
+        path_dirs: ambient.path.clone(),
+    };
+    let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new(1);
+        // The template is a constant; a wrong one would only look plain.
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} packages  {msg}") {
+            bar.set_style(style);
+        }
+        bar
+    });
+    let mut show = |progress: Progress| match (&bar, progress) {
+        (Some(bar), Progress::Stage(text)) => bar.suspend(|| eprintln!("{text}")),
+        (None, Progress::Stage(text)) => eprintln!("{text}"),
+        (Some(bar), Progress::Package { done, total, name }) => {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+            bar.set_message(name);
+        }
+        (None, Progress::Package { done, total, name }) => {
+            if done.is_multiple_of(10) || done == total {
+                eprintln!("{done}/{total} packages, {name}");
+            }
+        }
+    };
+    let env = hermes_env::ensure(version, &request, &mut show).map_err(|error| Lack {
+        what: error.message(),
+        help: error.help(),
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    env
+}
+
+/// Starts both workers and gives each an empty world.
+///
+/// # Errors
+/// What is missing.
+pub fn try_out(subjects: &mut Subjects) -> Result<(), Lack> {
+    subjects
+        .agent
+        .ready()
+        .map_err(|error| lack("the agent's worker", &error))?;
+    subjects
+        .agent
+        .run(empty_job())
+        .map_err(|error| lack("a world for the agent", &error))?;
+    subjects
+        .hermes
+        .ready()
+        .map_err(|error| lack("Hermes' worker", &error))?;
+    subjects
+        .hermes
+        .run(empty_job())
+        .map_err(|error| lack("a world for Hermes", &error))?;
+    Ok(())
+}
+
+fn empty_job() -> Job {
+    Job {
+        world: Some(WorldSpec {
+            cwd: "/home/u/proj".to_owned(),
+            files: Vec::new(),
+        }),
+        context: Context::Interactive,
+        user: UserModel::DenyAll,
+        held: Vec::new(),
+        settings: serde_json::Map::new(),
+        script: vec![Step::EndSession {}],
+        deadline_ms: 60_000,
+    }
+}
+
+/// Words for a stage that failed on this machine.
+fn lack(what: &str, error: &WorldError) -> Lack {
+    let stage = error.stage.as_str();
+    let help = if stage.contains("user namespace") || stage.contains("uid map") {
+        "user namespaces are needed to build worlds; without them no command may be run and nothing is compared.\n\
+         allow them: `sysctl -w kernel.unprivileged_userns_clone=1` and, on Ubuntu, \
+         `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container: --security-opt seccomp=unconfined or run as root"
+    } else if stage.contains("overlay") {
+        "overlayfs inside user namespaces (Linux 5.11 or newer) gives each case its own copy of the tree; without it nothing is compared.\n\
+         load it: `modprobe overlay`; inside a container, use a host kernel that has it"
+    } else if stage.contains("import hermes") {
+        "the Hermes environment does not work; make it anew with `cargo bisim doctor --repair`"
+    } else if stage.contains("agent's runtime") {
+        "the agent cannot open its runtime inside a world; `cargo hermitcrab doctor` shows which mechanism is missing"
+    } else {
+        "the workers' own messages are in the report directory (hermes.log, agent.log)"
+    };
+    Lack {
+        what: format!("cannot start {what}: {error}"),
+        help: help.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_missing_mechanism_is_named_with_what_is_lost_and_how_to_get_it() {
+        for (stage, word) in [
+            ("unshare user namespace", "unprivileged_userns_clone"),
+            ("mount overlay", "modprobe overlay"),
+            ("import hermes", "doctor --repair"),
+            ("anything", "agent.log"),
+        ] {
+            let lack = lack("x", &WorldError::new(stage, "EPERM"));
+            assert!(lack.help.contains(word), "{lack:?}");
+            assert!(lack.what.contains(stage), "{lack:?}");
+        }
+    }
+}

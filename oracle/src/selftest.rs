@@ -1,0 +1,335 @@
+//! `bisim selftest`: is the oracle able to find anything?
+//!
+//! One fault after the other is planted in the agent, and the suites are run
+//! until a verdict fails that does not fail without the fault. A fault nobody
+//! finds is a hole in the vectors or in the relation.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bisim_world::protocol::RawTrace;
+use hermitcrab_core::fault::Fault;
+
+use crate::ambient::Ambient;
+use crate::case::Case;
+use crate::check::{self, Judge, Subjects, conclude, judge_traces};
+use crate::cli::SelftestArgs;
+use crate::environment::{self, Starts};
+use crate::exit;
+use crate::interrupt::Interrupt;
+use crate::subject::{Processes, Restarting, Start, Subject};
+use crate::verdict::Kind;
+
+/// The suites most likely to find something, first; the others follow.
+const SUITES_FIRST: [&str; 5] = [
+    "smoke",
+    "approval-lifecycle",
+    "delegation",
+    "fs-cap",
+    "tools-benign",
+];
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
+    let faults = match choose(&args.fault) {
+        Ok(faults) => faults,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return exit::USAGE;
+        }
+    };
+    if args.list {
+        for fault in &faults {
+            println!("{:28} {}", fault.name(), fault.description());
+        }
+        return exit::CONFORM;
+    }
+    if !cfg!(feature = "planted-faults") {
+        return with_faults(ambient, args);
+    }
+    let (suites, catalogue) = match check::load(&ambient.root.join("vectors")) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
+    let starts = match environment::prepare(
+        ambient,
+        &args.hermes,
+        &ambient.root.join("target/bisim-selftest"),
+    ) {
+        Ok(starts) => starts,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
+    let mut first = Subjects::new(&starts, &processes);
+    if let Err(lack) = environment::try_out(&mut first) {
+        lack.print();
+        return exit::ENVIRONMENT;
+    }
+    let hunt = Hunt {
+        cases: ordered(&suites.cases),
+        judge: Judge {
+            catalogue: &catalogue,
+            version: args.hermes.clone(),
+        },
+        starts: &starts,
+        processes: &processes,
+        interrupt: &interrupt,
+        hermes: Mutex::default(),
+        sound: Mutex::default(),
+    };
+    let found = hunt.all(&faults, first);
+    report(&faults, &found, interrupt.is_set())
+}
+
+fn choose(names: &[String]) -> Result<Vec<Fault>, String> {
+    if names.is_empty() {
+        return Ok(Fault::ALL.to_vec());
+    }
+    names
+        .iter()
+        .map(|name| {
+            Fault::parse(name)
+                .ok_or_else(|| format!("no fault `{name}`; `bisim selftest --list` shows all"))
+        })
+        .collect()
+}
+
+/// This build has no faults to plant: have cargo make one that has.
+fn with_faults(ambient: &Ambient, args: &SelftestArgs) -> u8 {
+    let mut cargo = std::process::Command::new("cargo");
+    cargo
+        .current_dir(&ambient.root)
+        .args([
+            "run",
+            "--quiet",
+            "-p",
+            "bisim",
+            "--features",
+            "planted-faults",
+            "--",
+            "selftest",
+        ])
+        .args(["--hermes", &args.hermes]);
+    for fault in &args.fault {
+        cargo.args(["--fault", fault]);
+    }
+    match cargo.status() {
+        Ok(status) => status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(exit::INTERNAL),
+        Err(error) => {
+            eprintln!(
+                "error: the faults are a feature of the build and cargo cannot be run: {error}\n  \
+                 run `cargo run -p bisim --features planted-faults -- selftest`"
+            );
+            exit::ENVIRONMENT
+        }
+    }
+}
+
+fn ordered(cases: &[Case]) -> Vec<&Case> {
+    let rank = |case: &Case| {
+        SUITES_FIRST
+            .iter()
+            .position(|suite| *suite == case.suite)
+            .unwrap_or(SUITES_FIRST.len())
+    };
+    let mut ordered: Vec<&Case> = cases.iter().collect();
+    ordered.sort_by_key(|case| rank(case));
+    ordered
+}
+
+/// How a fault was found.
+struct Found {
+    case: String,
+    verdict: String,
+    tried: usize,
+}
+
+/// The two runs of Hermes on a case: the agent's faults do not touch them.
+type HermesRuns = (RawTrace, Option<RawTrace>);
+
+struct Hunt<'a> {
+    cases: Vec<&'a Case>,
+    judge: Judge<'a>,
+    starts: &'a Starts,
+    processes: &'a Processes,
+    interrupt: &'a Interrupt,
+    hermes: Mutex<HashMap<String, HermesRuns>>,
+    sound: Mutex<HashMap<String, bool>>,
+}
+
+impl Hunt<'_> {
+    fn all(&self, faults: &[Fault], first: Subjects) -> Vec<Option<Found>> {
+        let jobs = std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(faults.len().max(1));
+        let mut pairs = vec![first];
+        pairs.resize_with(jobs, || Subjects::new(self.starts, self.processes));
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<Option<Found>>> = Mutex::new(faults.iter().map(|_| None).collect());
+        std::thread::scope(|scope| {
+            for mut pair in pairs {
+                let (next, found) = (&next, &found);
+                scope.spawn(move || {
+                    loop {
+                        let place = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(fault) = faults.get(place) else {
+                            return;
+                        };
+                        let result = self.one(*fault, &mut pair);
+                        match &result {
+                            Some(result) => eprintln!(
+                                "{:28} found by {} ({}) after {} cases",
+                                fault.name(),
+                                result.case,
+                                result.verdict,
+                                result.tried
+                            ),
+                            None => eprintln!("{:28} NOT FOUND", fault.name()),
+                        }
+                        if let Some(slot) = found
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_mut(place)
+                        {
+                            *slot = result;
+                        }
+                    }
+                });
+            }
+        });
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the cases with a fault until one notices.
+    fn one(&self, fault: Fault, pair: &mut Subjects) -> Option<Found> {
+        let Start::Agent { program, .. } = &self.starts.agent else {
+            return None;
+        };
+        let start = Start::Agent {
+            program: program.clone(),
+            fault: Some(fault.name().to_owned()),
+        };
+        let log = self.starts.logs.join(format!("agent-{}.log", fault.name()));
+        let mut faulty = Restarting::new(start, self.processes.clone(), Some(log));
+        for (tried, case) in self.cases.iter().enumerate() {
+            if self.interrupt.is_set() {
+                return None;
+            }
+            let Some(verdict) = self.verdict(case, pair, &mut faulty) else {
+                continue;
+            };
+            if !verdict.0.passes() && verdict.0 != Kind::Inconclusive && self.is_sound(case, pair) {
+                return Some(Found {
+                    case: case.id.clone(),
+                    verdict: verdict.1,
+                    tried: tried + 1,
+                });
+            }
+        }
+        None
+    }
+
+    /// The verdict on a case with this agent, beside the Hermes of before.
+    fn verdict(
+        &self,
+        case: &Case,
+        pair: &mut Subjects,
+        agent: &mut Restarting,
+    ) -> Option<(Kind, String)> {
+        let known = self
+            .hermes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&case.id)
+            .cloned();
+        let (hermes, mut again) = match known {
+            Some(known) => known,
+            None => (pair.hermes.run(case.hermes_job()).ok()?, None),
+        };
+        let trace = agent.run(case.agent_job()).ok()?;
+        let mut judgement = judge_traces(case, &hermes, again.as_ref(), &trace);
+        if judgement.wants_noise_run() && again.is_none() {
+            again = pair.hermes.run(case.hermes_job()).ok();
+            judgement = judge_traces(case, &hermes, again.as_ref(), &trace);
+        }
+        let kept = (hermes.clone(), again);
+        self.hermes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(case.id.clone(), kept);
+        let result = conclude(case, &self.judge, judgement, hermes, trace);
+        Some((result.verdict.kind, result.label))
+    }
+
+    /// Whether the case passes without any fault: otherwise it proves nothing.
+    fn is_sound(&self, case: &Case, pair: &mut Subjects) -> bool {
+        if let Some(sound) = self
+            .sound
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&case.id)
+        {
+            return *sound;
+        }
+        let result = check::run_case(case, &self.judge, pair);
+        let sound = result.verdict.kind.passes();
+        self.sound
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(case.id.clone(), sound);
+        sound
+    }
+}
+
+fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
+    println!(
+        "{:28}  {:34}  {:24}  {:>5}  what was wrong",
+        "fault", "found by", "verdict", "cases"
+    );
+    let mut missed = 0_usize;
+    for (fault, found) in faults.iter().zip(found) {
+        match found {
+            Some(found) => println!(
+                "{:28}  {:34}  {:24}  {:>5}  {}",
+                fault.name(),
+                found.case,
+                found.verdict,
+                found.tried,
+                fault.description()
+            ),
+            None => {
+                missed += 1;
+                println!(
+                    "{:28}  {:34}  {:24}  {:>5}  {}",
+                    fault.name(),
+                    "NOT FOUND",
+                    "",
+                    "",
+                    fault.description()
+                );
+            }
+        }
+    }
+    println!(
+        "\n{} of {} planted faults found",
+        faults.len() - missed,
+        faults.len()
+    );
+    if interrupted {
+        exit::INCONCLUSIVE
+    } else if missed > 0 {
+        exit::UNEXPLAINED
+    } else {
+        exit::CONFORM
+    }
+}

@@ -1,0 +1,177 @@
+//! The two subjects: how their workers are started and asked.
+//!
+//! Everything behind [`Subject`] is a process of its own that speaks
+//! `bisim_world::protocol`; the oracle never links a subject's behaviour into
+//! its judgement.
+
+pub mod agent;
+pub mod agent_probe;
+pub mod agent_world;
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bisim_world::WorldError;
+use bisim_world::launch::{Answer, Worker, hermes_command};
+use bisim_world::protocol::{Job, RawTrace};
+
+/// How long a worker may take to say hello; importing Hermes takes seconds.
+const START_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Something that runs jobs.
+pub trait Subject {
+    /// Runs one job from start to end.
+    ///
+    /// # Errors
+    /// The harness failed; the subject's own failures are in the trace.
+    fn run(&mut self, job: Job) -> Result<RawTrace, WorldError>;
+
+    /// The subject's own version.
+    fn version(&self) -> &str;
+}
+
+/// How to start a subject's worker.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// The real Hermes in its venv.
+    Hermes {
+        /// The venv's interpreter.
+        python: PathBuf,
+        /// The shim's shared object.
+        extension: PathBuf,
+    },
+    /// The agent, in this program's hidden mode.
+    Agent {
+        /// This program.
+        program: PathBuf,
+        /// A fault to plant, for the self-test.
+        fault: Option<String>,
+    },
+}
+
+/// The processes to end when the run is interrupted.
+#[derive(Clone, Debug, Default)]
+pub struct Processes(Arc<Mutex<Vec<u32>>>);
+
+impl Processes {
+    fn add(&self, id: u32) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(id);
+    }
+
+    fn remove(&self, id: u32) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|one| *one != id);
+    }
+
+    /// Ends every worker; the kernel takes their worlds along.
+    pub fn end_all(&self) {
+        for id in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if let Ok(id) = i32::try_from(*id) {
+                let process = nix::unistd::Pid::from_raw(id);
+                // It may be gone already, which is what is wanted.
+                let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+/// A worker that is started when it is needed and again after it was lost.
+pub struct Restarting {
+    start: Start,
+    processes: Processes,
+    log: Option<PathBuf>,
+    worker: Option<Worker>,
+    version: String,
+}
+
+impl Restarting {
+    /// Prepares a subject; nothing is started yet.
+    #[must_use]
+    pub fn new(start: Start, processes: Processes, log: Option<PathBuf>) -> Self {
+        Self {
+            start,
+            processes,
+            log,
+            worker: None,
+            version: String::new(),
+        }
+    }
+
+    /// Starts the worker now, so that faults of the machine show at once.
+    ///
+    /// # Errors
+    /// The worker cannot start; the stage says why.
+    pub fn ready(&mut self) -> Result<&mut Worker, WorldError> {
+        let worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => {
+                let worker = Worker::start(self.command(), START_PATIENCE)?;
+                self.processes.add(worker.id());
+                self.version.clone_from(&worker.version);
+                worker
+            }
+        };
+        Ok(self.worker.insert(worker))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = match &self.start {
+            Start::Hermes { python, extension } => hermes_command(python, extension),
+            Start::Agent { program, fault } => {
+                let mut command = Command::new(program);
+                command.arg("__agent-worker");
+                if let Some(fault) = fault {
+                    command.args(["--fault", fault]);
+                }
+                command
+            }
+        };
+        let log = self
+            .log
+            .as_ref()
+            .and_then(|path| File::options().create(true).append(true).open(path).ok());
+        command.stderr(log.map_or_else(Stdio::null, Stdio::from));
+        // ^C at the terminal is for the oracle, which then ends its workers.
+        command.process_group(0);
+        command
+    }
+}
+
+impl Subject for Restarting {
+    fn run(&mut self, job: Job) -> Result<RawTrace, WorldError> {
+        let worker = self.ready()?;
+        match worker.run(job) {
+            Answer::Trace(trace) => Ok(*trace),
+            Answer::Failed(error) => Err(error),
+            Answer::Lost(error) => {
+                if let Some(worker) = self.worker.take() {
+                    self.processes.remove(worker.id());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+impl Drop for Restarting {
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.processes.remove(worker.id());
+            // A worker that does not leave is killed by its own drop.
+            let _ = worker.shut_down();
+        }
+    }
+}

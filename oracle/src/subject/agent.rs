@@ -1,0 +1,127 @@
+//! The agent's worker: this program's hidden mode.
+//!
+//! It enters the same worlds as Hermes' worker and speaks the same protocol;
+//! only the driver differs.
+
+use std::io;
+
+use bisim_world::enter::{self, Harness};
+use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
+use bisim_world::zygote::{self, Driver, Interior, Pipes, StepSink};
+use bisim_world::{Forked, Forker, WorldError};
+use hermitcrab_core::rules::Isolation;
+use hermitcrab_sandbox::spawner::SpawnerProgram;
+use hermitcrab_sandbox::sys;
+
+use super::agent_world::{AgentWorld, Machine};
+
+/// Runs the worker until the oracle says goodbye; returns the exit status.
+/// Must be called before the process has a second thread.
+#[must_use]
+pub fn serve(fault: Option<&str>) -> u8 {
+    match work(fault) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("agent worker: {error}");
+            crate::exit::INTERNAL
+        }
+    }
+}
+
+fn work(fault: Option<&str>) -> Result<(), WorldError> {
+    let mut pipes = Pipes::take_standard()?;
+    let forker = SingleThreaded;
+    let prepared = plant(fault).and_then(|()| enter::enter(&Harness::default(), &forker));
+    if let Err(error) = prepared {
+        pipes.fail(&error);
+        return Err(error);
+    }
+    let driver = AgentDriver {
+        machine: Machine {
+            isolation: Isolation::Isolated,
+            spawner: SpawnerProgram::Own,
+        },
+    };
+    zygote::serve(pipes, &driver, &forker)
+}
+
+#[cfg(feature = "planted-faults")]
+fn plant(fault: Option<&str>) -> Result<(), WorldError> {
+    use hermitcrab_core::fault::{self, Fault};
+    match fault {
+        None => Ok(()),
+        Some(name) => {
+            let found = Fault::parse(name)
+                .ok_or_else(|| WorldError::new("plant fault", format!("no fault `{name}`")))?;
+            fault::plant(Some(found));
+            Ok(())
+        }
+    }
+}
+
+#[cfg(not(feature = "planted-faults"))]
+fn plant(fault: Option<&str>) -> Result<(), WorldError> {
+    match fault {
+        None => Ok(()),
+        Some(name) => Err(WorldError::new(
+            "plant fault",
+            format!("`{name}` cannot be planted: this build has no planted faults"),
+        )),
+    }
+}
+
+/// Forks of a process that is proved to have one thread.
+struct SingleThreaded;
+
+impl Forker for SingleThreaded {
+    fn fork(&self) -> io::Result<Forked> {
+        Ok(match sys::fork_single_threaded()? {
+            sys::Forked::Parent(child) => Forked::Parent {
+                child: child.as_raw(),
+            },
+            sys::Forked::Child => Forked::Child,
+        })
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        sys::exit_immediately(status)
+    }
+}
+
+struct AgentDriver {
+    machine: Machine,
+}
+
+impl Driver for AgentDriver {
+    fn subject(&self) -> String {
+        "hermitcrab".to_owned()
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn interior(&self) -> Interior {
+        Interior::Nestable
+    }
+
+    fn files(&self, _job: &Job) -> Result<Vec<FileSpec>, WorldError> {
+        Ok(Vec::new())
+    }
+
+    fn pure(&self, job: &Job, step: &Step) -> StepTrace {
+        match AgentWorld::new(job, &self.machine).step(step) {
+            Ok(trace) => trace,
+            Err(error) => StepTrace::of(StepOutcome::Raised(error.to_string())),
+        }
+    }
+
+    fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
+        let world = AgentWorld::new(job, &self.machine);
+        for step in &job.script {
+            steps.begin()?;
+            steps.end(world.step(step)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Answers probes for the agent: one decision function asked directly.
+//!
+//! Each family dispatches by the probe's name and asks the agent's own code;
+//! nothing is decided here. The vocabulary is in `docs/CONFORMANCE.md`.
+
+mod batch;
+mod command;
+mod edit;
+mod path;
+
+use serde_json::Value;
+
+use super::agent_world::AgentWorld;
+
+/// Why a probe has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeError {
+    /// No family knows the name.
+    Unknown,
+    /// The input is not what the probe needs.
+    BadInput(String),
+    /// The agent failed.
+    Failed(String),
+}
+
+/// The answer `{"decision": "permit"|"ask"|"deny"|"none", "value": ...}`.
+///
+/// # Errors
+/// See [`ProbeError`].
+pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+    let families: [fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>; 4] =
+        [command::answer, path::answer, edit::answer, batch::answer];
+    for family in families {
+        match family(world, name, input) {
+            Err(ProbeError::Unknown) => {}
+            other => return other,
+        }
+    }
+    Err(ProbeError::Unknown)
+}

@@ -1,0 +1,340 @@
+//! One run of a case by the agent: its runtime, its user, its clock.
+//!
+//! The runtime is the agent's own; here is only what a case brings along: the
+//! grants in words, a user who answers as the case says, a clock that moves
+//! when the script says so.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use bisim_world::WorldError;
+use bisim_world::protocol::{
+    Context, Held, Job, QuestionTrace, Step, StepOutcome, StepTrace, UserModel,
+};
+use bisim_world::zygote::ENVIRONMENT;
+use hermitcrab::ports::{Clock, Prompt, UserPort};
+use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
+use hermitcrab_core::approval::Reply;
+use hermitcrab_core::grant::{AgentId, GrantId};
+use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::session::Asking;
+use hermitcrab_core::time::{Instant, Millis};
+use hermitcrab_sandbox::spawner::SpawnerProgram;
+use serde_json::Value;
+
+use super::agent_probe::{self, ProbeError};
+
+/// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
+pub const STATE_DIR: &str = "/.agent";
+
+/// What the agent's worker found out about this machine before any case.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What the sandbox's own probe says.
+    pub isolation: Isolation,
+    /// The program started as the sandbox's helper.
+    pub spawner: SpawnerProgram,
+}
+
+/// A case as the agent sees it.
+pub struct AgentWorld<'j> {
+    job: &'j Job,
+    machine: &'j Machine,
+    clock: CaseClock,
+    open: RefCell<Option<Open>>,
+}
+
+struct Open {
+    runtime: Runtime,
+    grants: BTreeMap<String, GrantId>,
+    children: BTreeMap<String, AgentId>,
+}
+
+impl<'j> AgentWorld<'j> {
+    /// Prepares a case; the runtime is opened when something needs it.
+    #[must_use]
+    pub fn new(job: &'j Job, machine: &'j Machine) -> Self {
+        Self {
+            job,
+            machine,
+            clock: CaseClock(Rc::new(Cell::new(1_000_000))),
+            open: RefCell::new(None),
+        }
+    }
+
+    /// The case.
+    #[must_use]
+    pub fn job(&self) -> &Job {
+        self.job
+    }
+
+    /// The grants the case starts with.
+    #[must_use]
+    pub fn held(&self) -> &[Held] {
+        &self.job.held
+    }
+
+    /// The session's directory; `None` without a world.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&str> {
+        self.job.world.as_ref().map(|world| world.cwd.as_str())
+    }
+
+    /// Runs a tool call of the session's own agent, for a probe.
+    ///
+    /// # Errors
+    /// There is no world to run it in, or the runtime cannot be opened.
+    pub fn call(&self, tool: &str, args: &Value) -> Result<CallReport, ProbeError> {
+        self.with_runtime(|runtime| {
+            let agent = runtime.first_agent();
+            runtime.call(agent, tool, args)
+        })
+    }
+
+    /// Uses the case's runtime, with the case's grants given.
+    ///
+    /// # Errors
+    /// There is no world, or the runtime cannot be opened.
+    pub fn with_runtime<T>(&self, body: impl FnOnce(&mut Runtime) -> T) -> Result<T, ProbeError> {
+        self.with_open(|open| body(&mut open.runtime))
+            .map_err(ProbeError::Failed)
+    }
+
+    fn with_open<T>(&self, body: impl FnOnce(&mut Open) -> T) -> Result<T, String> {
+        let mut slot = self
+            .open
+            .try_borrow_mut()
+            .map_err(|_| "the runtime is in use".to_owned())?;
+        let open = match slot.take() {
+            Some(open) => open,
+            None => self.begin()?,
+        };
+        Ok(body(slot.insert(open)))
+    }
+
+    fn begin(&self) -> Result<Open, String> {
+        let cwd = self
+            .cwd()
+            .ok_or_else(|| "this case has no world".to_owned())?;
+        let config = RuntimeConfig {
+            workspace: PathBuf::from(cwd),
+            home: PathBuf::from("/home/u"),
+            state_dir: PathBuf::from(STATE_DIR),
+            protected: Vec::new(),
+            env: ENVIRONMENT
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            isolation: self.machine.isolation,
+            asking: match self.job.context {
+                Context::Headless => Asking::Refuse,
+                Context::Interactive | Context::Gateway => Asking::Prompt,
+            },
+            session: 1,
+            spawner: self.machine.spawner.clone(),
+        };
+        let user = Box::new(CaseUser(self.job.user.clone()));
+        let clock = Box::new(self.clock.clone());
+        let runtime = Runtime::open(config, user, clock).map_err(|error| error.to_string())?;
+        let mut open = Open {
+            runtime,
+            grants: BTreeMap::new(),
+            children: BTreeMap::new(),
+        };
+        self.basics(&mut open)?;
+        for held in &self.job.held {
+            give(&mut open, held)?;
+        }
+        Ok(open)
+    }
+
+    /// What every case's agent may do unless it says otherwise.
+    fn basics(&self, open: &mut Open) -> Result<(), String> {
+        let first = open.runtime.first_agent();
+        let may_read = self
+            .job
+            .settings
+            .get("hermitcrab.workspace_read")
+            .and_then(Value::as_bool)
+            .unwrap_or(true);
+        if may_read {
+            open.runtime
+                .grant_basics(first)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        } else {
+            open.runtime
+                .grant(first, &GrantWords::new("proc.exec", "*"))
+                .map(drop)
+                .map_err(|error| error.to_string())
+        }
+    }
+
+    /// Runs one step of the script.
+    ///
+    /// # Errors
+    /// The harness failed.
+    pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
+        let broken = |message: String| WorldError::new("open the agent's runtime", message);
+        match step {
+            Step::Probe { name, input } => Ok(probe(agent_probe::answer(self, name, input))),
+            Step::Call { tool, args, by } => self
+                .with_open(|open| {
+                    let agent = match by {
+                        None => Some(open.runtime.first_agent()),
+                        Some(child) => open.children.get(child).copied(),
+                    };
+                    match agent {
+                        Some(agent) => report(open.runtime.call(agent, tool, args)),
+                        None => StepTrace::of(StepOutcome::Refused("no-such-child".to_owned())),
+                    }
+                })
+                .map_err(broken),
+            Step::Grant(held) => self
+                .with_open(|open| give(open, held))
+                .and_then(|given| given)
+                .map(|()| StepTrace::of(StepOutcome::Ran))
+                .map_err(broken),
+            Step::Revoke { grant } => self
+                .with_open(|open| match open.grants.get(grant).copied() {
+                    Some(id) => match open.runtime.revoke(id) {
+                        Ok(_) => StepTrace::of(StepOutcome::Ran),
+                        Err(denial) => refused(&denial),
+                    },
+                    None => StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned())),
+                })
+                .map_err(broken),
+            Step::Advance { seconds } => {
+                self.with_open(|_| ()).map_err(broken)?;
+                let later = self
+                    .clock
+                    .0
+                    .get()
+                    .saturating_add(seconds.saturating_mul(1000));
+                self.clock.0.set(later);
+                Ok(StepTrace::of(StepOutcome::Ran))
+            }
+            Step::EndSession {} => self
+                .with_open(|open| {
+                    open.runtime
+                        .begin_session()
+                        .map_err(|error| error.to_string())?;
+                    open.grants.clear();
+                    open.children.clear();
+                    self.basics(open)
+                })
+                .and_then(|begun| begun)
+                .map(|()| StepTrace::of(StepOutcome::Ran))
+                .map_err(broken),
+            Step::Spawn { child, forward } => self
+                .with_open(|open| {
+                    let ids: Option<Vec<GrantId>> = forward
+                        .iter()
+                        .map(|name| open.grants.get(name).copied())
+                        .collect();
+                    let Some(ids) = ids else {
+                        return StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned()));
+                    };
+                    let first = open.runtime.first_agent();
+                    match open.runtime.spawn(first, &ids) {
+                        Ok(id) => {
+                            open.children.insert(child.clone(), id);
+                            StepTrace::of(StepOutcome::Ran)
+                        }
+                        Err(denial) => refused(&denial),
+                    }
+                })
+                .map_err(broken),
+        }
+    }
+}
+
+fn give(open: &mut Open, held: &Held) -> Result<(), String> {
+    let holder = match &held.holder {
+        None => open.runtime.first_agent(),
+        Some(child) => open
+            .children
+            .get(child)
+            .copied()
+            .ok_or_else(|| format!("grant `{}` is for the unknown child `{child}`", held.id))?,
+    };
+    let mut words = GrantWords::new(&held.verb, &held.on);
+    words.uses = held.uses;
+    words.lifetime = held.seconds.map(Millis::from_seconds);
+    let id = open
+        .runtime
+        .grant(holder, &words)
+        .map_err(|error| format!("grant `{}`: {error}", held.id))?;
+    open.grants.insert(held.id.clone(), id);
+    Ok(())
+}
+
+fn refused(denial: &hermitcrab_core::outcome::Denial) -> StepTrace {
+    StepTrace::of(StepOutcome::Refused(denial.code().as_str().to_owned()))
+}
+
+fn report(report: CallReport) -> StepTrace {
+    let outcome = match report.fate {
+        Fate::Ran => StepOutcome::Ran,
+        Fate::RanDiscarded(code) => StepOutcome::RanDiscarded(code.as_str().to_owned()),
+        Fate::Refused(code) => StepOutcome::Refused(code.as_str().to_owned()),
+        Fate::AskedRefused(code) => StepOutcome::AskedRefused(code.as_str().to_owned()),
+        Fate::ToolError => StepOutcome::ToolError,
+        Fate::Failed(message) => StepOutcome::Raised(message),
+    };
+    let questions = report
+        .questions
+        .into_iter()
+        .map(|asked| QuestionTrace {
+            shown: asked.shown,
+            answer: asked.answer,
+        })
+        .collect();
+    StepTrace {
+        text: report.text,
+        questions,
+        ..StepTrace::of(outcome)
+    }
+}
+
+fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
+    match answer {
+        Ok(answer) => StepTrace {
+            answer,
+            ..StepTrace::of(StepOutcome::Ran)
+        },
+        Err(ProbeError::Unknown) => {
+            StepTrace::of(StepOutcome::Unsupported("no-such-probe".to_owned()))
+        }
+        Err(ProbeError::BadInput(why)) => {
+            StepTrace::of(StepOutcome::Raised(format!("bad probe input: {why}")))
+        }
+        Err(ProbeError::Failed(why)) => StepTrace::of(StepOutcome::Raised(why)),
+    }
+}
+
+/// A clock that moves only when the script says so.
+#[derive(Clone)]
+struct CaseClock(Rc<Cell<u64>>);
+
+impl Clock for CaseClock {
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.0.get())
+    }
+}
+
+/// A user who answers every question as the case says.
+struct CaseUser(UserModel);
+
+impl UserPort for CaseUser {
+    fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
+        match &self.0 {
+            UserModel::DenyAll => Reply::parse("deny"),
+            UserModel::GrantOnce => Reply::parse("once"),
+            UserModel::GrantSession => Reply::parse("session"),
+            UserModel::Literal(word) => Reply::parse(word),
+        }
+    }
+}
