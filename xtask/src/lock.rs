@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<Passed> {
         &wanted,
         format!("hermes-agent[acp]=={version} ; {MARKER}\n"),
     )
-        .with_context(|| format!("cannot write {}", wanted.display()))?;
+    .with_context(|| format!("cannot write {}", wanted.display()))?;
 
     let mut uv = Command::new(&args.uv);
     uv.args([

@@ -19,5 +19,5 @@ pub use footprint::{Argument, Arguments, Footprint, footprint};
 pub use plan::{Lane, Segment, plan};
 pub use scope::{
     LINK_HOPS_MAX, LinkFact, Links, RAW_BYTES_MAX, ScopeError, ScopePath, Standing, canonical,
-    overlap, parts,
+    overlap, parts, physical,
 };

@@ -165,23 +165,45 @@ pub fn canonical(
     standing: Standing<'_>,
     links: &dyn Links,
 ) -> Result<ScopePath, ScopeError> {
-    check_text(raw)?;
-    let mut asked = match raw.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            ScopePath::lexical(standing.home.ok_or(ScopeError::UnknownHome)?)?
-        }
-        Some(_) => return Err(ScopeError::UnknownHome),
-        None if raw.starts_with('/') => ScopePath::root(),
-        None => ScopePath::lexical(standing.cwd)?,
-    };
-    for part in raw.strip_prefix('~').unwrap_or(raw).split('/') {
+    let (mut asked, rest) = start(raw, standing)?;
+    for part in rest.split('/') {
         asked.step(part);
     }
-    follow(&asked, links)
+    follow(&asked, "", links)
 }
 
-fn follow(asked: &ScopePath, links: &dyn Links) -> Result<ScopePath, ScopeError> {
-    let mut pending: Vec<String> = asked.parts.iter().skip(1).rev().cloned().collect();
+/// Where the kernel would end up with `raw`: as [`canonical`], but `..` leads
+/// up from where a link led to. The two differ where a `..` follows a link.
+///
+/// # Errors
+/// As for [`canonical`].
+pub fn physical(
+    raw: &str,
+    standing: Standing<'_>,
+    links: &dyn Links,
+) -> Result<ScopePath, ScopeError> {
+    let (start, rest) = start(raw, standing)?;
+    follow(&start, rest, links)
+}
+
+/// The directory a path starts from, and the rest of its text.
+fn start<'a>(raw: &'a str, standing: Standing<'_>) -> Result<(ScopePath, &'a str), ScopeError> {
+    check_text(raw)?;
+    match raw.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            let home = standing.home.ok_or(ScopeError::UnknownHome)?;
+            Ok((ScopePath::lexical(home)?, rest))
+        }
+        Some(_) => Err(ScopeError::UnknownHome),
+        None if raw.starts_with('/') => Ok((ScopePath::root(), raw)),
+        None => Ok((ScopePath::lexical(standing.cwd)?, raw)),
+    }
+}
+
+/// Follows the links on the way from the root to `asked` and on along `rest`.
+fn follow(asked: &ScopePath, rest: &str, links: &dyn Links) -> Result<ScopePath, ScopeError> {
+    let mut pending: Vec<String> = rest.split('/').rev().map(ToString::to_string).collect();
+    pending.extend(asked.parts.iter().skip(1).rev().cloned());
     let mut reached = ScopePath::root();
     let mut hops = 0_usize;
     while let Some(part) = pending.pop() {
@@ -307,6 +329,27 @@ mod tests {
     fn dots_inside_a_link_target_are_taken_after_following() {
         // /ov/twice -> l/../lf; l is d, so `..` leads from /ov/d back to /ov.
         check("twice", Ok("/ov/f"));
+    }
+
+    #[test]
+    fn only_a_dot_dot_behind_a_link_tells_the_two_readings_apart() {
+        let standing = Standing {
+            cwd: "/ov",
+            home: Some("/home/u"),
+        };
+        let check = |raw: &str, expected: &str, same: bool| {
+            let physical = physical(raw, standing, &tree()).unwrap();
+            assert_eq!(physical.to_string(), expected, "{raw:?}");
+            let canonical = canonical(raw, standing, &tree()).unwrap();
+            assert_eq!(physical == canonical, same, "{raw:?}");
+        };
+        check("abs/../x", "/home/x", false);
+        check("abs/x", "/home/u/x", true);
+        check("d/../f", "/ov/f", true);
+        check("l/../f", "/ov/f", true);
+        check("~/../x", "/home/x", true);
+        check("", "/ov", true);
+        check("/", "/", true);
     }
 
     #[test]

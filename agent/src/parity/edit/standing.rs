@@ -8,7 +8,9 @@
 use std::fs;
 
 use hermitcrab_core::authority::Verb;
-use hermitcrab_core::batch::{LinkFact, Links, ScopeError, ScopePath, Standing, canonical};
+use hermitcrab_core::batch::{
+    LinkFact, Links, ScopeError, ScopePath, Standing, canonical, physical,
+};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::edit::{EditMode, Reach};
 use hermitcrab_core::outcome::DenialCode;
@@ -74,6 +76,17 @@ impl<'a> Desk<'a> {
             Err(error) => return Ruling::Deny(code_of(error)),
         };
         let there = There::look(&place);
+        match self.monitor(tool, &place, there) {
+            Ruling::Permit => {}
+            ruling @ (Ruling::Ask(_) | Ruling::Deny(_)) => return ruling,
+        }
+        match self.passed(tool, path) {
+            Ruling::Permit => self.containment(path, &place, there),
+            ruling @ (Ruling::Ask(_) | Ruling::Deny(_)) => ruling,
+        }
+    }
+
+    fn monitor(&self, tool: Tool, place: &ScopePath, there: There) -> Ruling {
         let verb = match there {
             There::Nothing => Verb::FsCreate,
             There::File | There::NotAFile => Verb::FsModify,
@@ -86,10 +99,31 @@ impl<'a> Desk<'a> {
             asking: Asking::Prompt,
             hash: sha256,
         };
-        match path::judge(&setting, tool, verb, &place.to_string()) {
-            Ruling::Permit => self.containment(path, &place, there),
-            ruling @ (Ruling::Ask(_) | Ruling::Deny(_)) => ruling,
+        path::judge(&setting, tool, verb, &place.to_string())
+    }
+
+    /// A path that names a sensitive place and leaves it again by `..` is no
+    /// way around being asked: who reads it quickly reads that name.
+    fn passed(&self, tool: Tool, path: &str) -> Ruling {
+        let dots = path.match_indices("..").filter(|(start, dots)| {
+            let before = path.get(..*start).unwrap_or_default();
+            let after = path.get(start + dots.len()..).unwrap_or_default();
+            (before.is_empty() || before.ends_with('/'))
+                && (after.is_empty() || after.starts_with('/'))
+        });
+        for (start, _) in dots {
+            let before = path.get(..start).unwrap_or_default();
+            let Ok(place) = canonical(before, self.standing, &AsWritten) else {
+                return Ruling::Deny(DenialCode::PathEscapes);
+            };
+            match self.monitor(tool, &place, There::Nothing) {
+                Ruling::Ask(why @ DenialCode::SensitivePath) => return Ruling::Ask(why),
+                Ruling::Deny(why @ DenialCode::Protected) => return Ruling::Deny(why),
+                // Passing by needs no grant.
+                Ruling::Permit | Ruling::Ask(_) | Ruling::Deny(_) => {}
+            }
         }
+        Ruling::Permit
     }
 
     /// What the directory capability says to a change there, told beforehand.
@@ -100,7 +134,7 @@ impl<'a> Desk<'a> {
         if path.ends_with('/') {
             return Ruling::Deny(DenialCode::PathTrailingSlash);
         }
-        match canonical(path, self.standing, &HostLinks) {
+        match physical(path, self.standing, &HostLinks) {
             Err(error) => return Ruling::Deny(code_of(error)),
             Ok(followed) if followed != *place => {
                 return Ruling::Deny(DenialCode::SymlinkRefused);
@@ -221,6 +255,8 @@ mod tests {
             ".SSH/x",
             "id_rsa",
             ".aws/credentials",
+            ".ssh/../a.txt",
+            "sub/.git/../../a.txt",
         ] {
             check("session", path, Ruling::Ask(DenialCode::SensitivePath));
         }
