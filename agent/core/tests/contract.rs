@@ -308,6 +308,16 @@ fn an_agent_without_the_cap_to_spawn_cannot_spawn() {
 }
 
 #[test]
+fn starting_an_agent_is_a_use_of_the_cap_to_do_so() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    let spawning = Authority::of(Cap::new(Verb::AgentSpawn, Object::Session).unwrap());
+    bench.try_grant(child, spawning, ONCE, SESSION).unwrap();
+    assert!(bench.spawn(child, &[]).is_ok());
+    assert_eq!(bench.spawn(child, &[]), Err(DenialCode::Exhausted));
+}
+
+#[test]
 fn a_grant_can_be_narrowed_but_not_widened() {
     let mut bench = Bench::new(Asking::Refuse);
     let src = bench.on_files(READ, "src");
@@ -699,6 +709,21 @@ fn a_command_whose_grant_was_revoked_is_stopped_and_leaves_nothing() {
 }
 
 #[test]
+fn revoking_the_parents_grant_stops_what_the_child_runs_on_it() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let running = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let other = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let (child, held) = bench.spawn(AgentId::FIRST, &[running]).unwrap();
+    assert_eq!(bench.run_as(child, "make"), Came::Permitted(1));
+    let call = bench.call.unwrap();
+    bench.step(Event::Revoke(other));
+    assert_eq!(bench.stopped, []);
+    bench.step(Event::Revoke(running));
+    assert_eq!(bench.stopped, [call]);
+    assert_eq!(bench.revoked, [running, held[0]]);
+}
+
+#[test]
 fn a_yes_given_after_the_command_was_stopped_commits_nothing() {
     let mut bench = Bench::new(Asking::Prompt);
     let running = bench.grant(any_program(), Uses::Uncounted, SESSION);
@@ -825,6 +850,8 @@ fn a_sensitive_name_is_asked_about_each_time_although_it_is_held() {
             Came::Permitted(1),
             "cut down to once"
         );
+        let made = bench.session.held_by(AgentId::FIRST).next_back().unwrap();
+        assert_eq!(made.limits().uses, ONCE);
         bench.finish();
     }
 }

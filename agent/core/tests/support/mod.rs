@@ -40,6 +40,7 @@ pub struct Bench {
     pub call: Option<CallId>,
     pub denial: Option<Denial>,
     pub stopped: Vec<CallId>,
+    pub revoked: Vec<GrantId>,
     pub spawned: Option<(AgentId, Vec<GrantId>)>,
 }
 
@@ -76,6 +77,7 @@ impl Bench {
             call: None,
             denial: None,
             stopped: Vec::new(),
+            revoked: Vec::new(),
             spawned: None,
         }
     }
@@ -96,6 +98,7 @@ impl Bench {
             self.ledger.push(record);
         }
         self.stopped.extend(parts.stopped);
+        self.revoked = parts.revoked;
         self.spawned = parts.spawned;
         if parts.call.is_some() {
             self.call = parts.call;
@@ -250,13 +253,13 @@ impl Bench {
 
     /// Starts a command in the view; the call stays running.
     pub fn run(&mut self, command: &str) -> Came {
-        let action = Action::new(
-            Verb::ProcExec,
-            Object::Program(Program::AnyInView),
-            sha256(command.as_bytes()),
-        )
-        .unwrap();
-        self.call_as(AgentId::FIRST, Tool::Terminal, vec![action])
+        self.run_as(AgentId::FIRST, command)
+    }
+
+    pub fn run_as(&mut self, by: AgentId, command: &str) -> Came {
+        let object = Object::Program(Program::AnyInView);
+        let action = Action::new(Verb::ProcExec, object, sha256(command.as_bytes())).unwrap();
+        self.call_as(by, Tool::Terminal, vec![action])
     }
 
     pub fn effects(&mut self, actions: Vec<Action>) -> Came {
