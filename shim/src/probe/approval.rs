@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use super::ProbeError;
-use super::support::{Environment, computed, decided, json_of, python_of, text};
+use super::support::{Environment, computed, decided, decided_saying, json_of, python_of, text};
 
 const MODULE: &str = "tools.approval";
 
@@ -33,9 +33,11 @@ pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeE
         "user_deny_rule" => {
             let matched =
                 module()?.call_method1("_match_user_deny_rule", (text(input, "command")?,))?;
-            let mut answer = decided(if matched.is_none() { "permit" } else { "deny" });
-            set(&mut answer, "matched", json_of(&matched)?);
-            Ok(answer)
+            Ok(if matched.is_none() {
+                decided("permit")
+            } else {
+                decided_saying("deny", "matched", json_of(&matched)?)
+            })
         }
         "container_skip" => {
             let access = input
@@ -87,13 +89,8 @@ fn classify(py: Python<'_>, input: &Value) -> Result<Value, ProbeError> {
         }
         other => return Err(ProbeError::BadInput(format!("no guard `{other}`"))),
     };
-    let mut answer = decided(hit.unwrap_or("permit"));
-    set(&mut answer, "description", json_of(&said)?);
-    Ok(answer)
-}
-
-fn set(answer: &mut Value, name: &str, value: Value) {
-    if let Value::Object(fields) = answer {
-        fields.insert(name.to_owned(), value);
-    }
+    Ok(match hit {
+        Some(decision) => decided_saying(decision, "description", json_of(&said)?),
+        None => decided("permit"),
+    })
 }

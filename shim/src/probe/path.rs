@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use super::ProbeError;
-use super::support::{Environment, decided, json_of, text};
+use super::support::{Environment, decided, decided_saying, json_of, text};
 
 /// Asks one of the functions of this family.
 ///
@@ -103,16 +103,11 @@ fn within(py: Python<'_>, input: &Value) -> Result<Value, ProbeError> {
     {
         Ok(found) => error(&found),
         // The function is documented to answer; where it raises, its callers stop.
-        Err(raised) if raised.is_instance_of::<PyException>(py) => {
-            let mut answer = decided("deny");
-            if let Value::Object(fields) = &mut answer {
-                fields.insert(
-                    "raised".to_owned(),
-                    json!(raised.get_type(py).name()?.to_string()),
-                );
-            }
-            Ok(answer)
-        }
+        Err(raised) if raised.is_instance_of::<PyException>(py) => Ok(decided_saying(
+            "deny",
+            "raised",
+            json!(raised.get_type(py).name()?.to_string()),
+        )),
         Err(raised) => Err(raised.into()),
     }
 }
@@ -133,9 +128,9 @@ fn flag(found: &Bound<'_, PyAny>) -> Result<Value, ProbeError> {
 }
 
 fn said(found: &Bound<'_, PyAny>, name: &str, stopped: bool) -> Result<Value, ProbeError> {
-    let mut answer = decided(if stopped { "deny" } else { "permit" });
-    if let (true, Value::Object(fields)) = (stopped, &mut answer) {
-        fields.insert(name.to_owned(), json_of(found)?);
-    }
-    Ok(answer)
+    Ok(if stopped {
+        decided_saying("deny", name, json_of(found)?)
+    } else {
+        decided("permit")
+    })
 }

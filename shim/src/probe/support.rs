@@ -77,6 +77,11 @@ pub(super) fn decided(decision: &str) -> Value {
     json!({"decision": decision, "value": null})
 }
 
+/// The answer of a function that decides and says something beside it.
+pub(super) fn decided_saying(decision: &str, name: &str, said: Value) -> Value {
+    json!({"decision": decision, "value": {name: said}})
+}
+
 /// The answer of a function that only computes.
 pub(super) fn computed(value: &Value) -> Value {
     json!({"decision": "none", "value": value})

@@ -14,6 +14,10 @@ use serde::Deserialize;
 /// How often links are followed before a name counts as a loop.
 const LINKS_MAX: u32 = 40;
 
+/// Why a name that Hermes serves may be refused: a flag of the case, and a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour(pub &'static str, pub &'static str);
+
 /// The tree, with paths relative to `/fx`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,20 +36,24 @@ impl Tree {
     }
 
     /// Why a capability on `root` may refuse `name` although it stays inside; `None` if it may not.
-    pub fn detour(&self, root: &str, name: &str) -> Option<&'static str> {
+    pub fn detour(&self, root: &str, name: &str) -> Option<Detour> {
         if name.is_empty() {
-            return Some("an empty name names nothing");
+            return Some(Detour("empty-name", "an empty name names nothing"));
         }
         if name.contains('\0') {
-            return Some("no file name holds a NUL");
+            return Some(Detour("empty-name", "no file name holds a NUL"));
         }
         if name.starts_with('/') {
-            return Some(
+            return Some(Detour(
+                "absolute-name",
                 "an absolute name is refused whatever it resolves to: a capability is asked by relative names",
-            );
+            ));
         }
         if name.split('/').any(|part| part == "..") {
-            return Some("`..` is refused even where it would stay inside");
+            return Some(Detour(
+                "dot-dot",
+                "`..` is refused even where it would stay inside",
+            ));
         }
         let root = root.trim_start_matches("/fx").trim_start_matches('/');
         // The capability is opened on what its root is, once, by the one who grants it.
@@ -57,11 +65,14 @@ impl Tree {
         while let Some(part) = left.pop() {
             let here = join(root, &below);
             if self.files.contains_key(&here) {
-                return Some("a regular file has no entries");
+                return Some(Detour("no-way", "a regular file has no entries"));
             }
             if part == ".." {
                 if below.pop().is_none() {
-                    return Some("a link that leaves the root is refused even if it comes back");
+                    return Some(Detour(
+                        "link-out-and-back",
+                        "a link that leaves the root is refused even if it comes back",
+                    ));
                 }
                 continue;
             }
@@ -71,10 +82,13 @@ impl Tree {
             };
             links += 1;
             if links > LINKS_MAX {
-                return Some("a loop of links names nothing");
+                return Some(Detour("no-way", "a loop of links names nothing"));
             }
             if target.starts_with('/') {
-                return Some("a link with an absolute target is refused even if it points inside");
+                return Some(Detour(
+                    "absolute-link",
+                    "a link with an absolute target is refused even if it points inside",
+                ));
             }
             below.pop();
             left.extend(parts(target).into_iter().rev());
