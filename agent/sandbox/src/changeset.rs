@@ -71,7 +71,7 @@ pub enum What {
     CreatedSpecial,
     /// A file has another content, and perhaps another mode.
     ModifiedFile {
-        /// Of the content the command saw.
+        /// Of the content the command saw; [`Digest::NONE`] if it could not be read.
         base: Digest,
         /// Of the new content.
         digest: Digest,
@@ -91,7 +91,7 @@ pub enum What {
     },
     /// A file is gone.
     DeletedFile {
-        /// Of the content the command saw.
+        /// Of the content the command saw; [`Digest::NONE`] if it could not be read.
         base: Digest,
     },
     /// A symbolic link is gone.

@@ -307,14 +307,21 @@ impl DirCap {
             .and_then(|file| digest_file(&file))
             .is_ok_and(|(digest, _)| digest == base);
         if !same {
-            rustix::fs::renameat_with(
+            match rustix::fs::renameat_with(
                 &parent,
                 away.as_slice(),
                 &parent,
                 name.as_slice(),
                 RenameFlags::NOREPLACE,
-            )
-            .map_err(|errno| FsError::io("put back", path, errno))?;
+            ) {
+                Ok(()) => {}
+                // Somebody saved a newer one meanwhile; this one is overtaken.
+                Err(rustix::io::Errno::EXIST) => {
+                    rustix::fs::unlinkat(&parent, away.as_slice(), AtFlags::empty())
+                        .map_err(|errno| FsError::io("remove", path, errno))?;
+                }
+                Err(errno) => return Err(FsError::io("put back", path, errno)),
+            }
             return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
         }
         rustix::fs::unlinkat(&parent, away.as_slice(), AtFlags::empty())

@@ -7,6 +7,7 @@
 use std::io;
 
 use hermitcrab_core::Permit;
+use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::{Change, ChangeSet, What};
@@ -82,7 +83,11 @@ impl ChangeSet {
             }
             What::ModifiedFile { base, mode, .. } => {
                 let content = self.content(change)?;
-                dir.write(permit, path, &content, Base::Content(*base), Some(*mode))
+                let base = match *base {
+                    Digest::NONE => Base::AnyFile,
+                    known => Base::Content(known),
+                };
+                dir.write(permit, path, &content, base, Some(*mode))
             }
             What::CreatedDir { mode } => dir.make_dir(permit, path, *mode),
             What::CreatedSymlink { target } => dir.make_symlink(permit, path, target),
@@ -91,10 +96,13 @@ impl ChangeSet {
                 path,
             ))),
             What::ModifiedMode { mode, .. } => dir.set_mode(permit, path, *mode),
-            What::DeletedFile { base } => dir.remove_if(permit, path, *base),
-            What::DeletedSymlink { .. } | What::DeletedDir | What::DeletedSpecial => {
-                dir.remove(permit, path)
+            What::DeletedFile { base } if *base != Digest::NONE => {
+                dir.remove_if(permit, path, *base)
             }
+            What::DeletedFile { .. }
+            | What::DeletedSymlink { .. }
+            | What::DeletedDir
+            | What::DeletedSpecial => dir.remove(permit, path),
         }
     }
 

@@ -135,6 +135,7 @@ fn one(
     match kind_of(&new) {
         Kind::File => file(upper, name, path, &new, old, found),
         Kind::Dir => {
+            unlock(upper, name, &new, path)?;
             let upper_dir = open_dir(upper, name, path)?;
             match old {
                 Some((lower, old)) => {
@@ -192,6 +193,7 @@ fn file(
     old: Option<(BorrowedFd<'_>, Stat)>,
     found: &mut Found,
 ) -> Result<(), ChangeSetError> {
+    unlock(upper, name, new, path)?;
     let (digest, bytes) = digest_of(upper, name, path)?;
     let mode = mode_of(new);
     let what = match old {
@@ -201,7 +203,7 @@ fn file(
             mode,
         },
         Some((lower, old)) => {
-            let (base, _) = digest_of(lower, name, path)?;
+            let base = base_of(lower, name, path)?;
             if base == digest {
                 compare_modes(new, &old, path, found);
                 return Ok(());
@@ -255,7 +257,7 @@ fn deleted(
     };
     let what = match kind_of(&old) {
         Kind::File => What::DeletedFile {
-            base: digest_of(lower, name, path)?.0,
+            base: base_of(lower, name, path)?,
         },
         Kind::Symlink => What::DeletedSymlink {
             target: read_link(lower, name, path)?,
@@ -359,6 +361,45 @@ fn digest_of(
     open_plain(dir, name)
         .and_then(|file| digest_file(&file))
         .map_err(|error| failed("read", path, error))
+}
+
+/// The digest of what the command saw; [`Digest::NONE`] if only its owner's
+/// next chmod would make it readable.
+fn base_of(lower: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Digest, ChangeSetError> {
+    match open_plain(lower, name) {
+        Ok(file) => digest_file(&file)
+            .map(|(digest, _)| digest)
+            .map_err(|error| failed("read", path, error)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Digest::NONE),
+        Err(error) => Err(failed("read", path, error)),
+    }
+}
+
+/// Makes something in the private layer readable to the agent, whatever mode
+/// the command gave it. The mode was noted before; nobody else sees the layer.
+fn unlock(
+    upper: BorrowedFd<'_>,
+    name: &[u8],
+    stat: &Stat,
+    path: &RelPath,
+) -> Result<(), ChangeSetError> {
+    let mode = Mode::from_raw_mode(mode_of(stat));
+    let wanted = match kind_of(stat) {
+        Kind::Dir => mode | Mode::RUSR | Mode::XUSR,
+        Kind::File | Kind::Symlink | Kind::Special => mode | Mode::RUSR,
+    };
+    if wanted == mode {
+        return Ok(());
+    }
+    let file = rustix::fs::openat(
+        upper,
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| failed("open", path, errno))?;
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    rustix::fs::chmod(itself, wanted).map_err(|errno| failed("unlock", path, errno))
 }
 
 fn read_link(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Vec<u8>, ChangeSetError> {

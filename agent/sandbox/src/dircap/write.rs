@@ -25,6 +25,9 @@ use crate::digest::{digest_file, sha256};
 /// How the temporary files of a write begin.
 pub const TEMPORARY_PREFIX: &str = ".hermitcrab-";
 
+/// How often a version that came out of a swap is put back.
+const PUT_BACK_TRIES_MAX: u32 = 64;
+
 /// What must be there for a write to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
@@ -146,43 +149,62 @@ impl<'a> Temporary<'a> {
     /// Swaps, looks at what came out, and swaps back if it is not `base`.
     fn exchange(mut self, at: &Place<'_>, base: Digest) -> Result<(), FsError> {
         let name = self.name.clone().unwrap_or_default();
-        let parent = self.parent;
-        let swap = || {
-            rustix::fs::renameat_with(
-                parent,
-                name.as_slice(),
-                at.parent,
-                at.name,
-                RenameFlags::EXCHANGE,
-            )
-        };
-        match swap() {
-            Ok(()) => {}
-            Err(Errno::NOENT) => {
-                return Err(FsError::denied(DenialCode::ChangedSinceShown, at.path));
-            }
-            Err(errno) => return Err(FsError::io("exchange", at.path, errno)),
-        }
-        let displaced = rustix::fs::openat(
-            self.parent,
-            name.as_slice(),
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
-            Mode::empty(),
-        );
-        let same = displaced
-            .ok()
-            .and_then(|file| digest_file(&file).ok())
-            .is_some_and(|(digest, _)| digest == base);
-        if same {
+        let mut put_in = self.identity(&name, at)?;
+        self.swap(&name, at)?;
+        if self.holds(&name, base) {
             // What is displaced is the version that was shown: let it go.
             return Ok(());
         }
-        if let Err(errno) = swap() {
-            // The temporary name holds somebody's version: it must stay.
-            self.name = None;
-            return Err(FsError::io("put back", at.path, errno));
+        // Somebody may save between two swaps; then that version comes out in
+        // place of what was put in, is the newest, and must go back in turn.
+        // What stays behind has been overtaken by what is in place.
+        for _ in 0..PUT_BACK_TRIES_MAX {
+            let putting_back = self.identity(&name, at)?;
+            if self.swap(&name, at).is_err() {
+                break;
+            }
+            if self.identity(&name, at)? == put_in {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, at.path));
+            }
+            put_in = putting_back;
         }
-        Err(FsError::denied(DenialCode::ChangedSinceShown, at.path))
+        // The temporary name holds somebody's version: it must stay.
+        self.name = None;
+        Err(FsError::Io {
+            operation: "put back",
+            path: at.path.clone(),
+            source: io::Error::other(format!(
+                "it changes all the time; the last version seen is kept as `{}` beside it",
+                String::from_utf8_lossy(&name)
+            )),
+        })
+    }
+
+    fn swap(&self, name: &[u8], at: &Place<'_>) -> Result<(), FsError> {
+        match rustix::fs::renameat_with(
+            self.parent,
+            name,
+            at.parent,
+            at.name,
+            RenameFlags::EXCHANGE,
+        ) {
+            Ok(()) => Ok(()),
+            Err(Errno::NOENT) => Err(FsError::denied(DenialCode::ChangedSinceShown, at.path)),
+            Err(errno) => Err(FsError::io("exchange", at.path, errno)),
+        }
+    }
+
+    fn holds(&self, name: &[u8], base: Digest) -> bool {
+        crate::dircap::open_plain(self.parent, name)
+            .and_then(|file| digest_file(&file))
+            .is_ok_and(|(digest, _)| digest == base)
+    }
+
+    /// Which file the temporary name stands for.
+    fn identity(&self, name: &[u8], at: &Place<'_>) -> Result<(u64, u64), FsError> {
+        let stat = rustix::fs::statat(self.parent, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| FsError::io("stat", at.path, errno))?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 }
 

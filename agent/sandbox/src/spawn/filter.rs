@@ -159,6 +159,8 @@ pub(crate) const NO_NETWORK: &[Entry] = table! {
 pub struct RefusedCall {
     /// Its name.
     pub name: &'static str,
+    /// Its number on this architecture.
+    pub number: i64,
     /// `kill`, `refuse` or `absent`.
     pub action: &'static str,
     /// Why.
@@ -173,6 +175,7 @@ pub fn refused_calls() -> impl Iterator<Item = RefusedCall> {
         .chain(NO_NETWORK)
         .map(|entry| RefusedCall {
             name: entry.name.trim_start_matches("SYS_"),
+            number: entry.call,
             action: match entry.action {
                 Action::Kill => "kill",
                 Action::Refuse => "refuse",

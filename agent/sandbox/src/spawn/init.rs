@@ -9,12 +9,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, setrlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::channel::Channel;
@@ -333,12 +332,17 @@ impl Prepared {
 /// Reaps every child until the command itself has ended.
 fn reap_until(command: Pid) -> io::Result<Ending> {
     loop {
-        match waitpid(None, None) {
-            Ok(WaitStatus::Exited(pid, code)) if pid == command => return Ok(Ending::Exited(code)),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => {
-                return Ok(Ending::Signalled(signal as i32));
+        // Not nix's waitpid: it fails on the real-time signals.
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command.as_raw() => {
+                if let Some(code) = status.exit_status() {
+                    return Ok(Ending::Exited(code));
+                }
+                if let Some(signal) = status.terminating_signal() {
+                    return Ok(Ending::Signalled(signal));
+                }
             }
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
