@@ -6,6 +6,7 @@
 mod batch;
 mod command;
 mod edit;
+mod input;
 mod path;
 
 use serde_json::Value;
