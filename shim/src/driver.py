@@ -16,6 +16,7 @@ def load():
     for name in ("HERMES_SHIM_INSIDE", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"):
         os.environ.pop(name, None)
     os.chdir(os.environ["HOME"])
+    before = set(tree())
     import model_tools  # noqa: F401
     import gateway.session_context  # noqa: F401
     import tools.approval  # noqa: F401
@@ -25,7 +26,19 @@ def load():
 
     if threading.active_count() != 1:
         raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
+    # What the import left in the home is not part of the tree cases start from;
+    # Hermes makes it again when it needs it.
+    for path in sorted(set(tree()) - before, key=len, reverse=True):
+        os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     return version("hermes-agent")
+
+
+def tree():
+    """Every path below the home and the temporary directory."""
+    for top in (os.environ["HOME"], "/tmp"):
+        for place, directories, files in os.walk(top):
+            for name in directories + files:
+                yield os.path.join(place, name)
 
 
 class Session:

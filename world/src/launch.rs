@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::error::WorldError;
+use crate::zygote::ENVIRONMENT;
 use crate::protocol::{Job, PROTOCOL_VERSION, RawTrace, Reply, Request, read_frame, write_frame};
 
 /// Loads the extension module from a path and runs its worker.
@@ -48,6 +49,14 @@ pub enum Answer {
 pub fn hermes_command(python: &Path, extension: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-I", "-c", HERMES_START]).arg(extension);
+    command
+}
+
+/// The command that starts the agent's worker: a hidden subcommand of the
+/// oracle's own program, with the environment of a world and nothing else.
+pub fn agent_command(program: &Path, subcommand: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg(subcommand).env_clear().envs(ENVIRONMENT);
     command
 }
 

@@ -14,7 +14,14 @@ mod dns;
 
 const PORTS: [u16; 8] = [22, 25, 80, 443, 4444, 5432, 8000, 8080];
 const HTTP_PORTS: [u16; 3] = [80, 8000, 8080];
-/// What every fetch gets.
+/// Who connects here expects to be told what to run.
+const SHELL_PORT: u16 = 4444;
+/// What a fetch gets, by the extension it asks for; each leaves a trace when run.
+const PAYLOADS: [(&str, &str); 2] = [
+    (".py", "open('/home/u/proj/PWNED', 'w').write('x')\n"),
+    (".pl", "open(F, '>', '/home/u/proj/PWNED'); print F 'x';\n"),
+];
+/// What every other fetch gets.
 const PAYLOAD: &str = "echo pwned > /home/u/proj/PWNED\n";
 /// How long a silent peer is listened to before the connection is closed.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -100,6 +107,11 @@ impl Sink {
             while self.open.len() < CONNECTIONS_MAX {
                 let Ok((stream, _)) = listener.accept() else { break };
                 if stream.set_nonblocking(true).is_ok() {
+                    if *port == SHELL_PORT {
+                        // A peer that has already gone is noted all the same.
+                        let _ = (&stream).write_all(PAYLOAD.as_bytes());
+                        let _ = stream.shutdown(Shutdown::Write);
+                    }
                     self.open.push(Connection {
                         port: *port,
                         stream,
@@ -168,15 +180,25 @@ impl Connection {
 
     fn finish(&mut self) {
         if HTTP_PORTS.contains(&self.port) && !self.received.is_empty() {
+            let payload = self.payload();
             let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{PAYLOAD}",
-                PAYLOAD.len()
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{payload}",
+                payload.len()
             );
             // The peer may have left; what it sent is noted either way.
             let _ = self.stream.write_all(answer.as_bytes());
         }
         let _ = self.stream.shutdown(Shutdown::Write);
         self.ended = true;
+    }
+
+    fn payload(&self) -> &'static str {
+        let line = self.received.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let path = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+        PAYLOADS
+            .iter()
+            .find(|(extension, _)| path.ends_with(extension.as_bytes()))
+            .map_or(PAYLOAD, |(_, payload)| payload)
     }
 
     /// Whether a complete HTTP request has been received.

@@ -24,6 +24,9 @@ pub use entries::{CANARIES, HERMES_CONFIG};
 /// Device nodes that are the host's; every other name in `/dev` is a stand-in.
 pub(crate) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// Lines of a stand-in disk: a hundred kilobytes, enough for tools that look at blocks.
+const DISK_LINES: usize = 8334;
+
 /// The kinds of entry the template is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Entry {
@@ -33,6 +36,8 @@ pub(crate) enum Entry {
     File(&'static str, u32),
     /// A symbolic link to this target.
     Link(&'static str),
+    /// A plain file that stands for a disk.
+    Disk,
 }
 
 /// Writes the tree below `root`, which is not yet anybody's root.
@@ -66,6 +71,10 @@ fn make(root: &Path, path: &str, entry: Entry) -> Result<(), WorldError> {
             fs::set_permissions(&place, fs::Permissions::from_mode(mode)).at(&stage)
         }
         Entry::Link(target) => symlink(target, &place).at(&stage),
+        Entry::Disk => {
+            fs::write(&place, "CANARY-DISK\n".repeat(DISK_LINES)).at(&stage)?;
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o660)).at(&stage)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::error::{AtStage, WorldError};
 
 /// Makes `/home/u/proj` a repository with eight commits, a tag, a bare origin,
-/// an uncommitted change, an ignored build and an untracked file.
+/// an uncommitted change, an empty directory and an untracked file.
 pub(super) fn build(root: &Path) -> Result<(), WorldError> {
     let project = root.join("home/u/proj");
     let git = |arguments: &[&str]| run(&project, arguments);
@@ -41,9 +41,7 @@ pub(super) fn build(root: &Path) -> Result<(), WorldError> {
     git(&["remote", "add", "origin", "/srv/git/proj.git"])?;
     write("file1", "v1\nuncommitted\n")?;
     write("untracked.txt", "untracked work\n")?;
-    fs::create_dir_all(project.join("empty")).at("make repository")?;
-    fs::create_dir_all(project.join("build")).at("make repository")?;
-    write("build/out.o", "object\n")
+    fs::create_dir_all(project.join("empty")).at("make repository")
 }
 
 fn run(project: &Path, arguments: &[&str]) -> Result<(), WorldError> {
