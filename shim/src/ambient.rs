@@ -1,6 +1,9 @@
 //! The one thing the shim reads from its surroundings: whether it has already
 //! entered the world.
-#![expect(clippy::disallowed_methods, reason = "this is where ambient values enter the shim")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where ambient values enter the shim"
+)]
 
 /// Set for the second start of the interpreter, inside the world.
 pub(crate) const INSIDE: &str = "HERMES_SHIM_INSIDE";

@@ -31,16 +31,24 @@ impl HermesDriver {
     /// Imports Hermes. Must run inside the template tree.
     pub(crate) fn load(py: Python<'_>) -> PyResult<Self> {
         let source = CString::new(SOURCE)?;
-        let module = PyModule::from_code(py, &source, c"hermes_shim_driver.py", c"hermes_shim_driver")?;
+        let module =
+            PyModule::from_code(py, &source, c"hermes_shim_driver.py", c"hermes_shim_driver")?;
         let version = module.getattr("load")?.call0()?.extract()?;
-        Ok(Self { module: module.unbind(), version })
+        Ok(Self {
+            module: module.unbind(),
+            version,
+        })
     }
 
     fn step(&self, py: Python<'_>, session: &Bound<'_, PyAny>, step: &Step) -> PyResult<StepTrace> {
         match step {
             Step::Call { tool, args, by } => {
-                let arguments = py.import("json")?.call_method1("loads", (args.to_string(),))?;
-                let seen: Seen = session.call_method1("call", (tool, arguments, by.as_deref()))?.extract()?;
+                let arguments = py
+                    .import("json")?
+                    .call_method1("loads", (args.to_string(),))?;
+                let seen: Seen = session
+                    .call_method1("call", (tool, arguments, by.as_deref()))?
+                    .extract()?;
                 Ok(seen.into_trace(tool))
             }
             Step::Probe { name, input } => Ok(probe_trace(probe::answer(py, name, input))),
@@ -88,7 +96,9 @@ impl Driver for HermesDriver {
 
     fn pure(&self, _job: &Job, step: &Step) -> StepTrace {
         match step {
-            Step::Probe { name, input } => Python::attach(|py| probe_trace(probe::answer(py, name, input))),
+            Step::Probe { name, input } => {
+                Python::attach(|py| probe_trace(probe::answer(py, name, input)))
+            }
             Step::Call { .. }
             | Step::Grant(_)
             | Step::Revoke { .. }
@@ -147,17 +157,29 @@ impl Seen {
             Some(raised) => StepOutcome::Raised(raised),
             None => fate::of(tool, &self.text, !self.questions.is_empty()),
         };
-        let questions =
-            self.questions.into_iter().map(|(shown, answer)| QuestionTrace { shown, answer }).collect();
-        StepTrace { text: self.text, questions, ..StepTrace::of(outcome) }
+        let questions = self
+            .questions
+            .into_iter()
+            .map(|(shown, answer)| QuestionTrace { shown, answer })
+            .collect();
+        StepTrace {
+            text: self.text,
+            questions,
+            ..StepTrace::of(outcome)
+        }
     }
 }
 
 fn probe_trace(answer: Result<Value, ProbeError>) -> StepTrace {
     match answer {
-        Ok(answer) => StepTrace { answer, ..StepTrace::of(StepOutcome::Ran) },
+        Ok(answer) => StepTrace {
+            answer,
+            ..StepTrace::of(StepOutcome::Ran)
+        },
         Err(ProbeError::Unknown) => unsupported("no-such-probe"),
-        Err(ProbeError::BadInput(why)) => StepTrace::of(StepOutcome::Raised(format!("bad probe input: {why}"))),
+        Err(ProbeError::BadInput(why)) => {
+            StepTrace::of(StepOutcome::Raised(format!("bad probe input: {why}")))
+        }
         Err(ProbeError::Raised(what)) => StepTrace::of(StepOutcome::Raised(what)),
     }
 }

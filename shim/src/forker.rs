@@ -14,7 +14,10 @@ impl PythonForker {
     /// Looks the functions up once.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let os = py.import("os")?;
-        Ok(Self { fork: os.getattr("fork")?.unbind(), exit: os.getattr("_exit")?.unbind() })
+        Ok(Self {
+            fork: os.getattr("fork")?.unbind(),
+            exit: os.getattr("_exit")?.unbind(),
+        })
     }
 
     /// Leaves the process at once.
@@ -31,7 +34,11 @@ impl Forker for PythonForker {
                 .call0(py)
                 .and_then(|pid| pid.extract::<i32>(py))
                 .map_err(|error| io::Error::other(error.to_string()))?;
-            Ok(if child == 0 { Forked::Child } else { Forked::Parent { child } })
+            Ok(if child == 0 {
+                Forked::Child
+            } else {
+                Forked::Parent { child }
+            })
         })
     }
 

@@ -67,18 +67,30 @@ fn outside(py: Python<'_>, extension: &Path) -> Result<std::convert::Infallible,
     let c_string = |text: String| {
         std::ffi::CString::new(text).map_err(|error| WorldError::new("start interpreter", error))
     };
-    let arguments = [PYTHON_INSIDE, "-I", "-X", "utf8", "-c", START_INSIDE, &format!("/.hx/{EXTENSION_INSIDE}")]
-        .into_iter()
-        .map(|text| c_string(text.to_owned()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let arguments = [
+        PYTHON_INSIDE,
+        "-I",
+        "-X",
+        "utf8",
+        "-c",
+        START_INSIDE,
+        &format!("/.hx/{EXTENSION_INSIDE}"),
+    ]
+    .into_iter()
+    .map(|text| c_string(text.to_owned()))
+    .collect::<Result<Vec<_>, _>>()?;
     let environment = ENVIRONMENT
         .into_iter()
         .chain([(ambient::INSIDE, "1"), ("PYTHONDONTWRITEBYTECODE", "1")])
         .chain(libraries.then_some(("LD_LIBRARY_PATH", LIBRARIES_INSIDE)))
         .map(|(name, value)| c_string(format!("{name}={value}")))
         .collect::<Result<Vec<_>, _>>()?;
-    nix::unistd::execve(&c_string(PYTHON_INSIDE.to_owned())?, &arguments, &environment)
-        .map_err(|errno| WorldError::new("start interpreter inside", errno))
+    nix::unistd::execve(
+        &c_string(PYTHON_INSIDE.to_owned())?,
+        &arguments,
+        &environment,
+    )
+    .map_err(|errno| WorldError::new("start interpreter inside", errno))
 }
 
 /// What of the host the interpreter needs: its base installation (unless that
@@ -89,13 +101,17 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
     let path = |name: &str| sys.getattr(name)?.extract::<PathBuf>();
     let base = std::fs::canonicalize(path("base_prefix")?)?;
     let prefix = std::fs::canonicalize(path("prefix")?)?;
-    let (major, minor) = sys.getattr("version_info")?.get_item(pyo3::types::PySlice::new(py, 0, 2, 1))?.extract::<(u32, u32)>()?;
+    let (major, minor) = sys
+        .getattr("version_info")?
+        .get_item(pyo3::types::PySlice::new(py, 0, 2, 1))?
+        .extract::<(u32, u32)>()?;
     let name = format!("python{major}.{minor}");
     let mut binds = vec![
         (prefix.join("lib"), "venv/lib".to_owned()),
         (extension.to_owned(), EXTENSION_INSIDE.to_owned()),
     ];
-    let libraries = !base.starts_with("/usr") && base.join(format!("lib/lib{name}.so.1.0")).exists();
+    let libraries =
+        !base.starts_with("/usr") && base.join(format!("lib/lib{name}.so.1.0")).exists();
     let home = if base.starts_with("/usr") {
         base.join("bin")
     } else {
@@ -107,7 +123,10 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
         binds,
         texts: vec![(
             "venv/pyvenv.cfg".to_owned(),
-            format!("home = {}\ninclude-system-site-packages = false\n", home.display()),
+            format!(
+                "home = {}\ninclude-system-site-packages = false\n",
+                home.display()
+            ),
         )],
         links: vec![
             ("venv/bin/python".to_owned(), interpreter.clone()),
@@ -129,12 +148,17 @@ fn inside(py: Python<'_>) -> Result<(), WorldError> {
             return Err(error);
         }
     };
-    let forker = PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
+    let forker =
+        PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
     zygote::serve(pipes, &driver, &forker)
 }
 
 /// An exception as `Type: text`.
 pub(crate) fn describe(py: Python<'_>, error: &PyErr) -> String {
-    let kind = error.get_type(py).name().map(|name| name.to_string()).unwrap_or_default();
+    let kind = error
+        .get_type(py)
+        .name()
+        .map(|name| name.to_string())
+        .unwrap_or_default();
     format!("{kind}: {}", error.value(py))
 }

@@ -16,15 +16,23 @@ const DIRECTORY_MODE: u32 = 0o755;
 
 /// Adds `files` to the tree at `root`, in order.
 pub(crate) fn write(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
-    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .at("open starting tree")?;
+    let root = rustix::fs::open(
+        root,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .at("open starting tree")?;
     files.iter().try_for_each(|file| {
-        add(&root, file).map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
+        add(&root, file)
+            .map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
     })
 }
 
 fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
-    let inside = file.path.strip_prefix('/').ok_or("the path is not absolute")?;
+    let inside = file
+        .path
+        .strip_prefix('/')
+        .ok_or("the path is not absolute")?;
     let (parent, name) = match inside.trim_end_matches('/').rsplit_once('/') {
         Some((parent, name)) => (parent, name),
         None => ("", inside.trim_end_matches('/')),
@@ -40,7 +48,8 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
                 Err(rustix::io::Errno::EXIST) if is_directory(&parent, name) => {}
                 Err(rustix::io::Errno::EXIST) => {
                     remove(&parent, name)?;
-                    rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)).map_err(text)?;
+                    rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE))
+                        .map_err(text)?;
                 }
                 Err(errno) => return Err(text(errno)),
             }
@@ -48,7 +57,9 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
         }
         FileKind::Text(content) => regular(&parent, name, content.as_bytes(), file.mode),
         FileKind::Base64(content) => {
-            let bytes = data_encoding::BASE64.decode(content.as_bytes()).map_err(text)?;
+            let bytes = data_encoding::BASE64
+                .decode(content.as_bytes())
+                .map_err(text)?;
             regular(&parent, name, &bytes, file.mode)
         }
         FileKind::Symlink(target) => {
@@ -57,11 +68,20 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
         }
         FileKind::Hardlink(existing) => {
             remove(&parent, name)?;
-            let existing = existing.strip_prefix('/').ok_or("the hard link's target is not absolute")?;
+            let existing = existing
+                .strip_prefix('/')
+                .ok_or("the hard link's target is not absolute")?;
             let target = open(root, existing, OFlags::PATH | OFlags::NOFOLLOW)?;
             // Linking through a descriptor keeps the resolution inside the tree.
             let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&target));
-            rustix::fs::linkat(rustix::fs::CWD, descriptor.as_str(), &parent, name, AtFlags::SYMLINK_FOLLOW).map_err(text)
+            rustix::fs::linkat(
+                rustix::fs::CWD,
+                descriptor.as_str(),
+                &parent,
+                name,
+                AtFlags::SYMLINK_FOLLOW,
+            )
+            .map_err(text)
         }
         FileKind::Fifo(_) => {
             remove(&parent, name)?;
@@ -74,7 +94,8 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
 fn regular(parent: &OwnedFd, name: &str, content: &[u8], mode: Option<u32>) -> Result<(), String> {
     remove(parent, name)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE)).map_err(text)?;
+    let opened =
+        rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE)).map_err(text)?;
     let mut file = File::from(opened);
     file.write_all(content).map_err(text)?;
     rustix::fs::fchmod(file.as_fd(), Mode::from_raw_mode(mode.unwrap_or(FILE_MODE))).map_err(text)
@@ -100,12 +121,22 @@ fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
         "" => ".",
         path => path,
     };
-    rustix::fs::openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT).map_err(text)
+    rustix::fs::openat2(
+        root,
+        path,
+        flags | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::IN_ROOT,
+    )
+    .map_err(text)
 }
 
 fn remove(parent: &OwnedFd, name: &str) -> Result<(), String> {
     if is_directory(parent, name) {
-        let place = format!("/proc/self/fd/{}/{name}", std::os::fd::AsRawFd::as_raw_fd(parent));
+        let place = format!(
+            "/proc/self/fd/{}/{name}",
+            std::os::fd::AsRawFd::as_raw_fd(parent)
+        );
         return fs::remove_dir_all(place).map_err(text);
     }
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
@@ -125,4 +156,60 @@ fn change_mode(parent: &OwnedFd, name: &str, mode: u32) -> Result<(), String> {
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn spec(path: &str, kind: FileKind) -> FileSpec {
+        FileSpec {
+            path: path.to_owned(),
+            kind,
+            mode: None,
+        }
+    }
+
+    #[test]
+    fn every_kind_of_entry_can_be_made_and_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let files = [
+            spec("/a/b/c", FileKind::Text("one".to_owned())),
+            spec("/a/b/c", FileKind::Base64("AAE=".to_owned())),
+            spec("/a/link", FileKind::Symlink("b/c".to_owned())),
+            spec("/a/hard", FileKind::Hardlink("/a/link".to_owned())),
+            spec("/a/hard2", FileKind::Hardlink("/a/b/c".to_owned())),
+            spec("/a/pipe", FileKind::Fifo(true)),
+            spec("/a/d", FileKind::Text(String::new())),
+            spec("/a/d", FileKind::Dir(true)),
+        ];
+        write(root.path(), &files).unwrap();
+        let at = |path: &str| root.path().join(path);
+        assert_eq!(fs::read(at("a/b/c")).unwrap(), [0, 1]);
+        assert_eq!(fs::read(at("a/hard2")).unwrap(), [0, 1]);
+        assert!(at("a/link").is_symlink());
+        assert!(at("a/d").is_dir());
+    }
+
+    #[test]
+    fn links_in_the_tree_do_not_lead_out_of_it() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        symlink(outside.path(), root.path().join("out")).unwrap();
+        let written = write(
+            root.path(),
+            &[spec("/out/file", FileKind::Text("x".to_owned()))],
+        );
+        assert!(written.is_err());
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_path_that_names_no_entry_is_refused_with_the_path() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["relative", "/", "/a/..", "/."] {
+            let error = write(root.path(), &[spec(path, FileKind::Dir(true))]).unwrap_err();
+            assert_eq!(error.stage, format!("make `{path}`"));
+        }
+    }
 }

@@ -39,15 +39,25 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
     let path = path.as_os_str().as_bytes();
     if let Some(name) = path.strip_prefix(b"/tmp/".as_slice()) {
         // Hermes' record of the shell's variables and of its directory, per session.
-        return !name.contains(&b'/') && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"));
+        return !name.contains(&b'/')
+            && (name.starts_with(b"hermes-snap-") || name.starts_with(b"hermes-cwd-"));
     }
     if path == b"/.agent" || path.starts_with(b"/.agent/") {
         // The agent's ledger. Nothing else may ever be granted there.
         return true;
     }
-    path.strip_prefix(b"/home/u/.hermes/verification_evidence.db".as_slice())
-        // Hermes' note of which files it wrote, a database with its two side files.
-        .is_some_and(|rest| matches!(rest, b"" | b"-shm" | b"-wal"))
+    let Some(name) = path.strip_prefix(b"/home/u/.hermes/".as_slice()) else {
+        return false;
+    };
+    // Which files Hermes wrote (a database with its two side files), and which
+    // background processes it has.
+    matches!(
+        name,
+        b"verification_evidence.db"
+            | b"verification_evidence.db-shm"
+            | b"verification_evidence.db-wal"
+            | b"processes.json"
+    )
 }
 
 /// Lists the effects of one world, remembering digests between listings.
@@ -59,7 +69,11 @@ pub(crate) struct Lister {
 
 impl Lister {
     pub(crate) fn new(upper: &Path, base: &Path) -> Self {
-        Self { upper: upper.to_owned(), base: base.to_owned(), digests: HashMap::new() }
+        Self {
+            upper: upper.to_owned(),
+            base: base.to_owned(),
+            digests: HashMap::new(),
+        }
     }
 
     /// The difference between the world and what it started from, sorted by path.
@@ -72,7 +86,13 @@ impl Lister {
     }
 
     /// Compares one directory of the upper layer; `based` says whether there is one below it.
-    fn directory(&mut self, upper: &Path, path: &Path, based: bool, effects: &mut Vec<FsEffect>) -> io::Result<()> {
+    fn directory(
+        &mut self,
+        upper: &Path,
+        path: &Path,
+        based: bool,
+        effects: &mut Vec<FsEffect>,
+    ) -> io::Result<()> {
         let mut present = Vec::new();
         for entry in fs::read_dir(upper)? {
             let name = entry?.file_name();
@@ -94,7 +114,13 @@ impl Lister {
         Ok(())
     }
 
-    fn entry(&mut self, upper: &Path, path: &Path, based: bool, effects: &mut Vec<FsEffect>) -> io::Result<()> {
+    fn entry(
+        &mut self,
+        upper: &Path,
+        path: &Path,
+        based: bool,
+        effects: &mut Vec<FsEffect>,
+    ) -> io::Result<()> {
         if ignored(path) {
             return Ok(());
         }
@@ -104,7 +130,11 @@ impl Lister {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        let old = if based { fs::symlink_metadata(self.below(path)).ok() } else { None };
+        let old = if based {
+            fs::symlink_metadata(self.below(path)).ok()
+        } else {
+            None
+        };
         if new.file_type().is_char_device() && new.rdev() == 0 {
             if old.is_some() {
                 effects.push(effect(path, EffectKind::Deleted));
@@ -120,7 +150,11 @@ impl Lister {
                 kind,
                 digest: self.digest(upper, &new)?,
                 size: if new.is_file() { new.len() } else { 0 },
-                mode: if new.is_symlink() { 0 } else { new.mode() & MODE_BITS },
+                mode: if new.is_symlink() {
+                    0
+                } else {
+                    new.mode() & MODE_BITS
+                },
                 ..effect(path, kind)
             });
         }
@@ -136,7 +170,13 @@ impl Lister {
         }
     }
 
-    fn compare(&mut self, upper: &Path, new: &Metadata, path: &Path, old: &Metadata) -> io::Result<Option<EffectKind>> {
+    fn compare(
+        &mut self,
+        upper: &Path,
+        new: &Metadata,
+        path: &Path,
+        old: &Metadata,
+    ) -> io::Result<Option<EffectKind>> {
         if new.file_type() != old.file_type() {
             return Ok(Some(EffectKind::Modified));
         }
@@ -164,14 +204,21 @@ impl Lister {
         if !metadata.is_file() {
             return Ok(String::new());
         }
-        let key = (place.to_owned(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
+        let key = (
+            place.to_owned(),
+            metadata.ino(),
+            metadata.ctime(),
+            metadata.ctime_nsec(),
+        );
         if let Some(known) = self.digests.get(&key) {
             return Ok(known.clone());
         }
         let mut hasher = Sha256::new();
         let opened = match File::open(place) {
             // A file without any read permission for its own user.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok("unreadable".to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok("unreadable".to_owned());
+            }
             other => other?,
         };
         let mut file = opened.take(DIGEST_BYTES_MAX);
@@ -183,7 +230,11 @@ impl Lister {
                 _ => break,
             }
         }
-        let prefix = if metadata.len() > DIGEST_BYTES_MAX { "head:" } else { "" };
+        let prefix = if metadata.len() > DIGEST_BYTES_MAX {
+            "head:"
+        } else {
+            ""
+        };
         let digest = format!("{prefix}{}", hex(&hasher.finalize()));
         self.digests.insert(key, digest.clone());
         Ok(digest)
@@ -199,12 +250,19 @@ fn ignored(path: &Path) -> bool {
 }
 
 fn effect(path: &Path, kind: EffectKind) -> FsEffect {
-    FsEffect { path: printable(path.as_os_str()), kind, digest: String::new(), size: 0, mode: 0 }
+    FsEffect {
+        path: printable(path.as_os_str()),
+        kind,
+        digest: String::new(),
+        size: 0,
+        mode: 0,
+    }
 }
 
 fn is_opaque(upper: &Path) -> bool {
     let mut value = [0_u8; 1];
-    rustix::fs::lgetxattr(upper, "user.overlay.opaque", &mut value[..]).is_ok_and(|length| length == 1 && value == *b"y")
+    rustix::fs::lgetxattr(upper, "user.overlay.opaque", &mut value[..])
+        .is_ok_and(|length| length == 1 && value == *b"y")
 }
 
 /// A path as text; bytes that are not UTF-8 as `\xNN`.
@@ -221,4 +279,124 @@ fn printable(path: &OsStr) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     data_encoding::HEXLOWER.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// What `change` does to an upper layer over `base`, as `kind path`.
+    fn check(base: &[&str], change: impl Fn(&Path), expected: &[&str]) {
+        let (below, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for file in base {
+            let place = below.path().join(file);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, "old").unwrap();
+        }
+        change(above.path());
+        let effects = Lister::new(above.path(), below.path()).list().unwrap();
+        let told: Vec<_> = effects
+            .iter()
+            .map(|effect| format!("{:?} {}", effect.kind, effect.path))
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    fn whiteout(place: &Path) {
+        let kind = rustix::fs::FileType::CharacterDevice;
+        rustix::fs::mknodat(rustix::fs::CWD, place, kind, rustix::fs::Mode::empty(), 0).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_is_created() {
+        check(
+            &[],
+            |upper| fs::write(upper.join("a"), "new").unwrap(),
+            &["Created /a"],
+        );
+    }
+
+    #[test]
+    fn other_bytes_are_a_modification_and_equal_ones_are_nothing() {
+        check(
+            &["a"],
+            |upper| fs::write(upper.join("a"), "new").unwrap(),
+            &["Modified /a"],
+        );
+        check(
+            &["a"],
+            |upper| fs::write(upper.join("a"), "old").unwrap(),
+            &[],
+        );
+    }
+
+    #[test]
+    fn other_permission_bits_are_metadata() {
+        let change = |upper: &Path| {
+            fs::write(upper.join("a"), "old").unwrap();
+            fs::set_permissions(upper.join("a"), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        check(&["a"], change, &["Metadata /a"]);
+    }
+
+    #[test]
+    fn another_kind_of_entry_is_a_modification() {
+        check(
+            &["a"],
+            |upper| symlink("b", upper.join("a")).unwrap(),
+            &["Modified /a"],
+        );
+    }
+
+    #[test]
+    fn a_whiteout_is_a_deletion_only_of_what_was_there() {
+        check(&["a"], |upper| whiteout(&upper.join("a")), &["Deleted /a"]);
+        check(&[], |upper| whiteout(&upper.join("a")), &[]);
+    }
+
+    #[test]
+    fn a_replaced_directory_deletes_what_it_no_longer_holds() {
+        let change = |upper: &Path| {
+            let directory = upper.join("d");
+            fs::create_dir(&directory).unwrap();
+            fs::write(directory.join("kept"), "old").unwrap();
+            rustix::fs::setxattr(
+                &directory,
+                "user.overlay.opaque",
+                b"y",
+                rustix::fs::XattrFlags::empty(),
+            )
+            .unwrap();
+        };
+        check(&["d/kept", "d/gone"], change, &["Deleted /d/gone"]);
+    }
+
+    #[test]
+    fn bookkeeping_is_left_out_and_its_neighbours_are_not() {
+        let change = |upper: &Path| {
+            fs::create_dir_all(upper.join("tmp")).unwrap();
+            fs::create_dir_all(upper.join("home/u/.hermes")).unwrap();
+            for file in [
+                "tmp/hermes-snap-1.sh",
+                "tmp/other",
+                "home/u/.hermes/processes.json",
+                "home/u/.hermes/auth.json",
+            ] {
+                fs::write(upper.join(file), "x").unwrap();
+            }
+        };
+        let expected = ["Created /home/u/.hermes/auth.json", "Created /tmp/other"];
+        check(&["tmp/t", "home/u/.hermes/t"], change, &expected);
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_is_told_byte_by_byte() {
+        let name = OsStr::from_bytes(b"a\xffb");
+        check(
+            &[],
+            |upper| fs::write(upper.join(name), "").unwrap(),
+            &["Created /a\\xffb"],
+        );
+    }
 }

@@ -99,7 +99,10 @@ pub fn enter(harness: &Harness, forker: &dyn Forker) -> Result<(), WorldError> {
 pub fn keep_capabilities_over_exec() -> Result<(), WorldError> {
     let stage = "raise ambient capabilities";
     let held = rustix::thread::capabilities(None).at(stage)?;
-    let sets = CapabilitySets { inheritable: held.permitted, ..held };
+    let sets = CapabilitySets {
+        inheritable: held.permitted,
+        ..held
+    };
     rustix::thread::set_capabilities(None, sets).at(stage)?;
     for capability in held.permitted.iter() {
         rustix::thread::configure_capability_in_ambient_set(capability, true).at(stage)?;
@@ -118,7 +121,11 @@ pub(crate) fn drop_capabilities() -> Result<(), WorldError> {
         }
     }
     let none = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
     rustix::thread::set_capabilities(None, sets).at(stage)
 }
 
@@ -140,7 +147,12 @@ fn staging_directory() -> Result<PathBuf, WorldError> {
         .into_iter()
         .map(PathBuf::from)
         .find(|path| path.is_dir())
-        .ok_or_else(|| WorldError::new("find staging directory", "none of /mnt, /media, /srv, /tmp exists"))
+        .ok_or_else(|| {
+            WorldError::new(
+                "find staging directory",
+                "none of /mnt, /media, /srv, /tmp exists",
+            )
+        })
 }
 
 /// Collects the harness' sources in one readable place, while they can still be reached.
@@ -223,8 +235,12 @@ fn harness_tree(staging: &Path, target: &Path, harness: &Harness) -> Result<(), 
         } else {
             fs::write(&place, "").at(stage)?;
         }
-        mounts::bind(&staged, &place)
-            .map_err(|error| WorldError::new(error.stage, format!("{} ({})", error.message, source.display())))?;
+        mounts::bind(&staged, &place).map_err(|error| {
+            WorldError::new(
+                error.stage,
+                format!("{} ({})", error.message, source.display()),
+            )
+        })?;
         mounts::read_only(&place)?;
     }
     for (name, text) in &harness.texts {

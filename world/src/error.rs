@@ -16,7 +16,10 @@ pub struct WorldError {
 impl WorldError {
     /// An error of `stage`.
     pub fn new(stage: impl Into<String>, message: impl fmt::Display) -> Self {
-        Self { stage: stage.into(), message: message.to_string() }
+        Self {
+            stage: stage.into(),
+            message: message.to_string(),
+        }
     }
 }
 

@@ -18,7 +18,14 @@ const PROCESSES_MAX: u64 = 512;
 const FILES_MAX: u64 = 1024;
 /// proc files that show or change the machine behind the world.
 const COVERED: [&str; 8] = [
-    "sysrq-trigger", "kcore", "kallsyms", "kmsg", "keys", "key-users", "timer_list", "config.gz",
+    "sysrq-trigger",
+    "kcore",
+    "kallsyms",
+    "kmsg",
+    "keys",
+    "key-users",
+    "timer_list",
+    "config.gz",
 ];
 
 /// Becomes the inside of the world at `merged` and runs the job.
@@ -29,7 +36,8 @@ pub(crate) fn live(
     steps: &mut StepSink,
 ) -> Result<(), WorldError> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).at("set parent death signal")?;
-    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS).at("unshare world")?;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS)
+        .at("unshare world")?;
     for place in ["usr", ".hx"] {
         mounts::bind(&Path::new("/").join(place), &merged.join(place))?;
     }
@@ -40,7 +48,10 @@ pub(crate) fn live(
         }
     }
     for device in template::DEVICES {
-        mounts::bind(&Path::new("/dev").join(device), &merged.join("dev").join(device))?;
+        mounts::bind(
+            &Path::new("/dev").join(device),
+            &merged.join("dev").join(device),
+        )?;
     }
     devpts(&merged.join("dev/pts"));
     let proc = merged.join("proc");
@@ -49,15 +60,18 @@ pub(crate) fn live(
         cover(&proc)?;
     }
     mounts::pivot(merged)?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at("open null")?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .at("open null")?;
     rustix::stdio::dup2_stdin(&null).at("close terminal")?;
     rustix::stdio::dup2_stdout(&null).at("close terminal")?;
     rustix::stdio::dup2_stderr(&null).at("close terminal")?;
-    nix::unistd::setsid().map(drop).or_else(|errno| match errno {
-        // Already a leader.
-        nix::errno::Errno::EPERM => Ok(()),
-        other => Err(WorldError::new("leave session", other)),
-    })?;
+    nix::unistd::setsid()
+        .map(drop)
+        .or_else(|errno| match errno {
+            // Already a leader.
+            nix::errno::Errno::EPERM => Ok(()),
+            other => Err(WorldError::new("leave session", other)),
+        })?;
     for (resource, limit) in [
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_NPROC, PROCESSES_MAX),

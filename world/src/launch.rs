@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::error::WorldError;
-use crate::zygote::ENVIRONMENT;
 use crate::protocol::{Job, PROTOCOL_VERSION, RawTrace, Reply, Request, read_frame, write_frame};
+use crate::zygote::ENVIRONMENT;
 
 /// Loads the extension module from a path and runs its worker.
 const HERMES_START: &str = "import sys, importlib.machinery as m, importlib.util as u\n\
@@ -83,20 +83,35 @@ impl Worker {
             version: String::new(),
             next_id: 1,
         };
-        match worker.exchange(&Request::Hello { protocol: PROTOCOL_VERSION }, patience) {
-            Ok(Reply::Hello { protocol: PROTOCOL_VERSION, subject, version }) => {
+        match worker.exchange(
+            &Request::Hello {
+                protocol: PROTOCOL_VERSION,
+            },
+            patience,
+        ) {
+            Ok(Reply::Hello {
+                protocol: PROTOCOL_VERSION,
+                subject,
+                version,
+            }) => {
                 worker.subject = subject;
                 worker.version = version;
                 Ok(worker)
             }
-            Ok(Reply::Hello { protocol, .. }) => {
-                Err(WorldError::new("hello", format!("the worker speaks protocol {protocol}, not {PROTOCOL_VERSION}")))
-            }
+            Ok(Reply::Hello { protocol, .. }) => Err(WorldError::new(
+                "hello",
+                format!("the worker speaks protocol {protocol}, not {PROTOCOL_VERSION}"),
+            )),
             Ok(Reply::Failed { stage, message, .. }) => Err(WorldError { stage, message }),
-            Ok(Reply::Done { .. }) => Err(WorldError::new("hello", "the worker answered something else")),
+            Ok(Reply::Done { .. }) => Err(WorldError::new(
+                "hello",
+                "the worker answered something else",
+            )),
             Err(error) => {
                 let status = worker.kill();
-                let ended = status.map(|status| format!(" ({status})")).unwrap_or_default();
+                let ended = status
+                    .map(|status| format!(" ({status})"))
+                    .unwrap_or_default();
                 Err(WorldError::new("hello", format!("{error}{ended}")))
             }
         }
@@ -108,17 +123,29 @@ impl Worker {
         let id = self.next_id;
         self.next_id += 1;
         let patience = Duration::from_millis(job.deadline_ms) + Duration::from_secs(30);
-        let reply = self.exchange(&Request::Run { id, job: Box::new(job) }, patience);
+        let reply = self.exchange(
+            &Request::Run {
+                id,
+                job: Box::new(job),
+            },
+            patience,
+        );
         let lost = match reply {
             Ok(Reply::Done { id: replied, trace }) if replied == id => return Answer::Trace(trace),
-            Ok(Reply::Failed { id: replied, stage, message }) if replied == id => {
+            Ok(Reply::Failed {
+                id: replied,
+                stage,
+                message,
+            }) if replied == id => {
                 return Answer::Failed(WorldError { stage, message });
             }
             Ok(_) => "the worker answered something else".to_owned(),
             Err(error) => error.to_string(),
         };
         let status = self.kill();
-        let ended = status.map(|status| format!(" ({status})")).unwrap_or_default();
+        let ended = status
+            .map(|status| format!(" ({status})"))
+            .unwrap_or_default();
         Answer::Lost(WorldError::new("talk to worker", format!("{lost}{ended}")))
     }
 
@@ -140,7 +167,8 @@ impl Worker {
     fn exchange(&mut self, request: &Request, patience: Duration) -> io::Result<Reply> {
         write_frame(&mut self.requests, request)?;
         self.wait_readable(patience)?;
-        read_frame(&mut self.replies)?.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the worker ended"))
+        read_frame(&mut self.replies)?
+            .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the worker ended"))
     }
 
     fn wait_readable(&self, patience: Duration) -> io::Result<()> {
@@ -148,10 +176,16 @@ impl Worker {
         loop {
             let left = until.saturating_duration_since(Instant::now()).as_millis();
             if left == 0 {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the worker is silent"));
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the worker is silent",
+                ));
             }
             let timeout = PollTimeout::try_from(left.min(60_000)).map_err(io::Error::other)?;
-            let mut watched = [PollFd::new(self.replies.get_ref().as_fd(), PollFlags::POLLIN)];
+            let mut watched = [PollFd::new(
+                self.replies.get_ref().as_fd(),
+                PollFlags::POLLIN,
+            )];
             match poll(&mut watched, timeout) {
                 Ok(0) | Err(nix::errno::Errno::EINTR) => {}
                 Ok(_) => return Ok(()),

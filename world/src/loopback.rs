@@ -26,7 +26,13 @@ pub(crate) fn up() -> Result<(), WorldError> {
         SockProtocol::NetlinkRoute,
     )
     .at(stage)?;
-    sendto(socket.as_raw_fd(), &message(), &NetlinkAddr::new(0, 0), MsgFlags::empty()).at(stage)?;
+    sendto(
+        socket.as_raw_fd(),
+        &message(),
+        &NetlinkAddr::new(0, 0),
+        MsgFlags::empty(),
+    )
+    .at(stage)?;
     let mut answer = [0_u8; 256];
     let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty()).at(stage)?;
     // An acknowledgement is a header of 16 bytes and a negative errno, 0 for success.
@@ -37,7 +43,10 @@ pub(crate) fn up() -> Result<(), WorldError> {
         .map(i32::from_ne_bytes);
     match code {
         Some(0) => Ok(()),
-        Some(code) => Err(WorldError::new(stage, std::io::Error::from_raw_os_error(-code))),
+        Some(code) => Err(WorldError::new(
+            stage,
+            std::io::Error::from_raw_os_error(-code),
+        )),
         None => Err(WorldError::new(stage, "netlink answer is cut")),
     }
 }

@@ -25,8 +25,18 @@ pub(crate) fn tmpfs(target: &Path, options: &str) -> Result<(), WorldError> {
 
 /// Binds `source` with everything below it.
 pub(crate) fn bind(source: &Path, target: &Path) -> Result<(), WorldError> {
-    mount(Some(source), target, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)
-        .at(&format!("bind {} on {}", source.display(), target.display()))
+    mount(
+        Some(source),
+        target,
+        NONE,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        NONE,
+    )
+    .at(&format!(
+        "bind {} on {}",
+        source.display(),
+        target.display()
+    ))
 }
 
 /// Makes one mount read-only, keeping the flags it has.
@@ -61,8 +71,11 @@ pub(crate) fn overlay(
     lowers: &[&Path],
     upper: Option<(&Path, &Path)>,
 ) -> Result<(), WorldError> {
-    let lower =
-        lowers.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(":");
+    let lower = lowers
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(":");
     let mut options = format!("userxattr,lowerdir={lower}");
     if let Some((upper, work)) = upper {
         options.push_str(&format!(
@@ -72,8 +85,14 @@ pub(crate) fn overlay(
         ));
     }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("overlay"), target, Some("overlay"), flags, Some(options.as_str()))
-        .at("mount overlay")
+    mount(
+        Some("overlay"),
+        target,
+        Some("overlay"),
+        flags,
+        Some(options.as_str()),
+    )
+    .at("mount overlay")
 }
 
 /// Makes `root` the root of this mount namespace and forgets the old one.

@@ -42,10 +42,7 @@ pub(crate) enum Report {
     /// A step has ended.
     Step(Box<StepTrace>),
     /// The harness failed inside the world.
-    Failed {
-        stage: String,
-        message: String,
-    },
+    Failed { stage: String, message: String },
 }
 
 /// Builds a world for `job`, runs it and reports. Called in the observer.
@@ -56,7 +53,8 @@ pub(crate) fn observe(
     forker: &dyn Forker,
 ) -> Result<RawTrace, WorldError> {
     die_with(zygote)?;
-    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWPID).at("unshare world")?;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWPID)
+        .at("unshare world")?;
     loopback::up()?;
     let mut sink = Sink::open()?;
     let layers = Layers::mount(job, driver)?;
@@ -73,7 +71,10 @@ pub(crate) fn observe(
             let status = match interior::live(&layers.merged, job, driver, &mut steps) {
                 Ok(()) => 0,
                 Err(error) => {
-                    let failed = Report::Failed { stage: error.stage, message: error.message };
+                    let failed = Report::Failed {
+                        stage: error.stage,
+                        message: error.message,
+                    };
                     // If the observer is gone, so is the reason to live.
                     let _ = write_frame(&mut steps.reports, &failed);
                     70
@@ -122,7 +123,10 @@ pub(crate) fn die_with(parent: Pid) -> Result<(), WorldError> {
     if nix::unistd::getppid() == parent {
         Ok(())
     } else {
-        Err(WorldError::new("set parent death signal", "the parent is gone"))
+        Err(WorldError::new(
+            "set parent death signal",
+            "the parent is gone",
+        ))
     }
 }
 
@@ -139,15 +143,26 @@ struct Layers {
 impl Layers {
     fn mount(job: &Job, driver: &dyn Driver) -> Result<Self, WorldError> {
         let scratch = Path::new(SCRATCH);
-        mounts::tmpfs(scratch, &format!("mode=0700,size={UPPER_BYTES},nr_inodes={UPPER_INODES}"))?;
+        mounts::tmpfs(
+            scratch,
+            &format!("mode=0700,size={UPPER_BYTES},nr_inodes={UPPER_INODES}"),
+        )?;
         let directory = |name: &str| -> Result<PathBuf, WorldError> {
             let place = scratch.join(name);
             fs::create_dir(&place).at("make world layers")?;
             Ok(place)
         };
-        let (upper, work, merged) = (directory("upper")?, directory("work")?, directory("merged")?);
+        let (upper, work, merged) = (
+            directory("upper")?,
+            directory("work")?,
+            directory("merged")?,
+        );
         let mut files = driver.files(job)?;
-        files.extend(job.world.iter().flat_map(|world| world.files.iter().cloned()));
+        files.extend(
+            job.world
+                .iter()
+                .flat_map(|world| world.files.iter().cloned()),
+        );
         let template = Path::new("/");
         let base = if files.is_empty() {
             mounts::overlay(&merged, &[template], Some((&upper, &work)))?;
@@ -155,7 +170,11 @@ impl Layers {
         } else {
             // The case's own entries are written through an overlay, so that they
             // may replace parts of the template, and then become a layer below.
-            let (case, case_work, base) = (directory("case")?, directory("case-work")?, directory("base")?);
+            let (case, case_work, base) = (
+                directory("case")?,
+                directory("case-work")?,
+                directory("base")?,
+            );
             mounts::overlay(&base, &[template], Some((&case, &case_work)))?;
             case_tree::write(&base, &files)?;
             mounts::detach(&base)?;
@@ -163,7 +182,11 @@ impl Layers {
             mounts::overlay(&merged, &[&case, template], Some((&upper, &work)))?;
             base
         };
-        Ok(Self { upper, base, merged })
+        Ok(Self {
+            upper,
+            base,
+            merged,
+        })
     }
 }
 
@@ -178,7 +201,11 @@ struct Watch {
 impl Watch {
     /// Follows the world until it ends or is ended. Returns the finished steps,
     /// whether one more had begun, and how it ended; the world is dead by then.
-    fn run(mut self, sink: &mut Sink, lister: &mut Lister) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
+    fn run(
+        mut self,
+        sink: &mut Sink,
+        lister: &mut Lister,
+    ) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
         let mut steps = Vec::new();
         let mut begun = false;
         let mut failed = None;
@@ -222,9 +249,15 @@ impl Watch {
     /// Serves the sink for at most `wait`; true once the interior has something to say.
     fn wait(&self, sink: &mut Sink, wait: Duration) -> Result<bool, WorldError> {
         let mut watched = vec![PollFd::new(self.reports.as_fd(), PollFlags::POLLIN)];
-        watched.extend(sink.descriptors().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        watched.extend(
+            sink.descriptors()
+                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
+        );
         let milliseconds = i32::try_from(wait.as_millis().saturating_add(1)).unwrap_or(i32::MAX);
-        match poll(&mut watched, PollTimeout::try_from(milliseconds).at("poll")?) {
+        match poll(
+            &mut watched,
+            PollTimeout::try_from(milliseconds).at("poll")?,
+        ) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(errno) => return Err(WorldError::new("poll", errno)),
         }
@@ -243,7 +276,9 @@ impl Watch {
         loop {
             match waitpid(self.child, None) {
                 Ok(WaitStatus::Exited(_, 0)) if !timed_out => return Ok(End::Finished),
-                Ok(WaitStatus::Exited(_, status)) if !timed_out => return Ok(End::Died(format!("exit {status}"))),
+                Ok(WaitStatus::Exited(_, status)) if !timed_out => {
+                    return Ok(End::Died(format!("exit {status}")));
+                }
                 Ok(WaitStatus::Signaled(_, signal, _)) if !timed_out => {
                     return Ok(End::Died(format!("signal {}", signal as i32)));
                 }
@@ -261,5 +296,9 @@ fn tripwires(upper: &Path) -> Vec<String> {
         // Not written to, or removed together with its directory.
         return Vec::new();
     };
-    String::from_utf8_lossy(&bytes).lines().take(TRIPWIRES_MAX).map(str::to_owned).collect()
+    String::from_utf8_lossy(&bytes)
+        .lines()
+        .take(TRIPWIRES_MAX)
+        .map(str::to_owned)
+        .collect()
 }

@@ -132,7 +132,9 @@ pub enum FileKind {
 }
 
 /// Which of Hermes' approval surroundings a case runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Context {
     /// No interactive, gateway or cron flag: a script, batch or library use.
@@ -386,5 +388,7 @@ pub fn read_frame<T: DeserializeOwned>(pipe: &mut impl Read) -> io::Result<Optio
     if got as u64 != u64::from(length) {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    serde_json::from_slice(&body).map(Some).map_err(io::Error::other)
+    serde_json::from_slice(&body)
+        .map(Some)
+        .map_err(io::Error::other)
 }

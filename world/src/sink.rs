@@ -58,7 +58,12 @@ impl Sink {
         }
         let names = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 53)).at(stage)?;
         names.set_nonblocking(true).at(stage)?;
-        Ok(Self { listeners, names, open: Vec::new(), attempts: Vec::new() })
+        Ok(Self {
+            listeners,
+            names,
+            open: Vec::new(),
+            attempts: Vec::new(),
+        })
     }
 
     /// What to wait for.
@@ -85,7 +90,9 @@ impl Sink {
         for connection in &mut self.open {
             connection.advance();
         }
-        let (ended, open) = std::mem::take(&mut self.open).into_iter().partition(|connection| connection.ended);
+        let (ended, open) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|connection| connection.ended);
         self.open = open;
         self.note(ended);
     }
@@ -105,7 +112,9 @@ impl Sink {
     fn accept(&mut self) {
         for (port, listener) in &self.listeners {
             while self.open.len() < CONNECTIONS_MAX {
-                let Ok((stream, _)) = listener.accept() else { break };
+                let Ok((stream, _)) = listener.accept() else {
+                    break;
+                };
                 if stream.set_nonblocking(true).is_ok() {
                     if *port == SHELL_PORT {
                         // A peer that has already gone is noted all the same.
@@ -137,14 +146,22 @@ impl Sink {
                 // A lost answer looks to the asker like a lost packet.
                 let _ = self.names.send_to(&dns::answer(bytes, &question), peer);
             }
-            self.push(NetAttempt { protocol: "udp".to_owned(), port: 53, head });
+            self.push(NetAttempt {
+                protocol: "udp".to_owned(),
+                port: 53,
+                head,
+            });
         }
     }
 
     fn note(&mut self, connections: Vec<Connection>) {
         for connection in connections {
             let head = escaped(&connection.received);
-            self.push(NetAttempt { protocol: "tcp".to_owned(), port: connection.port, head });
+            self.push(NetAttempt {
+                protocol: "tcp".to_owned(),
+                port: connection.port,
+                head,
+            });
         }
     }
 
@@ -163,7 +180,8 @@ impl Connection {
                 Ok(0) => return self.finish(),
                 Ok(length) => {
                     self.silent_since = Instant::now();
-                    self.received.extend(buffer.get(..length).unwrap_or_default());
+                    self.received
+                        .extend(buffer.get(..length).unwrap_or_default());
                     if self.received.len() >= READ_BYTES_MAX {
                         return self.finish();
                     }
@@ -193,7 +211,11 @@ impl Connection {
     }
 
     fn payload(&self) -> &'static str {
-        let line = self.received.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let line = self
+            .received
+            .split(|byte| *byte == b'\r')
+            .next()
+            .unwrap_or_default();
         let path = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         PAYLOADS
             .iter()
@@ -206,10 +228,15 @@ impl Connection {
         if !HTTP_PORTS.contains(&self.port) {
             return false;
         }
-        let Some(end) = self.received.windows(4).position(|window| window == b"\r\n\r\n") else {
+        let Some(end) = self
+            .received
+            .windows(4)
+            .position(|window| window == b"\r\n\r\n")
+        else {
             return false;
         };
-        let head = String::from_utf8_lossy(self.received.get(..end).unwrap_or_default()).to_ascii_lowercase();
+        let head = String::from_utf8_lossy(self.received.get(..end).unwrap_or_default())
+            .to_ascii_lowercase();
         let body = self.received.get(end + 4..).unwrap_or_default();
         if head.contains("transfer-encoding: chunked") {
             return body.ends_with(b"0\r\n\r\n");
@@ -225,6 +252,12 @@ impl Connection {
 
 /// The first bytes as printable text.
 fn escaped(bytes: &[u8]) -> String {
-    let head = bytes.get(..bytes.len().min(HEAD_CHARACTERS_MAX)).unwrap_or_default();
-    head.escape_ascii().to_string().chars().take(HEAD_CHARACTERS_MAX).collect()
+    let head = bytes
+        .get(..bytes.len().min(HEAD_CHARACTERS_MAX))
+        .unwrap_or_default();
+    head.escape_ascii()
+        .to_string()
+        .chars()
+        .take(HEAD_CHARACTERS_MAX)
+        .collect()
 }

@@ -81,7 +81,12 @@ fn make(root: &Path, path: &str, entry: Entry) -> Result<(), WorldError> {
 /// The few files that describe the host's `/usr` and must fit it.
 fn host_files(root: &Path) -> Result<(), WorldError> {
     let stage = "copy host file";
-    for path in ["etc/ld.so.cache", "etc/ld.so.conf", "etc/services", "etc/protocols"] {
+    for path in [
+        "etc/ld.so.cache",
+        "etc/ld.so.conf",
+        "etc/services",
+        "etc/protocols",
+    ] {
         let host = Path::new("/").join(path);
         if host.is_file() {
             fs::copy(&host, root.join(path)).at(stage)?;
@@ -100,4 +105,48 @@ fn host_files(root: &Path) -> Result<(), WorldError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_can_be_built_and_holds_every_canary() {
+        let root = tempfile::tempdir().unwrap();
+        build(root.path()).unwrap();
+        let secrets = [
+            "home/u/.ssh/id_rsa",
+            "home/u/.aws/credentials",
+            "home/u/.hermes/.env",
+            "srv/data/db.sqlite",
+        ];
+        for (canary, secret) in CANARIES.iter().zip(secrets) {
+            let text = fs::read_to_string(root.path().join(secret)).unwrap();
+            assert!(text.contains(canary), "{secret} does not hold {canary}");
+        }
+        assert_eq!(
+            fs::read_to_string(root.path().join(".trip/log")).unwrap(),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_directory_is_listed_before_what_it_holds() {
+        for entries in [entries::ENTRIES, fixtures::ENTRIES] {
+            for (index, (path, entry)) in entries.iter().enumerate() {
+                if matches!(entry, Entry::Dir(_)) {
+                    let below = format!("{path}/");
+                    let earlier = entries
+                        .iter()
+                        .take(index)
+                        .find(|(other, _)| other.starts_with(&below));
+                    assert!(
+                        earlier.is_none(),
+                        "{path} comes after {earlier:?} and would keep its default mode too late"
+                    );
+                }
+            }
+        }
+    }
 }

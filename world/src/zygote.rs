@@ -31,7 +31,10 @@ pub const ENVIRONMENT: [(&str, &str); 11] = [
     ("USER", "u"),
     ("LOGNAME", "u"),
     ("SHELL", "/bin/bash"),
-    ("PATH", "/.trip/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    (
+        "PATH",
+        "/.trip/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ),
     ("LANG", "C.UTF-8"),
     ("LC_ALL", "C.UTF-8"),
     ("TZ", "UTC"),
@@ -122,7 +125,8 @@ impl Pipes {
         let own = |fd: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(fd, 10).at(stage);
         let requests = own(std::io::stdin().as_fd())?;
         let replies = own(std::io::stdout().as_fd())?;
-        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).at(stage)?;
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .at(stage)?;
         rustix::stdio::dup2_stdin(&null).at(stage)?;
         rustix::stdio::dup2_stdout(std::io::stderr().as_fd()).at(stage)?;
         Ok(Self {
@@ -137,7 +141,11 @@ impl Pipes {
         // Nobody is left to tell if this fails too; the exit status remains.
         let _ = write_frame(
             &mut self.replies,
-            &Reply::Failed { id: 0, stage: error.stage.clone(), message: error.message.clone() },
+            &Reply::Failed {
+                id: 0,
+                stage: error.stage.clone(),
+                message: error.message.clone(),
+            },
         );
     }
 }
@@ -152,7 +160,10 @@ pub fn serve(mut pipes: Pipes, driver: &dyn Driver, forker: &dyn Forker) -> Resu
         let reply = match request {
             None | Some(Request::Shutdown) => return Ok(()),
             Some(Request::Hello { protocol }) if protocol != PROTOCOL_VERSION => {
-                return Err(WorldError::new("hello", format!("protocol {protocol}, not {PROTOCOL_VERSION}")));
+                return Err(WorldError::new(
+                    "hello",
+                    format!("protocol {protocol}, not {PROTOCOL_VERSION}"),
+                ));
             }
             Some(Request::Hello { .. }) => Reply::Hello {
                 protocol: PROTOCOL_VERSION,
@@ -160,15 +171,27 @@ pub fn serve(mut pipes: Pipes, driver: &dyn Driver, forker: &dyn Forker) -> Resu
                 version: driver.version(),
             },
             Some(Request::Run { id, job }) => match run(&pipes, &job, driver, forker) {
-                Ok(trace) => Reply::Done { id, trace: Box::new(trace) },
-                Err(error) => Reply::Failed { id, stage: error.stage, message: error.message },
+                Ok(trace) => Reply::Done {
+                    id,
+                    trace: Box::new(trace),
+                },
+                Err(error) => Reply::Failed {
+                    id,
+                    stage: error.stage,
+                    message: error.message,
+                },
             },
         };
         write_frame(&mut pipes.replies, &reply).at("write reply")?;
     }
 }
 
-fn run(pipes: &Pipes, job: &Job, driver: &dyn Driver, forker: &dyn Forker) -> Result<RawTrace, WorldError> {
+fn run(
+    pipes: &Pipes,
+    job: &Job,
+    driver: &dyn Driver,
+    forker: &dyn Forker,
+) -> Result<RawTrace, WorldError> {
     let started = Instant::now();
     let cpu_before = cpu_us()?;
     let mut trace = match &job.world {
@@ -191,7 +214,9 @@ fn run_pure(job: &Job, driver: &dyn Driver) -> RawTrace {
             | Step::Revoke { .. }
             | Step::Advance { .. }
             | Step::EndSession {}
-            | Step::Spawn { .. } => StepTrace::of(StepOutcome::Unsupported("needs-a-world".to_owned())),
+            | Step::Spawn { .. } => {
+                StepTrace::of(StepOutcome::Unsupported("needs-a-world".to_owned()))
+            }
         })
         .collect();
     RawTrace {
@@ -218,7 +243,10 @@ fn run_in_world(
             drop(reader);
             let outcome = observer::observe(zygote, job, driver, forker);
             let mut writer = File::from(OwnedFd::from(writer));
-            let sent = write_frame(&mut writer, &outcome.map_err(|error| (error.stage, error.message)));
+            let sent = write_frame(
+                &mut writer,
+                &outcome.map_err(|error| (error.stage, error.message)),
+            );
             forker.exit(if sent.is_ok() { 0 } else { 70 })
         }
         Forked::Parent { child } => {
@@ -226,7 +254,8 @@ fn run_in_world(
             let mut reader = File::from(OwnedFd::from(reader));
             let limit = Duration::from_millis(job.deadline_ms) + GRACE;
             let outcome = match wait_for_report(pipes, reader.as_fd(), limit) {
-                Ok(()) => read_frame::<Result<RawTrace, (String, String)>>(&mut reader).at("read observer's report"),
+                Ok(()) => read_frame::<Result<RawTrace, (String, String)>>(&mut reader)
+                    .at("read observer's report"),
                 Err(error) => {
                     // The observer's death kills the world's pid 1, and that everything in it.
                     let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
@@ -237,19 +266,29 @@ fn run_in_world(
             match outcome? {
                 Some(Ok(trace)) => Ok(trace),
                 Some(Err((stage, message))) => Err(WorldError { stage, message }),
-                None => Err(WorldError::new("observe", format!("the observer ended without a report ({status:?})"))),
+                None => Err(WorldError::new(
+                    "observe",
+                    format!("the observer ended without a report ({status:?})"),
+                )),
             }
         }
     }
 }
 
 /// Waits until the observer writes, the oracle hangs up, or the limit passes.
-fn wait_for_report(pipes: &Pipes, reader: BorrowedFd<'_>, limit: Duration) -> Result<(), WorldError> {
+fn wait_for_report(
+    pipes: &Pipes,
+    reader: BorrowedFd<'_>,
+    limit: Duration,
+) -> Result<(), WorldError> {
     let until = Instant::now() + limit;
     loop {
         let left = until.saturating_duration_since(Instant::now()).as_millis();
         if left == 0 {
-            return Err(WorldError::new("observe", "the observer outlived the deadline"));
+            return Err(WorldError::new(
+                "observe",
+                "the observer outlived the deadline",
+            ));
         }
         let timeout = PollTimeout::try_from(left.min(60_000)).at("poll")?;
         let mut watched = [
@@ -264,7 +303,10 @@ fn wait_for_report(pipes: &Pipes, reader: BorrowedFd<'_>, limit: Duration) -> Re
         if report.any().unwrap_or(false) {
             return Ok(());
         }
-        if oracle.revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) {
+        if oracle
+            .revents()
+            .is_some_and(|events| events.contains(PollFlags::POLLHUP))
+        {
             return Err(WorldError::new("observe", "the oracle went away"));
         }
     }

@@ -8,7 +8,10 @@ use serde_json::Value;
 /// How a refusal's message begins, and the code it gets here. The first match counts.
 const REFUSALS: [(&str, &str); 10] = [
     ("BLOCKED (hardline)", "hardline"),
-    ("BLOCKED: this command matches the user-defined deny rule", "deny-rule"),
+    (
+        "BLOCKED: this command matches the user-defined deny rule",
+        "deny-rule",
+    ),
     ("BLOCKED", "blocked"),
     ("Write denied", "write-denied"),
     ("Delete denied", "write-denied"),
@@ -42,10 +45,17 @@ pub(super) fn of(tool: &str, text: &str, asked: bool) -> StepOutcome {
     }
     let failed = match tool {
         // A command's own failure is not the tool's; -1 is the tool's.
-        "terminal" => field("status") == "error" || result.get("exit_code").and_then(Value::as_i64) == Some(-1),
+        "terminal" => {
+            field("status") == "error"
+                || result.get("exit_code").and_then(Value::as_i64) == Some(-1)
+        }
         _ => !error.is_empty() || result.get("success") == Some(&Value::Bool(false)),
     };
-    if failed { StepOutcome::ToolError } else { StepOutcome::Ran }
+    if failed {
+        StepOutcome::ToolError
+    } else {
+        StepOutcome::Ran
+    }
 }
 
 fn code(error: &str) -> Option<&'static str> {
@@ -53,9 +63,17 @@ fn code(error: &str) -> Option<&'static str> {
     if error.starts_with("BLOCKED: You have ") {
         return None;
     }
-    REFUSALS.iter().find(|(start, _)| error.starts_with(start)).map(|(_, code)| *code)
+    REFUSALS
+        .iter()
+        .find(|(start, _)| error.starts_with(start))
+        .map(|(_, code)| *code)
 }
 
 fn asked_code(error: &str) -> String {
-    if error.contains("timed out") { "timeout" } else { "denied" }.to_owned()
+    if error.contains("timed out") {
+        "timeout"
+    } else {
+        "denied"
+    }
+    .to_owned()
 }

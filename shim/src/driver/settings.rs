@@ -6,7 +6,10 @@ use bisim_world::WorldError;
 use serde_json::{Map, Value};
 
 /// What a world's configuration says unless the case says otherwise.
-const DEFAULTS: [(&str, &str); 2] = [("approvals.mode", "\"manual\""), ("security.tirith_enabled", "false")];
+const DEFAULTS: [(&str, &str); 2] = [
+    ("approvals.mode", "\"manual\""),
+    ("security.tirith_enabled", "false"),
+];
 
 /// The text of `config.yaml` for these dotted settings.
 pub(super) fn config(settings: &Map<String, Value>) -> Result<String, WorldError> {
@@ -31,7 +34,9 @@ fn insert(tree: &mut Map<String, Value>, name: &str, value: Value) -> Result<(),
             Ok(())
         }
         Some((first, rest)) => {
-            let below = tree.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            let below = tree
+                .entry(first)
+                .or_insert_with(|| Value::Object(Map::new()));
             match below {
                 Value::Object(below) => insert(below, rest, value),
                 other => Err(format!("`{name}` is below `{first}`, which is {other}")),
@@ -57,7 +62,9 @@ fn write(tree: &Map<String, Value>, depth: usize, text: &mut String) {
 
 /// A word that YAML reads as itself.
 fn is_plain(word: &str) -> bool {
-    const NOT_WORDS: [&str; 10] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "none"];
+    const NOT_WORDS: [&str; 10] = [
+        "true", "false", "yes", "no", "on", "off", "null", "y", "n", "none",
+    ];
     !word.is_empty()
         && word.chars().all(|letter| letter.is_ascii_alphabetic())
         && !NOT_WORDS.contains(&word.to_ascii_lowercase().as_str())

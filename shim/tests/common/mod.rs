@@ -1,5 +1,11 @@
 //! Starts a real worker for the tests, or says why it cannot.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)]
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +20,9 @@ fn python() -> Option<PathBuf> {
         None => {
             let cache = std::env::var_os("XDG_CACHE_HOME")
                 .map(PathBuf::from)
-                .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+                .or_else(|| {
+                    std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"))
+                })?;
             std::fs::read_dir(cache.join("hermitcrab"))
                 .into_iter()
                 .flatten()
@@ -24,7 +32,10 @@ fn python() -> Option<PathBuf> {
                 .collect()
         }
     };
-    venvs.into_iter().map(|venv| venv.join("bin/python")).find(|python| python.exists())
+    venvs
+        .into_iter()
+        .map(|venv| venv.join("bin/python"))
+        .find(|python| python.exists())
 }
 
 /// The shared object that cargo put beside this test.
@@ -36,7 +47,9 @@ fn extension() -> PathBuf {
 /// A running worker; `None` (after saying why) where there is no Hermes.
 pub fn worker() -> Option<Worker> {
     let Some(python) = python() else {
-        println!("SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim check once)");
+        println!(
+            "SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim check once)"
+        );
         return None;
     };
     let mut command = hermes_command(&python, &extension());
@@ -54,7 +67,10 @@ pub fn worker() -> Option<Worker> {
 /// A job in the standard project with these calls.
 pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
     Job {
-        world: Some(WorldSpec { cwd: "/home/u/proj".to_owned(), files: Vec::new() }),
+        world: Some(WorldSpec {
+            cwd: "/home/u/proj".to_owned(),
+            files: Vec::new(),
+        }),
         context,
         user,
         held: Vec::new(),
@@ -69,7 +85,11 @@ pub fn terminal(command: &str) -> Step {
 }
 
 pub fn call(tool: &str, args: Value) -> Step {
-    Step::Call { tool: tool.to_owned(), args, by: None }
+    Step::Call {
+        tool: tool.to_owned(),
+        args,
+        by: None,
+    }
 }
 
 /// Runs a job that the harness must manage.
@@ -82,5 +102,8 @@ pub fn run(worker: &mut Worker, job: Job) -> RawTrace {
 
 /// Effects as `kind path`.
 pub fn told(effects: &[FsEffect]) -> Vec<String> {
-    effects.iter().map(|effect| format!("{:?} {}", effect.kind, effect.path)).collect()
+    effects
+        .iter()
+        .map(|effect| format!("{:?} {}", effect.kind, effect.path))
+        .collect()
 }

@@ -22,13 +22,19 @@ pub(super) fn question(packet: &[u8]) -> Option<Question> {
         if length == 0 {
             break;
         }
-        let label = packet.get(at..at.checked_add(length)?).filter(|_| length < 64)?;
+        let label = packet
+            .get(at..at.checked_add(length)?)
+            .filter(|_| length < 64)?;
         labels.push(String::from_utf8_lossy(label).into_owned());
         at += length;
     }
     let kind = u16::from_be_bytes(packet.get(at..at + 2)?.try_into().ok()?);
     packet.get(at + 2..at + 4)?;
-    Some(Question { name: labels.join("."), kind, end: at + 4 })
+    Some(Question {
+        name: labels.join("."),
+        kind,
+        end: at + 4,
+    })
 }
 
 /// The answer to it: 127.0.0.1 for addresses, nothing (without an error) for the rest.

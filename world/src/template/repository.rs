@@ -14,7 +14,11 @@ pub(super) fn build(root: &Path) -> Result<(), WorldError> {
     // Sample hooks and descriptions depend on the git installation.
     for path in [".git/hooks", ".git/description", ".git/info/exclude"] {
         let place = project.join(path);
-        let removed = if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) };
+        let removed = if place.is_dir() {
+            fs::remove_dir_all(&place)
+        } else {
+            fs::remove_file(&place)
+        };
         match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(WorldError::new("make repository", error));
@@ -28,7 +32,10 @@ pub(super) fn build(root: &Path) -> Result<(), WorldError> {
     git(&["add", "-A"])?;
     git(&["commit", "-qm", "start"])?;
     for number in 1..=6 {
-        write(&format!("docs/note{number}.md"), &format!("note {number}\n"))?;
+        write(
+            &format!("docs/note{number}.md"),
+            &format!("note {number}\n"),
+        )?;
         git(&["add", "-A"])?;
         git(&["commit", "-qm", &format!("note {number}")])?;
     }
@@ -63,6 +70,9 @@ fn run(project: &Path, arguments: &[&str]) -> Result<(), WorldError> {
     if output.status.success() {
         Ok(())
     } else {
-        Err(WorldError::new(stage, String::from_utf8_lossy(&output.stderr).trim()))
+        Err(WorldError::new(
+            stage,
+            String::from_utf8_lossy(&output.stderr).trim(),
+        ))
     }
 }

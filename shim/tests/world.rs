@@ -1,0 +1,239 @@
+//! What a world keeps in, and what is left of it: nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod common;
+
+use bisim_world::launch::Answer;
+use bisim_world::protocol::*;
+use common::*;
+use std::collections::BTreeSet;
+
+fn headless(script: Vec<Step>) -> Job {
+    job(Context::Headless, UserModel::DenyAll, script)
+}
+
+fn output(step: &StepTrace) -> String {
+    let result: serde_json::Value = serde_json::from_str(&step.text).expect("a JSON result");
+    result["output"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Command lines of all processes that hold `marker`.
+fn processes_with(marker: &str) -> Vec<String> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "))
+        .filter(|line| line.contains(marker))
+        .collect()
+}
+
+fn mounts() -> BTreeSet<String> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    text.lines()
+        .filter(|line| line.contains("overlay") || line.contains(" /mnt"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_world_is_forgotten_when_it_ends() {
+    let Some(mut worker) = worker() else { return };
+    let before = mounts();
+    let first = run(
+        &mut worker,
+        headless(vec![terminal("echo x > kept; echo y > /tmp/kept; ls kept")]),
+    );
+    assert_eq!(
+        told(&first.effects),
+        ["Created /home/u/proj/kept", "Created /tmp/kept"]
+    );
+    let second = run(&mut worker, headless(vec![terminal("ls kept /tmp/kept")]));
+    assert!(
+        output(&second.steps[0]).contains("No such file"),
+        "{}",
+        second.steps[0].text
+    );
+    assert_eq!(told(&second.effects), Vec::<String>::new());
+    assert_eq!(mounts(), before);
+    assert!(worker.shut_down().unwrap().success());
+}
+
+#[test]
+fn a_world_does_not_show_the_host() {
+    let Some(mut worker) = worker() else { return };
+    let script = vec![terminal(
+        "cat /proc/self/uid_map; echo x 2>&1 > /proc/sys/kernel/core_pattern; ls /proc | grep -c '^[0-9]'; grep -c . /proc/net/dev; id -u; tr '\\0' '\\n' < /proc/1/environ | cut -d= -f1 | sort | tr '\\n' ' '",
+    )];
+    let trace = run(&mut worker, headless(script));
+    let text = output(&trace.steps[0]);
+    let lines: Vec<_> = text.lines().collect();
+    let map: Vec<u64> = lines[0]
+        .split_whitespace()
+        .map(|word| word.parse().unwrap())
+        .collect();
+    assert_eq!(
+        (map[0], map[2]),
+        (1000, 1),
+        "one user, and it is not root: {text}"
+    );
+    assert_ne!(map[1], 0, "a world is never mapped to host root: {text}");
+    assert!(
+        lines[1].contains("Read-only") || lines[1].contains("denied"),
+        "{text}"
+    );
+    assert!(
+        lines[2].parse::<u32>().unwrap() < 12,
+        "only the world's own processes: {text}"
+    );
+    assert_eq!(lines[3], "3", "two header lines and the loopback: {text}");
+    assert_eq!(lines[4], "1000", "{text}");
+    let names: BTreeSet<_> = lines[5].split_whitespace().collect();
+    let given: BTreeSet<_> = bisim_world::zygote::ENVIRONMENT
+        .iter()
+        .map(|(name, _)| *name)
+        .chain([
+            "HERMES_SHIM_INSIDE",
+            "PYTHONDONTWRITEBYTECODE",
+            "LD_LIBRARY_PATH",
+        ])
+        .collect();
+    assert!(names.is_subset(&given), "{names:?}");
+}
+
+#[test]
+fn limits_end_a_world_and_not_its_worker() {
+    let Some(mut worker) = worker() else { return };
+
+    let mut late = headless(vec![
+        terminal("echo early > early; sleep 600"),
+        terminal("echo never"),
+    ]);
+    late.deadline_ms = 4_000;
+    let trace = run(&mut worker, late);
+    assert_eq!(trace.end, End::TimedOut);
+    assert_eq!(trace.steps.len(), 1, "the second step was never started");
+    assert!(
+        matches!(trace.steps[0].outcome, StepOutcome::Raised(_)),
+        "{:?}",
+        trace.steps[0].outcome
+    );
+    assert_eq!(told(&trace.effects), ["Created /home/u/proj/early"]);
+
+    let forks = r#"perl -e 'for (1..2000) { $p = fork; if (!defined $p) { print "limit\n"; exit } if (!$p) { sleep 600 } }'"#;
+    let mut bomb = headless(vec![terminal(forks)]);
+    bomb.deadline_ms = 8_000;
+    let trace = run(&mut worker, bomb);
+    assert!(
+        trace.end == End::TimedOut || output(&trace.steps[0]).contains("limit"),
+        "{trace:?}"
+    );
+
+    let full = headless(vec![terminal(
+        "dd if=/dev/zero of=big bs=1M count=500 2>&1 | grep -o 'No space left on device'",
+    )]);
+    let trace = run(&mut worker, full);
+    assert_eq!(output(&trace.steps[0]), "No space left on device");
+    let big = trace
+        .effects
+        .iter()
+        .find(|effect| effect.path == "/home/u/proj/big")
+        .expect("the file");
+    assert!(big.size <= 64 * 1024 * 1024, "{}", big.size);
+
+    let trace = run(&mut worker, headless(vec![terminal("echo alive")]));
+    assert_eq!(output(&trace.steps[0]), "alive");
+    assert_eq!(trace.end, End::Finished);
+}
+
+#[test]
+fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
+    let Some(mut worker) = worker() else { return };
+    let mut bad = headless(vec![terminal("true")]);
+    bad.world = Some(WorldSpec {
+        cwd: "/nowhere".to_owned(),
+        files: Vec::new(),
+    });
+    match worker.run(bad) {
+        Answer::Failed(error) => assert_eq!(error.stage, "enter /nowhere"),
+        other => panic!("{other:?}"),
+    }
+    let mut bad = headless(vec![terminal("true")]);
+    let file = FileSpec {
+        path: "no/root".to_owned(),
+        kind: FileKind::Dir(true),
+        mode: None,
+    };
+    bad.world = Some(WorldSpec {
+        cwd: "/home/u/proj".to_owned(),
+        files: vec![file],
+    });
+    match worker.run(bad) {
+        Answer::Failed(error) => assert_eq!(error.stage, "make `no/root`"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        run(&mut worker, headless(vec![terminal("true")])).end,
+        End::Finished
+    );
+}
+
+#[test]
+fn a_cases_own_files_belong_to_its_starting_tree() {
+    let Some(mut worker) = worker() else { return };
+    let file = |path: &str, kind| FileSpec {
+        path: path.to_owned(),
+        kind,
+        mode: None,
+    };
+    let mut with_files = headless(vec![terminal(
+        "cat deep/link; cat docs; echo more >> deep/file",
+    )]);
+    with_files.world = Some(WorldSpec {
+        cwd: "/home/u/proj".to_owned(),
+        files: vec![
+            file(
+                "/home/u/proj/deep/file",
+                FileKind::Text("given\n".to_owned()),
+            ),
+            file(
+                "/home/u/proj/deep/link",
+                FileKind::Symlink("file".to_owned()),
+            ),
+            file(
+                "/home/u/proj/docs",
+                FileKind::Text("no directory\n".to_owned()),
+            ),
+        ],
+    });
+    let trace = run(&mut worker, with_files);
+    assert_eq!(output(&trace.steps[0]), "given\nno directory");
+    assert_eq!(told(&trace.effects), ["Modified /home/u/proj/deep/file"]);
+}
+
+#[test]
+fn a_killed_worker_leaves_nothing_behind() {
+    let Some(mut worker) = worker() else { return };
+    let before = mounts();
+    // Only this test's command lines hold this number.
+    let marker = format!("7391{}", std::process::id());
+    let pid = worker.id();
+    let slow = headless(vec![terminal(&format!("sleep {marker} | sleep {marker}"))]);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| worker.run(slow));
+        while processes_with(&format!("sleep {marker}")).len() < 2 {
+            assert!(!running.is_finished(), "the case ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap()),
+            nix::sys::signal::Signal::SIGKILL,
+        )
+        .unwrap();
+        assert!(matches!(running.join().unwrap(), Answer::Lost(_)));
+    });
+    // The kernel needs a moment to take a dead namespace apart; the test only ends when it has.
+    while !processes_with(&marker).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(mounts(), before);
+}
