@@ -5,8 +5,12 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+pub mod ambient;
 pub mod audit;
+pub mod cli;
+pub mod config;
 pub mod digest;
+pub mod exit;
 pub mod parity;
 pub mod ports;
 pub mod pyjson;

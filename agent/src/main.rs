@@ -1,6 +1,9 @@
 //! The terminal front end.
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     // Nothing may come before this: the sandbox's helper is this program, too.
     hermitcrab_sandbox::maybe_run_as_child();
+    hermitcrab::cli::main()
 }

@@ -8,6 +8,6 @@
 //! and no answer given here is a permit: the call is decided anew when it runs.
 
 pub mod batch;
-pub mod edit;
 pub mod command;
+pub mod edit;
 pub mod path;

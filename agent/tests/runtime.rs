@@ -315,3 +315,139 @@ fn unknown_tools_are_refused() {
     assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
     assert_eq!(report.text, r#"{"error": "Unknown tool: format_disk"}"#);
 }
+
+#[test]
+fn a_short_deadline_passes_in_real_time() {
+    let dirs = tempfile::tempdir().unwrap();
+    let root = dirs.path().canonicalize().unwrap();
+    let workspace = root.join("proj");
+    std::fs::create_dir(&workspace).unwrap();
+    let mut runtime = hermitcrab::runtime::Runtime::open(
+        support::config(workspace.clone(), root.join("state")),
+        Box::new(hermitcrab::ambient::NobodyThere),
+        Box::new(hermitcrab::ambient::BootClock),
+    )
+    .unwrap();
+    let first = runtime.first_agent();
+    runtime.grant_basics(first).unwrap();
+    let on = workspace.to_string_lossy().into_owned();
+    // Long enough that a slow machine still gets there before the deadline.
+    let words = GrantWords {
+        lifetime: Some(Millis::new(300)),
+        ..GrantWords::new("fs.create", &on)
+    };
+    let mut before = Fate::Refused(DenialCode::Expired);
+    for attempt in 0..20 {
+        runtime.grant(first, &words).unwrap();
+        let args = json!({"path": format!("{attempt}"), "content": "x"});
+        before = runtime.call(first, "write_file", &args).fate;
+        if before == Fate::Ran {
+            break;
+        }
+    }
+    assert_eq!(before, Fate::Ran);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let report = runtime.call(
+        first,
+        "write_file",
+        &json!({"path": "late", "content": "x"}),
+    );
+    // Nobody can be asked (the question fails), and the old grant does not help.
+    assert_eq!(
+        report.fate,
+        Fate::AskedRefused(DenialCode::NoAnswer),
+        "{}",
+        report.text
+    );
+    assert!(
+        report.questions[0].shown.contains("expired"),
+        "{:?}",
+        report.questions
+    );
+    assert!(!workspace.join("late").exists());
+}
+
+#[test]
+fn a_file_changed_after_it_was_shown_is_not_overwritten() {
+    struct Meddler(std::path::PathBuf);
+    impl hermitcrab::ports::UserPort for Meddler {
+        fn ask(&mut self, _: hermitcrab::ports::Prompt<'_>) -> hermitcrab_core::approval::Reply {
+            std::fs::write(&self.0, "meanwhile\n").unwrap();
+            hermitcrab_core::approval::Reply::parse("once")
+        }
+    }
+    let dirs = tempfile::tempdir().unwrap();
+    let root = dirs.path().canonicalize().unwrap();
+    let workspace = root.join("proj");
+    std::fs::create_dir(&workspace).unwrap();
+    let file = workspace.join("a.txt");
+    for (tool, args) in [
+        ("write_file", json!({"path": "a.txt", "content": "new\n"})),
+        (
+            "patch",
+            json!({"path": "a.txt", "old_string": "old", "new_string": "new"}),
+        ),
+        ("terminal", json!({"command": "echo new > a.txt"})),
+        ("terminal", json!({"command": "rm a.txt"})),
+    ] {
+        std::fs::write(&file, "old\n").unwrap();
+        let mut runtime = hermitcrab::runtime::Runtime::open(
+            support::config(workspace.clone(), root.join("state")),
+            Box::new(Meddler(file.clone())),
+            Box::new(support::ManualClock::default()),
+        )
+        .unwrap();
+        let first = runtime.first_agent();
+        runtime.grant_basics(first).unwrap();
+        let report = runtime.call(first, tool, &args);
+        assert_ne!(report.fate, Fate::Ran, "{tool}: {}", report.text);
+        assert!(
+            report.text.contains("changed-since-shown"),
+            "{tool}: {}",
+            report.text
+        );
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            "meanwhile\n",
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn a_link_out_of_the_workspace_is_refused() {
+    let mut bench = Bench::with_files();
+    std::os::unix::fs::symlink("/etc/passwd", bench.workspace.join("link")).unwrap();
+    let report = bench.call("read_file", json!({"path": "link"}));
+    assert_eq!(
+        report.fate,
+        Fate::Refused(DenialCode::OutsideRoot),
+        "{}",
+        report.text
+    );
+    let report = bench.call("write_file", json!({"path": "link", "content": "x"}));
+    assert!(matches!(report.fate, Fate::Refused(_)), "{}", report.text);
+}
+
+#[test]
+fn names_made_for_secrets_are_asked_about_even_if_reading_is_held() {
+    let mut bench = Bench::with_files();
+    bench.put(".env", "KEY=1\n");
+    let report = bench.call("read_file", json!({"path": ".env"}));
+    assert_eq!(
+        report.fate,
+        Fate::AskedRefused(DenialCode::RejectedByUser),
+        "{}",
+        report.text
+    );
+    bench.put("d/a.txt", "KEY\n");
+    let path = bench.workspace.to_string_lossy().into_owned();
+    let report = bench.call("search_files", json!({"pattern": "KEY", "path": path}));
+    assert_eq!(report.fate, Fate::Ran);
+    assert!(
+        report.text.contains("d/a.txt") && report.text.contains("_omitted"),
+        "{}",
+        report.text
+    );
+    assert!(!report.text.contains("KEY=1"), "{}", report.text);
+}

@@ -24,7 +24,11 @@ impl ApprovalMode {
             // Some readers of YAML make a truth value of a bare `off`.
             Value::Bool(false) => return Self::Off,
             Value::String(word) => word.trim().to_lowercase(),
-            Value::Null | Value::Bool(true) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Value::Null
+            | Value::Bool(true)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
                 return Self::Manual;
             }
         };
@@ -60,7 +64,14 @@ mod tests {
         check(json!("smart"), ApprovalMode::Smart);
         check(json!(" OFF "), ApprovalMode::Off);
         check(json!(false), ApprovalMode::Off);
-        for odd in [json!(""), json!("auto"), json!(true), json!(null), json!(0), json!(["off"])] {
+        for odd in [
+            json!(""),
+            json!("auto"),
+            json!(true),
+            json!(null),
+            json!(0),
+            json!(["off"]),
+        ] {
             check(odd, ApprovalMode::Manual);
         }
     }

@@ -1,0 +1,169 @@
+//! What this package takes from its surroundings without being handed it.
+//!
+//! The environment, the current directory, the clock, the terminal and
+//! randomness enter here and nowhere else; everything further in gets values.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this file is where ambient authority enters"
+)]
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Write},
+    path::PathBuf,
+};
+
+use hermitcrab_core::{approval::Reply, time::Instant};
+use hermitcrab_sandbox::{
+    DirCap, SpawnerProgram,
+    profile::{self, IsolationProfile},
+};
+
+use crate::ports::{Clock, Prompt, UserPort};
+
+/// Variables that commands inherit, if they are set.
+const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
+/// Where commands look for programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where things lie for the person who started the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The home directory.
+    pub home: PathBuf,
+    /// Where the ledger is kept.
+    pub state_dir: PathBuf,
+    /// The configuration file, which need not exist.
+    pub config_file: PathBuf,
+    /// The current directory.
+    pub current: PathBuf,
+}
+
+/// Asks the surroundings for the places.
+///
+/// # Errors
+/// There is no home or no current directory.
+pub fn places() -> io::Result<Places> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let home =
+        absolute("HOME").ok_or_else(|| io::Error::other("HOME is not set to an absolute path"))?;
+    let state = absolute("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
+    let config = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+    Ok(Places {
+        state_dir: state.join("hermitcrab"),
+        config_file: config.join("hermitcrab/config.toml"),
+        current: std::env::current_dir()?,
+        home,
+    })
+}
+
+/// The environment of commands: little, and nothing that names a secret.
+#[must_use]
+pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
+    let mut env = vec![
+        ("PATH".to_owned(), PATH.to_owned()),
+        ("HOME".to_owned(), home.to_string_lossy().into_owned()),
+        ("SHELL".to_owned(), "/bin/bash".to_owned()),
+    ];
+    for name in INHERITED {
+        if let Ok(value) = std::env::var(name) {
+            env.push((name.to_owned(), value));
+        }
+    }
+    env
+}
+
+/// A number no other session is likely to have.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn session_number() -> io::Result<u64> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Milliseconds since the machine started, suspend included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BootClock;
+
+impl Clock for BootClock {
+    fn now(&self) -> Instant {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let millis = u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000_000;
+        Instant::from_millis(seconds.saturating_mul(1000).saturating_add(millis))
+    }
+}
+
+/// The person at the terminal, whatever the standard streams are.
+#[derive(Debug)]
+pub struct TerminalUser {
+    terminal: File,
+}
+
+impl TerminalUser {
+    /// Opens the terminal; `None` if there is none, so nobody to ask.
+    #[must_use]
+    pub fn open() -> Option<Self> {
+        File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .ok()
+            .map(|terminal| Self { terminal })
+    }
+
+    fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<Reply> {
+        let widest = prompt.question.widest().as_str();
+        write!(
+            self.terminal,
+            "\n{}\nallow this? once, {}deny [deny]: ",
+            prompt.shown.trim_end(),
+            if widest == "once" { "" } else { "session, " }
+        )?;
+        self.terminal.flush()?;
+        let mut line = String::new();
+        let got = BufReader::new(&self.terminal).read_line(&mut line)?;
+        Ok(match line.trim() {
+            _ if got == 0 => Reply::Cancelled,
+            "" => Reply::No,
+            words => Reply::parse(words),
+        })
+    }
+}
+
+impl UserPort for TerminalUser {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        self.answer(prompt).unwrap_or(Reply::Failed)
+    }
+}
+
+/// Where nobody is: every question fails.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NobodyThere;
+
+impl UserPort for NobodyThere {
+    fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
+        Reply::Failed
+    }
+}
+
+/// Tries out, in an empty directory, what the sandbox can do on this machine.
+///
+/// # Errors
+/// The directory cannot be made.
+pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
+    let dir = std::env::temp_dir().join(format!("hermitcrab-probe-{:016x}", session_number()?));
+    std::fs::create_dir(&dir)?;
+    let opened = crate::runtime::a_handle()
+        .map_err(io::Error::other)
+        .and_then(|id| DirCap::open_ambient_dir(&dir, id));
+    let profile = opened.map(|cap| profile::probe(program, &cap));
+    std::fs::remove_dir(&dir)?;
+    profile
+}

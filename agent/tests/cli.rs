@@ -1,0 +1,116 @@
+//! The program from its command line to its exit code.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+/// Runs the program in `dir`, detached from any terminal: nobody can be asked.
+fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new("setsid")
+        .arg("--wait")
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(arguments)
+        .current_dir(dir.join("proj"))
+        .env_clear()
+        .env("HOME", dir)
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap()
+}
+
+fn bench() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("proj")).unwrap();
+    std::fs::write(dir.path().join("proj/a.txt"), "a\n").unwrap();
+    dir
+}
+
+fn check(dir: &Path, arguments: &[&str], status: i32, stdout: &str) {
+    let output = hermitcrab(dir, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).as_ref()
+        ),
+        (Some(status), stdout),
+        "{arguments:?}: {errors}"
+    );
+}
+
+#[test]
+fn a_command_runs_and_its_status_is_the_programs() {
+    let dir = bench();
+    check(dir.path(), &["exec", "--", "cat", "a.txt"], 0, "a\n");
+    check(dir.path(), &["exec", "--", "exit 7"], 7, "");
+}
+
+#[test]
+fn a_change_that_is_not_granted_is_discarded_and_one_that_is_stands() {
+    let dir = bench();
+    check(dir.path(), &["exec", "--", "rm a.txt"], 77, "");
+    assert!(dir.path().join("proj/a.txt").exists());
+    check(
+        dir.path(),
+        &["exec", "--grant", "fs.delete=.", "--", "rm a.txt"],
+        0,
+        "",
+    );
+    assert!(!dir.path().join("proj/a.txt").exists());
+}
+
+#[test]
+fn a_call_prints_what_a_model_would_see() {
+    let dir = bench();
+    check(
+        dir.path(),
+        &["call", "read_file", "{\"path\": \"a.txt\"}"],
+        0,
+        "{\"content\": \"1|a\\n2|\", \"total_lines\": 1, \"file_size\": 2, \"truncated\": false, \"is_binary\": false, \"is_image\": false}\n",
+    );
+    check(dir.path(), &["call", "read_file", "not json"], 64, "");
+}
+
+#[test]
+fn the_ledger_is_checked_from_the_command_line() {
+    let dir = bench();
+    hermitcrab(dir.path(), &["exec", "--", "true"]);
+    let output = hermitcrab(dir.path(), &["audit", "--verify"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let ledger = dir.path().join(".local/state/hermitcrab/ledger.jsonl");
+    let changed = std::fs::read_to_string(&ledger)
+        .unwrap()
+        .replacen("intent", "INTENT", 1);
+    std::fs::write(&ledger, changed).unwrap();
+    assert_eq!(
+        hermitcrab(dir.path(), &["audit", "--verify"]).status.code(),
+        Some(74)
+    );
+    let output = hermitcrab(dir.path(), &["exec", "--", "true"]);
+    assert_ne!(
+        output.status.code(),
+        Some(0),
+        "a broken ledger is not continued"
+    );
+}
+
+#[test]
+fn words_that_mean_nothing_are_told_apart_from_refusals() {
+    let dir = bench();
+    check(dir.path(), &["no-such-thing"], 64, "");
+    check(
+        dir.path(),
+        &["exec", "--grant", "fs.fly=.", "--", "true"],
+        64,
+        "",
+    );
+    std::fs::create_dir_all(dir.path().join(".config/hermitcrab")).unwrap();
+    std::fs::write(
+        dir.path().join(".config/hermitcrab/config.toml"),
+        "nonsense = 1\n",
+    )
+    .unwrap();
+    check(dir.path(), &["exec", "--", "true"], 64, "");
+}
