@@ -43,6 +43,14 @@ pub struct DirCap {
     prefix: RelPath,
 }
 
+/// A directory just made, whose mode is not set yet.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct PendingMode {
+    path: RelPath,
+    mode: u32,
+}
+
 /// What kind of thing a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -370,18 +378,39 @@ impl DirCap {
     /// # Errors
     /// See [`FsError`]; `changed-since-shown` if the name is taken.
     pub fn make_dir(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        let pending = self.make_dir_usable(permit, path, mode)?;
+        self.settle(&pending)
+    }
+
+    /// Makes a directory that can be filled whatever its mode will be; the
+    /// mode of the permit is set by [`Self::settle`].
+    pub(crate) fn make_dir_usable(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        mode: u32,
+    ) -> Result<PendingMode, FsError> {
         self.spend_content(permit, Verb::FsCreate, path, dir_digest(mode))?;
         let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        match rustix::fs::mkdirat(&parent, name.as_slice(), Mode::from_raw_mode(mode)) {
+        match rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => {
                 return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
             }
             Err(errno) => return Err(FsError::io("make directory", path, errno)),
         }
-        // The mask of the process does not decide about the mode that was shown.
-        chmod_name(&parent, &name, path, mode)?;
-        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))?;
+        Ok(PendingMode {
+            path: path.clone(),
+            mode,
+        })
+    }
+
+    /// Gives a directory the mode it was permitted with. Until then it is its
+    /// owner's alone.
+    pub(crate) fn settle(&self, pending: &PendingMode) -> Result<(), FsError> {
+        let (parent, name) = open_parent(self.fd.as_fd(), &pending.path)?;
+        chmod_name(&parent, &name, &pending.path, pending.mode)
     }
 
     /// Makes a symbolic link; `fs.create`, with the digest [`symlink_digest`].

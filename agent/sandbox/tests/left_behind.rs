@@ -47,7 +47,7 @@ fn nothing_is_left_behind_by_good_and_failing_runs() {
         }
         let result = run(&command);
         assert!(
-            matches!(&result, Err(_))
+            result.is_err()
                 || matches!(&result, Ok(finished) if finished.ending == Ending::TimedOut),
             "{result:?}"
         );

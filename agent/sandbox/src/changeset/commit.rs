@@ -11,7 +11,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::{Change, ChangeSet, What};
-use crate::dircap::{Base, DirCap, FsError};
+use crate::dircap::{Base, DirCap, FsError, PendingMode};
 
 /// What came of applying a change set.
 #[derive(Debug)]
@@ -54,27 +54,36 @@ impl ChangeSet {
                 }),
             };
         }
+        let mut pending = Vec::new();
+        let mut failure = None;
         for (change, permit) in self.changes.iter().zip(permits) {
-            match self.apply(dir, permit, change) {
+            match self.apply(dir, permit, change, &mut pending) {
                 Ok(()) => applied = applied.saturating_add(1),
                 Err(error) => {
-                    return Commit {
-                        applied,
-                        failure: Some(CommitFailure {
-                            change: change.clone(),
-                            error,
-                        }),
-                    };
+                    failure = Some(CommitFailure {
+                        change: change.clone(),
+                        error,
+                    });
+                    break;
                 }
             }
         }
-        Commit {
-            applied,
-            failure: None,
+        // Innermost first: a mode may close a directory to its own owner.
+        for (change, made) in pending.into_iter().rev() {
+            if let Err(error) = dir.settle(&made) {
+                failure.get_or_insert(CommitFailure { change, error });
+            }
         }
+        Commit { applied, failure }
     }
 
-    fn apply(&self, dir: &DirCap, permit: Permit<'_>, change: &Change) -> Result<(), FsError> {
+    fn apply(
+        &self,
+        dir: &DirCap,
+        permit: Permit<'_>,
+        change: &Change,
+        pending: &mut Vec<(Change, PendingMode)>,
+    ) -> Result<(), FsError> {
         let path = &change.path;
         match &change.what {
             What::CreatedFile { mode, .. } => {
@@ -89,7 +98,11 @@ impl ChangeSet {
                 };
                 dir.write(permit, path, &content, base, Some(*mode))
             }
-            What::CreatedDir { mode } => dir.make_dir(permit, path, *mode),
+            What::CreatedDir { mode } => {
+                let made = dir.make_dir_usable(permit, path, *mode)?;
+                pending.push((change.clone(), made));
+                Ok(())
+            }
             What::CreatedSymlink { target } => dir.make_symlink(permit, path, target),
             What::CreatedSpecial => Err(FsError::Denied(Denial::new(
                 DenialCode::NotRegularFile,

@@ -149,27 +149,32 @@ impl<'a> Temporary<'a> {
     /// Swaps, looks at what came out, and swaps back if it is not `base`.
     fn exchange(mut self, at: &Place<'_>, base: Digest) -> Result<(), FsError> {
         let name = self.name.clone().unwrap_or_default();
-        let mut put_in = self.identity(&name, at)?;
+        let mut put_in = self.version(&name, at)?;
         self.swap(&name, at)?;
-        if self.holds(&name, base) {
+        // From here on the temporary name may hold somebody's version: it is
+        // removed only when that is known to be overtaken.
+        let kept = self.name.take();
+        let mut out = self.version(&name, at)?;
+        if out.digest == Some(base) {
             // What is displaced is the version that was shown: let it go.
+            self.name = kept;
             return Ok(());
         }
         // Somebody may save between two swaps; then that version comes out in
         // place of what was put in, is the newest, and must go back in turn.
         // What stays behind has been overtaken by what is in place.
         for _ in 0..PUT_BACK_TRIES_MAX {
-            let putting_back = self.identity(&name, at)?;
+            let putting_back = out;
             if self.swap(&name, at).is_err() {
                 break;
             }
-            if self.identity(&name, at)? == put_in {
+            out = self.version(&name, at)?;
+            if out == put_in {
+                self.name = kept;
                 return Err(FsError::denied(DenialCode::ChangedSinceShown, at.path));
             }
             put_in = putting_back;
         }
-        // The temporary name holds somebody's version: it must stay.
-        self.name = None;
         Err(FsError::Io {
             operation: "put back",
             path: at.path.clone(),
@@ -194,18 +199,28 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    fn holds(&self, name: &[u8], base: Digest) -> bool {
-        crate::dircap::open_plain(self.parent, name)
-            .and_then(|file| digest_file(&file))
-            .is_ok_and(|(digest, _)| digest == base)
-    }
-
-    /// Which file the temporary name stands for.
-    fn identity(&self, name: &[u8], at: &Place<'_>) -> Result<(u64, u64), FsError> {
+    /// What the temporary name stands for: the file, and the digest of its
+    /// content if it is a regular one. The number alone would not do, because
+    /// a file made after another was removed may get its number.
+    fn version(&self, name: &[u8], at: &Place<'_>) -> Result<Version, FsError> {
         let stat = rustix::fs::statat(self.parent, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| FsError::io("stat", at.path, errno))?;
-        Ok((stat.st_dev, stat.st_ino))
+        let digest = crate::dircap::open_plain(self.parent, name)
+            .and_then(|file| digest_file(&file))
+            .ok()
+            .map(|(digest, _)| digest);
+        Ok(Version {
+            file: (stat.st_dev, stat.st_ino),
+            digest,
+        })
     }
+}
+
+/// One version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Version {
+    file: (u64, u64),
+    digest: Option<Digest>,
 }
 
 impl Drop for Temporary<'_> {
