@@ -24,6 +24,7 @@ def load():
     import tools.terminal_tool  # noqa: F401
     import threading
 
+    warm_up()
     if threading.active_count() != 1:
         raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
     # What the import left in the home is not part of the tree cases start from;
@@ -31,6 +32,42 @@ def load():
     for path in sorted(set(tree()) - before, key=len, reverse=True):
         os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     return version("hermes-agent")
+
+
+def warm_up():
+    """Do once what every world would otherwise do again: import what calls import
+    late, read the settings, compile the detectors. No tool runs."""
+    import gc
+    import importlib
+
+    for name in (
+        "acp_adapter.edit_approval",
+        "agent.coding_context",
+        "agent.lsp.manager",
+        "agent.verification_evidence",
+        "tools.ansi_strip",
+        "tools.daemon_pool",
+        "tools.env_passthrough",
+        "tools.fuzzy_match",
+        "tools.read_extract",
+        "tools.tirith_security",
+        "tools.tool_output_limits",
+        "tools.tool_search",
+    ):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # Another version keeps it elsewhere; then each world imports its own.
+            pass
+    from hermes_cli.config import load_config
+    from tools import approval
+
+    load_config()
+    approval.detect_dangerous_command("true")
+    approval.detect_hardline_command("true")
+    # Objects made so far are never collected, so forks share their memory.
+    gc.collect()
+    gc.freeze()
 
 
 def tree():
