@@ -16,6 +16,7 @@
 //! What it does not protect against: somebody with other rights to the same
 //! directory who moves things into it.
 
+mod direct;
 mod open;
 mod write;
 

@@ -192,31 +192,77 @@ impl<'r> Hands<'r> {
         }
     }
 
-    /// A file's content.
+    /// A file's content. A link is followed by asking for the place it leads to.
     pub fn read(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
+        match self.read_direct(place) {
+            Err(stop) if stop.is(DenialCode::SymlinkRefused) => {
+                let real = self.real(place)?;
+                self.read_direct(&real)
+            }
+            read => read,
+        }
+    }
+
+    fn read_direct(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
         self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
-            dir.read(permit, &place.below, FILE_BYTES_MAX)
+            dir.read_direct(permit, &place.below, FILE_BYTES_MAX)
         })
     }
 
-    /// Contents of many files under one decision; those that cannot be read are `None`.
+    /// The place a name leads to when every link is followed. Rules and grants
+    /// hold for places, so it is that place an effect has to be asked for.
+    pub fn real(&mut self, place: &Place) -> Result<Place, Stop> {
+        let verb = self.look_verb(place);
+        let below = self.one(verb, place, Digest::NONE, |dir, permit| {
+            dir.leads_to(permit, &place.below)
+        })?;
+        let absolute = self
+            .runtime
+            .mounts
+            .absolute(place.dir, &below)
+            .ok_or_else(|| unknown(place))?;
+        // A directory opened on its own names what lies in it.
+        let (dir, below) = self
+            .runtime
+            .mounts
+            .locate(&absolute)
+            .ok_or_else(|| unknown(place))?;
+        Ok(Place {
+            dir,
+            below,
+            absolute: absolute.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Contents of many files under one decision; those that cannot be read,
+    /// or only through a link, are `None`.
     pub fn read_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
         self.many(Verb::FsRead, places, |dir, permit, below| {
-            dir.read(permit, below, FILE_BYTES_MAX).ok()
+            dir.read_direct(permit, below, FILE_BYTES_MAX).ok()
         })
     }
 
-    /// The names in a directory.
+    /// The names in a directory. A link is followed by asking for the place it leads to.
     pub fn names(&mut self, place: &Place) -> Result<Vec<Entry>, Stop> {
+        match self.names_direct(place) {
+            Err(stop) if stop.is(DenialCode::SymlinkRefused) => {
+                let real = self.real(place)?;
+                self.names_direct(&real)
+            }
+            names => names,
+        }
+    }
+
+    fn names_direct(&mut self, place: &Place) -> Result<Vec<Entry>, Stop> {
         self.one(Verb::FsList, place, Digest::NONE, |dir, permit| {
-            dir.list(permit, &place.below)
+            dir.list_direct(permit, &place.below)
         })
     }
 
     /// The names in many directories under one decision.
     pub fn names_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<Entry>>>, Stop> {
         self.many(Verb::FsList, places, |dir, permit, below| {
-            dir.list(permit, below).ok()
+            dir.list_direct(permit, below).ok()
         })
     }
 

@@ -44,6 +44,14 @@ impl Stop {
             asked: false,
         }
     }
+
+    /// Is it a refusal with this code that nobody was asked about?
+    pub(super) fn is(&self, code: DenialCode) -> bool {
+        match self {
+            Self::Refused { denial, asked } => !asked && denial.code() == code,
+            Self::Missing | Self::Io(_) | Self::Broken(_) => false,
+        }
+    }
 }
 
 /// What a turn works with.

@@ -136,8 +136,14 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let place = hands.resolve(&path)?;
     let results = match hands.look(&place)? {
         None => not_there(hands, &path)?,
-        Some(stat) if by_name => files_named(hands, &search, &path, &place, stat.kind)?,
-        Some(stat) => files_holding(hands, &search, &path, &place, stat.kind)?,
+        Some(stat) => {
+            let place = hands.real(&place)?;
+            if by_name {
+                files_named(hands, &search, &path, &place, stat.kind)?
+            } else {
+                files_holding(hands, &search, &path, &place, stat.kind)?
+            }
+        }
     };
     Ok(worded(&search, results, times))
 }

@@ -1,0 +1,112 @@
+//! Reading without following links, and saying where a link leads.
+//!
+//! A permit names a place by its spelling, and a link gives one file two
+//! spellings. Whoever decides by name first asks where a name leads, then
+//! asks for that place, and then reads it directly: if a link has appeared on
+//! the way meanwhile, the kernel refuses.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::authority::Verb;
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::OFlags;
+
+use super::open::{Links, open_beneath, open_file, read_all};
+use super::{DirCap, Entry, FsError, list_dir, look_verb};
+
+impl DirCap {
+    /// A file's content, no link on the way; `fs.read`.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `symlink-refused` if there is a link.
+    pub fn read_direct(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, FsError> {
+        self.spend(permit, Verb::FsRead, path)?;
+        let (file, _stat) = open_file(self.as_fd(), path, Links::Refuse)?;
+        read_all(&file, bytes_max).map_err(|source| FsError::Io {
+            operation: "read",
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// The names in a directory, sorted by bytes, no link on the way; `fs.list`.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `symlink-refused` if there is a link.
+    pub fn list_direct(&self, permit: Permit<'_>, path: &RelPath) -> Result<Vec<Entry>, FsError> {
+        self.spend(permit, Verb::FsList, path)?;
+        let dir = open_beneath(
+            self.as_fd(),
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY,
+            Links::Refuse,
+        )?;
+        list_dir(&dir).map_err(|source| FsError::Io {
+            operation: "list",
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// Where a name leads once every link on the way is followed, seen from
+    /// this directory; `fs.list` or `fs.read` on the name as written.
+    ///
+    /// # Errors
+    /// See [`FsError`]; `outside-root` if that is not below this directory,
+    /// `changed-since-shown` if it moves while it is looked at.
+    pub fn leads_to(&self, permit: Permit<'_>, path: &RelPath) -> Result<RelPath, FsError> {
+        let verb = look_verb(&permit);
+        self.spend(permit, verb, path)?;
+        let target = open_beneath(self.as_fd(), path, OFlags::PATH, Links::Follow)?;
+        let real = self.name_of(&target, path)?;
+        // The name is the kernel's word of a moment ago: it counts only if it
+        // leads to the same file without any link.
+        let direct = open_beneath(self.as_fd(), &real, OFlags::PATH, Links::Refuse)?;
+        let identity = |fd: &OwnedFd| {
+            rustix::fs::fstat(fd)
+                .map(|stat| (stat.st_dev, stat.st_ino))
+                .map_err(|errno| FsError::io("stat", path, errno))
+        };
+        if identity(&direct)? == identity(&target)? {
+            Ok(real)
+        } else {
+            Err(FsError::denied(DenialCode::ChangedSinceShown, path))
+        }
+    }
+
+    /// The place of an open file, seen from this directory, as the kernel names both.
+    fn name_of(&self, target: &OwnedFd, path: &RelPath) -> Result<RelPath, FsError> {
+        let root = kernel_name(self, path)?;
+        let full = kernel_name(target, path)?;
+        let below = match root.as_slice() {
+            b"/" => full.strip_prefix(b"/"),
+            root => match full.strip_prefix(root) {
+                Some(b"") => Some(&b""[..]),
+                Some(rest) => rest.strip_prefix(b"/"),
+                None => None,
+            },
+        };
+        match below {
+            Some(b"") => Ok(RelPath::root()),
+            Some(below) => {
+                RelPath::parse(below).map_err(|error| FsError::denied(error.code(), path))
+            }
+            None => Err(FsError::denied(DenialCode::OutsideRoot, path)),
+        }
+    }
+}
+
+fn kernel_name(fd: &impl AsFd, path: &RelPath) -> Result<Vec<u8>, FsError> {
+    use std::os::fd::AsRawFd as _;
+    let number = fd.as_fd().as_raw_fd();
+    rustix::fs::readlink(format!("/proc/self/fd/{number}"), Vec::new())
+        .map(std::ffi::CString::into_bytes)
+        .map_err(|errno| FsError::io("name", path, errno))
+}
