@@ -44,10 +44,13 @@ pub(super) fn of(tool: &str, text: &str, asked: bool) -> StepOutcome {
         };
     }
     let failed = match tool {
-        // A command's own failure is not the tool's; -1 is the tool's.
+        // A command's own failure is not the tool's; -1, or no status at all, is the tool's.
         "terminal" => {
             field("status") == "error"
-                || result.get("exit_code").and_then(Value::as_i64) == Some(-1)
+                || match result.get("exit_code").and_then(Value::as_i64) {
+                    Some(status) => status == -1,
+                    None => !error.is_empty(),
+                }
         }
         _ => !error.is_empty() || result.get("success") == Some(&Value::Bool(false)),
     };
