@@ -12,6 +12,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::fault::{self, Fault};
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX};
 use crate::outcome::DenialCode;
 
@@ -112,7 +113,7 @@ impl RelPath {
         for component in bytes.split(|byte| *byte == b'/') {
             match component {
                 b"" | b"." => {}
-                b".." => return Err(PathError::Escapes),
+                b".." if !fault::is(Fault::DirCapAllowsDotDot) => return Err(PathError::Escapes),
                 name => path.push(name)?,
             }
         }

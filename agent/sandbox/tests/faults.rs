@@ -13,6 +13,7 @@ use std::time::Duration;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::fault::{Fault, plant};
+use hermitcrab_core::path::RelPath;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::sha256;
 use hermitcrab_sandbox::spawn::Ending;
@@ -72,6 +73,19 @@ fn every_fault_of_the_sandbox_shows() {
                 .write(permit, &path, b"w", Base::AnyFile, None)
         });
         std::fs::read(outside.path().join("secret")).unwrap() == b"w"
+    });
+
+    let up = format!(
+        "../{}/secret",
+        outside.path().file_name().unwrap().to_str().unwrap()
+    );
+    shows(Fault::DirCapAllowsDotDot, || {
+        RelPath::parse(up.as_bytes()).is_ok_and(|path| {
+            with_permit(Verb::FsRead, &path, Digest::NONE, |permit| {
+                workspace.cap.read(permit, &path, 100)
+            })
+            .is_ok()
+        })
     });
 
     let marker = marker(95);

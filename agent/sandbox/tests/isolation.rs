@@ -118,10 +118,17 @@ fn the_network_of_the_machine_is_out_of_reach() {
 fn the_machine_outside_the_views_is_not_there() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("secret"), "secret").unwrap();
-    let found = lines(&format!(
+    let workspace = Workspace::new();
+    let finished = workspace.run(&format!(
         "ls -d /home/* /root /sys/* /var/lib /srv /boot /mnt {0} {0}/secret 2>/dev/null; ls /var; cat /etc/shadow 2>/dev/null; echo end",
         home.path().display()
     ));
+    let shown = text(&finished);
+    // The way to the workspace itself is there, and empty otherwise.
+    let found: Vec<_> = shown
+        .lines()
+        .filter(|line| !workspace.path().starts_with(line))
+        .collect();
     assert_eq!(found, ["tmp", "end"]);
 }
 
@@ -153,7 +160,7 @@ fn the_system_cannot_be_written_but_temporary_directories_can() {
 fn a_command_is_nobody_special_and_cannot_become_it() {
     let found = lines(
         "grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status | tr '\\t' ' '
-         awk '{ exit $2 == 0 }' /proc/self/uid_map && echo no host root
+         while read -r inner outer count; do [ $outer -eq 0 ] || echo no host root; done < /proc/self/uid_map
          ulimit -c
          unshare -Ur true 2>/dev/null && echo new user namespace
          su -c true 2>/dev/null && echo su
@@ -178,13 +185,14 @@ fn a_command_is_nobody_special_and_cannot_become_it() {
 
 #[test]
 fn other_processes_do_not_exist_and_the_first_one_is_closed() {
+    // A number that could also be one of the command's own proves nothing.
+    let outside = std::process::id().max(100);
     let found = lines(&format!(
-        "kill -0 {} 2>/dev/null && echo outside
+        "kill -0 {outside} 2>/dev/null && echo outside
          ls /proc | grep -c '^[0-9]*$'
          cat /proc/1/environ /proc/1/mem /proc/1/maps 2>/dev/null
          ls /proc/1/root/ /proc/1/fd 2>/dev/null
-         kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; echo alive",
-        std::process::id()
+         kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; echo alive"
     ));
     // The first process, the shell, ls and grep.
     assert_eq!(found, ["4", "alive"]);
@@ -192,7 +200,7 @@ fn other_processes_do_not_exist_and_the_first_one_is_closed() {
 
 #[test]
 fn nothing_of_the_caller_is_inherited() {
-    let file = std::fs::File::open("/etc/hostname").unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
     // A descriptor that survives exec, as a careless library would open it.
     rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
     let found = lines("ls /proc/self/fd; env | grep -vE '^(PATH|PWD|SHLVL|_|OLDPWD)='; tty; umask");
@@ -209,11 +217,8 @@ fn what_tells_about_the_machine_is_masked() {
          cut -d: -f1 /etc/passwd | sort | head -c 200; ls /proc/acpi 2>/dev/null",
     );
     assert_eq!(found[0], "0");
-    let outside = std::fs::read_to_string("/etc/passwd").unwrap();
-    assert!(
-        found.len() - 1 <= 3 && outside.lines().count() > 3,
-        "{found:?}"
-    );
+    // Root, nobody and the command's own; the machine's other accounts are not shown.
+    assert!(found.len() - 1 <= 3, "{found:?}");
 }
 
 #[test]
