@@ -237,3 +237,46 @@ fn a_killed_worker_leaves_nothing_behind() {
     }
     assert_eq!(mounts(), before);
 }
+
+#[test]
+fn a_worker_whose_oracle_goes_away_takes_its_world_along() {
+    // The first worker says whether this machine can do it at all.
+    let Some(_) = worker() else { return };
+    let Some(mut command) = command() else { return };
+    let marker = format!("7392{}", std::process::id());
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut requests = child.stdin.take().unwrap();
+    let mut slow = headless(vec![terminal(&format!("sleep {marker} | sleep {marker}"))]);
+    slow.deadline_ms = 600_000;
+    write_frame(
+        &mut requests,
+        &Request::Hello {
+            protocol: PROTOCOL_VERSION,
+        },
+    )
+    .unwrap();
+    write_frame(
+        &mut requests,
+        &Request::Run {
+            id: 1,
+            job: Box::new(slow),
+        },
+    )
+    .unwrap();
+    while processes_with(&format!("sleep {marker}")).len() < 2 {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "the worker ended by itself"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    drop(requests);
+    child.wait().unwrap();
+    while !processes_with(&marker).is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}

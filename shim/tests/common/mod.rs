@@ -7,6 +7,7 @@
     clippy::disallowed_methods
 )]
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use bisim_world::launch::{Answer, Worker, hermes_command};
@@ -44,8 +45,8 @@ fn extension() -> PathBuf {
     test.parent().unwrap().join("libhermes_shim.so")
 }
 
-/// A running worker; `None` (after saying why) where there is no Hermes.
-pub fn worker() -> Option<Worker> {
+/// The command that starts a worker; `None` (after saying why) where there is no Hermes.
+pub fn command() -> Option<Command> {
     let Some(python) = python() else {
         println!(
             "SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim check once)"
@@ -54,7 +55,12 @@ pub fn worker() -> Option<Worker> {
     };
     let mut command = hermes_command(&python, &extension());
     command.stderr(std::process::Stdio::inherit());
-    match Worker::start(command, Duration::from_secs(120)) {
+    Some(command)
+}
+
+/// A running worker; `None` (after saying why) where there is no Hermes or no user namespace.
+pub fn worker() -> Option<Worker> {
+    match Worker::start(command()?, Duration::from_secs(120)) {
         Ok(worker) => Some(worker),
         Err(error) if error.message.contains("unprivileged user namespaces") => {
             println!("SKIPPED: {error}");
