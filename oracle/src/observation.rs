@@ -216,7 +216,7 @@ fn cut_by(end: &End, text: &str) -> Option<(Class, String)> {
 }
 
 fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen {
-    let (mut class, code) = match &seen.outcome {
+    let (mut class, mut code) = match &seen.outcome {
         StepOutcome::Ran => (Class::Ran, String::new()),
         StepOutcome::RanDiscarded(code) => (Class::Discarded, code.clone()),
         StepOutcome::Refused(code) => (Class::Refused, code.clone()),
@@ -240,6 +240,9 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen 
                     Some("none") => Class::ProbeValue,
                     _ => Class::Raised,
                 };
+                if let Some(reason) = seen.answer.get("code").and_then(Value::as_str) {
+                    reason.clone_into(&mut code);
+                }
             }
         }
         Step::Call { args, .. } => arguments = args.to_string(),
@@ -363,5 +366,17 @@ mod tests {
         check(json!({"decision": "none", "value": []}), Class::ProbeValue);
         check(json!({"decision": "maybe"}), Class::Raised);
         check(json!(null), Class::Raised);
+    }
+    #[test]
+    fn a_probes_code_says_why_it_refused() {
+        let script = [Step::Probe {
+            name: "p".into(),
+            input: Value::Null,
+        }];
+        let mut step = seen("");
+        step.answer = json!({"decision": "ask", "value": null, "code": "sensitive-path"});
+        let got = observe(&script, &trace(vec![step], End::Finished), &[]);
+        assert_eq!(got.steps[0].class, Class::ProbeAsk);
+        assert_eq!(got.steps[0].code, "sensitive-path");
     }
 }
