@@ -451,3 +451,21 @@ fn names_made_for_secrets_are_asked_about_even_if_reading_is_held() {
     );
     assert!(!report.text.contains("KEY=1"), "{}", report.text);
 }
+
+#[test]
+fn a_discarded_command_leaves_no_directory_and_no_variable_behind() {
+    let mut bench = Bench::new();
+    let report = bench.call(
+        "terminal",
+        json!({"command": "mkdir d && cd d && export A=1"}),
+    );
+    assert_eq!(report.fate, Fate::RanDiscarded(DenialCode::RejectedByUser));
+    let report = bench.call(
+        "terminal",
+        json!({"command": "basename $PWD; echo \"[$A]\""}),
+    );
+    assert_eq!(
+        report.text,
+        r#"{"output": "proj\n[]", "exit_code": 0, "error": null}"#
+    );
+}

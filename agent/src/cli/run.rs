@@ -127,11 +127,19 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
         .state_dir
         .as_ref()
         .map_or_else(|| places.state_dir.clone(), |dir| places.current.join(dir));
-    if workspace.starts_with(&state_dir) {
+    // Commands see a copy of all of the workspace, and the agent's own files
+    // are none of their business.
+    let own = [Some(state_dir.as_path()), places.config_file.parent()];
+    if let Some(own) = own
+        .into_iter()
+        .flatten()
+        .find(|own| workspace.starts_with(own) || own.starts_with(&workspace))
+    {
         return Err((
             format!(
-                "the workspace `{}` lies in the agent's own directory",
-                workspace.display()
+                "the workspace `{}` overlaps the agent's own directory `{}`; choose a narrower one",
+                workspace.display(),
+                own.display()
             ),
             exit::USAGE,
         ));

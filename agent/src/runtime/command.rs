@@ -118,21 +118,24 @@ impl Hands<'_> {
         let (call, finished) = self.spawn(request, &seen, inputs)?;
         let finished = match finished {
             Ok(finished) => finished,
-            Err(error) => {
-                let denied = matches!(&error, SpawnError::Denied(_));
-                self.finish(
-                    call,
-                    if denied {
-                        Outcome::Refused(DenialCode::PermitMismatch)
-                    } else {
-                        Outcome::Failed
-                    },
-                )?;
-                return Err(match error {
-                    SpawnError::Denied(denial) => Stop::refused(denial),
-                    SpawnError::Step(_) | SpawnError::ChangeSet(_) => {
-                        Stop::Broken(error.to_string())
-                    }
+            Err(SpawnError::Denied(denial)) => {
+                self.finish(call, Outcome::Refused(denial.code()))?;
+                return Err(Stop::refused(denial));
+            }
+            Err(SpawnError::Step(error)) => {
+                self.finish(call, Outcome::Failed)?;
+                return Err(Stop::Broken(error.to_string()));
+            }
+            // It ran, but nobody can tell what it did: that cannot be allowed.
+            Err(SpawnError::ChangeSet(error)) => {
+                let denial = Denial::new(DenialCode::EffectNotCovered, error);
+                self.finish(call, Outcome::Discarded(denial.code()))?;
+                return Ok(CommandRun {
+                    ending: Ending::Killed,
+                    output: String::new(),
+                    output_letters: 0,
+                    cwd: base,
+                    discarded: Some((denial, false)),
                 });
             }
         };
@@ -146,7 +149,10 @@ impl Hands<'_> {
         };
         self.finish(call, outcome)?;
         let discarded = settled?;
-        self.remember(&finished);
+        // What was thrown away leaves nothing behind, not even a directory to be in.
+        if discarded.is_none() {
+            self.remember(&finished);
+        }
         Ok(self.report(&finished, discarded))
     }
 

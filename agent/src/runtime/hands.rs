@@ -282,7 +282,7 @@ impl<'r> Hands<'r> {
     ) -> Result<R, Stop> {
         let action = action(verb, place, content)?;
         let text = format!("{verb} {}", place.absolute);
-        let done = self.perform(
+        self.perform(
             vec![action],
             |_| text,
             |mounts, mut permits| {
@@ -291,8 +291,7 @@ impl<'r> Hands<'r> {
                 };
                 act(&mount.cap, permit).map_err(|error| stop(&error))
             },
-        )?;
-        done
+        )?
     }
 
     fn many<R>(

@@ -372,7 +372,7 @@ fn alike(dir: &str, name: &str, names: &[String]) -> Vec<String> {
         })
         .filter(|(score, _)| *score > 0)
         .collect();
-    scored.sort_by(|left, right| right.0.cmp(&left.0));
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     scored
         .into_iter()
         .take(SHOWN)

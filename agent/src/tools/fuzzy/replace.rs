@@ -123,7 +123,7 @@ pub fn apply(
     new: &str,
     reindent_from: Option<&str>,
 ) -> String {
-    spans.sort_by(|left, right| right.0.cmp(&left.0));
+    spans.sort_by_key(|span| std::cmp::Reverse(span.0));
     let mut out = content.to_owned();
     for (start, end) in spans {
         let put = match reindent_from {
