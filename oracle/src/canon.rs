@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 4] = [
+pub const RULES: [Rule; 5] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -25,6 +25,10 @@ pub const RULES: [Rule; 4] = [
     Rule {
         name: "refusal-prose",
         doc: "refusals and questions are compared by decision; their wording is each subject's own",
+    },
+    Rule {
+        name: "tool-error-is-a-result",
+        doc: "whether a tool that ran calls its own answer a failure is in the answer, which is compared; the harness' label for it is not",
     },
     Rule {
         name: "step-delta",

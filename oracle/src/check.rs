@@ -44,6 +44,15 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     if args.list {
         return list(&chosen);
     }
+    let known = crate::hermes_env::known_versions();
+    if !known.contains(&args.hermes.as_str()) {
+        eprintln!(
+            "error: no lock file pins hermes-agent `{}`; known: {}",
+            args.hermes,
+            known.join(", ")
+        );
+        return exit::USAGE;
+    }
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());

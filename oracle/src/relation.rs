@@ -303,12 +303,19 @@ fn judge_step(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> Ste
         Level::Ask | Level::Deny if pair.agent.code.is_empty() => String::new(),
         Level::Ask | Level::Deny => format!(":{}", pair.agent.code),
     };
+    let both_acted =
+        pair.hermes.class.level() == Level::Act && pair.agent.class.level() == Level::Act;
+    let same = if finding == Finding::Stricter && both_acted && same_inside(index, pair, mask) {
+        "+same"
+    } else {
+        ""
+    };
     StepJudgement {
         step: index,
         finding,
         what: what(pair.step),
         hermes: state(pair.hermes, pair.outside_h),
-        agent: format!("{}{code}", state(pair.agent, pair.outside_a)),
+        agent: format!("{}{code}{same}", state(pair.agent, pair.outside_a)),
         why,
     }
 }
@@ -481,10 +488,23 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
     service(index, pair, mask, diverged)
 }
 
+/// Whether only what lies outside the grants is missing from the agent's run.
+fn same_inside(index: usize, pair: &Pair<'_>, mask: &Mask) -> bool {
+    let inside: Vec<_> = pair
+        .hermes
+        .delta
+        .iter()
+        .filter(|effect| !pair.outside_h.contains(&crate::holdings::describe(effect)))
+        .collect();
+    let value = |seen: &StepSeen| mask.apply(index, &seen.value);
+    same_value(&value(pair.hermes), &value(pair.agent)) && inside.into_iter().eq(&pair.agent.delta)
+}
+
 /// Both acted inside the grants: the same result and effects are owed.
 fn service(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding, String) {
     let Pair { hermes, agent, .. } = pair;
-    let exact = hermes.class == agent.class
+    // Rule `tool-error-is-a-result`: both acted, so what they report decides.
+    let exact = hermes.class.level() == agent.class.level()
         && same_value(&hermes.value, &agent.value)
         && hermes.delta == agent.delta;
     if exact {
@@ -505,7 +525,7 @@ fn service(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Findi
             })
             .collect()
     };
-    let masked = hermes.class == agent.class
+    let masked = hermes.class.level() == agent.class.level()
         && same_value(
             &mask.apply(index, &hermes.value),
             &mask.apply(index, &agent.value),

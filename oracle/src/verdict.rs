@@ -274,7 +274,10 @@ fn expectation(
     let class = last.map_or(Class::Raised, |step| step.class);
     match case.expect.agent {
         Must::MustPermit => {
-            let same_failure = hermes.steps.last().map(|step| step.class) == Some(class);
+            let same_failure = hermes
+                .steps
+                .last()
+                .is_some_and(|step| matches!(step.class, Class::ToolError | Class::Ran));
             let met = match class {
                 Class::Ran | Class::ProbePermit | Class::ProbeValue => true,
                 Class::ToolError => same_failure,
@@ -295,13 +298,24 @@ fn expectation(
                     format!("must permit, but the agent {}", class.word()),
                 ));
             }
-            if judgement.hermes_outside.is_empty()
-                && !hermes.effects.is_empty()
-                && agent.effects.is_empty()
-            {
+            let missing: Vec<_> = hermes
+                .effects
+                .iter()
+                .filter(|effect| {
+                    !judgement
+                        .hermes_outside
+                        .contains(&crate::holdings::describe(effect))
+                        && !agent
+                            .effects
+                            .iter()
+                            .any(|one| one.path == effect.path && one.kind == effect.kind)
+                })
+                .map(crate::holdings::describe)
+                .collect();
+            if !missing.is_empty() {
                 return Some((
                     Kind::Different,
-                    "must permit, but the effect hermes had is not there".to_owned(),
+                    format!("must permit, but only hermes {}", missing.join(", ")),
                 ));
             }
         }

@@ -435,6 +435,12 @@ fn a_dead_or_hung_agent_is_inconclusive_and_a_hung_hermes_is_observed() {
     assert_eq!(judged(&case, &dead, &fine).worst(), Finding::Inconclusive);
     assert_eq!(judged(&case, &hung, &hung).worst(), Finding::Equal);
     assert_eq!(judged(&case, &hung, &fine).worst(), Finding::Different);
+    let failed = trace(vec![step(
+        StepOutcome::ToolError,
+        r#"{"output": ""}"#,
+        vec![],
+    )]);
+    assert_eq!(judged(&case, &fine, &failed).worst(), Finding::Equal);
 }
 
 #[test]

@@ -1,0 +1,277 @@
+//! The program as a user meets it: exit codes, messages, real runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn bisim(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Vectors with one suite file of this text.
+fn vectors(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("suites")).unwrap();
+    std::fs::write(folder.path().join("suites/s.json"), text).unwrap();
+    folder
+}
+
+fn check_vectors(text: &str) -> Output {
+    let folder = vectors(text);
+    bisim(&[
+        "check",
+        "--list",
+        "--vectors",
+        folder.path().to_str().unwrap(),
+    ])
+}
+
+#[test]
+fn a_malformed_vector_is_exit_code_5_with_file_and_place() {
+    let output = check_vectors("{\"schema\": 1,\n \"suite\": ]");
+    assert_eq!(code(&output), 5);
+    assert!(
+        errors(&output).contains("suites/s.json:2:"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn an_unknown_field_is_exit_code_5_with_its_name() {
+    let output = check_vectors(
+        "{\"schema\": 1, \"suite\": \"s\", \"description\": \"d\", \"colour\": 1, \"cases\": []}",
+    );
+    assert_eq!(code(&output), 5);
+    assert!(
+        errors(&output).contains("unknown field `colour`"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn another_schema_version_and_a_duplicate_id_are_exit_code_5() {
+    let output = check_vectors("{\"schema\": 7}");
+    assert_eq!(code(&output), 5);
+    assert!(
+        errors(&output).contains("schema version 7"),
+        "{}",
+        errors(&output)
+    );
+    let case = r#"{"id": "a", "script": [{"probe": {"name": "p", "input": {}}}]}"#;
+    let output = check_vectors(&format!(
+        r#"{{"schema": 1, "suite": "s", "description": "d", "cases": [{case}, {case}]}}"#
+    ));
+    assert_eq!(code(&output), 5);
+    assert!(
+        errors(&output).contains("duplicate id"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn a_broken_catalogue_is_exit_code_3() {
+    let folder = vectors(r#"{"schema": 1, "suite": "s", "description": "d", "cases": []}"#);
+    std::fs::write(
+        folder.path().join("known-divergences.toml"),
+        "[[entry]]\nid = 1\n",
+    )
+    .unwrap();
+    let output = bisim(&[
+        "check",
+        "--list",
+        "--vectors",
+        folder.path().to_str().unwrap(),
+    ]);
+    assert_eq!(code(&output), 3);
+    assert!(
+        errors(&output).contains("known-divergences.toml"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_exit_code_64() {
+    for args in [
+        &["check", "--shard", "4/3"] as &[&str],
+        &["check", "--colour"],
+        &["check", "--list", "--suite", "no-such-suite"],
+        &["check", "--list", "--case", "no-such-case"],
+        &["check", "--hermes", "0.0.1"],
+        &["selftest", "--fault", "no-such-fault"],
+    ] {
+        let output = bisim(args);
+        assert_eq!(code(&output), 64, "{args:?}: {}", errors(&output));
+    }
+    assert!(errors(&bisim(&["check", "--hermes", "0.0.1"])).contains("0.19.0"));
+}
+
+#[test]
+fn the_shards_of_the_real_vectors_are_the_whole() {
+    let list = |args: &[&str]| {
+        let output = bisim(&[&["check", "--list"], args].concat());
+        assert_eq!(code(&output), 0, "{}", errors(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut whole = list(&[]);
+    let mut parts: Vec<_> = ["1/3", "2/3", "3/3"]
+        .iter()
+        .flat_map(|shard| list(&["--shard", shard]))
+        .collect();
+    whole.sort();
+    parts.sort();
+    assert!(!whole.is_empty());
+    assert_eq!(whole, parts);
+}
+
+/// Whether this machine can run the real thing; says so if not.
+fn can_run() -> bool {
+    let output = bisim(&["doctor"]);
+    if code(&output) == 0 {
+        return true;
+    }
+    println!(
+        "SKIPPED: bisim doctor: {}",
+        errors(&output).replace('\n', " ")
+    );
+    false
+}
+
+#[test]
+fn the_smoke_suite_conforms_on_the_real_hermes() {
+    if !can_run() {
+        return;
+    }
+    let report = tempfile::tempdir().unwrap();
+    let at = |name: &str| report.path().join(name).to_str().unwrap().to_owned();
+    let output = bisim(&[
+        "check",
+        "--suite",
+        "smoke",
+        "--jobs",
+        "1",
+        "--json",
+        "--report",
+        report.path().to_str().unwrap(),
+        "--junit",
+        &at("junit.xml"),
+        "--sarif",
+        &at("sarif.json"),
+    ]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(code(&output), 0, "{text}\n{}", errors(&output));
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (summary, cases) = lines.split_last().unwrap();
+    assert_eq!(cases.len(), 10);
+    assert_eq!(summary["headline"]["commands"], 3);
+    assert_eq!(summary["headline"]["hermes"], 3);
+    assert_eq!(summary["headline"]["agent"], 0);
+    assert!(
+        std::fs::read_to_string(at("junit.xml"))
+            .unwrap()
+            .contains("smoke-echo")
+    );
+    assert!(
+        std::fs::read_to_string(at("sarif.json"))
+            .unwrap()
+            .contains("2.1.0")
+    );
+    assert_eq!(
+        std::fs::read_to_string(at("results.jsonl"))
+            .unwrap()
+            .lines()
+            .count(),
+        10
+    );
+}
+
+/// Processes whose command line names the text.
+fn processes_with(text: &str) -> usize {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| {
+            std::fs::read(entry.path().join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(text))
+        })
+        .count()
+}
+
+#[test]
+fn an_interrupt_keeps_what_ran_and_leaves_nothing_behind() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let marker = format!("marker-{}", std::process::id());
+    let case = |id: &str, command: &str| {
+        format!(
+            r#"{{"id": "{id}", "script": [{{"call": {{"tool": "terminal", "args": {{"command": "{command}"}}}}}}]}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"schema": 1, "suite": "s", "description": "d", "cases": [{}, {}]}}"#,
+        case("quick", "echo quick"),
+        case("slow", &format!("sleep 60 # {marker}"))
+    );
+    std::fs::create_dir(folder.path().join("suites")).unwrap();
+    std::fs::write(folder.path().join("suites/s.json"), text).unwrap();
+    let report = folder.path().join("report");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args([
+            "check",
+            "--jobs",
+            "1",
+            "--vectors",
+            folder.path().to_str().unwrap(),
+        ])
+        .args(["--report", report.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let patience = Instant::now() + Duration::from_secs(120);
+    while processes_with(&marker) == 0 {
+        assert!(Instant::now() < patience, "the slow case never started");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let id = i32::try_from(child.id()).unwrap();
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(id),
+        nix::sys::signal::Signal::SIGINT,
+    )
+    .unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(4));
+    let kept = std::fs::read_to_string(report.join("results.jsonl")).unwrap();
+    assert_eq!(kept.lines().count(), 1);
+    assert!(kept.contains("\"quick\""));
+    let summary = std::fs::read_to_string(report.join("summary.json")).unwrap();
+    assert!(summary.contains("the run was interrupted"));
+    while processes_with(&marker) > 0 {
+        assert!(
+            Instant::now() < patience,
+            "a process of the slow case is still there"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
