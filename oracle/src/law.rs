@@ -6,9 +6,13 @@
 //! inputs and over noise, so that a law is never only as good as the last fuzz
 //! run. A law must never execute anything or touch a file.
 
+mod authority;
 mod batch;
 mod protocol;
+mod relpath;
+mod session;
 mod v4a;
+mod vectors;
 
 use arbitrary::Unstructured;
 
@@ -29,14 +33,39 @@ pub struct Law {
 /// All laws, by name.
 pub const ALL: &[Law] = &[
     Law {
+        name: "authority",
+        sentence: "covers is an order, meet the most that two share, and attenuating never amplifies",
+        check: authority::check,
+    },
+    Law {
         name: "batch",
         sentence: "segments add up to the batch, and no two calls of a parallel one overlap",
         check: batch::check,
     },
     Law {
+        name: "catalogue",
+        sentence: "no text upsets the reader of known divergences, and its findings do not vary",
+        check: vectors::check_catalogue,
+    },
+    Law {
         name: "protocol_frame",
         sentence: "no bytes upset the frame reader, and what it reads it writes back the same",
         check: protocol::check,
+    },
+    Law {
+        name: "relpath",
+        sentence: "what reads as a relative path cannot leave its directory, and reads back the same",
+        check: relpath::check,
+    },
+    Law {
+        name: "session",
+        sentence: "every permit comes from a live grant that covers it, whatever happened before",
+        check: session::check,
+    },
+    Law {
+        name: "suite",
+        sentence: "no text upsets the reader of vectors, and every problem names its file in one line",
+        check: vectors::check_suite,
     },
     Law {
         name: "v4a",

@@ -1,0 +1,102 @@
+//! The order of authorities.
+
+use arbitrary::Unstructured;
+use hermitcrab_core::authority::{
+    Authority, Cap, DirId, Host, HostPattern, Name, Object, ObjectKind, Port, Program, Verb,
+};
+use hermitcrab_core::path::RelPath;
+
+use super::{Verdict, ensure, text};
+
+const CAPS_MAX: usize = 6;
+const NAMES: &[&str] = &["a", "b.a", "c.b.a", "x"];
+
+/// Build three authorities over few names, so that they often meet.
+pub fn check(bytes: &[u8]) -> Verdict {
+    let mut bytes = Unstructured::new(bytes);
+    let dirs = super::session::two_dirs().ok_or("no directories")?;
+    let [Some(a), Some(b), Some(c)] = [(); 3].map(|()| authority(&mut bytes, dirs)) else {
+        return Ok(());
+    };
+    for x in [&a, &b, &c] {
+        ensure(x.covers(x), || format!("{x:?} does not cover itself"))?;
+        ensure(x.covers(&Authority::none()), || {
+            format!("{x:?} does not cover nothing")
+        })?;
+        ensure(
+            Authority::from_caps(x.caps().iter().cloned()).as_ref() == Ok(x),
+            || format!("{x:?} is not what its caps make"),
+        )?;
+    }
+    ensure(!(a.covers(&b) && b.covers(&c)) || a.covers(&c), || {
+        format!("covers is not transitive: {a:?} {b:?} {c:?}")
+    })?;
+    ensure((a.covers(&b) && b.covers(&a)) == (a == b), || {
+        format!("equal in strength, not in value: {a:?} {b:?}")
+    })?;
+    ensure(a.attenuate(b.clone()).is_ok() == a.covers(&b), || {
+        format!("attenuating {a:?} to {b:?} is not ruled by covers")
+    })?;
+    let (Ok(ab), Ok(ba)) = (a.meet(&b), b.meet(&a)) else {
+        return Ok(());
+    };
+    ensure(ab == ba, || {
+        format!("meet depends on the order: {a:?} {b:?}")
+    })?;
+    ensure(a.covers(&ab) && b.covers(&ab), || {
+        format!("meet amplifies: {a:?} {b:?}")
+    })?;
+    ensure(!(a.covers(&c) && b.covers(&c)) || ab.covers(&c), || {
+        format!("meet of {a:?} and {b:?} loses {c:?}")
+    })?;
+    for cap in c.caps() {
+        ensure(
+            ab.covers_cap(cap) == (a.covers_cap(cap) && b.covers_cap(cap)),
+            || format!("meet of {a:?} and {b:?} is wrong about {cap:?}"),
+        )?;
+    }
+    Ok(())
+}
+
+fn authority(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Authority> {
+    let count = bytes.int_in_range(0..=CAPS_MAX).unwrap_or(0);
+    let caps = (0..count).filter_map(|_| cap(bytes, dirs));
+    Authority::from_caps(caps.collect::<Vec<_>>()).ok()
+}
+
+/// Any cap over few names.
+pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap> {
+    let verb = *bytes.choose(&Verb::ALL).ok()?;
+    let name = Name::parse(bytes.choose(NAMES).ok()?).ok()?;
+    let object = match verb.object_kind() {
+        ObjectKind::Dir => Object::Dir {
+            dir: *bytes.choose(&dirs).ok()?,
+            below: rel_path(bytes)?,
+        },
+        ObjectKind::Program => Object::Program(match bytes.int_in_range(0..=2_u8).ok()? {
+            0 => Program::AnyInView,
+            1 => Program::InView(name),
+            _ => Program::OnHost(name),
+        }),
+        ObjectKind::Host => Object::Host(Host {
+            name: if bytes.ratio(1, 2).ok()? {
+                HostPattern::Exact(name)
+            } else {
+                HostPattern::Subdomains(name)
+            },
+            port: *bytes
+                .choose(&[Port::Any, Port::Only(80), Port::Only(443)])
+                .ok()?,
+        }),
+        ObjectKind::Secret => Object::Secret(name),
+        ObjectKind::Model => Object::Model(name),
+        ObjectKind::Session => Object::Session,
+    };
+    Cap::new(verb, object).ok()
+}
+
+/// A path of few names.
+pub(super) fn rel_path(bytes: &mut Unstructured<'_>) -> Option<RelPath> {
+    let text = text(bytes, &["a/", "b/", "ab/", ".git/"], 3);
+    RelPath::parse_dir(format!("./{text}").as_bytes()).ok()
+}
