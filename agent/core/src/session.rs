@@ -170,6 +170,22 @@ pub struct Session {
     state: State,
 }
 
+/// Why a turn of several steps failed, and what it had put into the ledger by then.
+#[derive(Debug)]
+struct Failed {
+    records: Vec<Record>,
+    denial: Denial,
+}
+
+impl From<Denial> for Failed {
+    fn from(denial: Denial) -> Failed {
+        Failed {
+            records: Vec::new(),
+            denial,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
@@ -657,7 +673,12 @@ impl Session {
                 effects.push(Effect::Spawned { child, grants });
                 effects
             }
-            Err(denial) => self.refuse(None, denial),
+            Err(Failed { records, denial }) => {
+                let mut effects = Effects::none();
+                effects.extend(records.into_iter().map(Effect::Record));
+                effects.append(self.refuse(None, denial));
+                effects
+            }
         }
     }
 
@@ -665,9 +686,9 @@ impl Session {
         &mut self,
         parent: AgentId,
         forward: &[GrantId],
-    ) -> Result<(AgentId, Vec<GrantId>, Vec<Record>), Denial> {
+    ) -> Result<(AgentId, Vec<GrantId>, Vec<Record>), Failed> {
         if !self.table.knows(parent) {
-            return Err(Denial::new(DenialCode::UnknownAgent, parent));
+            return Err(Denial::new(DenialCode::UnknownAgent, parent).into());
         }
         let mut forward: Vec<GrantId> = forward.to_vec();
         if fault::is(Fault::LeakGrantsToChild) {
@@ -683,9 +704,9 @@ impl Session {
         // Everything is checked before the child exists, so that a refusal leaves nothing behind.
         for grant in &forward {
             match self.table.get(*grant) {
-                None => return Err(Denial::new(DenialCode::UnknownGrant, grant)),
+                None => return Err(Denial::new(DenialCode::UnknownGrant, grant).into()),
                 Some(held) if held.holder() != parent => {
-                    return Err(Denial::new(DenialCode::NoCap, grant));
+                    return Err(Denial::new(DenialCode::NoCap, grant).into());
                 }
                 Some(_) => self
                     .table
@@ -704,12 +725,35 @@ impl Session {
         let mut grants = Vec::with_capacity(forward.len());
         let mut records = Vec::with_capacity(forward.len());
         for grant in forward {
-            let revoker = self.table.forward(parent, grant, child, self.now)?;
-            let (id, record) = self.keep(revoker, "agent");
-            grants.push(id);
-            records.push(record);
+            // It can still fail: the right to spawn may have been the last use
+            // of what is forwarded, or a limit is reached.
+            match self.table.forward(parent, grant, child, self.now) {
+                Ok(revoker) => {
+                    let (id, record) = self.keep(revoker, "agent");
+                    grants.push(id);
+                    records.push(record);
+                }
+                Err(denial) => {
+                    records.extend(self.take_back(&grants));
+                    return Err(Failed { records, denial });
+                }
+            }
         }
         Ok((child, grants, records))
+    }
+
+    /// Ends grants that were made for nothing.
+    fn take_back(&mut self, grants: &[GrantId]) -> Option<Record> {
+        let mut ended = Vec::new();
+        for grant in grants {
+            if let Some(revoker) = self.revokers.get(grant) {
+                ended.extend(self.table.revoke(revoker));
+            }
+        }
+        (!ended.is_empty()).then(|| {
+            self.ledger
+                .append(self.now, &Entry::Revoked { grants: &ended })
+        })
     }
 
     fn finished(&mut self, call: CallId, outcome: &Outcome) -> Effects<'_> {

@@ -6,7 +6,7 @@ mod support;
 use hermitcrab_core::{
     approval::{Reply, Scope},
     audit::{ChainError, Record, Verifier},
-    authority::Verb,
+    authority::{Authority, Cap, Object, Verb},
     digest::Digest,
     grant::{AgentId, Uses},
     limits::ITEMS_PER_RECORD_MAX,
@@ -210,4 +210,29 @@ fn outcomes_name_their_kind_and_code() {
         bench.step(Event::Finished { call, outcome });
         assert_eq!(bench.ledger.last().unwrap().text, text);
     }
+}
+
+#[test]
+fn a_spawn_that_fails_half_way_keeps_the_chain_and_leaves_no_grant() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let (first, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    let reading = bench.on_files(&[Verb::FsRead], "src");
+    let kept = bench
+        .try_grant(first, reading, Uses::Uncounted, SESSION)
+        .unwrap();
+    let spawning = Authority::of(Cap::new(Verb::AgentSpawn, Object::Session).unwrap());
+    let last = bench
+        .try_grant(first, spawning, Uses::AtMost(1), SESSION)
+        .unwrap();
+    // Starting the child is the last use of what it was to be given.
+    assert_eq!(
+        bench.spawn(first, &[kept, last]),
+        Err(DenialCode::Exhausted)
+    );
+    assert_eq!(verify(&bench.ledger), Ok(()));
+    let kinds = bench.ledger.iter().rev().map(|record| record.kind.as_str());
+    assert_eq!(
+        kinds.take(3).collect::<Vec<_>>(),
+        ["refused", "revoked", "granted"]
+    );
 }

@@ -15,7 +15,11 @@ use crate::subject::agent_world::AgentWorld;
 ///
 /// # Errors
 /// See [`ProbeError`].
-pub(super) fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+pub(super) fn answer(
+    world: &AgentWorld<'_>,
+    name: &str,
+    input: &Value,
+) -> Result<Value, ProbeError> {
     let cwd = input
         .get("cwd")
         .and_then(Value::as_str)

@@ -26,7 +26,11 @@ const TEMP: &str = "/tmp";
 ///
 /// # Errors
 /// See [`ProbeError`].
-pub(super) fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
+pub(super) fn answer(
+    world: &AgentWorld<'_>,
+    name: &str,
+    input: &Value,
+) -> Result<Value, ProbeError> {
     // A gate's input may name the directory of the process and, apart from it, that of the session.
     let recorded = input.get("args").is_some();
     let own = input

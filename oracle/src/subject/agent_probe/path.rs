@@ -43,16 +43,25 @@ pub(super) fn answer(
             json!({"decision": "deny", "value": null, "code": "not-a-skill-name"})
         }),
         "skill_file_path" => ruled(world, input, Verb::FsModify, field("value")?),
-        "skill_target" => reached(field("dir")?, field("file_path")?, Try::Create, Missing::Permit),
+        "skill_target" => reached(
+            field("dir")?,
+            field("file_path")?,
+            Try::Create,
+            Missing::Permit,
+        ),
         "read_block" => ruled(world, input, Verb::FsRead, field("path")?),
-        "write_denied" | "write_denied_bool" | "sensitive_path" | "cross_profile" | "sandbox_mirror" => {
-            ruled(world, input, Verb::FsModify, field("path")?)
-        }
+        "write_denied" | "write_denied_bool" | "sensitive_path" | "cross_profile"
+        | "sandbox_mirror" => ruled(world, input, Verb::FsModify, field("path")?),
         "blocked_device" | "blocked_device_path" => {
             let path = field("path")?;
             let ruling = ruled(world, input, Verb::FsRead, path)?;
             if ruling == permit() {
-                reached("/", path.trim_start_matches('/'), Try::Read, Missing::Permit)
+                reached(
+                    "/",
+                    path.trim_start_matches('/'),
+                    Try::Read,
+                    Missing::Permit,
+                )
             } else {
                 Ok(ruling)
             }
@@ -67,9 +76,12 @@ pub(super) fn answer(
                 Ok(ruling)
             }
         }
-        "cron_script_path" => {
-            reached(&format!("{STATE}/scripts"), field("value")?.trim(), Try::Look, Missing::Permit)
-        }
+        "cron_script_path" => reached(
+            &format!("{STATE}/scripts"),
+            field("value")?.trim(),
+            Try::Look,
+            Missing::Permit,
+        ),
         _ => Err(ProbeError::Unknown),
     }
 }
@@ -96,8 +108,18 @@ fn reached(root: &str, name: &str, what: Try, missing: Missing) -> Result<Value,
     })
 }
 
-fn ruled(world: &AgentWorld<'_>, input: &Value, verb: Verb, path: &str) -> Result<Value, ProbeError> {
-    let variable = |name: &str| input.get("env").and_then(|env| env.get(name)).and_then(Value::as_str);
+fn ruled(
+    world: &AgentWorld<'_>,
+    input: &Value,
+    verb: Verb,
+    path: &str,
+) -> Result<Value, ProbeError> {
+    let variable = |name: &str| {
+        input
+            .get("env")
+            .and_then(|env| env.get(name))
+            .and_then(Value::as_str)
+    };
     // Whose state Hermes guards as its own, with all its profiles, is the agent's own here.
     let own: Vec<String> = variable("HERMES_HOME")
         .map(|state| state.split("/profiles/").next().unwrap_or(state).to_owned())
@@ -107,8 +129,14 @@ fn ruled(world: &AgentWorld<'_>, input: &Value, verb: Verb, path: &str) -> Resul
         .held()
         .iter()
         .map(|held| match verbs(&held.verb) {
-            Some(verbs) => Ok(Standing { verbs, on: held.on.clone() }),
-            None => Err(ProbeError::BadInput(format!("grant `{}`: no verb `{}`", held.id, held.verb))),
+            Some(verbs) => Ok(Standing {
+                verbs,
+                on: held.on.clone(),
+            }),
+            None => Err(ProbeError::BadInput(format!(
+                "grant `{}`: no verb `{}`",
+                held.id, held.verb
+            ))),
         })
         .collect::<Result<_, _>>()?;
     let setting = Setting {
@@ -131,7 +159,13 @@ fn ruled(world: &AgentWorld<'_>, input: &Value, verb: Verb, path: &str) -> Resul
 
 fn verbs(word: &str) -> Option<Vec<Verb>> {
     match word {
-        "fs.*" => Some(vec![Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify, Verb::FsDelete]),
+        "fs.*" => Some(vec![
+            Verb::FsRead,
+            Verb::FsList,
+            Verb::FsCreate,
+            Verb::FsModify,
+            Verb::FsDelete,
+        ]),
         word => Verb::parse(word).map(|verb| vec![verb]),
     }
 }
@@ -143,14 +177,23 @@ fn below<'i>(root: &str, input: &'i Value) -> Result<&'i str, ProbeError> {
     }
     let path = text(input, "path")?;
     // A path that does not begin with the root is left as it is, and refused for being absolute.
-    Ok(match path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) if !rest.is_empty() => rest,
-        _ => path,
-    })
+    Ok(
+        match path
+            .strip_prefix(root)
+            .and_then(|rest| rest.strip_prefix('/'))
+        {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => path,
+        },
+    )
 }
 
 fn absolute(root: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{root}/{path}") }
+    if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{root}/{path}")
+    }
 }
 
 fn permit() -> Value {
