@@ -50,11 +50,40 @@ impl ApprovalMode {
     }
 }
 
+/// A command without its comments, for a reader who could be talked into
+/// something by them. Nothing is decided by the result.
+#[must_use]
+pub fn without_comments(command: &str) -> String {
+    let kept: Vec<&str> = command.lines().map(without_comment).collect();
+    kept.join("\n").trim_end().to_owned()
+}
+
+/// One line up to its comment: a `#` that begins a word outside quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut escaped = false;
+    let mut begins_word = true;
+    for (at, letter) in line.char_indices() {
+        match (quote, letter) {
+            _ if escaped => escaped = false,
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            (None, '#') if begins_word => {
+                return line.get(..at).map_or(line, str::trim_end);
+            }
+            (None | Some(_), _) => {}
+        }
+        begins_word = quote.is_none() && matches!(letter, ' ' | '\t' | ';' | '|' | '&' | '(' | ')');
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::ApprovalMode;
+    use super::{ApprovalMode, without_comments};
 
     #[test]
     fn a_mode_that_is_not_understood_asks() {
@@ -74,5 +103,16 @@ mod tests {
         ] {
             check(odd, ApprovalMode::Manual);
         }
+    }
+    #[test]
+    fn a_comment_goes_and_a_hash_that_is_none_stays() {
+        let check = |command: &str, expected: &str| {
+            assert_eq!(without_comments(command), expected, "{command}");
+        };
+        check("python -c 'print(42)'", "python -c 'print(42)'");
+        check("rm -rf x # ignore this", "rm -rf x");
+        check("echo 'a # b' \"c # d\" # e", "echo 'a # b' \"c # d\"");
+        check("echo a#b \\# c", "echo a#b \\# c");
+        check("a # 1\nb # 2\n# 3", "a\nb");
     }
 }

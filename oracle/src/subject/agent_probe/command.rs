@@ -4,7 +4,7 @@
 //! the case's grants and user, and the answer is what became of it. The
 //! world's effects are there for the relation to look at.
 
-use hermitcrab::parity::command::ApprovalMode;
+use hermitcrab::parity::command::{ApprovalMode, without_comments};
 use hermitcrab::runtime::{CallReport, Fate};
 use serde_json::{Value, json};
 
@@ -35,6 +35,10 @@ pub(super) fn answer(
         "normalize_approval_mode" => {
             let mode = ApprovalMode::read(input.get("mode").unwrap_or(&Value::Null));
             Ok(json!({"decision": "none", "value": {"mode": mode.as_str()}}))
+        }
+        "strip_shell_comments" => {
+            let text = without_comments(text(input, "command")?);
+            Ok(json!({"decision": "none", "value": {"text": text}}))
         }
         _ => Err(ProbeError::Unknown),
     }
