@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::{self, Passed};
-use crate::{house, test};
+use crate::{house, test, vectors};
 
 /// How long each fuzz target runs in the smoke step.
 const FUZZ_SECONDS: u32 = 5;
@@ -48,6 +48,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         "house",
         "arrows, licences, unsafe, hidden tests",
         house_rules,
+    ),
+    (
+        "vectors",
+        "cases and catalogue are well formed, index and schema up to date",
+        vectors_rules,
     ),
     ("clippy", "no lint, with and without planted faults", clippy),
     ("docs", "documents build without a warning", docs),
@@ -119,6 +124,13 @@ pub fn run(args: &Args) -> Result<Passed> {
 
 /// Where the test step leaves its counts, below the workspace root.
 const SUMMARY: &str = "target/xtask/test.json";
+
+fn vectors_rules() -> Result<End> {
+    Ok(match vectors::check(None, &cmd::root().join("vectors"))? {
+        Passed::Yes => End::Passed,
+        Passed::No => End::Failed("see above".to_owned()),
+    })
+}
 
 /// Run a command; its status decides.
 fn step(command: &mut Command) -> Result<End> {

@@ -23,96 +23,139 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
-use crate::cmd::Passed;
+use crate::cmd::{self, Passed};
 use emit::Suite;
 
 /// What `cargo xtask vectors` can do.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Writes `vectors/suites/*.json`, `INDEX.md` and `SOURCES.md` from the rows.
-    Convert(Places),
-    /// Fails if a converted suite is not what `convert` writes, or the index is out of date.
-    Check(Places),
-    /// Rewrites `INDEX.md` from the suites that are there.
-    Index(Places),
+    /// Write the converted suites, `SOURCES.md`, the index and the schema from recorded rows.
+    Convert {
+        /// The folder of the recorded rows (`approval.jsonl`, ...).
+        #[arg(long)]
+        from: PathBuf,
+        #[command(flatten)]
+        to: Vectors,
+    },
+    /// Fail if a file is malformed, out of date, or not what its rows give.
+    Check {
+        /// The folder of the recorded rows; without it they are not compared.
+        #[arg(long)]
+        from: Option<PathBuf>,
+        #[command(flatten)]
+        to: Vectors,
+    },
+    /// Write the index and the schema of the suites that are there.
+    Index {
+        #[command(flatten)]
+        to: Vectors,
+    },
 }
 
-/// Where rows are read and cases written.
+/// Where the cases are.
 #[derive(Args, Clone, Debug)]
-pub struct Places {
-    /// The folder of the recorded rows (`approval.jsonl`, ...).
-    #[arg(long, default_value = "../shared/cases")]
-    from: PathBuf,
-    /// The folder of the vectors.
-    #[arg(long, default_value = "vectors")]
-    to: PathBuf,
+pub struct Vectors {
+    /// The folder of the vectors; default: the workspace's.
+    #[arg(long)]
+    vectors: Option<PathBuf>,
+}
+
+impl Vectors {
+    fn folder(&self) -> PathBuf {
+        self.vectors
+            .clone()
+            .unwrap_or_else(|| cmd::root().join("vectors"))
+    }
 }
 
 /// Runs one command.
 ///
 /// # Errors
-/// A row or suite that cannot be read, a row that is not understood, or (for
-/// `check`) a file that differs from what the rows give.
+/// A row or suite that cannot be read, or a row that is not understood.
 pub fn run(command: &Command) -> anyhow::Result<Passed> {
     match command {
-        Command::Convert(places) => convert(places)?,
-        Command::Check(places) => return check(places),
-        Command::Index(places) => write(&places.to.join("INDEX.md"), &index::render(&places.to)?)?,
+        Command::Convert { from, to } => {
+            let folder = to.folder();
+            let suites = suites(from)?;
+            for (path, text) in converted(&suites)? {
+                write(&folder.join(path), &text)?;
+            }
+            for suite in &suites {
+                println!(
+                    "{}: {} rows -> {} cases",
+                    suite.name,
+                    suite.rows,
+                    suite.cases.len()
+                );
+            }
+            write_derived(&folder)?;
+            Ok(Passed::Yes)
+        }
+        Command::Check { from, to } => check(from.as_deref(), &to.folder()),
+        Command::Index { to } => {
+            write_derived(&to.folder())?;
+            Ok(Passed::Yes)
+        }
     }
-    Ok(Passed::Yes)
 }
 
-fn convert(places: &Places) -> anyhow::Result<()> {
-    let folder = places.to.join("suites");
-    fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
-    let suites = suites(&places.from)?;
-    for suite in &suites {
-        write(&folder.join(suite.file_name()), &suite.render()?)?;
-    }
-    write(&places.to.join("SOURCES.md"), &index::sources(&suites))?;
-    write(&places.to.join("INDEX.md"), &index::render(&places.to)?)?;
-    for suite in &suites {
-        println!(
-            "{}: {} rows -> {} cases",
-            suite.name,
-            suite.rows,
-            suite.cases.len()
-        );
+fn write_derived(folder: &Path) -> anyhow::Result<()> {
+    for (path, text) in derived(folder)? {
+        write(&folder.join(path), &text)?;
     }
     Ok(())
 }
 
-fn check(places: &Places) -> anyhow::Result<Passed> {
-    let mut stale = Vec::new();
-    if places.from.is_dir() {
-        let suites = suites(&places.from)?;
-        for suite in &suites {
-            let path = places.to.join("suites").join(suite.file_name());
-            if read(&path)? != suite.render()? {
-                stale.push(path);
+/// Prints everything that is wrong, and says whether nothing was.
+pub fn check(from: Option<&Path>, folder: &Path) -> anyhow::Result<Passed> {
+    let mut wrong = Vec::new();
+    if let Err(problems) = bisim::suite::load(folder) {
+        wrong.extend(problems.iter().map(ToString::to_string));
+    }
+    match bisim::known::load(&folder.join("known-divergences.toml")) {
+        Ok(catalogue) => {
+            // The form alone: dates are held against the day when the oracle runs.
+            for fault in bisim::known::lint(&catalogue, "0000-00-00") {
+                wrong.push(format!(
+                    "known divergence `{}`: {}: {}",
+                    fault.entry, fault.kind, fault.why
+                ));
             }
         }
-        let path = places.to.join("SOURCES.md");
-        if read(&path)? != index::sources(&suites) {
-            stale.push(path);
+        Err(message) => wrong.push(message),
+    }
+    let mut files = derived(folder)?;
+    if let Some(from) = from {
+        files.extend(converted(&suites(from)?)?);
+    }
+    for (path, text) in files {
+        let path = folder.join(path);
+        if read(&path)? != text {
+            wrong.push(format!("{}: out of date; run `cargo xtask vectors index`, or `convert` for a converted suite", path.display()));
         }
-    } else {
-        println!(
-            "SKIPPED: {} is not here, converted suites are not compared with their rows",
-            places.from.display()
-        );
     }
-    let path = places.to.join("INDEX.md");
-    if read(&path)? != index::render(&places.to)? {
-        stale.push(path);
+    for line in &wrong {
+        eprintln!("{line}");
     }
-    for path in &stale {
-        eprintln!(
-            "{}: out of date; run `cargo xtask vectors convert`",
-            path.display()
-        );
+    Ok(Passed::when(wrong.is_empty()))
+}
+
+/// What the rows give: a path below the vectors, and its text.
+fn converted(suites: &[Suite]) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let mut files = vec![(PathBuf::from("SOURCES.md"), index::sources(suites))];
+    for suite in suites {
+        files.push((Path::new("suites").join(suite.file_name()), suite.render()?));
     }
-    Ok(Passed::when(stale.is_empty()))
+    Ok(files)
+}
+
+/// What the suites and the oracle's types give.
+fn derived(folder: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let schema = serde_json::to_string_pretty(&bisim::case::schema())?;
+    Ok(vec![
+        (PathBuf::from("INDEX.md"), index::render(folder)?),
+        (PathBuf::from("schema/suite.json"), format!("{schema}\n")),
+    ])
 }
 
 /// All converted suites, in the order of the documents.
@@ -132,5 +175,8 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    }
     fs::write(path, text).with_context(|| format!("write {}", path.display()))
 }
