@@ -24,13 +24,15 @@ pub enum ProbeError {
     Failed(String),
 }
 
+/// A family's half of the dispatch.
+type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
+
 /// The answer `{"decision": "permit"|"ask"|"deny"|"none", "value": ...}`.
 ///
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    let families: [fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>; 4] =
-        [command::answer, path::answer, edit::answer, batch::answer];
+    let families: [Family; 4] = [command::answer, path::answer, edit::answer, batch::answer];
     for family in families {
         match family(world, name, input) {
             Err(ProbeError::Unknown) => {}

@@ -138,11 +138,10 @@ mod tests {
 
     use super::*;
 
-    fn check(
-        tool: &str,
-        arguments: &Value,
-        expected: Option<Result<(&str, Option<&str>, &str), &str>>,
-    ) {
+    /// Path, text before, text after.
+    type Shown<'a> = (&'a str, Option<&'a str>, &'a str);
+
+    fn check(tool: &str, arguments: &Value, expected: Option<Result<Shown<'_>, &str>>) {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("t.txt"), "hello\nworld\n").unwrap();
         fs::write(dir.path().join("dup.txt"), "x\nx\n").unwrap();
