@@ -115,49 +115,9 @@ const ELSEWHERE: &[(&str, Elsewhere, &str)] = &[
         "the detector folds the home directory of the process, which was another one when this was recorded; with /home/u it misses the command",
     ),
     (
-        "bypass-0200-interactive",
-        Elsewhere::Effect,
-        "the makefile of the recorder's workspace had no target `all`",
-    ),
-    (
-        "bypass-0200-headless",
-        Elsewhere::Effect,
-        "the makefile of the recorder's workspace had no target `all`",
-    ),
-    (
-        "bypass-0277-interactive",
-        Elsewhere::Effect,
-        "`go` was not a tripwire in the recorder's world",
-    ),
-    (
-        "bypass-0277-headless",
-        Elsewhere::Effect,
-        "`go` was not a tripwire in the recorder's world",
-    ),
-    (
         "bypass-0342-headless",
         Elsewhere::Effect,
         "the database of the recorder's world was a real one",
-    ),
-    (
-        "bypass-0403-interactive",
-        Elsewhere::Effect,
-        "the stand-in for the disk was larger in the recorder's world",
-    ),
-    (
-        "bypass-0403-headless",
-        Elsewhere::Effect,
-        "the stand-in for the disk was larger in the recorder's world",
-    ),
-    (
-        "bypass-0408-interactive",
-        Elsewhere::Effect,
-        "the recorder's world let nothing be made in that folder",
-    ),
-    (
-        "bypass-0408-headless",
-        Elsewhere::Effect,
-        "the recorder's world let nothing be made in that folder",
     ),
 ];
 
