@@ -13,6 +13,7 @@
 //! creation.
 
 mod commit;
+mod kept;
 mod scan;
 
 use std::fmt;
@@ -115,7 +116,14 @@ pub struct ChangeSetError {
 
 impl ChangeSet {
     /// Reads the layer `upper` of a view of `dir`. No process may use it any more.
-    pub(crate) fn read(upper: OwnedFd, dir: &DirCap) -> Result<Self, ChangeSetError> {
+    ///
+    /// Files with holes pretend to be longer than the layer can be; more than
+    /// `bytes_max` of them together is an error, or reading would not end.
+    pub(crate) fn read(
+        upper: OwnedFd,
+        dir: &DirCap,
+        bytes_max: u64,
+    ) -> Result<Self, ChangeSetError> {
         let lower = dir
             .as_fd()
             .try_clone_to_owned()
@@ -124,7 +132,7 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
-        let changes = scan::scan(upper.as_fd(), lower.as_fd())?;
+        let changes = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max)?;
         Ok(Self {
             changes,
             upper,

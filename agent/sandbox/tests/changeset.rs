@@ -328,6 +328,59 @@ fn pipes_and_sockets_are_shown_and_never_made() {
 }
 
 #[test]
+fn a_pipe_among_other_changes_leaves_nothing_half_applied() {
+    let workspace = Workspace::new();
+    workspace.file("old", "old\n");
+    let finished = workspace.run("echo a > a; mkdir d; mkfifo z; rm old");
+    let done = commit(&finished, &workspace);
+    assert_eq!(done.applied, 0);
+    assert_eq!(done.failure.unwrap().change.path, support::rel("z"));
+    assert!(workspace.path().join("old").exists());
+    assert!(!workspace.path().join("a").exists() && !workspace.path().join("d").exists());
+}
+
+#[test]
+fn no_file_comes_out_that_lends_its_owners_rights() {
+    let workspace = Workspace::new();
+    workspace.file("old", "old\n");
+    for (script, first) in [
+        ("cp /usr/bin/true x; chmod 4755 x", "x"),
+        ("cp /usr/bin/true x; chmod 2755 x", "x"),
+        ("chmod u+s old", "old"),
+        ("echo new > old; chmod g+s old", "old"),
+    ] {
+        let finished = workspace.run(script);
+        let done = commit(&finished, &workspace);
+        let failure = done.failure.expect(script);
+        assert_eq!(
+            (done.applied, failure.change.path),
+            (0, support::rel(first))
+        );
+        assert_eq!(
+            failure.error.code(),
+            Some(hermitcrab_core::outcome::DenialCode::EffectNotCovered)
+        );
+        assert!(!workspace.path().join("x").exists());
+    }
+    // A directory's group bit is handed down and lends nothing.
+    let done = commit(&workspace.run("mkdir s; chmod 2755 s"), &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+}
+
+#[test]
+fn files_of_holes_beyond_the_views_size_are_an_error_at_once() {
+    let workspace = Workspace::new();
+    let many = workspace.command("for i in 1 2 3 4; do truncate -s 1G $i; done");
+    let error = support::run(&many).unwrap_err();
+    assert!(
+        matches!(error, hermitcrab_sandbox::SpawnError::ChangeSet(_)),
+        "{error}"
+    );
+    let finished = workspace.run("truncate -s 1M small");
+    assert!(commit(&finished, &workspace).failure.is_none());
+}
+
+#[test]
 fn too_few_permits_apply_nothing() {
     let workspace = Workspace::new();
     let finished = workspace.run("echo a > a; echo b > b");

@@ -34,8 +34,8 @@ pub struct CommitFailure {
 impl ChangeSet {
     /// Applies the changes in order, spending one permit for each.
     ///
-    /// With too few permits nothing is applied; a permit for something else
-    /// stops at its change.
+    /// With too few permits, or with a change that is never kept, nothing is
+    /// applied; a permit for something else stops at its change.
     pub fn commit(&self, dir: &DirCap, permits: Vec<Permit<'_>>) -> Commit {
         let mut applied = 0_usize;
         if let (true, Some(change)) = (permits.len() != self.changes.len(), self.changes.first()) {
@@ -51,6 +51,15 @@ impl ChangeSet {
                             self.changes.len()
                         ),
                     )),
+                }),
+            };
+        }
+        if let Some((change, denial)) = self.never_kept() {
+            return Commit {
+                applied,
+                failure: Some(CommitFailure {
+                    change: change.clone(),
+                    error: FsError::Denied(denial),
                 }),
             };
         }

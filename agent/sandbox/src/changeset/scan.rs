@@ -24,8 +24,12 @@ const DEPTH_MAX: usize = 2048;
 pub(super) fn scan(
     upper: BorrowedFd<'_>,
     lower: BorrowedFd<'_>,
+    bytes_max: u64,
 ) -> Result<Vec<Change>, ChangeSetError> {
-    let mut found = Found::default();
+    let mut found = Found {
+        bytes_left: bytes_max,
+        ..Found::default()
+    };
     let root = RelPath::root();
     compare_modes(
         &stat_fd(upper, &root)?,
@@ -50,6 +54,8 @@ struct Found {
     deleted: Vec<Change>,
     /// Modes, which may make a directory unusable, last.
     modes: Vec<Change>,
+    /// How long the files still to come may be together.
+    bytes_left: u64,
 }
 
 impl Found {
@@ -193,6 +199,13 @@ fn file(
     old: Option<(BorrowedFd<'_>, Stat)>,
     found: &mut Found,
 ) -> Result<(), ChangeSetError> {
+    found.bytes_left = u64::try_from(new.st_size)
+        .ok()
+        .and_then(|bytes| found.bytes_left.checked_sub(bytes))
+        .ok_or_else(|| {
+            let error = io::Error::other("the files are longer together than the view can hold");
+            failed("read", path, error)
+        })?;
     unlock(upper, name, new, path)?;
     let (digest, bytes) = digest_of(upper, name, path)?;
     let mode = mode_of(new);

@@ -79,6 +79,7 @@ const DEVICES: &[(&str, u32, u32)] = &[
 const PROC_MASKED: &[&str] = &[
     "acpi",
     "asound",
+    "cmdline",
     "config.gz",
     "interrupts",
     "kallsyms",

@@ -68,7 +68,9 @@ pub(crate) fn run(program: &SpawnerProgram, command: &Command<'_>) -> Result<Fin
     for view in &command.views {
         if view.mode == ViewMode::CopyOnWrite {
             let upper = descriptors.next().ok_or_else(missing_layer)?;
-            changes.push(ChangeSet::read(upper, view.dir).map_err(SpawnError::ChangeSet)?);
+            let bytes_max = command.limits.view_bytes_max;
+            let set = ChangeSet::read(upper, view.dir, bytes_max);
+            changes.push(set.map_err(SpawnError::ChangeSet)?);
         }
     }
     let dir = descriptors.next().ok_or_else(missing_layer)?;

@@ -1,0 +1,49 @@
+//! Changes that are never applied, whatever is held.
+//!
+//! A set that holds one is not applied at all: half of what a command did is
+//! not what anybody approved.
+
+use hermitcrab_core::outcome::{Denial, DenialCode};
+
+use super::{Change, ChangeSet, What};
+
+/// Set-user-id and set-group-id.
+const SET_ID: u32 = 0o6000;
+
+impl ChangeSet {
+    /// The first change that is never applied, and why: a pipe or a socket, or
+    /// a file that would lend its owner's or group's rights to whoever runs it.
+    #[must_use]
+    pub fn never_kept(&self) -> Option<(&Change, Denial)> {
+        self.changes
+            .iter()
+            .find_map(|change| refusal(change).map(|denial| (change, denial)))
+    }
+}
+
+fn refusal(change: &Change) -> Option<Denial> {
+    let (before, mode) = match change.what {
+        What::CreatedSpecial => {
+            return Some(Denial::new(DenialCode::NotRegularFile, &change.path));
+        }
+        What::CreatedFile { mode, .. } => (0, mode),
+        What::ModifiedFile {
+            mode_before, mode, ..
+        } => (mode_before, mode),
+        What::ModifiedMode { before, mode } => (before, mode),
+        // A directory hands the group bit on to what is made in it; it lends
+        // nobody any right.
+        What::CreatedDir { .. }
+        | What::CreatedSymlink { .. }
+        | What::DeletedFile { .. }
+        | What::DeletedSymlink { .. }
+        | What::DeletedDir
+        | What::DeletedSpecial => return None,
+    };
+    (mode & !before & SET_ID != 0).then(|| {
+        Denial::new(
+            DenialCode::EffectNotCovered,
+            format_args!("set-user-id or set-group-id on {}", change.path),
+        )
+    })
+}
