@@ -107,6 +107,23 @@ impl Rules {
         }
     }
 
+    /// Whether the place is one of the agent's own, or one lies below it:
+    /// whoever sees all of it sees that, too.
+    #[must_use]
+    pub fn touches_protected(&self, dir: DirId, below: &RelPath) -> bool {
+        match self.locate(dir, below) {
+            Ok(location) => {
+                let above = self
+                    .protected
+                    .iter()
+                    .any(|place| place.starts_with(&location))
+                    && !fault::is(Fault::ProtectedPathsArePlain);
+                above || self.protects(&location)
+            }
+            Err(_) => true,
+        }
+    }
+
     fn protects(&self, location: &RelPath) -> bool {
         self.protected
             .iter()

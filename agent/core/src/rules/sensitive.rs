@@ -160,9 +160,7 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
     let in_git = location.components().any(|name| same(name, ".git"));
     match tool {
         // Git keeps its own store by way of the terminal; only what steers later commands matters.
-        Tool::Terminal => {
-            (in_git && same(name, "config")).then_some("settings of git, which can name programs")
-        }
+        Tool::Terminal => steers_git(location, name),
         Tool::ReadFile
         | Tool::WriteFile
         | Tool::Patch
@@ -170,6 +168,25 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
         | Tool::DelegateTask
         | Tool::Directory => in_git.then_some("the store of git, which only git should write"),
     }
+}
+
+/// Hooks and settings name programs; a `.git` that is a link or a file, and
+/// `commondir`, lead to a store somewhere else that does.
+fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
+    if same(name, ".git") {
+        return Some("where the store of git lies, which can name programs");
+    }
+    let mut inside = location.components();
+    if !inside.any(|name| same(name, ".git")) {
+        return None;
+    }
+    if inside.any(|name| same(name, "hooks")) {
+        return Some("programs git runs");
+    }
+    ["config", "config.worktree", "commondir"]
+        .iter()
+        .any(|known| same(name, known))
+        .then_some("settings of git, which can name programs")
 }
 
 fn within(location: &RelPath, chains: &[(&[&str], &'static str)]) -> Option<&'static str> {
