@@ -120,6 +120,8 @@ impl TerminalUser {
 
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<Reply> {
         let widest = prompt.question.widest().as_str();
+        // What was typed before the question was there is no answer to it.
+        rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
         write!(
             self.terminal,
             "\n{}\nallow this? once, {}deny [deny]: ",

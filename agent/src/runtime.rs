@@ -36,6 +36,7 @@ pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     command::{CommandRequest, CommandRun},
     hands::{Before, Hands},
+    mounts::real,
     place::Place,
     turn::Stop,
     words::{GrantWords, WordsError},
@@ -141,11 +142,7 @@ impl Runtime {
         std::fs::create_dir_all(&config.state_dir)
             .map_err(|error| RuntimeError::Directory(config.state_dir.clone(), error))?;
         let (mut ledger, head) = Ledger::open(&config.state_dir)?;
-        let mut protected = vec![mounts::from_root(&config.state_dir)?];
-        for place in &config.protected {
-            protected.push(mounts::from_root(place)?);
-        }
-        let (session, records) = session(&config, protected, head, clock.now());
+        let (session, records) = session(&config, own_places(&config)?, head, clock.now());
         ledger.append(&records)?;
         let mut runtime = Self {
             session,
@@ -274,10 +271,7 @@ impl Runtime {
             return Ok(());
         }
         self.config.session = self.config.session.wrapping_add(1);
-        let mut protected = vec![mounts::from_root(&self.config.state_dir)?];
-        for place in &self.config.protected {
-            protected.push(mounts::from_root(place)?);
-        }
+        let protected = own_places(&self.config)?;
         let head = self.session.ledger();
         let (session, records) = session(&self.config, protected, head, self.clock.now());
         self.ledger.append(&records)?;
@@ -309,6 +303,18 @@ pub(crate) fn a_handle() -> Result<hermitcrab_core::authority::DirId, String> {
     session
         .add_dir(RelPath::root())
         .map_err(|denial| denial.to_string())
+}
+
+/// The agent's own places, both as written and where they really are.
+fn own_places(config: &RuntimeConfig) -> Result<Vec<RelPath>, RuntimeError> {
+    let mut places = Vec::new();
+    for place in std::iter::once(&config.state_dir).chain(&config.protected) {
+        places.push(mounts::from_root(place)?);
+        places.push(mounts::from_root(&mounts::real(place))?);
+    }
+    places.sort();
+    places.dedup();
+    Ok(places)
 }
 
 fn session(

@@ -97,6 +97,31 @@ fn the_ledger_is_checked_from_the_command_line() {
 }
 
 #[test]
+fn a_workspace_holding_the_agents_files_is_refused_however_they_are_reached() {
+    use std::os::unix::fs::symlink;
+    for (real, link) in [
+        ("proj/state", ".local/state/hermitcrab"),
+        ("proj/settings", ".config/hermitcrab"),
+    ] {
+        let dir = bench();
+        let (real, link) = (dir.path().join(real), dir.path().join(link));
+        std::fs::create_dir_all(&real).unwrap();
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&real, &link).unwrap();
+        check(dir.path(), &["exec", "--", "true"], 64, "");
+    }
+    let dir = bench();
+    std::fs::write(dir.path().join("proj/hermitcrab.toml"), "").unwrap();
+    std::fs::create_dir_all(dir.path().join(".config/hermitcrab")).unwrap();
+    symlink(
+        dir.path().join("proj/hermitcrab.toml"),
+        dir.path().join(".config/hermitcrab/config.toml"),
+    )
+    .unwrap();
+    check(dir.path(), &["exec", "--", "true"], 64, "");
+}
+
+#[test]
 fn words_that_mean_nothing_are_told_apart_from_refusals() {
     let dir = bench();
     check(dir.path(), &["no-such-thing"], 64, "");

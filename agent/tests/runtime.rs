@@ -469,3 +469,84 @@ fn a_discarded_command_leaves_no_directory_and_no_variable_behind() {
         r#"{"output": "proj\n[]", "exit_code": 0, "error": null}"#
     );
 }
+
+#[test]
+fn a_name_or_a_command_cannot_draw_on_the_question_about_it() {
+    let mut bench = Bench::new();
+    bench.call(
+        "write_file",
+        json!({"path": "a\u{1b}[2J\n+++ b\u{202e}", "content": "bin\u{0}"}),
+    );
+    bench.call(
+        "terminal",
+        json!({"command": "true\nnew file forged, 1 bytes\nln -s \"$(printf 'x\\ny')\" link"}),
+    );
+    let shown = bench.user.shown.borrow();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    for question in shown.iter() {
+        assert!(
+            !question.contains(['\u{1b}', '\u{202e}', '\u{0}']),
+            "{question:?}"
+        );
+    }
+    let has_line =
+        |question: &str, start: &str| question.lines().any(|line| line.starts_with(start));
+    assert!(!has_line(&shown[0], "+++ b"), "{}", shown[0]);
+    assert!(!has_line(&shown[1], "new file forged"), "{}", shown[1]);
+    assert!(!has_line(&shown[1], "y"), "{}", shown[1]);
+    assert!(has_line(&shown[1], "new link "), "{}", shown[1]);
+}
+
+#[test]
+fn a_command_that_leaves_a_pipe_or_a_set_id_file_leaves_nothing() {
+    for (command, code) in [
+        ("echo b > b.txt; mkfifo pipe", DenialCode::NotRegularFile),
+        (
+            "echo b > b.txt; chmod u+s b.txt",
+            DenialCode::EffectNotCovered,
+        ),
+    ] {
+        let mut bench = Bench::with_files();
+        let report = bench.call("terminal", json!({"command": command}));
+        assert_eq!(report.fate, Fate::RanDiscarded(code), "{}", report.text);
+        assert_eq!(bench.text("b.txt"), None);
+        assert!(bench.user.shown.borrow().is_empty());
+    }
+}
+
+#[test]
+fn a_grant_above_the_agents_own_files_shows_them_to_no_command() {
+    let mut bench = Bench::with_files();
+    let first = bench.runtime.first_agent();
+    let state = bench.state.to_string_lossy().into_owned();
+    bench
+        .runtime
+        .grant(first, &GrantWords::new("fs.read", &state))
+        .unwrap();
+    let command = format!("cat {state}/ledger.jsonl && echo seen");
+    let report = bench.call("terminal", json!({"command": command}));
+    assert!(!report.text.contains("seen\""), "{}", report.text);
+    assert!(!report.text.contains("granted"), "{}", report.text);
+}
+
+#[test]
+fn the_agents_own_files_are_protected_where_links_lead_to_them() {
+    let mut bench = Bench::new();
+    let root = bench.workspace.parent().unwrap().to_owned();
+    let link = root.join("elsewhere");
+    std::os::unix::fs::symlink(&bench.state, &link).unwrap();
+    let first = bench.runtime.first_agent();
+    bench
+        .runtime
+        .grant(first, &GrantWords::new("fs.*", &link.to_string_lossy()))
+        .unwrap();
+    let path = link.join("forged").to_string_lossy().into_owned();
+    let report = bench.call("write_file", json!({"path": path, "content": "x"}));
+    assert_eq!(
+        report.fate,
+        Fate::Refused(DenialCode::Protected),
+        "{}",
+        report.text
+    );
+    assert!(!bench.state.join("forged").exists());
+}

@@ -14,7 +14,7 @@ use crate::{
     ambient::{self, BootClock, NobodyThere, TerminalUser},
     config, exit,
     ports::UserPort,
-    runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig},
+    runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig, real},
 };
 
 /// What went wrong before anything ran: the message and the exit code.
@@ -129,17 +129,21 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
         .map_or_else(|| places.state_dir.clone(), |dir| places.current.join(dir));
     // Commands see a copy of all of the workspace, and the agent's own files
     // are none of their business.
-    let own = [Some(state_dir.as_path()), places.config_file.parent()];
-    if let Some(own) = own
-        .into_iter()
-        .flatten()
+    // Either may be reached through links, the file by itself, too.
+    let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
+        .chain(places.config_file.parent())
+        .chain([places.config_file.as_path()])
+        .flat_map(|own| [own.to_owned(), real(own)])
+        .collect();
+    if let Some(overlapping) = own
+        .iter()
         .find(|own| workspace.starts_with(own) || own.starts_with(&workspace))
     {
         return Err((
             format!(
                 "the workspace `{}` overlaps the agent's own directory `{}`; choose a narrower one",
                 workspace.display(),
-                own.display()
+                overlapping.display()
             ),
             exit::USAGE,
         ));
@@ -159,12 +163,7 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     let mut runtime = Runtime::open(
         RuntimeConfig {
             env: ambient::command_env(&places.home),
-            protected: places
-                .config_file
-                .parent()
-                .map(Path::to_owned)
-                .into_iter()
-                .collect(),
+            protected: own,
             home: places.home,
             workspace: workspace.clone(),
             state_dir,

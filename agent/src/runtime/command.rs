@@ -202,6 +202,13 @@ impl Hands<'_> {
                 });
             }
         }
+        // A copy would show the agent's own files, which no grant reaches.
+        let rules = self.runtime.session.rules();
+        seen.retain(|seen| {
+            let root = RelPath::root();
+            let below = seen.part.as_ref().map_or(&root, DirCap::prefix);
+            !rules.touches_protected(seen.dir, below)
+        });
         seen.sort_by_key(|seen| seen.at.as_os_str().len());
         Ok(seen)
     }
@@ -323,6 +330,10 @@ impl Hands<'_> {
         }
         if actions.is_empty() {
             return Ok(None);
+        }
+        // Nothing to ask about: no answer could make it stand.
+        if let Some((_, denial)) = sets.iter().find_map(|(_, set)| set.never_kept()) {
+            return Ok(Some((denial, false)));
         }
         let listed: Vec<(String, &ChangeSet)> = sets
             .iter()

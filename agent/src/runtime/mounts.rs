@@ -34,8 +34,9 @@ impl Mounts {
         if let Some(known) = self.list.iter().find(|mount| mount.path == path) {
             return Ok(known.cap.id());
         }
+        // The rules hold for places, so they are told where a link leads.
         let id = session
-            .add_dir(from_root(&path)?)
+            .add_dir(from_root(&real(&path))?)
             .map_err(RuntimeError::Limit)?;
         let cap = DirCap::open_ambient_dir(&path, id)
             .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
@@ -89,6 +90,20 @@ fn relative(path: &Path, base: &Path) -> Option<RelPath> {
 pub fn from_root(path: &Path) -> Result<RelPath, RuntimeError> {
     let path = lexical(path).ok_or_else(|| RuntimeError::Path(path.to_owned()))?;
     relative(&path, Path::new("/")).ok_or(RuntimeError::Path(path))
+}
+
+/// Where a path leads once links are followed, as far as it exists.
+pub fn real(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        let Ok(found) = ancestor.canonicalize() else {
+            continue;
+        };
+        return match path.strip_prefix(ancestor) {
+            Ok(rest) if !rest.as_os_str().is_empty() => found.join(rest),
+            _ => found,
+        };
+    }
+    path.to_owned()
 }
 
 /// An absolute path with `.`, `..` and double slashes worked out by spelling

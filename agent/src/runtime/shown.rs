@@ -19,6 +19,7 @@ fn heading(question: &Question) -> String {
     )
 }
 
+/// `path` must be on one line already, see [`one_line`].
 fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
     let sizes = || {
         let size = |side: Option<&[u8]>| {
@@ -72,37 +73,65 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// The same for what has a line to itself: it must not look like two.
+fn one_line(text: &str) -> String {
+    escaped(text)
+        .replace('\n', "\\u{a}")
+        .replace('\t', "\\u{9}")
+}
+
+/// A command of several lines, the later ones marked: it must not be able to
+/// write lines that look like the list of its changes.
+fn marked(command: &str) -> String {
+    escaped(command).replace('\n', "\n       | ")
+}
+
 fn is_invisible(letter: char) -> bool {
-    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}')
+    matches!(
+        letter,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// A file about to be written.
 pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
+    let path = one_line(&place.absolute);
     let old = match before {
         Before::Nothing => None,
         Before::File(old) => Some(old.as_slice()),
         Before::Unread => {
             return format!(
-                "{}{}: replaced by {} bytes; what it holds now may not be read\n{}",
+                "{}{path}: replaced by {} bytes; what it holds now may not be read\n{}",
                 heading(question),
-                place.absolute,
                 content.len(),
-                difference(&place.absolute, None, Some(content)),
+                difference(&path, None, Some(content)),
             );
         }
     };
     format!(
         "{}{}",
         heading(question),
-        difference(&place.absolute, old, Some(content))
+        difference(&path, old, Some(content))
     )
 }
 
 /// What a command did to its copies, and the command.
 pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
     let mut out = heading(question);
-    out.push_str(&format!("command: {}\n", escaped(command)));
+    out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
+        let root = one_line(root);
         for change in set.changes() {
             let path = if change.path.is_root() {
                 root.clone()
@@ -124,7 +153,7 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
                 What::CreatedSymlink { target } => {
                     format!(
                         "new link {path} to {}\n",
-                        escaped(&String::from_utf8_lossy(target))
+                        one_line(&String::from_utf8_lossy(target))
                     )
                 }
                 What::CreatedSpecial => format!("new pipe or socket {path} (never kept)\n"),
@@ -156,7 +185,7 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
                 What::DeletedSymlink { target } => {
                     format!(
                         "deleted link {path} to {}\n",
-                        escaped(&String::from_utf8_lossy(target))
+                        one_line(&String::from_utf8_lossy(target))
                     )
                 }
                 What::DeletedDir => format!("deleted directory {path}\n"),
