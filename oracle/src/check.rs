@@ -99,7 +99,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         inconclusive_over: summary
             .count(|kind| kind == Kind::Inconclusive)
             .saturating_sub(args.inconclusive_max),
-        interrupted: interrupt.is_set(),
+        incomplete: !not_run.is_empty(),
     });
     if let Err(message) = publish(&summary, &results, &not_run, args, &report) {
         eprintln!("error: {message}");
@@ -124,8 +124,11 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
             eprintln!("error: {problem}");
         }
         eprintln!(
-            "error: {} problems in the vectors; nothing was run",
-            problems.len()
+            "error: {} in the vectors; nothing was run",
+            match problems.len() {
+                1 => "1 problem".to_owned(),
+                count => format!("{count} problems"),
+            }
         );
         exit::VECTORS
     })?;

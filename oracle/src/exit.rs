@@ -8,7 +8,7 @@ pub const UNEXPLAINED: u8 = 1;
 pub const UNSAFE: u8 = 2;
 /// The catalogue is stale, expired, ambiguous, overbroad or malformed.
 pub const CATALOGUE: u8 = 3;
-/// More inconclusive cases than allowed, or the run was interrupted.
+/// More inconclusive cases than allowed, or chosen cases that did not run (^C, a spent budget).
 pub const INCONCLUSIVE: u8 = 4;
 /// A vector or its schema is invalid; nothing ran.
 pub const VECTORS: u8 = 5;
@@ -30,8 +30,8 @@ pub struct Tally {
     pub catalogue: usize,
     /// Inconclusive cases over the stated budget.
     pub inconclusive_over: usize,
-    /// The run was interrupted before its end.
-    pub interrupted: bool,
+    /// Chosen cases did not run: what did not run has not passed.
+    pub incomplete: bool,
 }
 
 /// The exit code of a finished run: 2 wins over all, then 1, 3, 4.
@@ -43,7 +43,7 @@ pub fn code(tally: Tally) -> u8 {
         UNEXPLAINED
     } else if tally.catalogue > 0 {
         CATALOGUE
-    } else if tally.inconclusive_over > 0 || tally.interrupted {
+    } else if tally.inconclusive_over > 0 || tally.incomplete {
         INCONCLUSIVE
     } else {
         CONFORM
@@ -82,7 +82,7 @@ mod tests {
         );
         check(
             Tally {
-                interrupted: true,
+                incomplete: true,
                 ..none
             },
             4,
@@ -102,7 +102,7 @@ mod tests {
                 unexplained: 9,
                 catalogue: 9,
                 inconclusive_over: 9,
-                interrupted: true,
+                incomplete: true,
             },
             2,
         );
