@@ -60,7 +60,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         .report
         .clone()
         .unwrap_or_else(|| ambient.root.join("target/bisim"));
-    let starts = match environment::prepare(ambient, &args.hermes, &report) {
+    let mut starts = match environment::prepare(ambient, &args.hermes, &report) {
         Ok(starts) => starts,
         Err(lack) => {
             lack.print();
@@ -73,7 +73,13 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     };
     let started = Instant::now();
     let outcome = run_all(
-        &chosen, args, &judge, &starts, &report, &interrupt, &processes,
+        &chosen,
+        args,
+        &judge,
+        &mut starts,
+        &report,
+        &interrupt,
+        &processes,
     );
     let (results, not_run) = match outcome {
         Ok(outcome) => outcome,
@@ -189,7 +195,7 @@ fn run_all<'c>(
     chosen: &[&'c Case],
     args: &CheckArgs,
     judge: &Judge<'_>,
-    starts: &environment::Starts,
+    starts: &mut environment::Starts,
     report: &Path,
     interrupt: &Interrupt,
     processes: &Processes,
@@ -205,8 +211,7 @@ fn run_all<'c>(
         .unwrap_or(1)
         .clamp(1, chosen.len().max(1));
     // The first pair shows whether this machine can run worlds at all.
-    let mut first = Subjects::new(starts, processes);
-    environment::try_out(&mut first).map_err(Stop::Lack)?;
+    let first = environment::try_out(starts, processes).map_err(Stop::Lack)?;
     let mut pairs = vec![first];
     pairs.resize_with(jobs, || Subjects::new(starts, processes));
     let deadline = args.budget.map(|budget| Instant::now() + budget);

@@ -26,6 +26,9 @@ pub enum Command {
     /// The agent's worker process; started by `check`, not by people.
     #[command(name = "__agent-worker", hide = true)]
     AgentWorker {
+        /// What the sandbox was seen to do here.
+        #[arg(long, default_value = "unknown")]
+        isolation: String,
         /// A fault to plant.
         #[arg(long)]
         fault: Option<String>,

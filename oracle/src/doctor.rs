@@ -1,7 +1,6 @@
 //! `bisim doctor`: what this machine has and lacks for a run.
 
 use crate::ambient::Ambient;
-use crate::check::Subjects;
 use crate::cli::DoctorArgs;
 use crate::subject::{Processes, Subject};
 use crate::{environment, exit, hermes_env};
@@ -16,7 +15,7 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
         return exit::ENVIRONMENT;
     }
     let logs = ambient.root.join("target/bisim");
-    let starts = match environment::prepare(ambient, &args.hermes, &logs) {
+    let mut starts = match environment::prepare(ambient, &args.hermes, &logs) {
         Ok(starts) => starts,
         Err(lack) => {
             lack.print();
@@ -24,14 +23,19 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
         }
     };
     println!("hermes environment  ok");
-    let mut subjects = Subjects::new(&starts, &Processes::default());
-    if let Err(lack) = environment::try_out(&mut subjects) {
-        lack.print();
-        return exit::ENVIRONMENT;
-    }
+    let subjects = match environment::try_out(&mut starts, &Processes::default()) {
+        Ok(subjects) => subjects,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
     println!("worlds              ok (user namespaces, overlayfs, mounts)");
     println!("hermes              {}", subjects.hermes.version());
-    println!("hermitcrab          {}", subjects.agent.version());
+    println!(
+        "hermitcrab          {}, sandbox isolated",
+        env!("CARGO_PKG_VERSION")
+    );
     exit::CONFORM
 }
 

@@ -4,13 +4,15 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{Context, Job, Step, UserModel, WorldSpec};
+use bisim_world::protocol::{Context, Job, RawTrace, Step, UserModel, WorldSpec};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
 
 use crate::ambient::Ambient;
 use crate::check::Subjects;
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
-use crate::subject::{Start, Subject};
+use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
+use crate::subject::{Processes, Start, Subject};
 
 /// Something that is missing: what, what is lost, how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,7 @@ pub fn prepare(ambient: &Ambient, version: &str, logs: &Path) -> Result<Starts, 
         },
         agent: Start::Agent {
             program: ambient.program.clone(),
+            isolation: "unknown".to_owned(),
             fault: None,
         },
         logs: logs.to_owned(),
@@ -123,31 +126,81 @@ fn hermes(ambient: &Ambient, version: &str) -> Result<HermesEnv, Lack> {
     env
 }
 
-/// Starts both workers and gives each an empty world.
+/// Starts both workers, gives each a world, and has the agent's sandbox tried
+/// out in one; what was seen goes into `starts` for every later worker.
 ///
 /// # Errors
 /// What is missing.
-pub fn try_out(subjects: &mut Subjects) -> Result<(), Lack> {
+pub fn try_out(starts: &mut Starts, processes: &Processes) -> Result<Subjects, Lack> {
+    let mut subjects = Subjects::new(starts, processes);
     subjects
         .agent
         .ready()
         .map_err(|error| lack("the agent's worker", &error))?;
-    subjects
+    let job = job(Step::Probe {
+        name: ISOLATION_PROBE.to_owned(),
+        input: Value::Null,
+    });
+    let trace = subjects
         .agent
-        .run(empty_job())
+        .run(job)
         .map_err(|error| lack("a world for the agent", &error))?;
+    note_isolation(&trace, &mut starts.agent)?;
     subjects
         .hermes
         .ready()
         .map_err(|error| lack("Hermes' worker", &error))?;
     subjects
         .hermes
-        .run(empty_job())
+        .run(job_ending())
         .map_err(|error| lack("a world for Hermes", &error))?;
-    Ok(())
+    Ok(Subjects {
+        agent: Subjects::new(starts, processes).agent,
+        ..subjects
+    })
 }
 
-fn empty_job() -> Job {
+/// Without proved isolation the agent refuses every command, so nothing that
+/// is worth comparing would be compared.
+fn note_isolation(trace: &RawTrace, agent: &mut Start) -> Result<(), Lack> {
+    let help = "without it the agent runs no command and its side of the cases says nothing; \
+        `cargo hermitcrab doctor` shows every mechanism and how to get it";
+    let step = trace.steps.first();
+    let seen = step
+        .and_then(|step| step.answer.pointer("/value/isolation"))
+        .and_then(Value::as_str);
+    match (seen, agent) {
+        (Some(ISOLATED), Start::Agent { isolation, .. }) => {
+            ISOLATED.clone_into(isolation);
+            Ok(())
+        }
+        (Some(word), _) => Err(Lack {
+            what: format!(
+                "the agent's sandbox is {word} in a world of this machine: {}",
+                step.and_then(|step| step.answer.pointer("/value/missing"))
+                    .map(ToString::to_string)
+                    .unwrap_or_default()
+            ),
+            help: help.to_owned(),
+        }),
+        (None, _) => Err(Lack {
+            what: format!(
+                "the agent's sandbox could not be tried out: {}",
+                step.map_or_else(
+                    || format!("{:?}", trace.end),
+                    |step| format!("{:?}", step.outcome)
+                )
+            ),
+            help: help.to_owned(),
+        }),
+    }
+}
+
+fn job_ending() -> Job {
+    job(Step::EndSession {})
+}
+
+fn job(step: Step) -> Job {
     Job {
         world: Some(WorldSpec {
             cwd: "/home/u/proj".to_owned(),
@@ -157,7 +210,7 @@ fn empty_job() -> Job {
         user: UserModel::DenyAll,
         held: Vec::new(),
         settings: serde_json::Map::new(),
-        script: vec![Step::EndSession {}],
+        script: vec![step],
         deadline_ms: 60_000,
     }
 }

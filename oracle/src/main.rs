@@ -24,7 +24,9 @@ fn main() -> ExitCode {
     };
     let code = match cli.command {
         // The worker must have a single thread, so it comes before all else.
-        Command::AgentWorker { fault } => subject::agent::serve(fault.as_deref()),
+        Command::AgentWorker { isolation, fault } => {
+            subject::agent::serve(&isolation, fault.as_deref())
+        }
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),

@@ -56,7 +56,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let starts = match environment::prepare(
+    let mut starts = match environment::prepare(
         ambient,
         &args.hermes,
         &ambient.root.join("target/bisim-selftest"),
@@ -67,11 +67,13 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     };
-    let mut first = Subjects::new(&starts, &processes);
-    if let Err(lack) = environment::try_out(&mut first) {
-        lack.print();
-        return exit::ENVIRONMENT;
-    }
+    let first = match environment::try_out(&mut starts, &processes) {
+        Ok(first) => first,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
     let hunt = Hunt {
         cases: ordered(&suites.cases),
         judge: Judge {
@@ -83,6 +85,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         interrupt: &interrupt,
         hermes: Mutex::default(),
         sound: Mutex::default(),
+        planting: Mutex::default(),
     };
     let found = hunt.all(&faults, first);
     report(&faults, &found, interrupt.is_set())
@@ -157,6 +160,26 @@ struct Found {
 /// The two runs of Hermes on a case: the agent's faults do not touch them.
 type HermesRuns = (RawTrace, Option<RawTrace>);
 
+/// The laws about the agent's own decisions.
+#[cfg(feature = "planted-faults")]
+const LAWS_FOR_FAULTS: [&str; 3] = ["session", "authority", "relpath"];
+/// How many inputs each law is asked about.
+#[cfg(feature = "planted-faults")]
+const NOISE_INPUTS: u32 = 20_000;
+
+/// Bytes that look like noise and are the same in every run.
+#[cfg(feature = "planted-faults")]
+fn noise(number: u32) -> Vec<u8> {
+    use sha2::{Digest, Sha256};
+    (0..16_u32)
+        .flat_map(|block| {
+            let mut input = number.to_le_bytes().to_vec();
+            input.extend(block.to_le_bytes());
+            Vec::from_iter(Sha256::digest(&input))
+        })
+        .collect()
+}
+
 struct Hunt<'a> {
     cases: Vec<&'a Case>,
     judge: Judge<'a>,
@@ -165,6 +188,11 @@ struct Hunt<'a> {
     interrupt: &'a Interrupt,
     hermes: Mutex<HashMap<String, HermesRuns>>,
     sound: Mutex<HashMap<String, bool>>,
+    #[cfg_attr(
+        not(feature = "planted-faults"),
+        expect(dead_code, reason = "faults are planted only with the feature")
+    )]
+    planting: Mutex<()>,
 }
 
 impl Hunt<'_> {
@@ -212,18 +240,42 @@ impl Hunt<'_> {
 
     /// Runs the cases with a fault until one notices.
     fn one(&self, fault: Fault, pair: &mut Subjects) -> Option<Found> {
-        let Start::Agent { program, .. } = &self.starts.agent else {
+        let Start::Agent {
+            program, isolation, ..
+        } = &self.starts.agent
+        else {
             return None;
         };
         let start = Start::Agent {
             program: program.clone(),
+            isolation: isolation.clone(),
             fault: Some(fault.name().to_owned()),
         };
         let log = self.starts.logs.join(format!("agent-{}.log", fault.name()));
         let mut faulty = Restarting::new(start, self.processes.clone(), Some(log));
+        if let Err(error) = faulty.ready() {
+            eprintln!(
+                "{:28} the agent with the fault does not start: {error}",
+                fault.name()
+            );
+            return None;
+        }
         for (tried, case) in self.cases.iter().enumerate() {
             if self.interrupt.is_set() {
                 return None;
+            }
+            // Some faults show only where no case can reach: an answer to
+            // another question, for example. The laws are asked before the
+            // long suites.
+            let short = SUITES_FIRST.contains(&case.suite.as_str());
+            if !short
+                && tried
+                    .checked_sub(1)
+                    .and_then(|before| self.cases.get(before))
+                    .is_some_and(|before| SUITES_FIRST.contains(&before.suite.as_str()))
+                && let Some(found) = self.by_law(fault, tried)
+            {
+                return Some(found);
             }
             let Some(verdict) = self.verdict(case, pair, &mut faulty) else {
                 continue;
@@ -236,6 +288,35 @@ impl Hunt<'_> {
                 });
             }
         }
+        None
+    }
+
+    /// Plants the fault in this process and asks every law.
+    #[cfg(feature = "planted-faults")]
+    fn by_law(&self, fault: Fault, tried: usize) -> Option<Found> {
+        use hermitcrab_core::fault::plant;
+        // A planted fault is one for the whole process.
+        let _alone = self.planting.lock().unwrap_or_else(PoisonError::into_inner);
+        LAWS_FOR_FAULTS
+            .into_iter()
+            .filter_map(crate::law::named)
+            .find_map(|law| {
+                (0..NOISE_INPUTS).map(noise).find_map(|bytes| {
+                    let sound = (law.check)(&bytes).is_ok();
+                    plant(Some(fault));
+                    let broken = (law.check)(&bytes).err();
+                    plant(None);
+                    broken.filter(|_| sound).map(|_| Found {
+                        case: format!("law {}", law.name),
+                        verdict: "broken".to_owned(),
+                        tried,
+                    })
+                })
+            })
+    }
+
+    #[cfg(not(feature = "planted-faults"))]
+    fn by_law(&self, _fault: Fault, _tried: usize) -> Option<Found> {
         None
     }
 

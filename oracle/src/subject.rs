@@ -48,6 +48,9 @@ pub enum Start {
     Agent {
         /// This program.
         program: PathBuf,
+        /// What its sandbox was seen to do in a world of this machine; the
+        /// worker takes anything but `isolated` for unknown.
+        isolation: String,
         /// A fault to plant, for the self-test.
         fault: Option<String>,
     },
@@ -126,9 +129,13 @@ impl Restarting {
     fn command(&self) -> Command {
         let mut command = match &self.start {
             Start::Hermes { python, extension } => hermes_command(python, extension),
-            Start::Agent { program, fault } => {
+            Start::Agent {
+                program,
+                isolation,
+                fault,
+            } => {
                 let mut command = Command::new(program);
-                command.arg("__agent-worker");
+                command.args(["__agent-worker", "--isolation", isolation]);
                 if let Some(fault) = fault {
                     command.args(["--fault", fault]);
                 }

@@ -13,13 +13,13 @@ use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::spawner::SpawnerProgram;
 use hermitcrab_sandbox::sys;
 
-use super::agent_world::{AgentWorld, Machine};
+use super::agent_world::{AgentWorld, ISOLATED, Machine};
 
 /// Runs the worker until the oracle says goodbye; returns the exit status.
 /// Must be called before the process has a second thread.
 #[must_use]
-pub fn serve(fault: Option<&str>) -> u8 {
-    match work(fault) {
+pub fn serve(isolation: &str, fault: Option<&str>) -> u8 {
+    match work(isolation, fault) {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("agent worker: {error}");
@@ -28,7 +28,7 @@ pub fn serve(fault: Option<&str>) -> u8 {
     }
 }
 
-fn work(fault: Option<&str>) -> Result<(), WorldError> {
+fn work(isolation: &str, fault: Option<&str>) -> Result<(), WorldError> {
     let mut pipes = Pipes::take_standard()?;
     let forker = SingleThreaded;
     let prepared = plant(fault).and_then(|()| enter::enter(&Harness::default(), &forker));
@@ -38,7 +38,11 @@ fn work(fault: Option<&str>) -> Result<(), WorldError> {
     }
     let driver = AgentDriver {
         machine: Machine {
-            isolation: Isolation::Isolated,
+            // Doubt lowers it, as everywhere.
+            isolation: match isolation {
+                ISOLATED => Isolation::Isolated,
+                _ => Isolation::Unknown,
+            },
             spawner: SpawnerProgram::Own,
         },
     };

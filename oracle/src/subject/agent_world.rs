@@ -29,6 +29,11 @@ use super::agent_probe::{self, ProbeError};
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
 
+/// The probe that tries out the sandbox in a world.
+pub const ISOLATION_PROBE: &str = "isolation_profile";
+/// Its value if every mandatory mechanism was seen to work.
+pub const ISOLATED: &str = "isolated";
+
 /// What the agent's worker found out about this machine before any case.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -172,6 +177,35 @@ impl<'j> AgentWorld<'j> {
         }
     }
 
+    /// What the sandbox can do here, by doing it in an empty directory.
+    fn isolation(&self) -> Result<Value, ProbeError> {
+        let profile = hermitcrab::ambient::probe(&self.machine.spawner)
+            .map_err(|error| ProbeError::Failed(error.to_string()))?;
+        let word = match profile.isolation {
+            Isolation::Isolated => ISOLATED,
+            Isolation::Unisolated => "unisolated",
+            Isolation::Unknown => "unknown",
+        };
+        let missing: Vec<String> = profile
+            .rows
+            .iter()
+            .filter(|row| row.mandatory && row.available != Some(true))
+            .map(|row| {
+                format!(
+                    "{} ({}): {}",
+                    row.mechanism.as_str(),
+                    row.seen,
+                    row.lost_without
+                )
+            })
+            .chain(profile.failure.iter().map(ToString::to_string))
+            .collect();
+        Ok(serde_json::json!({
+            "decision": "none",
+            "value": {"isolation": word, "missing": missing},
+        }))
+    }
+
     /// Runs one step of the script.
     ///
     /// # Errors
@@ -179,6 +213,7 @@ impl<'j> AgentWorld<'j> {
     pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
         let broken = |message: String| WorldError::new("open the agent's runtime", message);
         match step {
+            Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
             Step::Probe { name, input } => Ok(probe(agent_probe::answer(self, name, input))),
             Step::Call { tool, args, by } => self
                 .with_open(|open| {
