@@ -24,6 +24,7 @@ use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{CapError, DirId, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
+use rustix::time::Timespec;
 
 pub use self::commit::{Commit, CommitFailure};
 use crate::dircap::{DirCap, dir_digest, mode_digest, symlink_digest};
@@ -32,6 +33,8 @@ use crate::dircap::{DirCap, dir_digest, mode_digest, symlink_digest};
 #[derive(Debug)]
 pub struct ChangeSet {
     changes: Vec<Change>,
+    /// A file that somebody else changed while the command ran.
+    overtaken: Option<RelPath>,
     upper: OwnedFd,
     lower: OwnedFd,
     prefix: RelPath,
@@ -119,10 +122,12 @@ impl ChangeSet {
     ///
     /// Files with holes pretend to be longer than the layer can be; more than
     /// `bytes_max` of them together is an error, or reading would not end.
+    /// `started` is when the command had seen nothing yet.
     pub(crate) fn read(
         upper: OwnedFd,
         dir: &DirCap,
         bytes_max: u64,
+        started: Timespec,
     ) -> Result<Self, ChangeSetError> {
         let lower = dir
             .as_fd()
@@ -132,9 +137,10 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
-        let changes = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max)?;
+        let (changes, overtaken) = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started)?;
         Ok(Self {
             changes,
+            overtaken,
             upper,
             lower,
             prefix: dir.prefix().clone(),

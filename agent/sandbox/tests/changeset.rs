@@ -328,6 +328,35 @@ fn pipes_and_sockets_are_shown_and_never_made() {
 }
 
 #[test]
+fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
+    for script in [
+        "echo mine > f",
+        "rm f",
+        "rm f; mkdir f",
+        "touch f; chmod 600 f",
+    ] {
+        let workspace = Workspace::new();
+        workspace.file("f", "old\n");
+        let script = format!("{script}; sleep 3");
+        let command = workspace.command(&script);
+        let path = workspace.path().join("f");
+        let finished = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(500));
+                std::fs::write(&path, "theirs\n").unwrap();
+            });
+            support::run(&command).unwrap()
+        });
+        let done = commit(&finished, &workspace);
+        assert_eq!(
+            done.failure.expect(&script).error.code(),
+            Some(hermitcrab_core::outcome::DenialCode::ChangedSinceShown)
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs\n");
+    }
+}
+
+#[test]
 fn a_pipe_among_other_changes_leaves_nothing_half_applied() {
     let workspace = Workspace::new();
     workspace.file("old", "old\n");

@@ -11,13 +11,21 @@ use super::{Change, ChangeSet, What};
 const SET_ID: u32 = 0o6000;
 
 impl ChangeSet {
-    /// The first change that is never applied, and why: a pipe or a socket, or
-    /// a file that would lend its owner's or group's rights to whoever runs it.
+    /// The first change that is never applied, and why: a pipe or a socket,
+    /// a file that would lend its owner's or group's rights to whoever runs
+    /// it, or one that somebody else changed while the command ran.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
         self.changes
             .iter()
-            .find_map(|change| refusal(change).map(|denial| (change, denial)))
+            .find_map(|change| self.refusal(change).map(|denial| (change, denial)))
+    }
+
+    fn refusal(&self, change: &Change) -> Option<Denial> {
+        if self.overtaken.as_ref() == Some(&change.path) {
+            return Some(Denial::new(DenialCode::ChangedSinceShown, &change.path));
+        }
+        refusal(change)
     }
 }
 

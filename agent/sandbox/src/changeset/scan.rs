@@ -11,6 +11,7 @@ use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use super::{Change, ChangeSetError, What};
 use crate::digest::digest_file;
@@ -25,10 +26,17 @@ pub(super) fn scan(
     upper: BorrowedFd<'_>,
     lower: BorrowedFd<'_>,
     bytes_max: u64,
-) -> Result<Vec<Change>, ChangeSetError> {
+    started: Timespec,
+) -> Result<(Vec<Change>, Option<RelPath>), ChangeSetError> {
     let mut found = Found {
+        replaced: Vec::new(),
+        dirs: Vec::new(),
+        files: Vec::new(),
+        deleted: Vec::new(),
+        modes: Vec::new(),
         bytes_left: bytes_max,
-        ..Found::default()
+        started,
+        overtaken: None,
     };
     let root = RelPath::root();
     compare_modes(
@@ -38,11 +46,11 @@ pub(super) fn scan(
         &mut found,
     );
     merged(upper, Some(lower), &root, 0, &mut found)?;
-    Ok(found.in_order())
+    let overtaken = found.overtaken.take();
+    Ok((found.in_order(), overtaken))
 }
 
 /// Changes by the moment at which they are applied.
-#[derive(Default)]
 struct Found {
     /// Deletions of names that come back as something else, deepest first.
     replaced: Vec<Change>,
@@ -56,6 +64,22 @@ struct Found {
     modes: Vec<Change>,
     /// How long the files still to come may be together.
     bytes_left: u64,
+    /// When the command had seen nothing yet.
+    started: Timespec,
+    /// A file that changed after that.
+    overtaken: Option<RelPath>,
+}
+
+impl Found {
+    /// Notes a file of the lower layer that is not the one the command saw.
+    /// Its kernel stamps every change of content, name or mode.
+    fn note_age(&mut self, old: &Stat, path: &RelPath) {
+        let started = (self.started.tv_sec, self.started.tv_nsec);
+        let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
+        if (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir {
+            self.overtaken.get_or_insert_with(|| path.clone());
+        }
+    }
 }
 
 impl Found {
@@ -96,7 +120,7 @@ fn merged(
                 let child = path
                     .child(&entry.name)
                     .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
-                deleted(lower, &entry.name, &child, depth, &mut found.deleted)?;
+                deleted(lower, &entry.name, &child, depth, Gone::ForGood, found)?;
             }
         }
     }
@@ -120,7 +144,7 @@ fn one(
     };
     if is_whiteout(&new) {
         if let (Some(lower), Some(_)) = (lower, &old) {
-            deleted(lower, name, path, depth, &mut found.deleted)?;
+            deleted(lower, name, path, depth, Gone::ForGood, found)?;
         }
         return Ok(());
     }
@@ -132,7 +156,7 @@ fn one(
                     return Ok(());
                 }
             }
-            deleted(lower, name, path, depth, &mut found.replaced)?;
+            deleted(lower, name, path, depth, Gone::Replaced, found)?;
             None
         }
         (Some(lower), Some(old)) => Some((lower, old)),
@@ -216,6 +240,7 @@ fn file(
             mode,
         },
         Some((lower, old)) => {
+            found.note_age(&old, path);
             let base = base_of(lower, name, path)?;
             if base == digest {
                 compare_modes(new, &old, path, found);
@@ -251,13 +276,21 @@ fn compare_modes(new: &Stat, old: &Stat, path: &RelPath, found: &mut Found) {
     }
 }
 
+/// Whether something else comes in the place of a deleted name.
+#[derive(Clone, Copy)]
+enum Gone {
+    Replaced,
+    ForGood,
+}
+
 /// Everything below a deleted name, then the name itself.
 fn deleted(
     lower: BorrowedFd<'_>,
     name: &[u8],
     path: &RelPath,
     depth: usize,
-    into: &mut Vec<Change>,
+    gone: Gone,
+    found: &mut Found,
 ) -> Result<(), ChangeSetError> {
     if fault::is(Fault::ChangeSetMissesDeletes) {
         return Ok(());
@@ -268,6 +301,7 @@ fn deleted(
     let Some(old) = stat_name(lower, name, path)? else {
         return Ok(());
     };
+    found.note_age(&old, path);
     let what = match kind_of(&old) {
         Kind::File => What::DeletedFile {
             base: base_of(lower, name, path)?,
@@ -287,16 +321,21 @@ fn deleted(
                     &entry.name,
                     &child,
                     depth.saturating_add(1),
-                    into,
+                    gone,
+                    found,
                 )?;
             }
             What::DeletedDir
         }
     };
-    into.push(Change {
+    let change = Change {
         path: path.clone(),
         what,
-    });
+    };
+    match gone {
+        Gone::Replaced => found.replaced.push(change),
+        Gone::ForGood => found.deleted.push(change),
+    }
     Ok(())
 }
 

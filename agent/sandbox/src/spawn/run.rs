@@ -26,6 +26,8 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(program: &SpawnerProgram, command: &Command<'_>) -> Result<Finished, SpawnError> {
     let started = Instant::now();
+    // The clock that file systems stamp changes with.
+    let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let spec = spec_of(command)?;
     let orphans = spec.faults.orphans;
     let mut session = Session::start(program, command.limits.output_bytes_max)?;
@@ -69,7 +71,7 @@ pub(crate) fn run(program: &SpawnerProgram, command: &Command<'_>) -> Result<Fin
         if view.mode == ViewMode::CopyOnWrite {
             let upper = descriptors.next().ok_or_else(missing_layer)?;
             let bytes_max = command.limits.view_bytes_max;
-            let set = ChangeSet::read(upper, view.dir, bytes_max);
+            let set = ChangeSet::read(upper, view.dir, bytes_max, began);
             changes.push(set.map_err(SpawnError::ChangeSet)?);
         }
     }
