@@ -21,14 +21,20 @@ use crate::interrupt::Interrupt;
 use crate::subject::{Processes, Restarting, Start, Subject};
 use crate::verdict::Kind;
 
-/// The suites most likely to find something, first; the others follow.
-const SUITES_FIRST: [&str; 5] = [
+/// The suites written to show one thing each come first; the others follow.
+const SUITES_FIRST: [&str; 8] = [
     "smoke",
     "approval-lifecycle",
     "delegation",
     "fs-cap",
+    "rm-spelling",
+    "xargs",
+    "confusables",
     "tools-benign",
 ];
+
+/// The suites that run commands by the hundred.
+const SUITES_LAST: [&str; 2] = ["approval", "bypass"];
 
 /// Runs the command; returns the exit code.
 #[must_use]
@@ -143,7 +149,11 @@ fn ordered(cases: &[Case]) -> Vec<&Case> {
         SUITES_FIRST
             .iter()
             .position(|suite| *suite == case.suite)
-            .unwrap_or(SUITES_FIRST.len())
+            .unwrap_or(if SUITES_LAST.contains(&case.suite.as_str()) {
+                usize::MAX
+            } else {
+                SUITES_FIRST.len()
+            })
     };
     let mut ordered: Vec<&Case> = cases.iter().collect();
     ordered.sort_by_key(|case| rank(case));

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
@@ -222,7 +223,25 @@ impl<'j> AgentWorld<'j> {
                         Some(child) => open.children.get(child).copied(),
                     };
                     match agent {
-                        Some(agent) => report(open.runtime.call(agent, tool, args)),
+                        Some(agent) => {
+                            let trace = report(open.runtime.call(agent, tool, args));
+                            match left_behind() {
+                                Ok(left) if left.is_empty() => trace,
+                                Ok(left) => StepTrace {
+                                    outcome: StepOutcome::Raised(format!(
+                                        "processes outlive the call: {}",
+                                        left.join(", ")
+                                    )),
+                                    ..trace
+                                },
+                                Err(error) => StepTrace {
+                                    outcome: StepOutcome::Raised(format!(
+                                        "cannot look for processes: {error}"
+                                    )),
+                                    ..trace
+                                },
+                            }
+                        }
                         None => StepTrace::of(StepOutcome::Refused("no-such-child".to_owned())),
                     }
                 })
@@ -348,6 +367,44 @@ fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
         }
         Err(ProbeError::Failed(why)) => StepTrace::of(StepOutcome::Raised(why)),
     }
+}
+
+/// The processes in the world beside its first one, after giving those that
+/// were killed time to go. The agent has no background commands: a process
+/// that outlives its call has escaped it.
+fn left_behind() -> std::io::Result<Vec<String>> {
+    const PATIENCE: Duration = Duration::from_secs(3);
+    let started = std::time::Instant::now();
+    loop {
+        let left = others()?;
+        if left.is_empty() || started.elapsed() > PATIENCE {
+            return Ok(left);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn others() -> std::io::Result<Vec<String>> {
+    let own = std::process::id().to_string();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name == own || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        // Gone between listing and looking.
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{name}/stat")) else {
+            continue;
+        };
+        // `pid (name) state ...`; the name may hold anything but is the last in parentheses.
+        let Some((head, tail)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        if !tail.starts_with('Z') {
+            names.push(head.replacen(" (", " ", 1));
+        }
+    }
+    Ok(names)
 }
 
 /// A clock that moves only when the script says so.
