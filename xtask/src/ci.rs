@@ -56,6 +56,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
     ),
     ("clippy", "no lint, with and without planted faults", clippy),
     ("docs", "documents build without a warning", docs),
+    (
+        "hermes",
+        "the real Hermes is installed, and both workers start",
+        hermes,
+    ),
     ("test", "README's test command", tests),
     ("benches", "the benchmarks run once", benches),
     ("check", "the oracle's verdict over all suites", check),
@@ -188,6 +193,11 @@ fn clippy() -> Result<End> {
 
 fn docs() -> Result<End> {
     step(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Before the tests, because some of them drive the real Hermes and would be skipped.
+fn hermes() -> Result<End> {
+    step(&mut cargo(&["bisim", "doctor"]))
 }
 
 fn tests() -> Result<End> {

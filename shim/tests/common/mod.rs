@@ -19,17 +19,21 @@ fn python() -> Option<PathBuf> {
     let venvs = match std::env::var_os("HERMITCRAB_TEST_VENV") {
         Some(venv) => vec![PathBuf::from(venv)],
         None => {
-            let cache = std::env::var_os("XDG_CACHE_HOME")
+            let cache = std::env::var_os("HERMITCRAB_CACHE")
                 .map(PathBuf::from)
                 .or_else(|| {
-                    std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"))
+                    std::env::var_os("XDG_CACHE_HOME")
+                        .map(PathBuf::from)
+                        .or_else(|| {
+                            std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"))
+                        })
+                        .map(|cache| cache.join("hermitcrab"))
                 })?;
-            std::fs::read_dir(cache.join("hermitcrab"))
+            std::fs::read_dir(cache.join("hermes"))
                 .into_iter()
                 .flatten()
                 .flatten()
-                .map(|entry| entry.path())
-                .flat_map(|path| [path.join("venv"), path])
+                .map(|entry| entry.path().join("venv"))
                 .collect()
         }
     };
@@ -49,7 +53,7 @@ fn extension() -> PathBuf {
 pub fn command() -> Option<Command> {
     let Some(python) = python() else {
         println!(
-            "SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim check once)"
+            "SKIPPED: no Hermes venv (set HERMITCRAB_TEST_VENV or run cargo bisim doctor once)"
         );
         return None;
     };
