@@ -232,6 +232,7 @@ impl Hunt<'_> {
                                 result.verdict,
                                 result.tried
                             ),
+                            None if self.interrupt.is_set() => return,
                             None => eprintln!("{:28} NOT FOUND", fault.name()),
                         }
                         if let Some(slot) = found
@@ -410,6 +411,9 @@ fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
                 );
             }
         }
+    }
+    if interrupted {
+        println!("\nthe run was interrupted; what was not found may not have been tried");
     }
     println!(
         "\n{} of {} planted faults found",
