@@ -55,10 +55,24 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if !self.place.is_empty() {
-            write!(f, ":{}", self.place)?;
+            write!(f, ":{}", one_line(&self.place))?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", one_line(&self.what))
     }
+}
+
+/// What a file says may hold line breaks and escapes; a message must not.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            let (plain, escaped) = if c.is_control() {
+                (None, Some(c.escape_default()))
+            } else {
+                (Some(c), None)
+            };
+            plain.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect()
 }
 
 /// Loads `suites/*.json` and `regressions/*.json` under `vectors`.
@@ -315,6 +329,15 @@ mod tests {
             r#"{{"id": "a", "world": {{"files": [{{"path": "/a", "text": "x", "color": 1}}]}}, "script": [{PROBE}]}}"#
         ));
         assert_eq!(problems_of(&text).len(), 1, "{:?}", problems_of(&text));
+    }
+
+    #[test]
+    fn a_problem_is_one_line_whatever_the_file_says() {
+        let problems = problems_of(r#"{"schema": 1, "a\n\u001bb": 2}"#);
+        let [problem] = problems.as_slice() else {
+            panic!("{problems:?}")
+        };
+        assert!(problem.contains(r"`a\n\u{1b}b`"), "{problem}");
     }
 
     #[test]
