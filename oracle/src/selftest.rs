@@ -271,6 +271,7 @@ impl Hunt<'_> {
             );
             return None;
         }
+        let mut found = None;
         for (tried, case) in self.cases.iter().enumerate() {
             if self.interrupt.is_set() {
                 return None;
@@ -279,6 +280,9 @@ impl Hunt<'_> {
             // another question, for example. The laws are asked before the
             // long suites.
             let short = SUITES_FIRST.contains(&case.suite.as_str());
+            if !short && found.is_some() {
+                return found;
+            }
             if !short
                 && tried
                     .checked_sub(1)
@@ -291,15 +295,22 @@ impl Hunt<'_> {
             let Some(verdict) = self.verdict(case, pair, &mut faulty) else {
                 continue;
             };
-            if !verdict.0.passes() && verdict.0 != Kind::Inconclusive && self.is_sound(case, pair) {
-                return Some(Found {
+            let fails = !verdict.0.passes() && verdict.0 != Kind::Inconclusive;
+            // An unsafe verdict shows the fault itself; a mere difference may
+            // be a side effect of how it is planted, so the search goes on.
+            if fails && (found.is_none() || verdict.0.is_unsafe()) && self.is_sound(case, pair) {
+                let by = Found {
                     case: case.id.clone(),
                     verdict: verdict.1,
                     tried: tried + 1,
-                });
+                };
+                if verdict.0.is_unsafe() {
+                    return Some(by);
+                }
+                found = Some(by);
             }
         }
-        None
+        found
     }
 
     /// Plants the fault in this process and asks every law.
