@@ -163,8 +163,40 @@ fn ordered(cases: &[Case]) -> Vec<&Case> {
 /// How a fault was found.
 struct Found {
     case: String,
+    by: By,
     verdict: String,
     tried: usize,
+}
+
+/// What kind of proof a find is, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// `weaker`, `beyond-grant` or `both-unsafe`: the fault did harm that was seen.
+    Unsafe,
+    /// A law about the agent's decisions is broken.
+    Law,
+    /// A benign difference: something else happened than should.
+    Difference,
+}
+
+impl By {
+    const ALL: [Self; 3] = [Self::Unsafe, Self::Law, Self::Difference];
+
+    const fn of(kind: Kind) -> Self {
+        if kind.is_unsafe() {
+            Self::Unsafe
+        } else {
+            Self::Difference
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Unsafe => "by an unsafe verdict",
+            Self::Law => "by a broken law",
+            Self::Difference => "by a difference",
+        }
+    }
 }
 
 /// The two runs of Hermes on a case: the agent's faults do not touch them.
@@ -301,10 +333,11 @@ impl Hunt<'_> {
             if fails && (found.is_none() || verdict.0.is_unsafe()) && self.is_sound(case, pair) {
                 let by = Found {
                     case: case.id.clone(),
+                    by: By::of(verdict.0),
                     verdict: verdict.1,
                     tried: tried + 1,
                 };
-                if verdict.0.is_unsafe() {
+                if by.by == By::Unsafe {
                     return Some(by);
                 }
                 found = Some(by);
@@ -330,6 +363,7 @@ impl Hunt<'_> {
                     plant(None);
                     broken.filter(|_| sound).map(|_| Found {
                         case: format!("law {}", law.name),
+                        by: By::Law,
                         verdict: "broken".to_owned(),
                         tried,
                     })
@@ -394,16 +428,30 @@ impl Hunt<'_> {
     }
 }
 
+/// How many faults each kind of proof found.
+fn classes(found: &[Option<Found>]) -> String {
+    By::ALL
+        .map(|by| {
+            let count = found
+                .iter()
+                .flatten()
+                .filter(|found| found.by == by)
+                .count();
+            format!("{count} {}", by.words())
+        })
+        .join(", ")
+}
+
 fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
     println!(
-        "{:28}  {:34}  {:24}  {:>5}  what was wrong",
+        "{:28}  {:40}  {:24}  {:>5}  what was wrong",
         "fault", "found by", "verdict", "cases"
     );
     let mut missed = 0_usize;
     for (fault, found) in faults.iter().zip(found) {
         match found {
             Some(found) => println!(
-                "{:28}  {:34}  {:24}  {:>5}  {}",
+                "{:28}  {:40}  {:24}  {:>5}  {}",
                 fault.name(),
                 found.case,
                 found.verdict,
@@ -413,7 +461,7 @@ fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
             None => {
                 missed += 1;
                 println!(
-                    "{:28}  {:34}  {:24}  {:>5}  {}",
+                    "{:28}  {:40}  {:24}  {:>5}  {}",
                     fault.name(),
                     "NOT FOUND",
                     "",
@@ -427,9 +475,10 @@ fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
         println!("\nthe run was interrupted; what was not found may not have been tried");
     }
     println!(
-        "\n{} of {} planted faults found",
+        "\n{} of {} planted faults found: {}",
         faults.len() - missed,
-        faults.len()
+        faults.len(),
+        classes(found)
     );
     if interrupted {
         exit::INCONCLUSIVE
