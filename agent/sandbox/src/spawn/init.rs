@@ -17,7 +17,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, s
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::channel::Channel;
-use super::filter::Filter;
+use super::filter::{Filter, FilterSpec, Sockets};
 use super::identity::Identity;
 use super::root;
 use super::spec::{Ending, LimitSpec, Report, Spec};
@@ -122,7 +122,13 @@ fn enter(
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::DropCapabilities, "dumpable")?;
-    let filter = Filter::build(spec.faults.network).at(Step::SystemCallFilter, "compile")?;
+    let filter = Filter::build(&FilterSpec {
+        sockets: if spec.faults.network {
+            Sockets::Internet
+        } else {
+            Sockets::Local
+        },
+    });
     let prepared = Prepared::new(spec)?;
     filter.install().at(Step::SystemCallFilter, "install")?;
 
