@@ -1,10 +1,10 @@
 //! `cargo xtask ci`: the gates, in the order in which they usually fail.
 //!
 //! One list of steps for people and machines: `.ci/run` only prepares a bare
-//! machine and calls this. Flags travel as arguments, never as `RUSTFLAGS`, so
+//! machine, runs README's test command and calls this. Flags travel as arguments, never as `RUSTFLAGS`, so
 //! that the steps share what is built.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ pub struct Args {
     /// All but these steps.
     #[arg(long, value_delimiter = ',')]
     skip: Vec<String>,
+    /// Take the tests' counts from this summary, which `cargo xtask test
+    /// --summary` has just left, instead of running them again.
+    #[arg(long)]
+    tested: Option<PathBuf>,
     /// Print the names of the steps and stop.
     #[arg(long)]
     list: bool,
@@ -93,11 +97,17 @@ pub fn run(args: &Args) -> Result<Passed> {
         }
         println!("\n=== {name}: {what}");
         let started = Instant::now();
+        if let (&"test", Some(summary)) = (name, &args.tested) {
+            let (end, took) = (tested(summary), started.elapsed());
+            ends.push((name, end, took));
+            continue;
+        }
         let end = gate().unwrap_or_else(|error| End::Failed(format!("{error:#}")));
         ends.push((name, end, started.elapsed()));
     }
 
-    let summary = cmd::root().join(SUMMARY);
+    let summary = args.tested.clone();
+    let summary = summary.unwrap_or_else(|| cmd::root().join(SUMMARY));
     let mut counts = test::Counts::default();
     if ends.iter().any(|(name, _, _)| *name == "test") {
         counts = test::read_summary(&summary).unwrap_or_default();
@@ -215,6 +225,21 @@ fn tests() -> Result<End> {
     ]))
 }
 
+/// What the tests came to when they ran before.
+fn tested(summary: &Path) -> End {
+    match test::read_summary(summary) {
+        Ok(counts) if counts.failed == 0 && counts.unexplained == 0 && counts.passed > 0 => {
+            println!("{} passed when they ran before", counts.passed);
+            End::Passed
+        }
+        Ok(counts) => End::Failed(format!(
+            "{} passed, {} failed, {} unexplained skips when they ran before",
+            counts.passed, counts.failed, counts.unexplained
+        )),
+        Err(error) => End::Failed(format!("{error:#}")),
+    }
+}
+
 /// Criterion's test mode runs each benchmark once, so a bench that cannot run is noticed.
 fn benches() -> Result<End> {
     step(&mut cargo(&["test", "--package", "benches", "--benches"]))
@@ -309,4 +334,38 @@ fn fuzz_targets(root: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The step's end for a summary with these bytes, or for none.
+    fn end_for(bytes: Option<&str>) -> bool {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("test.json");
+        if let Some(bytes) = bytes {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        matches!(tested(&path), End::Passed)
+    }
+
+    #[test]
+    fn only_a_summary_with_passes_and_without_failures_or_unexplained_skips_passes() {
+        let summary = |passed, failed, unexplained| {
+            format!(
+                r#"{{"passed":{passed},"failed":{failed},"skipped":1,"unexplained":{unexplained}}}"#
+            )
+        };
+        assert!(end_for(Some(&summary(3, 0, 0))));
+        for bad in [
+            summary(0, 0, 0),
+            summary(3, 1, 0),
+            summary(3, 0, 1),
+            "{".to_owned(),
+        ] {
+            assert!(!end_for(Some(&bad)), "{bad}");
+        }
+        assert!(!end_for(None));
+    }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::cmd::Passed;
+use crate::cmd::{self, Passed};
 use run::Fate;
 
 /// Arguments of `cargo xtask test`.
@@ -51,11 +51,17 @@ pub struct Counts {
     pub failed: usize,
     /// Tests that said the machine lacks what they need.
     pub skipped: usize,
+    /// What the list of accepted skips does not explain, or explains for nothing.
+    #[serde(default)]
+    pub unexplained: usize,
 }
 
 /// Build, run, print, count.
 pub fn run(args: &Args) -> Result<Passed> {
     let started = Instant::now();
+    if args.package.is_empty() && args.filter.is_none() {
+        install_hermes()?;
+    }
     let cases = build::cases(&args.package, args.filter.as_deref())?;
     println!("{} tests", cases.len());
     let jobs = args
@@ -94,6 +100,7 @@ pub fn run(args: &Args) -> Result<Passed> {
         Some(path) => skips::unexplained(path, &skips)?,
         None => Vec::new(),
     };
+    counts.unexplained = unexplained.len();
     println!();
     for (label, reason) in &skips {
         println!("SKIPPED {label}: {reason}");
@@ -122,6 +129,16 @@ pub fn run(args: &Args) -> Result<Passed> {
     Ok(Passed::when(
         counts.failed == 0 && unexplained.is_empty() && !ended.is_empty(),
     ))
+}
+
+/// Some tests drive the real Hermes. The doctor installs it on first use, with
+/// progress, and is quick afterwards. Where it cannot, it says why, and the
+/// tests in question report themselves as skipped.
+fn install_hermes() -> Result<()> {
+    if cmd::status(cmd::cargo().args(["bisim", "doctor"]))? == Passed::No {
+        println!("without the real Hermes the tests that drive it will be skipped");
+    }
+    Ok(())
 }
 
 /// The counts a run with `--summary` has left.

@@ -251,6 +251,7 @@ mod tests {
             passed: 7,
             failed: 3,
             skipped: 0,
+            unexplained: 0,
         };
         assert_eq!(doc_counts(text), expected);
     }
