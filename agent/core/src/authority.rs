@@ -13,9 +13,11 @@ use crate::limits::CAPS_PER_AUTHORITY_MAX;
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
 
+pub use self::extension::{Extension, ExtensionError, ExtensionName};
 pub use self::object::{DirId, Host, HostPattern, Name, NameError, Object, Port, Program};
 pub use self::verb::{ObjectKind, Verb};
 
+mod extension;
 mod object;
 mod verb;
 
@@ -95,7 +97,11 @@ impl Cap {
 
 impl fmt::Display for Cap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb, self.object)
+        match &self.object {
+            // A vendor's verb is named by its object.
+            Object::Extension(extension) => write!(f, "{extension}"),
+            object => write!(f, "{} {object}", self.verb),
+        }
     }
 }
 

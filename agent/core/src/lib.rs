@@ -43,6 +43,8 @@ pub mod tool;
 
 pub mod session;
 
+pub mod standing;
+
 pub mod outcome;
 
 pub mod audit;

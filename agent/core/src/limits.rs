@@ -11,6 +11,8 @@ pub const PATH_BYTES_MAX: usize = 4095;
 pub const NAME_BYTES_MAX: usize = 255;
 /// Capabilities one authority may list after redundant ones are dropped.
 pub const CAPS_PER_AUTHORITY_MAX: usize = 1 << 16;
+/// Capabilities one standing grant may list: a person has to read them all.
+pub const CAPS_PER_STANDING_MAX: usize = 64;
 /// Grants one session may ever make; ids are never reused.
 pub const GRANTS_MAX: usize = 1 << 16;
 /// How many times a grant may be passed on.
@@ -37,5 +39,6 @@ pub const QUESTION_LIFETIME: Millis = Millis::from_minutes(10);
 const _: () = assert!(NAME_BYTES_MAX <= PATH_BYTES_MAX);
 const _: () = assert!(SESSION_GRANT_LIFETIME.get() <= GRANT_LIFETIME_MAX.get());
 const _: () = assert!(QUESTION_LIFETIME.get() <= SESSION_GRANT_LIFETIME.get());
+const _: () = assert!(CAPS_PER_STANDING_MAX <= CAPS_PER_AUTHORITY_MAX);
 const _: () = assert!(ACTIONS_PER_TURN_MAX <= CAPS_PER_AUTHORITY_MAX);
 const _: () = assert!(CALLS_IN_FLIGHT_MAX <= GRANTS_MAX);

@@ -53,6 +53,8 @@ denial_codes! {
     Expired = "expired", "the grant has expired", "grant it again";
     /// The grant's uses are spent.
     Exhausted = "exhausted", "the grant's uses are spent", "grant it again";
+    /// A standing grant that nobody confirmed since it fell due.
+    ConfirmationDue = "confirmation-due", "the standing grant has to be confirmed again", "look at it and confirm it";
     /// A `..` in a path.
     PathEscapes = "path-escapes", "path escapes", "name the target from the directory granted, without `..`";
     /// A path that begins at the root of the machine.

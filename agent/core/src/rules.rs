@@ -161,7 +161,8 @@ impl Rules {
             | Object::Host(_)
             | Object::Secret(_)
             | Object::Model(_)
-            | Object::Session => None,
+            | Object::Session
+            | Object::Extension(_) => None,
         }
     }
 
@@ -183,7 +184,8 @@ impl Rules {
             | Object::Host(_)
             | Object::Secret(_)
             | Object::Model(_)
-            | Object::Session => Sensitivity::Plain,
+            | Object::Session
+            | Object::Extension(_) => Sensitivity::Plain,
         }
     }
 }

@@ -110,7 +110,8 @@ impl GrantWords {
                 | Verb::NetListen
                 | Verb::SecretUse
                 | Verb::ModelSend
-                | Verb::ConfigChange => return Err(WordsError::Verb(self.verb.clone())),
+                | Verb::ConfigChange
+                | Verb::Extension => return Err(WordsError::Verb(self.verb.clone())),
             };
             for object in objects {
                 caps.push(Cap::new(verb, object).map_err(|_| wrong())?);

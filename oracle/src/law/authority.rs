@@ -2,7 +2,8 @@
 
 use arbitrary::Unstructured;
 use hermitcrab_core::authority::{
-    Authority, Cap, DirId, Host, HostPattern, Name, Object, ObjectKind, Port, Program, Verb,
+    Authority, Cap, DirId, Extension, ExtensionName, Host, HostPattern, Name, Object, ObjectKind,
+    Port, Program, Verb,
 };
 use hermitcrab_core::path::RelPath;
 
@@ -91,6 +92,10 @@ pub(super) fn cap(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Cap>
         ObjectKind::Secret => Object::Secret(name),
         ObjectKind::Model => Object::Model(name),
         ObjectKind::Session => Object::Session,
+        ObjectKind::Extension => Object::Extension(Extension {
+            name: ExtensionName::parse("x.acme.deploy").ok()?,
+            on: bytes.ratio(1, 2).ok()?.then_some(name),
+        }),
     };
     Cap::new(verb, object).ok()
 }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use super::extension::Extension;
 use super::verb::ObjectKind;
 use crate::limits::NAME_BYTES_MAX;
 use crate::path::RelPath;
@@ -175,6 +176,8 @@ pub enum Object {
     Model(Name),
     /// The session: its user, its agents, its settings.
     Session,
+    /// What a vendor's verb acts on.
+    Extension(Extension),
 }
 
 impl Object {
@@ -188,6 +191,7 @@ impl Object {
             Object::Secret(_) => ObjectKind::Secret,
             Object::Model(_) => ObjectKind::Model,
             Object::Session => ObjectKind::Session,
+            Object::Extension(_) => ObjectKind::Extension,
         }
     }
 
@@ -209,13 +213,15 @@ impl Object {
             (Object::Secret(held), Object::Secret(asked))
             | (Object::Model(held), Object::Model(asked)) => held == asked,
             (Object::Session, Object::Session) => true,
+            (Object::Extension(held), Object::Extension(asked)) => held.covers(asked),
             (
                 Object::Dir { .. }
                 | Object::Program(_)
                 | Object::Host(_)
                 | Object::Secret(_)
                 | Object::Model(_)
-                | Object::Session,
+                | Object::Session
+                | Object::Extension(_),
                 _,
             ) => false,
         }
@@ -286,26 +292,39 @@ impl Port {
     }
 }
 
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Program::AnyInView => f.write_str("any program in the view"),
+            Program::InView(name) => write!(f, "{name} in the view"),
+            Program::OnHost(name) => write!(f, "{name} on the host"),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            HostPattern::Exact(name) => write!(f, "{name}")?,
+            HostPattern::Subdomains(name) => write!(f, "*.{name}")?,
+        }
+        match self.port {
+            Port::Any => f.write_str(":*"),
+            Port::Only(port) => write!(f, ":{port}"),
+        }
+    }
+}
+
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Object::Dir { dir, below } => write!(f, "{dir}:{below}"),
-            Object::Program(Program::AnyInView) => f.write_str("any program in the view"),
-            Object::Program(Program::InView(name)) => write!(f, "{name} in the view"),
-            Object::Program(Program::OnHost(name)) => write!(f, "{name} on the host"),
-            Object::Host(Host { name, port }) => {
-                match name {
-                    HostPattern::Exact(name) => write!(f, "{name}")?,
-                    HostPattern::Subdomains(name) => write!(f, "*.{name}")?,
-                }
-                match port {
-                    Port::Any => f.write_str(":*"),
-                    Port::Only(port) => write!(f, ":{port}"),
-                }
-            }
+            Object::Program(program) => write!(f, "{program}"),
+            Object::Host(host) => write!(f, "{host}"),
             Object::Secret(name) => write!(f, "secret {name}"),
             Object::Model(name) => write!(f, "model {name}"),
             Object::Session => f.write_str("the session"),
+            Object::Extension(extension) => write!(f, "{extension}"),
         }
     }
 }

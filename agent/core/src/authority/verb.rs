@@ -33,6 +33,8 @@ pub enum Verb {
     AgentSpawn,
     /// Change how the agent itself is set up.
     ConfigChange,
+    /// What a vendor defined; the object says which verb it is.
+    Extension,
 }
 
 /// The kind of object a verb acts on.
@@ -50,6 +52,8 @@ pub enum ObjectKind {
     Model,
     /// The session itself.
     Session,
+    /// What a vendor's verb acts on.
+    Extension,
 }
 
 impl ObjectKind {
@@ -63,12 +67,13 @@ impl ObjectKind {
             ObjectKind::Secret => "secret",
             ObjectKind::Model => "model",
             ObjectKind::Session => "session",
+            ObjectKind::Extension => "vendor's object",
         }
     }
 }
 
 impl Verb {
-    /// Every verb.
+    /// Every verb of our own; vendors' verbs go by [`Verb::Extension`].
     pub const ALL: [Verb; 14] = [
         Verb::FsList,
         Verb::FsRead,
@@ -113,6 +118,7 @@ impl Verb {
             Verb::UserAsk => "user.ask",
             Verb::AgentSpawn => "agent.spawn",
             Verb::ConfigChange => "config.change",
+            Verb::Extension => "x",
         }
     }
 
@@ -140,6 +146,7 @@ impl Verb {
             Verb::UserAsk => "ask you questions",
             Verb::AgentSpawn => "start another agent",
             Verb::ConfigChange => "change the agent's own settings",
+            Verb::Extension => "do what an extension defines",
         }
     }
 
@@ -158,6 +165,7 @@ impl Verb {
             Verb::SecretUse => ObjectKind::Secret,
             Verb::ModelSend => ObjectKind::Model,
             Verb::UserAsk | Verb::AgentSpawn | Verb::ConfigChange => ObjectKind::Session,
+            Verb::Extension => ObjectKind::Extension,
         }
     }
 
@@ -165,7 +173,10 @@ impl Verb {
     #[must_use]
     pub const fn changes_files(self) -> bool {
         match self {
-            Verb::FsCreate | Verb::FsModify | Verb::FsDelete | Verb::FsMount => true,
+            // Nobody knows what a vendor's verb does.
+            Verb::FsCreate | Verb::FsModify | Verb::FsDelete | Verb::FsMount | Verb::Extension => {
+                true
+            }
             Verb::FsList
             | Verb::FsRead
             | Verb::ProcExec

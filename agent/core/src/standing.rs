@@ -1,0 +1,426 @@
+//! Grants that outlive a session, in words any session understands.
+//!
+//! What for: "always". A handle to a directory, an instant since boot and a
+//! grant's number mean nothing after the session, so what is kept says places
+//! as they are seen from `/`, times on the wall clock, and the boot in which
+//! somebody last said yes. The edge stores these records; the core judges them.
+//!
+//! A record is no authority: it becomes a grant only in a session, only after
+//! [`Standing::check`], and only for as long as the check says. After a reboot,
+//! after the interval, after the clock went backwards, under weaker isolation
+//! than at the last yes, or for anybody else, it has to be confirmed again.
+//!
+//! It must never extend itself: only [`Standing::confirm`], called for a yes
+//! of the user, moves its times, and no yes revives a revoked one.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::authority::{Extension, Host, Name, ObjectKind, Program, Verb};
+use crate::grant::Uses;
+use crate::limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX};
+use crate::outcome::{Denial, DenialCode};
+use crate::path::RelPath;
+use crate::rules::Isolation;
+use crate::time::Millis;
+
+/// Milliseconds since 1970 on the machine's wall clock, which can be set to anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WallTime(u64);
+
+impl WallTime {
+    /// The time `ms` milliseconds after the start of 1970.
+    #[must_use]
+    pub const fn from_millis(ms: u64) -> WallTime {
+        WallTime(ms)
+    }
+
+    /// Milliseconds since the start of 1970.
+    #[must_use]
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// The time `span` later.
+    #[must_use]
+    pub const fn after(self, span: Millis) -> WallTime {
+        WallTime(self.0.saturating_add(span.get()))
+    }
+}
+
+/// One run of the machine, from start to shutdown, as the kernel names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BootId([u8; 16]);
+
+impl BootId {
+    /// Wraps the kernel's random name of this boot.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> BootId {
+        BootId(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// A kept grant, by its number in one store. It names a record and allows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StandingId(u64);
+
+impl StandingId {
+    /// The record with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> StandingId {
+        StandingId(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for StandingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "standing{}", self.0)
+    }
+}
+
+/// Whom a kept grant is for, such as the agent of one workspace. The edge makes
+/// the name; two different audiences never share one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Audience(Name);
+
+impl Audience {
+    /// The audience of this name.
+    #[must_use]
+    pub const fn new(name: Name) -> Audience {
+        Audience(name)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+/// What a kept capability acts on: an object without a handle of any session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortableObject {
+    /// A place seen from `/`, and everything below it.
+    Place(RelPath),
+    /// A program.
+    Program(Program),
+    /// A network peer.
+    Host(Host),
+    /// A secret, by name.
+    Secret(Name),
+    /// A model, by name.
+    Model(Name),
+    /// What a vendor's verb acts on.
+    Extension(Extension),
+}
+
+impl PortableObject {
+    /// Which kind it is.
+    #[must_use]
+    pub const fn kind(&self) -> ObjectKind {
+        match self {
+            PortableObject::Place(_) => ObjectKind::Dir,
+            PortableObject::Program(_) => ObjectKind::Program,
+            PortableObject::Host(_) => ObjectKind::Host,
+            PortableObject::Secret(_) => ObjectKind::Secret,
+            PortableObject::Model(_) => ObjectKind::Model,
+            PortableObject::Extension(_) => ObjectKind::Extension,
+        }
+    }
+}
+
+/// One verb on one object, in portable words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortableCap {
+    verb: Verb,
+    object: PortableObject,
+}
+
+impl PortableCap {
+    /// `verb` on `object`; `None` if the verb acts on another kind of object.
+    /// Nothing about a session itself (asking, starting agents, its settings)
+    /// has a portable form.
+    #[must_use]
+    pub fn new(verb: Verb, object: PortableObject) -> Option<PortableCap> {
+        (verb.object_kind() == object.kind()).then_some(PortableCap { verb, object })
+    }
+
+    /// What may be done.
+    #[must_use]
+    pub const fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// What it may be done to.
+    #[must_use]
+    pub const fn object(&self) -> &PortableObject {
+        &self.object
+    }
+}
+
+/// Authority in portable words.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PortableAuthority {
+    // INVARIANT: sorted, without duplicates, not empty, within the limit.
+    caps: Vec<PortableCap>,
+}
+
+impl PortableAuthority {
+    /// Everything these caps allow.
+    ///
+    /// # Errors
+    /// `limit-reached` for too many of them; `no-cap` for none.
+    pub fn from_caps(
+        caps: impl IntoIterator<Item = PortableCap>,
+    ) -> Result<PortableAuthority, Denial> {
+        let mut caps: Vec<PortableCap> = caps.into_iter().collect();
+        caps.sort_unstable();
+        caps.dedup();
+        if caps.is_empty() {
+            Err(Denial::new(
+                DenialCode::NoCap,
+                "a standing grant of nothing",
+            ))
+        } else if caps.len() > CAPS_PER_STANDING_MAX {
+            Err(Denial::new(
+                DenialCode::LimitReached,
+                "capabilities in one standing grant",
+            ))
+        } else {
+            Ok(PortableAuthority { caps })
+        }
+    }
+
+    /// The caps, in a fixed order.
+    #[must_use]
+    pub fn caps(&self) -> &[PortableCap] {
+        &self.caps
+    }
+}
+
+/// What became of a kept grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kept {
+    /// Somebody said yes to it and nobody took that back.
+    Confirmed,
+    /// Ended for good.
+    Revoked,
+}
+
+/// A kept grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its number in the store.
+    pub id: StandingId,
+    /// Whom it is for.
+    pub audience: Audience,
+    /// What it allows.
+    pub authority: PortableAuthority,
+    /// How often it may still be used.
+    pub uses_left: Uses,
+    /// What was proved about the sandbox at the last yes.
+    pub isolation: Isolation,
+    /// When it was made.
+    pub made_at: WallTime,
+    /// When somebody last said yes to it.
+    pub confirmed_at: WallTime,
+    /// How long a yes lasts; never longer than [`GRANT_LIFETIME_MAX`], whatever stands here.
+    pub confirm_every: Millis,
+    /// The boot in which somebody last said yes to it.
+    pub boot: BootId,
+    /// What became of it.
+    pub kept: Kept,
+}
+
+/// Where and when a kept grant is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Who wants to use it.
+    pub audience: Audience,
+    /// The boot the machine is in.
+    pub boot: BootId,
+    /// The wall clock.
+    pub now: WallTime,
+    /// What the probe of the sandbox proved.
+    pub isolation: Isolation,
+}
+
+/// Why a kept grant is not one now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Due {
+    /// It is for somebody else; a yes here would not change that.
+    OtherAudience,
+    /// It was ended for good.
+    Revoked,
+    /// Its uses are spent.
+    Exhausted,
+    /// The machine was started again since the last yes.
+    Rebooted,
+    /// The last yes is in the future: the clock was set back.
+    ClockWentBack,
+    /// The last yes is too long ago.
+    IntervalOver,
+    /// Less is proved about the sandbox than at the last yes.
+    IsolationWeaker,
+}
+
+impl Due {
+    /// Every reason.
+    pub const ALL: [Due; 7] = [
+        Due::OtherAudience,
+        Due::Revoked,
+        Due::Exhausted,
+        Due::Rebooted,
+        Due::ClockWentBack,
+        Due::IntervalOver,
+        Due::IsolationWeaker,
+    ];
+
+    /// Can a yes of the user change it?
+    #[must_use]
+    pub const fn can_be_confirmed(self) -> bool {
+        match self {
+            Due::OtherAudience | Due::Revoked | Due::Exhausted => false,
+            Due::Rebooted | Due::ClockWentBack | Due::IntervalOver | Due::IsolationWeaker => true,
+        }
+    }
+
+    /// The refusal of a use.
+    #[must_use]
+    pub const fn code(self) -> DenialCode {
+        match self {
+            // Whoever it is not for learns no more than that there is nothing.
+            Due::OtherAudience => DenialCode::NoCap,
+            Due::Revoked => DenialCode::Revoked,
+            Due::Exhausted => DenialCode::Exhausted,
+            Due::Rebooted | Due::ClockWentBack | Due::IntervalOver | Due::IsolationWeaker => {
+                DenialCode::ConfirmationDue
+            }
+        }
+    }
+
+    /// What it means, in a few words.
+    #[must_use]
+    pub const fn wording(self) -> &'static str {
+        match self {
+            Due::OtherAudience => "it is for another agent",
+            Due::Revoked => "it was revoked",
+            Due::Exhausted => "its uses are spent",
+            Due::Rebooted => "the machine was restarted since it was confirmed",
+            Due::ClockWentBack => "the clock shows a time before it was confirmed",
+            Due::IntervalOver => "it was confirmed too long ago",
+            Due::IsolationWeaker => "less is proved about the sandbox than when it was confirmed",
+        }
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.wording())
+    }
+}
+
+impl Standing {
+    /// How much longer it counts without a new yes; the reasons in a fixed
+    /// order, those first that no yes can lift.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn check(&self, here: &Surroundings) -> Result<Millis, Due> {
+        if self.audience != here.audience {
+            return Err(Due::OtherAudience);
+        }
+        if self.kept == Kept::Revoked {
+            return Err(Due::Revoked);
+        }
+        if self.uses_left == Uses::AtMost(0) {
+            return Err(Due::Exhausted);
+        }
+        if self.boot != here.boot {
+            return Err(Due::Rebooted);
+        }
+        if here.now < self.confirmed_at {
+            return Err(Due::ClockWentBack);
+        }
+        let until = self
+            .confirmed_at
+            .after(self.confirm_every.min(GRANT_LIFETIME_MAX));
+        if here.now > until {
+            return Err(Due::IntervalOver);
+        }
+        if strength(here.isolation) < strength(self.isolation) {
+            return Err(Due::IsolationWeaker);
+        }
+        Ok(Millis::new(until.0.saturating_sub(here.now.0)))
+    }
+
+    /// Somebody was shown it and said yes, here and now.
+    ///
+    /// # Errors
+    /// The reason no yes can lift; then nothing is changed.
+    pub fn confirm(&mut self, here: &Surroundings) -> Result<Millis, Due> {
+        match self.check(here) {
+            Err(due) if !due.can_be_confirmed() => Err(due),
+            Ok(_) | Err(_) => {
+                self.confirmed_at = here.now;
+                self.boot = here.boot;
+                self.isolation = here.isolation;
+                self.check(here)
+            }
+        }
+    }
+
+    /// Ends it for good.
+    pub fn revoke(&mut self) {
+        self.kept = Kept::Revoked;
+    }
+}
+
+/// How much is proved.
+const fn strength(isolation: Isolation) -> u8 {
+    match isolation {
+        Isolation::Isolated => 2,
+        Isolation::Unknown => 1,
+        Isolation::Unisolated => 0,
+    }
+}
+
+/// One line in which no two different caps look the same.
+impl fmt::Display for PortableCap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = self.verb;
+        match &self.object {
+            PortableObject::Place(place) if place.is_root() => write!(f, "{verb} /"),
+            PortableObject::Place(place) => write!(f, "{verb} /{place}"),
+            PortableObject::Program(program) => write!(f, "{verb} {program}"),
+            PortableObject::Host(host) => write!(f, "{verb} {host}"),
+            PortableObject::Secret(name) => write!(f, "{verb} secret {name}"),
+            PortableObject::Model(name) => write!(f, "{verb} model {name}"),
+            PortableObject::Extension(extension) => write!(f, "{extension}"),
+        }
+    }
+}
+
+impl fmt::Display for PortableAuthority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self
+            .caps
+            .iter()
+            .map(alloc::string::ToString::to_string)
+            .collect();
+        f.write_str(&texts.join(", "))
+    }
+}
