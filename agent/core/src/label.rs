@@ -22,6 +22,20 @@ pub enum Source {
     Network,
 }
 
+impl Source {
+    /// The word for it in a ledger and in a question.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Source::User => "user",
+            Source::Model => "model",
+            Source::File => "file",
+            Source::Command => "command",
+            Source::Network => "network",
+        }
+    }
+}
+
 /// Who may see data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readers {

@@ -51,6 +51,8 @@ pub mod audit;
 
 pub mod label;
 
+pub mod flow;
+
 pub mod limits;
 
 pub mod fault;

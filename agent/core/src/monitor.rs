@@ -15,6 +15,7 @@ use crate::approval::CallId;
 use crate::authority::{Cap, Object, Verb};
 use crate::cap::CapTable;
 use crate::fault::{self, Fault};
+use crate::flow::Flow;
 use crate::grant::{AgentId, GrantId};
 use crate::limits::ACTIONS_PER_TURN_MAX;
 use crate::outcome::{Denial, DenialCode};
@@ -34,6 +35,7 @@ pub struct Request<'a> {
     tool: Tool,
     actions: &'a [Action],
     consent: Option<GrantId>,
+    flow: Option<&'a Flow>,
 }
 
 impl<'a> Request<'a> {
@@ -46,6 +48,7 @@ impl<'a> Request<'a> {
             tool,
             actions,
             consent: None,
+            flow: None,
         }
     }
 
@@ -65,6 +68,15 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn tool(&self) -> Tool {
         self.tool
+    }
+
+    /// The same request, judged by what its agent has read as well.
+    #[must_use]
+    pub const fn within(self, flow: &'a Flow) -> Request<'a> {
+        Request {
+            flow: Some(flow),
+            ..self
+        }
     }
 
     /// The same request after the user said yes to it, which made this grant.
@@ -183,7 +195,22 @@ fn find_grant(
     if let Some(grant) = consent {
         return Ok(grant);
     }
-    let grant = table.choose(request.by, action.cap(), now)?;
+    let chosen = table.choose(request.by, action.cap(), now)?;
+    let vouches = |grant| {
+        request
+            .flow
+            .is_none_or(|flow| flow.vouches(table, request.by, grant, action))
+    };
+    let grant = if vouches(chosen) {
+        chosen
+    } else {
+        table
+            .held_by(request.by)
+            .filter(|grant| grant.authority().covers_cap(action.cap()))
+            .map(crate::grant::Grant::id)
+            .find(|grant| table.usable(*grant, now).is_ok() && vouches(*grant))
+            .ok_or(DenialCode::UntrustedFlow)?
+    };
     match rules.sensitivity(request.tool, action) {
         Sensitivity::Plain => Ok(grant),
         Sensitivity::Sensitive(_) => Err(DenialCode::SensitivePath),

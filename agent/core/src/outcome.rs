@@ -77,6 +77,8 @@ denial_codes! {
     NotRegularFile = "not-regular-file", "not a regular file", "name a regular file";
     /// A name that is asked about every time, with nobody to ask.
     SensitivePath = "sensitive-path", "a sensitive path needs a yes for each call", "run where the user can be asked";
+    /// Data that reached the agent after the grant was made may be behind the call.
+    UntrustedFlow = "untrusted-flow", "what the agent has read since the grant was made may be behind this", "ask the user whether this is what they want";
     /// The agent's own configuration, ledger or store.
     Protected = "protected", "the agent's own files are out of its reach", "change them outside the agent";
     /// The user said no.

@@ -22,6 +22,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write as _;
 
 use crate::action::Action;
 use crate::approval::{Answer, CallId, Question, QuestionId, Scope};
@@ -30,7 +31,9 @@ use crate::authority::{Authority, Cap, DirId, Object, Verb};
 use crate::cap::CapTable;
 use crate::digest::{Digest, HashFn};
 use crate::fault::{self, Fault};
+use crate::flow::Flow;
 use crate::grant::{AgentId, Grant, GrantId, Lifetime, Limits, Revoker, Uses};
+use crate::label::Label;
 use crate::limits::{CALLS_IN_FLIGHT_MAX, GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
 use crate::monitor::{self, Decision, Gap, Request};
 use crate::outcome::{Denial, DenialCode, Outcome, bounded};
@@ -105,6 +108,13 @@ pub enum Event {
         /// What came of it.
         outcome: Outcome,
     },
+    /// Data reached an agent's context: what a tool gave its model.
+    Heard {
+        /// The agent.
+        agent: AgentId,
+        /// Where the data is from and who may see it.
+        label: Label,
+    },
     /// The edge puts a line of its own into the ledger.
     Note(String),
     /// Time passed; questions may have gone stale.
@@ -161,6 +171,7 @@ pub struct Session {
     hash: HashFn,
     table: CapTable,
     rules: Rules,
+    flow: Flow,
     ledger: Chain,
     revokers: BTreeMap<GrantId, Revoker>,
     flights: BTreeMap<CallId, Flight>,
@@ -222,6 +233,7 @@ impl Session {
             hash: config.hash,
             table: CapTable::new(),
             rules: Rules::new(config.id, config.isolation, config.protected),
+            flow: Flow::default(),
             ledger: Chain::new(config.ledger, config.hash),
             revokers: BTreeMap::new(),
             flights: BTreeMap::new(),
@@ -287,6 +299,12 @@ impl Session {
         &self.table
     }
 
+    /// What reached its agents, and what their grants vouch for.
+    #[must_use]
+    pub const fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     /// The grants an agent holds, oldest first, dead ones included.
     pub fn held_by(&self, agent: AgentId) -> impl DoubleEndedIterator<Item = &Grant> {
         self.table.held_by(agent)
@@ -333,6 +351,7 @@ impl Session {
             Event::Revoke(grant) => self.revoke(grant),
             Event::Spawn { parent, forward } => self.spawn(parent, &forward),
             Event::Finished { call, outcome } => self.finished(call, &outcome),
+            Event::Heard { agent, label } => self.heard(agent, &label),
             Event::Note(text) => self.note(&text),
             Event::Tick => self.tick(),
             Event::End => self.end(),
@@ -344,7 +363,7 @@ impl Session {
         match event {
             Event::Finished { call, outcome } => self.finished(call, &outcome),
             Event::Note(text) => self.note(&text),
-            Event::Tick | Event::End => Effects::none(),
+            Event::Heard { .. } | Event::Tick | Event::End => Effects::none(),
             Event::Call(_)
             | Event::Effects { .. }
             | Event::Answer(_)
@@ -419,13 +438,14 @@ impl Session {
             hash,
             table,
             rules,
+            flow,
             ledger,
             flights,
             questions,
             questions_made,
             ..
         } = self;
-        let request = Request::new(id, by, tool, &actions);
+        let request = Request::new(id, by, tool, &actions).within(flow);
         let request = consent.map_or(request, |grant| request.after_consent(grant));
         match monitor::authorize(table, rules, &request, *now) {
             Decision::Permit(permits) => {
@@ -571,6 +591,7 @@ impl Session {
         let revoker = self
             .table
             .grant(spec.holder, spec.authority.clone(), limits)?;
+        self.flow.made(revoker.grant(), spec.holder);
         Ok(self.keep(revoker, origin))
     }
 
@@ -721,6 +742,7 @@ impl Session {
             .choose(parent, &cap, self.now)
             .map_err(|code| Denial::new(code, &cap))?;
         let child = self.table.add_agent()?;
+        self.flow.inherit(parent, child);
         self.table.charge(by_right_of);
         let mut grants = Vec::with_capacity(forward.len());
         let mut records = Vec::with_capacity(forward.len());
@@ -769,6 +791,21 @@ impl Session {
             }
             None => self.refuse(None, Denial::new(DenialCode::UnknownCall, call)),
         }
+    }
+
+    fn heard(&mut self, agent: AgentId, label: &Label) -> Effects<'_> {
+        if !self.table.knows(agent) {
+            return self.refuse(None, Denial::new(DenialCode::UnknownAgent, agent));
+        }
+        if !self.flow.hear(agent, label) {
+            return Effects::none();
+        }
+        let mut text = String::from("heard by ");
+        let _ = write!(text, "{agent}:");
+        for source in label.sources() {
+            let _ = write!(text, " {}", source.as_str());
+        }
+        self.note(&text)
     }
 
     fn note(&mut self, text: &str) -> Effects<'_> {

@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::authority::Verb;
 
-/// The tools. The first five are offered to a model under Hermes' names.
+/// The tools, by Hermes' names where a model is offered them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// Runs a command.
@@ -23,19 +23,31 @@ pub enum Tool {
     SearchFiles,
     /// Starts another agent.
     DelegateTask,
+    /// Looks after commands left running in the background.
+    Process,
+    /// Runs a Python script that can call tools.
+    ExecuteCode,
+    /// Asks the user something.
+    Clarify,
+    /// Sends the conversation to a model; never offered to one.
+    Converse,
     /// Operations on a directory capability by the program itself; never offered to a model.
     Directory,
 }
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 7] = [
+    pub const ALL: [Tool; 11] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
         Tool::Patch,
         Tool::SearchFiles,
         Tool::DelegateTask,
+        Tool::Process,
+        Tool::ExecuteCode,
+        Tool::Clarify,
+        Tool::Converse,
         Tool::Directory,
     ];
 
@@ -49,6 +61,10 @@ impl Tool {
             Tool::Patch => "patch",
             Tool::SearchFiles => "search_files",
             Tool::DelegateTask => "delegate_task",
+            Tool::Process => "process",
+            Tool::ExecuteCode => "execute_code",
+            Tool::Clarify => "clarify",
+            Tool::Converse => "converse",
             Tool::Directory => "directory",
         }
     }
@@ -58,14 +74,35 @@ impl Tool {
     pub fn offered(name: &str) -> Option<Tool> {
         Tool::ALL
             .into_iter()
-            .find(|tool| *tool != Tool::Directory && tool.as_str() == name)
+            .find(|tool| tool.is_for_models() && tool.as_str() == name)
+    }
+
+    /// Whether a model is ever offered it.
+    #[must_use]
+    pub const fn is_for_models(self) -> bool {
+        match self {
+            Tool::Terminal
+            | Tool::ReadFile
+            | Tool::WriteFile
+            | Tool::Patch
+            | Tool::SearchFiles
+            | Tool::DelegateTask
+            | Tool::Process
+            | Tool::ExecuteCode
+            | Tool::Clarify => true,
+            Tool::Converse | Tool::Directory => false,
+        }
     }
 
     /// What it may ask for before it runs.
     #[must_use]
     pub const fn verbs(self) -> &'static [Verb] {
         match self {
-            Tool::Terminal => &[Verb::ProcExec],
+            Tool::Terminal | Tool::ExecuteCode => &[Verb::ProcExec],
+            // What a background command does is decided under the call that started it.
+            Tool::Process => &[],
+            Tool::Clarify => &[Verb::UserAsk],
+            Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
             Tool::WriteFile => &[Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify],
             Tool::Patch => &[
@@ -91,12 +128,15 @@ impl Tool {
     #[must_use]
     pub const fn effect_verbs(self) -> &'static [Verb] {
         match self {
-            Tool::Terminal => &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete],
+            Tool::Terminal | Tool::ExecuteCode => &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete],
             Tool::ReadFile
             | Tool::WriteFile
             | Tool::Patch
             | Tool::SearchFiles
             | Tool::DelegateTask
+            | Tool::Process
+            | Tool::Clarify
+            | Tool::Converse
             | Tool::Directory => &[],
         }
     }

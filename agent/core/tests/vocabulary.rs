@@ -138,6 +138,9 @@ fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
         "write_file",
         "patch",
         "search_files",
+        "process",
+        "execute_code",
+        "clarify",
     ] {
         assert_eq!(Tool::offered(name).map(Tool::as_str), Some(name));
     }
@@ -146,7 +149,7 @@ fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
         "Terminal",
         "terminal ",
         "",
-        "execute_code",
+        "converse",
         "t\u{435}rminal",
     ] {
         assert_eq!(Tool::offered(name), None, "{name:?}");

@@ -140,7 +140,12 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
         Tool::Patch => tools::patch::run(hands, args),
         Tool::SearchFiles => tools::search_files::run(hands, args),
         Tool::Terminal => tools::terminal::run(hands, args),
-        Tool::DelegateTask | Tool::Directory => Err(Stop::Refused {
+        Tool::DelegateTask
+        | Tool::Process
+        | Tool::ExecuteCode
+        | Tool::Clarify
+        | Tool::Converse
+        | Tool::Directory => Err(Stop::Refused {
             denial: Denial::new(DenialCode::UnknownTool, tool),
             asked: false,
         }),
@@ -187,6 +192,10 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         | Tool::WriteFile
         | Tool::SearchFiles
         | Tool::DelegateTask
+        | Tool::Process
+        | Tool::ExecuteCode
+        | Tool::Clarify
+        | Tool::Converse
         | Tool::Directory => {
             json!({ "error": message })
         }

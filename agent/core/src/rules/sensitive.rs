@@ -160,12 +160,15 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
     let in_git = location.components().any(|name| same(name, ".git"));
     match tool {
         // Git keeps its own store by way of the terminal; only what steers later commands matters.
-        Tool::Terminal => steers_git(location, name),
+        Tool::Terminal | Tool::ExecuteCode => steers_git(location, name),
         Tool::ReadFile
         | Tool::WriteFile
         | Tool::Patch
         | Tool::SearchFiles
         | Tool::DelegateTask
+        | Tool::Process
+        | Tool::Clarify
+        | Tool::Converse
         | Tool::Directory => in_git.then_some("the store of git, which only git should write"),
     }
 }

@@ -1,0 +1,115 @@
+//! Flow rules: when data that a model has read makes a held grant a question.
+//!
+//! A model that reads a file may do what the file says. So what was read is
+//! remembered, as a [`Label`], for each agent; and a grant vouches only for the
+//! kinds of data that had already reached its holder when the user made it. An
+//! effect that changes something, or lets data out, needs a grant that vouches
+//! for everything its agent has read; without one the user is asked, and a yes
+//! makes a grant that does. Looking, reading and running on a copy change
+//! nothing and stay free.
+//!
+//! This module must never make anything allowed: it only turns what a grant
+//! would allow into a question. A label only grows; nothing an agent does
+//! cleans it.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::action::Action;
+use crate::authority::{Object, Program, Verb};
+use crate::cap::CapTable;
+use crate::grant::{AgentId, GrantId};
+use crate::label::{Label, Source};
+
+/// What reached each agent of a session, and what its grants vouch for.
+#[derive(Debug, Default)]
+pub struct Flow {
+    heard: BTreeMap<AgentId, Label>,
+    // INVARIANT: only grants the user made; what is derived from one shares it.
+    vouching: BTreeMap<GrantId, BTreeSet<Source>>,
+}
+
+impl Flow {
+    /// Remembers that data reached an agent. Says whether that is news.
+    pub(crate) fn hear(&mut self, agent: AgentId, label: &Label) -> bool {
+        match self.heard.get_mut(&agent) {
+            None => {
+                self.heard.insert(agent, label.clone());
+                true
+            }
+            Some(known) => {
+                let joined = known.join(label);
+                let news = joined != *known;
+                *known = joined;
+                news
+            }
+        }
+    }
+
+    /// A new agent is told what to do by its parent, whose words are no cleaner
+    /// than what the parent has read.
+    pub(crate) fn inherit(&mut self, parent: AgentId, child: AgentId) {
+        if let Some(label) = self.heard.get(&parent).cloned() {
+            self.heard.insert(child, label);
+        }
+    }
+
+    /// The user made a grant for `holder`, knowing what it had read by then.
+    pub(crate) fn made(&mut self, grant: GrantId, holder: AgentId) {
+        let foreign = self.foreign(holder);
+        if !foreign.is_empty() {
+            self.vouching.insert(grant, foreign);
+        }
+    }
+
+    /// What reached this agent; `None` before anything did.
+    #[must_use]
+    pub fn label(&self, agent: AgentId) -> Option<&Label> {
+        self.heard.get(&agent)
+    }
+
+    /// Does this grant cover the action with what its agent has read?
+    #[must_use]
+    pub fn vouches(&self, table: &CapTable, by: AgentId, grant: GrantId, action: &Action) -> bool {
+        if !is_consequential(action) {
+            return true;
+        }
+        let foreign = self.foreign(by);
+        foreign.is_empty()
+            || self
+                .vouching
+                .iter()
+                .any(|(known, kinds)| foreign.is_subset(kinds) && table.descends(grant, *known))
+    }
+
+    /// The kinds of data that reached an agent and that neither its user nor
+    /// its own model wrote.
+    fn foreign(&self, agent: AgentId) -> BTreeSet<Source> {
+        self.heard
+            .get(&agent)
+            .into_iter()
+            .flat_map(Label::sources)
+            .filter(|source| match source {
+                Source::User | Source::Model => false,
+                Source::File | Source::Command | Source::Network => true,
+            })
+            .collect()
+    }
+}
+
+/// Whether it changes something or lets data out. The conversation itself has
+/// its own rule: who may read a label.
+fn is_consequential(action: &Action) -> bool {
+    match action.verb() {
+        Verb::FsList | Verb::FsRead | Verb::UserAsk | Verb::AgentSpawn | Verb::ModelSend => false,
+        Verb::ProcExec => matches!(action.object(), Object::Program(Program::OnHost(_))),
+        Verb::FsCreate
+        | Verb::FsModify
+        | Verb::FsDelete
+        | Verb::FsMount
+        | Verb::NetConnect
+        | Verb::NetListen
+        | Verb::SecretUse
+        | Verb::ConfigChange
+        | Verb::Extension => true,
+    }
+}
