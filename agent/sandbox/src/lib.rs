@@ -24,6 +24,8 @@ pub mod spawner;
 
 pub mod profile;
 
+pub mod cgroup;
+
 pub mod digest;
 
 pub mod sys;

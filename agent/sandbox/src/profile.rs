@@ -21,40 +21,11 @@ use crate::dircap::DirCap;
 use crate::spawn::{Command, Ending, Finished, Limits, SpawnError, View, ViewMode, run};
 use crate::spawner::SpawnerProgram;
 
-/// One part of the isolation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mechanism {
-    /// Ids of its own, none of them the machine's root.
-    UserNamespace,
-    /// Mounts of its own.
-    MountNamespace,
-    /// Processes of its own, killed together.
-    PidNamespace,
-    /// A network of its own with nothing in it.
-    NetworkNamespace,
-    /// Shared memory and message queues of its own.
-    IpcNamespace,
-    /// A host name of its own.
-    UtsNamespace,
-    /// A view of control groups of its own.
-    CgroupNamespace,
-    /// A root with only the system directories, read-only.
-    PrivateRoot,
-    /// A view of the workspace whose changes can be dropped.
-    CopyOnWrite,
-    /// No capability, and no way to get one.
-    NoCapabilities,
-    /// The filter of system calls.
-    SystemCallFilter,
-    /// The limits of one process.
-    ResourceLimits,
-    /// Containment of paths by the kernel.
-    ContainedPaths,
-    /// Limits of memory and processor time for the whole command.
-    ControlGroups,
-    /// The kernel's second line for file access.
-    Landlock,
-}
+pub use self::confined::Confined;
+pub use self::mechanism::{Mechanism, MechanismSet};
+
+mod confined;
+mod mechanism;
 
 /// What was found out about one mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +71,12 @@ done
 for place in /home /root /sys /var/lib /run/user; do
   if [ -e "$place" ] && [ "${1#"$place"}" = "$1" ]; then echo "visible=$place"; fi
 done
+for name in cmdline config.gz interrupts kallsyms kcore key-users keys sched_debug timer_list; do
+  if IFS= read -r line < /proc/$name; then echo "told=$name"; fi
+done 2>/dev/null
+for open in /proc/$$/fd/*; do
+  if [ "${open##*/}" -gt 2 ] && [ -e "$open" ]; then echo "open=${open##*/}"; fi
+done
 while read -r first second soft rest; do
   if [ "$first $second" = "Max processes" ]; then echo "processes=$soft"; fi
 done < /proc/self/limits
@@ -107,95 +84,6 @@ echo probe > "$1/.hermitcrab-probe" && echo "view=written"
 "#;
 const PROBE_FILE: &str = ".hermitcrab-probe";
 const PLACE: &str = "/work/probe";
-
-impl Mechanism {
-    /// Every mechanism, in the order of the table.
-    pub const ALL: [Self; 15] = [
-        Self::UserNamespace,
-        Self::MountNamespace,
-        Self::PidNamespace,
-        Self::NetworkNamespace,
-        Self::IpcNamespace,
-        Self::UtsNamespace,
-        Self::CgroupNamespace,
-        Self::PrivateRoot,
-        Self::CopyOnWrite,
-        Self::NoCapabilities,
-        Self::SystemCallFilter,
-        Self::ResourceLimits,
-        Self::ContainedPaths,
-        Self::ControlGroups,
-        Self::Landlock,
-    ];
-
-    /// Its name in a table.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UserNamespace => "user namespace",
-            Self::MountNamespace => "mount namespace",
-            Self::PidNamespace => "pid namespace",
-            Self::NetworkNamespace => "network namespace",
-            Self::IpcNamespace => "ipc namespace",
-            Self::UtsNamespace => "uts namespace",
-            Self::CgroupNamespace => "cgroup namespace",
-            Self::PrivateRoot => "private root",
-            Self::CopyOnWrite => "copy-on-write view",
-            Self::NoCapabilities => "no capabilities",
-            Self::SystemCallFilter => "system call filter",
-            Self::ResourceLimits => "resource limits",
-            Self::ContainedPaths => "contained paths (openat2)",
-            Self::ControlGroups => "control groups",
-            Self::Landlock => "landlock",
-        }
-    }
-
-    /// What is lost without it.
-    #[must_use]
-    pub const fn lost_without(self) -> &'static str {
-        match self {
-            Self::UserNamespace => "commands run with the ids of the agent, or not at all",
-            Self::MountNamespace | Self::PrivateRoot => "commands see and change the whole machine",
-            Self::PidNamespace => {
-                "commands see and signal other processes, and survive their timeout"
-            }
-            Self::NetworkNamespace => "commands reach the network",
-            Self::IpcNamespace => "commands share memory segments with other programs",
-            Self::UtsNamespace => "nothing a command without capabilities could use",
-            Self::CgroupNamespace => "commands read where the machine keeps their limits",
-            Self::CopyOnWrite => "effects cannot be shown before they happen",
-            Self::NoCapabilities => "commands can undo the rest of the isolation",
-            Self::SystemCallFilter => {
-                "faults of rarely used system calls are within reach, and vsock and netlink are open"
-            }
-            Self::ResourceLimits => "a fork bomb or a huge file stops the machine",
-            Self::ContainedPaths => "no file can be opened at all: there is no weaker way",
-            Self::ControlGroups => {
-                "a command can use all memory and processor time until its timeout"
-            }
-            Self::Landlock => "a second line against faults of the private root",
-        }
-    }
-
-    const fn is_mandatory(self) -> bool {
-        match self {
-            Self::UserNamespace
-            | Self::MountNamespace
-            | Self::PidNamespace
-            | Self::NetworkNamespace
-            | Self::IpcNamespace
-            | Self::PrivateRoot
-            | Self::CopyOnWrite
-            | Self::NoCapabilities
-            | Self::SystemCallFilter
-            | Self::ResourceLimits
-            | Self::ContainedPaths => true,
-            Self::UtsNamespace | Self::CgroupNamespace | Self::ControlGroups | Self::Landlock => {
-                false
-            }
-        }
-    }
-}
 
 /// Runs the probe on a view of `dir`, which is not changed.
 #[must_use]
@@ -312,6 +200,8 @@ impl Facts {
                 };
                 (looked.then_some(open.is_empty()), true, seen)
             }
+            Mechanism::MaskedProc => self.nothing("told", "the machine's own files are empty"),
+            Mechanism::ClosedDescriptors => self.nothing("open", "0, 1 and 2 only"),
             Mechanism::CopyOnWrite => (
                 self.one("view").map(|_| self.view_held_back),
                 true,
@@ -357,6 +247,18 @@ impl Facts {
             seen,
             lost_without: mechanism.lost_without(),
         }
+    }
+
+    /// A row that holds when the script listed nothing under `name`.
+    fn nothing(&self, name: &str, good: &str) -> (Option<bool>, bool, String) {
+        let listed = self.all(name);
+        let seen = if listed.is_empty() {
+            good.to_owned()
+        } else {
+            format!("open: {}", listed.join(" "))
+        };
+        let looked = self.one("view").is_some();
+        (looked.then_some(listed.is_empty()), true, seen)
     }
 
     fn namespace(&self, name: &str) -> (Option<bool>, bool, String) {

@@ -1,0 +1,101 @@
+//! Limits for a command as a whole, by control groups.
+//!
+//! What for: rlimits bound one process; memory and processor time of everything
+//! a command starts are bounded here, and here alone the kernel says that
+//! memory ran out. Groups are made where this process may make them: below its
+//! own group, version 1, version 2 or both side by side.
+//!
+//! Which file of which version holds a limit is `cgroups-rs`'s knowledge. What
+//! it cannot do is written directly: starting a process inside a group,
+//! `cgroup.kill`, `memory.oom.group`, the counter of out-of-memory kills.
+//!
+//! Moving a running process into a group can wait for the whole machine (11 ms
+//! after idleness), so it is done beside other work, or not at all where a
+//! process can be started inside.
+//!
+//! This module must never pretend: a limit that could not be set is missing
+//! from [`Limited`], and that is part of what is reported about each command.
+
+mod group;
+mod place;
+
+use std::fmt;
+
+pub use self::group::Group;
+pub use self::place::Place;
+
+/// How much a command may use, with everything it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupLimits {
+    /// Memory and swap together, private and shared, temporary files included.
+    pub memory_bytes: u64,
+    /// Processor time, in hundredths of one processor.
+    pub cpu_percent: u32,
+    /// Processes and threads at once.
+    pub processes: u64,
+}
+
+/// Which limits a command really has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limited {
+    /// Memory of all its processes.
+    pub memory: bool,
+    /// Processor time of all its processes.
+    pub cpu: bool,
+    /// How many processes it has.
+    pub processes: bool,
+    /// Whether all its processes can be killed at once by the group.
+    pub kill: bool,
+}
+
+impl Limited {
+    /// Whether nothing is missing that limits.
+    #[must_use]
+    pub const fn is_complete(self) -> bool {
+        self.memory && self.cpu && self.processes
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        u8::from(self.memory)
+            | u8::from(self.cpu) << 1
+            | u8::from(self.processes) << 2
+            | u8::from(self.kill) << 3
+    }
+
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        Self {
+            memory: bits & 1 != 0,
+            cpu: bits & 2 != 0,
+            processes: bits & 4 != 0,
+            kill: bits & 8 != 0,
+        }
+    }
+}
+
+impl fmt::Display for Limited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<_> = [
+            (self.memory, "memory"),
+            (self.cpu, "cpu"),
+            (self.processes, "processes"),
+            (self.kill, "kill"),
+        ]
+        .into_iter()
+        .filter_map(|(has, name)| has.then_some(name))
+        .collect();
+        if parts.is_empty() {
+            f.write_str("nothing")
+        } else {
+            f.write_str(&parts.join(", "))
+        }
+    }
+}
+
+/// What a command used, as far as its groups tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupUsage {
+    /// Processes the kernel killed because memory ran out.
+    pub out_of_memory_kills: u64,
+    /// The most memory it held at once, in bytes.
+    pub memory_peak_bytes: Option<u64>,
+}

@@ -1,0 +1,283 @@
+//! One command's groups: made, filled, read, killed, removed.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use cgroups_rs::MaxValue;
+use cgroups_rs::cpu::CpuController;
+use cgroups_rs::memory::MemController;
+use cgroups_rs::pid::PidController;
+use rustix::fs::{Mode, OFlags};
+
+use super::place::{Controller, PREFIX, Parent, Place};
+use super::{GroupLimits, GroupUsage, Limited};
+
+/// The stretch over which processor time is counted, in microseconds.
+const CPU_PERIOD_US: u64 = 100_000;
+/// How often an emptied group is tried again, and how long apart.
+const REMOVALS_MAX: u32 = 50;
+const REMOVAL_PAUSE_NS: i64 = 2_000_000;
+
+/// The groups of one command, one in each hierarchy of use.
+#[derive(Debug)]
+pub struct Group {
+    dirs: Vec<Dir>,
+    limited: Limited,
+}
+
+#[derive(Debug)]
+struct Dir {
+    path: PathBuf,
+    unified: bool,
+    controllers: Vec<Controller>,
+    /// Whether the process was started inside.
+    filled: bool,
+}
+
+impl Group {
+    /// Makes empty groups with these limits. `number` must be new in this process.
+    ///
+    /// # Errors
+    /// No group could be made, or one that was made takes no limit.
+    pub fn make(place: &Place, number: u64, limits: &GroupLimits) -> io::Result<Self> {
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let mut group = Self {
+            dirs: Vec::new(),
+            limited: Limited::default(),
+        };
+        for parent in &place.parents {
+            // What is made is owned by `group` at once, and removed on the way out.
+            group.add(parent, &name, limits)?;
+        }
+        Ok(group)
+    }
+
+    fn add(&mut self, parent: &Parent, name: &str, limits: &GroupLimits) -> io::Result<()> {
+        let path = parent.dir.join(name);
+        fs::create_dir(&path)?;
+        self.dirs.push(Dir {
+            path: path.clone(),
+            unified: parent.unified,
+            controllers: parent.controllers.clone(),
+            filled: false,
+        });
+        for controller in &parent.controllers {
+            match controller {
+                Controller::Memory => {
+                    limit_memory(&path, parent.unified, limits.memory_bytes)?;
+                    self.limited.memory = true;
+                }
+                Controller::Cpu => {
+                    limit_cpu(&path, parent.unified, limits.cpu_percent)?;
+                    self.limited.cpu = true;
+                }
+                Controller::Pids => {
+                    let most = i64::try_from(limits.processes).unwrap_or(i64::MAX);
+                    PidController::new(path.clone(), parent.unified)
+                        .set_pid_max(MaxValue::Value(most))
+                        .map_err(io::Error::other)?;
+                    self.limited.processes = true;
+                }
+            }
+        }
+        self.limited.kill |= parent.unified && path.join("cgroup.kill").exists();
+        Ok(())
+    }
+
+    /// Which limits hold for what is inside.
+    pub fn limited(&self) -> Limited {
+        self.limited
+    }
+
+    /// The group a process can be started in, if the kernel can do that.
+    pub fn entrance(&self) -> Option<OwnedFd> {
+        let dir = self.dirs.iter().find(|dir| dir.unified)?;
+        rustix::fs::open(
+            &dir.path,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok()
+    }
+
+    /// Notes that a process was started inside by [`Group::entrance`].
+    pub fn entered(&mut self) {
+        for dir in self.dirs.iter_mut().filter(|dir| dir.unified) {
+            dir.filled = true;
+        }
+    }
+
+    /// Moves a process into every group it is not in. May take long, see above.
+    ///
+    /// # Errors
+    /// The process is gone, or moving it is forbidden.
+    pub fn attach(&mut self, pid: i32) -> io::Result<()> {
+        for dir in self.dirs.iter_mut().filter(|dir| !dir.filled) {
+            fs::write(dir.path.join("cgroup.procs"), pid.to_string())?;
+            dir.filled = true;
+        }
+        Ok(())
+    }
+
+    /// Kills everything inside at once, where the kernel can do that.
+    pub fn kill(&self) {
+        for dir in self.dirs.iter().filter(|dir| dir.unified) {
+            // Without it the pid namespace has the same effect.
+            let _killed = fs::write(dir.path.join("cgroup.kill"), "1");
+        }
+    }
+
+    /// What was used so far.
+    pub fn usage(&self) -> GroupUsage {
+        let mut usage = GroupUsage::default();
+        for dir in &self.dirs {
+            if !dir.controllers.contains(&Controller::Memory) {
+                continue;
+            }
+            // The counter of kills, not of failed charges: those also count
+            // what was reclaimed and never missed.
+            let (events, peak) = if dir.unified {
+                ("memory.events", "memory.peak")
+            } else {
+                ("memory.oom_control", "memory.max_usage_in_bytes")
+            };
+            usage.out_of_memory_kills = read_field(&dir.path.join(events), "oom_kill").unwrap_or(0);
+            usage.memory_peak_bytes = fs::read_to_string(dir.path.join(peak))
+                .ok()
+                .and_then(|text| text.trim().parse().ok());
+        }
+        usage
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        for dir in self.dirs.iter().rev() {
+            for _ in 0..REMOVALS_MAX {
+                match rustix::fs::rmdir(&dir.path) {
+                    // Killed processes leave their group a little after they are reaped.
+                    Err(rustix::io::Errno::BUSY) => {
+                        let pause = rustix::thread::Timespec {
+                            tv_sec: 0,
+                            tv_nsec: REMOVAL_PAUSE_NS,
+                        };
+                        let _slept = rustix::thread::nanosleep(&pause);
+                    }
+                    // Whatever stays is swept by a later process.
+                    Ok(()) | Err(_) => break,
+                }
+            }
+        }
+    }
+}
+
+fn limit_memory(path: &Path, unified: bool, bytes: u64) -> io::Result<()> {
+    let memory = MemController::new(path.to_owned(), unified);
+    let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
+    memory.set_limit(limit).map_err(io::Error::other)?;
+    // Version 1 counts memory and swap together, version 2 swap alone. A kernel
+    // without swap accounting has no such file, and then no swap to account.
+    let swap = if unified { 0 } else { limit };
+    let _limited = memory.set_memswap_limit(swap);
+    if unified {
+        // One process less is no use to a command: all of it ends.
+        fs::write(path.join("memory.oom.group"), "1")?;
+    }
+    Ok(())
+}
+
+fn limit_cpu(path: &Path, unified: bool, percent: u32) -> io::Result<()> {
+    let quota = CPU_PERIOD_US.saturating_mul(u64::from(percent)) / 100;
+    CpuController::new(path.to_owned(), unified)
+        .set_cfs_quota_and_period(i64::try_from(quota).ok(), Some(CPU_PERIOD_US))
+        .map_err(io::Error::other)?;
+    // What was not used in one stretch may be used in the next: short commands
+    // start without a pause. Kernels before 5.14 have no such file.
+    let burst = if unified {
+        "cpu.max.burst"
+    } else {
+        "cpu.cfs_burst_us"
+    };
+    let _allowed = fs::write(path.join(burst), quota.to_string());
+    Ok(())
+}
+
+fn read_field(path: &Path, name: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.lines().find_map(|line| {
+        let (field, value) = line.split_once(' ')?;
+        (field == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: GroupLimits = GroupLimits {
+        memory_bytes: 64 << 20,
+        cpu_percent: 50,
+        processes: 20,
+    };
+
+    #[test]
+    fn a_group_is_made_with_its_limits_and_leaves_nothing_behind() {
+        let place = match Place::find() {
+            Ok(place) => place,
+            Err(error) => {
+                println!("SKIPPED: {error}");
+                return;
+            }
+        };
+        let group = match Group::make(&place, 7_000_001, &LIMITS) {
+            Ok(group) => group,
+            Err(error) => {
+                println!("SKIPPED: {error}");
+                return;
+            }
+        };
+        let dirs: Vec<PathBuf> = group.dirs.iter().map(|dir| dir.path.clone()).collect();
+        assert!(dirs.iter().all(|dir| dir.is_dir()));
+        for dir in &group.dirs {
+            let read = |name: &str| fs::read_to_string(dir.path.join(name)).unwrap();
+            for controller in &dir.controllers {
+                let (file, wanted) = match (controller, dir.unified) {
+                    (Controller::Memory, false) => ("memory.limit_in_bytes", "67108864\n"),
+                    (Controller::Memory, true) => ("memory.max", "67108864\n"),
+                    (Controller::Cpu, false) => ("cpu.cfs_quota_us", "50000\n"),
+                    (Controller::Cpu, true) => ("cpu.max", "50000 100000\n"),
+                    (Controller::Pids, false | true) => ("pids.max", "20\n"),
+                };
+                assert_eq!(read(file), wanted, "{file}");
+            }
+        }
+        assert_eq!(group.usage().out_of_memory_kills, 0);
+        drop(group);
+        assert!(dirs.iter().all(|dir| !dir.exists()));
+    }
+
+    #[test]
+    fn a_second_group_of_the_same_number_is_refused_and_the_first_stays() {
+        let Ok(place) = Place::find() else {
+            println!("SKIPPED: no control groups");
+            return;
+        };
+        let Ok(first) = Group::make(&place, 7_000_002, &LIMITS) else {
+            println!("SKIPPED: no control groups");
+            return;
+        };
+        assert!(Group::make(&place, 7_000_002, &LIMITS).is_err());
+        assert!(first.dirs.iter().all(|dir| dir.path.is_dir()));
+    }
+
+    #[test]
+    fn the_counter_of_kills_is_found_by_its_whole_name() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("memory.oom_control");
+        fs::write(&file, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n").unwrap();
+        assert_eq!(read_field(&file, "oom_kill"), Some(3));
+        assert_eq!(read_field(&file, "oom"), None);
+    }
+}

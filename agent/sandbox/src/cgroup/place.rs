@@ -1,0 +1,321 @@
+//! Where this process may make groups, found out from the kernel's own lists.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The prefix of every group made here.
+pub(super) const PREFIX: &str = "hermitcrab-";
+/// A group whose maker is gone is swept after this many seconds: long enough
+/// that nobody is between making and filling it.
+const STALE_S: i64 = 60;
+
+/// The three limits, by the controller's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Controller {
+    Memory,
+    Cpu,
+    Pids,
+}
+
+impl Controller {
+    pub(super) const ALL: [Self; 3] = [Self::Memory, Self::Cpu, Self::Pids];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::Pids => "pids",
+        }
+    }
+}
+
+/// A directory below which groups can be made, with what they control.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parent {
+    pub dir: PathBuf,
+    pub unified: bool,
+    pub controllers: Vec<Controller>,
+}
+
+/// All such directories, one for each hierarchy that is of use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(super) parents: Vec<Parent>,
+}
+
+impl Place {
+    /// Finds the place of this process.
+    ///
+    /// # Errors
+    /// There is none: no control group file system, or none that can be written.
+    pub fn find() -> io::Result<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+        let own = fs::read_to_string("/proc/self/cgroup")?;
+        let place = Self::from_lists(&mounts, &own);
+        if place.parents.is_empty() {
+            return Err(io::Error::other(
+                "no control group of this process can be written",
+            ));
+        }
+        place.sweep();
+        Ok(place)
+    }
+
+    fn from_lists(mounts: &str, own: &str) -> Self {
+        let mut parents = Vec::new();
+        for mount in mounts.lines().filter_map(Mount::parse) {
+            let Some(own_path) = own_path(own, &mount) else {
+                continue;
+            };
+            let own_dir = mount.dir_of(own_path);
+            if mount.unified {
+                parents.extend(unified_parent(&mount.point, &own_dir));
+            } else if writable(&own_dir) {
+                let controllers: Vec<_> = Controller::ALL
+                    .into_iter()
+                    .filter(|controller| mount.has(controller.as_str()))
+                    .collect();
+                if !controllers.is_empty() {
+                    parents.push(Parent {
+                        dir: own_dir,
+                        unified: false,
+                        controllers,
+                    });
+                }
+            }
+        }
+        Self { parents }
+    }
+
+    /// Removes empty groups whose maker is gone, as after a kill.
+    fn sweep(&self) {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        for parent in &self.parents {
+            let Ok(entries) = fs::read_dir(&parent.dir) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else {
+                    continue;
+                };
+                let maker_lives = rest
+                    .split('-')
+                    .next()
+                    .is_none_or(|pid| Path::new("/proc").join(pid).exists());
+                let made = rustix::fs::stat(entry.path()).map_or(now, |stat| stat.st_mtime);
+                if !maker_lives && now.saturating_sub(made) > STALE_S {
+                    // Fails for one that is not empty, which is then in use.
+                    let _removed = rustix::fs::rmdir(entry.path());
+                }
+            }
+        }
+    }
+}
+
+/// One line of /proc/self/mountinfo that is about control groups.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    root: String,
+    point: PathBuf,
+    unified: bool,
+    options: Vec<String>,
+}
+
+impl Mount {
+    fn parse(line: &str) -> Option<Self> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut before = before.split(' ').skip(3);
+        let (root, point) = (before.next()?, before.next()?);
+        let mut after = after.split(' ');
+        let unified = match after.next()? {
+            "cgroup" => false,
+            "cgroup2" => true,
+            _ => return None,
+        };
+        let options = after.nth(1)?;
+        Some(Self {
+            root: root.to_owned(),
+            point: PathBuf::from(point),
+            unified,
+            options: options.split(',').map(str::to_owned).collect(),
+        })
+    }
+
+    fn has(&self, controller: &str) -> bool {
+        self.options.iter().any(|option| option == controller)
+    }
+
+    /// Where the group `own` is found below this mount.
+    fn dir_of(&self, own: &str) -> PathBuf {
+        let below = own
+            .strip_prefix(&self.root)
+            .or_else(|| (self.root == "/").then_some(own))
+            .unwrap_or("");
+        let below = below.trim_start_matches('/');
+        if below.is_empty() || below.split('/').any(|part| part == "..") {
+            self.point.clone()
+        } else {
+            self.point.join(below)
+        }
+    }
+}
+
+/// The path of this process in the hierarchy of `mount`, from /proc/self/cgroup.
+fn own_path<'a>(own: &'a str, mount: &Mount) -> Option<&'a str> {
+    own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let same = if mount.unified {
+            controllers.is_empty()
+        } else {
+            !controllers.is_empty() && controllers.split(',').all(|name| mount.has(name))
+        };
+        same.then_some(path)
+    })
+}
+
+/// The nearest group at or above `own` below which groups with limits can be
+/// made; one without limits, for the kill alone, if there is none.
+fn unified_parent(point: &Path, own: &Path) -> Option<Parent> {
+    let mut fallback = None;
+    for dir in own.ancestors().take_while(|dir| dir.starts_with(point)) {
+        if !writable(dir) {
+            break;
+        }
+        let offered = words(&dir.join("cgroup.controllers"));
+        for controller in Controller::ALL.map(Controller::as_str) {
+            if offered.iter().any(|name| name == controller) {
+                // Refused while the group itself holds processes.
+                let _enabled =
+                    fs::write(dir.join("cgroup.subtree_control"), format!("+{controller}"));
+            }
+        }
+        let enabled = words(&dir.join("cgroup.subtree_control"));
+        let controllers: Vec<_> = Controller::ALL
+            .into_iter()
+            .filter(|controller| enabled.iter().any(|name| name == controller.as_str()))
+            .collect();
+        let found = Parent {
+            dir: dir.to_owned(),
+            unified: true,
+            controllers,
+        };
+        if !found.controllers.is_empty() {
+            return Some(found);
+        }
+        fallback.get_or_insert(found);
+    }
+    fallback
+}
+
+fn words(path: &Path) -> Vec<String> {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn writable(dir: &Path) -> bool {
+    rustix::fs::access(
+        dir,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+    )
+    .is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parent(dir: &Path, unified: bool, controllers: &[Controller]) -> Parent {
+        Parent {
+            dir: dir.to_owned(),
+            unified,
+            controllers: controllers.to_vec(),
+        }
+    }
+
+    /// A tree that looks like a mounted hierarchy.
+    fn tree(dirs: &[&str]) -> tempfile::TempDir {
+        let temp = tempfile::tempdir().unwrap();
+        for dir in dirs {
+            fs::create_dir_all(temp.path().join(dir)).unwrap();
+        }
+        temp
+    }
+
+    #[test]
+    fn version_one_is_used_below_the_own_group_of_each_hierarchy() {
+        let temp = tree(&["memory/a/b", "cpu,cpuacct", "pids", "freezer"]);
+        let at = temp.path().display();
+        let mounts = format!(
+            "30 25 0:26 / {at}/memory rw - cgroup cgroup rw,memory\n\
+             31 25 0:27 / {at}/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+             32 25 0:28 /docker/x {at}/pids rw - cgroup cgroup rw,pids\n\
+             33 25 0:29 / {at}/freezer rw - cgroup cgroup rw,freezer\n\
+             34 25 0:30 / /sys rw - sysfs sysfs rw\n"
+        );
+        let own = "4:memory:/a/b\n3:cpu,cpuacct:/\n2:pids:/docker/x\n1:freezer:/\n0::/\n";
+        assert_eq!(
+            Place::from_lists(&mounts, own).parents,
+            [
+                parent(
+                    &temp.path().join("memory/a/b"),
+                    false,
+                    &[Controller::Memory]
+                ),
+                parent(&temp.path().join("cpu,cpuacct"), false, &[Controller::Cpu]),
+                parent(&temp.path().join("pids"), false, &[Controller::Pids]),
+            ]
+        );
+    }
+
+    #[test]
+    fn version_two_climbs_to_the_group_that_hands_its_controllers_down() {
+        let temp = tree(&["user/app/own"]);
+        let app = temp.path().join("user/app");
+        fs::write(app.join("cgroup.subtree_control"), "memory pids").unwrap();
+        let mounts = format!(
+            "30 25 0:26 / {} rw - cgroup2 cgroup2 rw\n",
+            temp.path().display()
+        );
+        assert_eq!(
+            Place::from_lists(&mounts, "0::/user/app/own\n").parents,
+            [parent(&app, true, &[Controller::Memory, Controller::Pids])]
+        );
+    }
+
+    #[test]
+    fn version_two_without_controllers_still_kills() {
+        let temp = tree(&["own"]);
+        let mounts = format!(
+            "30 25 0:26 / {} rw - cgroup2 cgroup2 rw\n",
+            temp.path().display()
+        );
+        assert_eq!(
+            Place::from_lists(&mounts, "0::/own\n").parents,
+            [parent(&temp.path().join("own"), true, &[])]
+        );
+    }
+
+    #[test]
+    fn a_group_outside_the_mounted_part_is_the_mounted_part_itself() {
+        let mount = Mount {
+            root: "/docker/x".to_owned(),
+            point: PathBuf::from("/c"),
+            unified: true,
+            options: Vec::new(),
+        };
+        for (own, dir) in [
+            ("/docker/x", "/c"),
+            ("/docker/x/y", "/c/y"),
+            ("/", "/c"),
+            ("/../other", "/c"),
+        ] {
+            assert_eq!(mount.dir_of(own), Path::new(dir), "{own}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What held one command, as told by the process that built its sandbox.
+//!
+//! What for: the answer to "what was enforced?" belongs to each command, not
+//! to the machine: groups may be full, a kernel feature may be switched off
+//! between two commands. It must never list what was not applied.
+
+use super::{Mechanism, MechanismSet};
+use crate::cgroup::{GroupUsage, Limited};
+use crate::spawn::wire::{Reader, WireError, Writer};
+
+/// What held one command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confined {
+    /// The mechanisms that were applied.
+    pub by: MechanismSet,
+    /// Which limits hold for the command as a whole.
+    pub limited: Limited,
+    /// What Landlock forbids, by its version; 0 for nothing.
+    pub landlock_version: u8,
+    /// Why something is missing, one sentence each.
+    pub missing: Vec<String>,
+    /// What the command used, once it has ended.
+    pub usage: GroupUsage,
+}
+
+impl Confined {
+    /// Whether every mechanism commands are refused without was applied.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        Mechanism::ALL
+            .into_iter()
+            .filter(|mechanism| mechanism.is_mandatory())
+            .all(|mechanism| self.by.contains(mechanism))
+    }
+
+    pub(crate) fn encode(&self, w: &mut Writer) {
+        w.u32(self.by.bits());
+        w.u8(self.limited.bits());
+        w.u8(self.landlock_version);
+        w.list(&self.missing, |w, why| w.bytes(why.as_bytes()));
+        w.u64(self.usage.out_of_memory_kills);
+        w.u64(self.usage.memory_peak_bytes.unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            by: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
+            limited: Limited::from_bits(r.u8()?),
+            landlock_version: r.u8()?,
+            missing: r.list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?,
+            usage: GroupUsage {
+                out_of_memory_kills: r.u64()?,
+                memory_peak_bytes: Some(r.u64()?).filter(|bytes| *bytes != u64::MAX),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read_back() {
+        let confined = Confined {
+            by: MechanismSet::of([Mechanism::Landlock, Mechanism::PidNamespace]),
+            limited: Limited {
+                memory: true,
+                cpu: false,
+                processes: true,
+                kill: true,
+            },
+            landlock_version: 7,
+            missing: vec!["no reason".to_owned()],
+            usage: GroupUsage {
+                out_of_memory_kills: 2,
+                memory_peak_bytes: None,
+            },
+        };
+        let mut writer = Writer::default();
+        confined.encode(&mut writer);
+        let bytes = writer.finish();
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(Confined::decode(&mut reader), Ok(confined));
+        assert_eq!(reader.finish(), Ok(()));
+    }
+}
