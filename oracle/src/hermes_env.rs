@@ -167,8 +167,14 @@ pub fn ensure(
     std::fs::create_dir_all(&home).map_err(cache_error)?;
     let _serialised = install::exclusive(&home).map_err(cache_error)?;
     let identity = locks::identity(lock, &hermes_env.interpreter);
-    match fingerprint::check(&home, &identity, &hermes_env.site_packages) {
-        fingerprint::State::Whole => return Ok(hermes_env),
+    let state = fingerprint::check(&home, &identity, &hermes_env.site_packages);
+    // Follows the link: the interpreter behind it may have been removed.
+    let runs = hermes_env.venv.join("bin/python").is_file();
+    match state {
+        fingerprint::State::Whole if runs => return Ok(hermes_env),
+        fingerprint::State::Whole => progress(Progress::Stage(format!(
+            "the environment of hermes-agent {version} has lost its interpreter; installing it afresh"
+        ))),
         fingerprint::State::Absent => {}
         fingerprint::State::Different(why) => progress(Progress::Stage(format!(
             "the installed hermes-agent {version} is not what was installed ({why}); installing it afresh"

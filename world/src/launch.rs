@@ -71,7 +71,10 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| WorldError::new("start worker", error))?;
+            .map_err(|error| {
+                let program = Path::new(command.get_program()).display();
+                WorldError::new("start worker", format_args!("`{program}`: {error}"))
+            })?;
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(WorldError::new("start worker", "no pipes"));
         };

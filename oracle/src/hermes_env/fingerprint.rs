@@ -1,11 +1,13 @@
 //! Is an installed environment still what was installed?
 //!
 //! A stamp beside the environment holds what it was made from and a digest over
-//! the name and size of every installed file. Byte-compiled caches are left
-//! out: the interpreter makes them on its own.
+//! the name, size and time of change (in seconds, which archives keep) of every
+//! installed file. Byte-compiled caches are left out: the interpreter makes them
+//! on its own.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -76,7 +78,12 @@ fn files_digest(site_packages: &Path) -> io::Result<String> {
                 }
             } else if path.extension().is_none_or(|extension| extension != "pyc") {
                 let name = path.strip_prefix(site_packages).unwrap_or(&path);
-                rows.push(format!("{}\0{}", name.display(), metadata.len()));
+                rows.push(format!(
+                    "{}\0{}\0{}",
+                    name.display(),
+                    metadata.len(),
+                    metadata.mtime()
+                ));
             }
         }
     }
@@ -116,6 +123,20 @@ mod tests {
             verdict(home.path(), "other"),
             "the lock file or the interpreter changed"
         );
+        let file = fs::File::options()
+            .write(true)
+            .open(site.join("pkg/a.py"))
+            .unwrap();
+        let installed_at = file.metadata().unwrap().modified().unwrap();
+        let later = installed_at + std::time::Duration::from_secs(5);
+        file.set_modified(later).unwrap();
+        assert_eq!(
+            verdict(home.path(), "id"),
+            "files were added, removed or changed",
+            "another content of the same size"
+        );
+        file.set_modified(installed_at).unwrap();
+        assert_eq!(verdict(home.path(), "id"), "whole");
         fs::write(site.join("pkg/a.py"), "ab").unwrap();
         assert_eq!(
             verdict(home.path(), "id"),
