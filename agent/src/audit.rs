@@ -1,48 +1,83 @@
 //! The ledger on disk.
 //!
-//! One JSON object a line, each carrying the digest of the one before. A line
-//! is on the disk before the effect it announces happens. The ledger holds no
-//! contents, only digests, and lies outside every directory an agent is given.
+//! One JSON object a line, each carrying the digest of the one before. The
+//! ledger holds no contents, only digests, and lies outside every directory an
+//! agent is given.
 //!
-//! It does not protect against somebody who can rewrite the whole file:
-//! publish the head elsewhere to notice a lost tail.
+//! What is on the disk when: [`Ledger::append`] returns after everything it
+//! was given, and all before, survives a loss of power, unless it was given
+//! only records after which nothing happens (a session opened, a grant made, a
+//! note). Those survive the end of the process at once, and a loss of power
+//! with the next append. So an intent is on the disk before its effect, and a
+//! crash leaves at most the beginning of records nobody acted on, which
+//! [`verify`] tells apart and the next start removes. A disk that fails once is
+//! not written to again: what it did with the last bytes is not known.
+//!
+//! It does not protect against somebody who can rewrite the whole file. A tail
+//! cut off is noticed against the [anchor](crate::store::anchor), or against
+//! a head that was published elsewhere.
 
+pub mod disk;
+pub mod index;
+mod ledger;
+pub mod read;
+pub mod show;
 mod wire;
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, Seek, Write},
+    fmt, io,
     path::{Path, PathBuf},
 };
 
-use hermitcrab_core::audit::{ChainError, Head, Record, Verifier};
+use hermitcrab_core::{
+    audit::{ChainError, Head},
+    digest::Digest,
+};
 
-use crate::digest::sha256;
+use self::read::Start;
+pub use self::{
+    ledger::{Ledger, Opened},
+    read::{Tail, Unfinished, Verified},
+    show::each,
+    wire::line,
+};
+use crate::store::{
+    anchor::AnchorError,
+    own_file::{self, Access, OwnFileError},
+};
 
 /// The ledger's name in the state directory.
 pub const FILE_NAME: &str = "ledger.jsonl";
-/// Longer lines are not records.
-const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// Why the ledger cannot be used.
 #[derive(Debug)]
 pub enum LedgerError {
     /// The file cannot be read or written.
     Io(PathBuf, io::Error),
+    /// Something else stands in its place, or others can reach it.
+    Own(OwnFileError),
     /// Another process writes it.
     Busy(PathBuf),
-    /// A line is not a record; its number, from 1.
+    /// What stands where the record with this number should be is not a record.
     Line(PathBuf, u64),
     /// The records are not a chain.
     Chain(PathBuf, ChainError),
+    /// It ends before, or says something else at, a record known from elsewhere.
+    Cut(PathBuf, Head),
+    /// What the ledger has come to cannot be noted in the anchor.
+    Anchor(AnchorError),
+    /// Writing failed before; nothing more is written.
+    Stopped(PathBuf),
 }
 
-impl std::fmt::Display for LedgerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const REPAIR: &str = "`hermitcrab doctor --repair` keeps a copy and goes on after the last record that holds";
         match self {
             Self::Io(path, error) => {
                 write!(f, "cannot use the ledger `{}`: {error}", path.display())
             }
+            Self::Own(error) => write!(f, "the ledger cannot be used: {error}"),
             Self::Busy(path) => {
                 write!(
                     f,
@@ -50,14 +85,25 @@ impl std::fmt::Display for LedgerError {
                     path.display()
                 )
             }
-            Self::Line(path, line) => write!(
+            Self::Line(path, seq) => write!(
                 f,
-                "line {line} of the ledger `{}` is not a record; keep the file and start with a new state directory",
+                "record {seq} of the ledger `{}` is not a record; {REPAIR}",
                 path.display()
             ),
-            Self::Chain(path, error) => write!(
+            Self::Chain(path, error) => {
+                write!(f, "{error} (`{}`); {REPAIR}", path.display())
+            }
+            Self::Cut(path, head) => write!(
                 f,
-                "{error} (`{}`); keep the file and start with a new state directory",
+                "the ledger `{}` lacks records it had: it should hold {} with the last one {}; {REPAIR}",
+                path.display(),
+                head.next,
+                head.digest
+            ),
+            Self::Anchor(error) => error.fmt(f),
+            Self::Stopped(path) => write!(
+                f,
+                "writing the ledger `{}` failed before, so nothing more is done in this session",
                 path.display()
             ),
         }
@@ -66,132 +112,30 @@ impl std::fmt::Display for LedgerError {
 
 impl std::error::Error for LedgerError {}
 
-/// An open ledger, locked against other writers.
-#[derive(Debug)]
-pub struct Ledger {
-    file: File,
-    path: PathBuf,
-}
-
-impl Ledger {
-    /// Opens or makes the ledger in a state directory and checks all of it.
-    ///
-    /// A last line that was cut off by a crash was never acted on; it is removed.
-    ///
-    /// # Errors
-    /// See [`LedgerError`].
-    pub fn open(state_dir: &Path) -> Result<(Self, Head), LedgerError> {
-        let path = state_dir.join(FILE_NAME);
-        let failed = |error| LedgerError::Io(path.clone(), error);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(failed)?;
-        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LedgerError::Busy(path)),
-            Err(error) => return Err(failed(error.into())),
-        }
-        let read = read(&mut file, &path)?;
-        if read.cut_off {
-            file.set_len(read.whole_bytes).map_err(failed)?;
-            file.sync_all().map_err(failed)?;
-        }
-        Ok((Self { file, path }, read.head))
-    }
-
-    /// Appends records and waits until they are on the disk.
-    ///
-    /// # Errors
-    /// The disk; nothing that these records announce may happen then.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), LedgerError> {
-        if records.is_empty() {
-            return Ok(());
-        }
-        let mut lines = String::new();
-        for record in records {
-            lines.push_str(&wire::line(record));
-            lines.push('\n');
-        }
-        self.file
-            .write_all(lines.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .map_err(|error| LedgerError::Io(self.path.clone(), error))
-    }
-}
-
-/// What reading a ledger to its end found.
-#[derive(Clone, Copy, Debug)]
-struct ReadThrough {
-    head: Head,
-    whole_bytes: u64,
-    cut_off: bool,
-}
-
-fn read(file: &mut File, path: &Path) -> Result<ReadThrough, LedgerError> {
-    let failed = |error| LedgerError::Io(path.to_owned(), error);
-    file.rewind().map_err(failed)?;
-    let mut lines = BufReader::new(io::Read::by_ref(file));
-    let mut verifier = Verifier::new(sha256);
-    let (mut number, mut whole_bytes) = (0, 0);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let got = io::Read::take(&mut lines, LINE_BYTES_MAX)
-            .read_until(b'\n', &mut line)
-            .map_err(failed)?;
-        if got == 0 {
-            return Ok(ReadThrough {
-                head: verifier.head(),
-                whole_bytes,
-                cut_off: false,
-            });
-        }
-        number += 1;
-        if line.last() != Some(&b'\n') {
-            if got as u64 == LINE_BYTES_MAX {
-                return Err(LedgerError::Line(path.to_owned(), number));
-            }
-            return Ok(ReadThrough {
-                head: verifier.head(),
-                whole_bytes,
-                cut_off: true,
-            });
-        }
-        let record =
-            wire::record(&line).ok_or_else(|| LedgerError::Line(path.to_owned(), number))?;
-        verifier
-            .check(&record)
-            .map_err(|error| LedgerError::Chain(path.to_owned(), error))?;
-        whole_bytes += got as u64;
-    }
-}
-
 /// Checks a ledger from its first record to its last.
 ///
 /// # Errors
-/// See [`LedgerError`]; the first place that does not hold is named.
-pub fn verify(state_dir: &Path) -> Result<Head, LedgerError> {
-    let path = state_dir.join(FILE_NAME);
-    let mut file = File::open(&path).map_err(|error| LedgerError::Io(path.clone(), error))?;
-    read(&mut file, &path).map(|read| read.head)
+/// See [`LedgerError`]; the first record that does not hold is named.
+pub fn verify(state_dir: &Path) -> Result<Verified, LedgerError> {
+    verify_against(state_dir, &[])
 }
 
-/// Hands every record to `show`, checked or not.
+/// Checks a ledger, and that it still holds what was known of it before.
 ///
 /// # Errors
-/// The file cannot be read, or a line is not a record.
-pub fn each(state_dir: &Path, mut show: impl FnMut(&Record)) -> Result<(), LedgerError> {
+/// See [`LedgerError`].
+pub fn verify_against(state_dir: &Path, known: &[Head]) -> Result<Verified, LedgerError> {
     let path = state_dir.join(FILE_NAME);
-    let failed = |error| LedgerError::Io(path.clone(), error);
-    let file = File::open(&path).map_err(failed)?;
-    for (at, line) in BufReader::new(file).split(b'\n').enumerate() {
-        let line = line.map_err(failed)?;
-        let record =
-            wire::record(&line).ok_or_else(|| LedgerError::Line(path.clone(), at as u64 + 1))?;
-        show(&record);
+    let mut file = own_file::open(&path, Access::Read).map_err(LedgerError::Own)?;
+    let mut heads: Vec<Digest> = vec![Digest::NONE];
+    let found = read::through(&mut file, &path, Start::BEGINNING, |record| {
+        heads.push(record.digest);
+    })?;
+    match known.iter().find(|head| {
+        let at = usize::try_from(head.next).ok().and_then(|at| heads.get(at));
+        at != Some(&head.digest)
+    }) {
+        Some(lacking) => Err(LedgerError::Cut(path, *lacking)),
+        None => Ok(found),
     }
-    Ok(())
 }

@@ -1,12 +1,19 @@
 //! The terminal front end: one command or one call at a time.
 
+mod audit;
 mod run;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 
-use crate::{ambient, audit, exit};
+use crate::{ambient, exit};
+
+/// What went wrong before anything was done: the message and the exit code.
+type Trouble = (String, u8);
 
 /// An agent whose authority is capabilities: what is not granted is asked
 /// about, with everything it would change on the screen, or refused.
@@ -38,15 +45,8 @@ enum What {
     },
     /// Try out what isolates commands on this machine, and say what is lost without each part
     Doctor,
-    /// Show the ledger
-    Audit {
-        /// Check the chain instead of showing it
-        #[arg(long)]
-        verify: bool,
-        /// Where the ledger is kept
-        #[arg(long, value_name = "DIR")]
-        state_dir: Option<PathBuf>,
-    },
+    /// Show the ledger, follow it, or check it
+    Audit(audit::Audit),
 }
 
 /// What `exec` and `call` have in common.
@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
             arguments,
         } => run::call(&setting, &tool, &arguments),
         What::Doctor => doctor(),
-        What::Audit { verify, state_dir } => ledger(verify, state_dir),
+        What::Audit(arguments) => audit::audit(&arguments),
     };
     ExitCode::from(code)
 }
@@ -131,28 +131,12 @@ fn doctor() -> u8 {
     }
 }
 
-fn ledger(verify: bool, state_dir: Option<PathBuf>) -> u8 {
-    let state_dir =
-        match state_dir.map_or_else(|| ambient::places().map(|places| places.state_dir), Ok) {
-            Ok(state_dir) => state_dir,
-            Err(error) => {
-                say(&error.to_string());
-                return exit::ENVIRONMENT;
-            }
-        };
-    let done = if verify {
-        audit::verify(&state_dir)
-            .map(|head| println!("{} records, whole; head {}", head.next, head.digest))
-    } else {
-        audit::each(&state_dir, |record| {
-            println!("{:>6} {:<9} {}", record.seq, record.kind, record.text)
-        })
-    };
-    match done {
-        Ok(()) => exit::OK,
-        Err(error) => {
-            say(&error.to_string());
-            exit::LEDGER
-        }
+/// The directory named, or the usual one.
+fn state_dir(named: Option<&Path>) -> Result<PathBuf, Trouble> {
+    match named {
+        Some(dir) => Ok(dir.to_owned()),
+        None => ambient::places()
+            .map(|places| places.state_dir)
+            .map_err(|error| (error.to_string(), exit::ENVIRONMENT)),
     }
 }

@@ -15,4 +15,5 @@ pub mod parity;
 pub mod ports;
 pub mod pyjson;
 pub mod runtime;
+pub mod store;
 pub mod tools;

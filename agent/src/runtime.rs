@@ -42,9 +42,10 @@ pub use self::{
     words::{GrantWords, WordsError},
 };
 use crate::{
-    audit::{Ledger, LedgerError},
+    audit::{Ledger, LedgerError, Opened, Tail},
     digest::sha256,
     ports::{Clock, UserPort},
+    store::own_file,
 };
 
 /// What a runtime starts with. Nothing else is taken from the surroundings.
@@ -139,10 +140,23 @@ impl Runtime {
         user: Box<dyn UserPort>,
         clock: Box<dyn Clock>,
     ) -> Result<Self, RuntimeError> {
-        std::fs::create_dir_all(&config.state_dir)
-            .map_err(|error| RuntimeError::Directory(config.state_dir.clone(), error))?;
-        let (mut ledger, head) = Ledger::open(&config.state_dir)?;
-        let (session, records) = session(&config, own_places(&config)?, head, clock.now());
+        own_file::state_dir(&config.state_dir)
+            .map_err(|error| RuntimeError::Ledger(LedgerError::Own(error)))?;
+        let ledger = Ledger::open(&config.state_dir)?;
+        Self::open_on(config, ledger, user, clock)
+    }
+
+    /// The same, on a ledger that is open already.
+    ///
+    /// # Errors
+    /// As for [`Runtime::open`].
+    pub fn open_on(
+        config: RuntimeConfig,
+        (mut ledger, opened): (Ledger, Opened),
+        user: Box<dyn UserPort>,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, RuntimeError> {
+        let (session, records) = session(&config, own_places(&config)?, opened.head, clock.now());
         ledger.append(&records)?;
         let mut runtime = Self {
             session,
@@ -158,7 +172,22 @@ impl Runtime {
         runtime.mounts.open(&mut runtime.session, &workspace)?;
         let state = AgentState::new(&runtime.config);
         runtime.agents.insert(AgentId::FIRST, state);
+        if let Tail::CutOff { bytes } = opened.removed {
+            runtime.note(format!(
+                "recovered: {bytes} bytes of records that were never acted on were removed before this session"
+            ))?;
+        }
         Ok(runtime)
+    }
+
+    /// Puts a line of the edge into the ledger.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn note(&mut self, text: String) -> Result<(), RuntimeError> {
+        let now = self.clock.now();
+        let parts = self.session.step(now, Event::Note(text)).into_parts();
+        Ok(self.ledger.append(&parts.records)?)
     }
 
     /// The session's first agent.

@@ -77,7 +77,7 @@ fn a_call_prints_what_a_model_would_see() {
 fn the_ledger_is_checked_from_the_command_line() {
     let dir = bench();
     hermitcrab(dir.path(), &["exec", "--", "true"]);
-    let output = hermitcrab(dir.path(), &["audit", "--verify"]);
+    let output = hermitcrab(dir.path(), &["audit", "verify"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let ledger = dir.path().join(".local/state/hermitcrab/ledger.jsonl");
     let changed = std::fs::read_to_string(&ledger)
@@ -85,7 +85,7 @@ fn the_ledger_is_checked_from_the_command_line() {
         .replacen("intent", "INTENT", 1);
     std::fs::write(&ledger, changed).unwrap();
     assert_eq!(
-        hermitcrab(dir.path(), &["audit", "--verify"]).status.code(),
+        hermitcrab(dir.path(), &["audit", "verify"]).status.code(),
         Some(74)
     );
     let output = hermitcrab(dir.path(), &["exec", "--", "true"]);

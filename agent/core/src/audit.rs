@@ -115,6 +115,12 @@ impl Verifier {
         }
     }
 
+    /// Starts behind records the caller vouches for.
+    #[must_use]
+    pub const fn resuming(head: Head, hash: HashFn) -> Verifier {
+        Verifier { head, hash }
+    }
+
     /// Takes the next record.
     ///
     /// # Errors

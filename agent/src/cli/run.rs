@@ -9,16 +9,15 @@ use hermitcrab_core::session::Asking;
 use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::{Value, json};
 
-use super::{Setting, say};
+use super::{Setting, Trouble, say};
 use crate::{
     ambient::{self, BootClock, NobodyThere, TerminalUser},
+    audit::Ledger,
     config, exit,
     ports::UserPort,
     runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig, real},
+    store::{State, StateError},
 };
-
-/// What went wrong before anything ran: the message and the exit code.
-type Trouble = (String, u8);
 
 pub fn exec(setting: &Setting, command: &[String]) -> u8 {
     let line = match command {
@@ -148,6 +147,17 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
             exit::USAGE,
         ));
     }
+    // What is kept and cannot be trusted counts as nothing; the ledger has to hold.
+    let anchor = match State::open(&state_dir) {
+        Ok(state) => Some(state.anchor),
+        Err(StateError::Directory(error)) => return Err((error.to_string(), exit::LEDGER)),
+        Err(error) => {
+            say(&error.to_string());
+            None
+        }
+    };
+    let ledger = Ledger::open_anchored(&state_dir, anchor)
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let spawner = SpawnerProgram::Own;
     let isolation = ambient::probe(&spawner).map_err(missing)?.isolation;
     let terminal = TerminalUser::open();
@@ -160,7 +170,7 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
         Some(terminal) => Box::new(terminal),
         None => Box::new(NobodyThere),
     };
-    let mut runtime = Runtime::open(
+    let mut runtime = Runtime::open_on(
         RuntimeConfig {
             env: ambient::command_env(&places.home),
             protected: own,
@@ -172,6 +182,7 @@ fn open(setting: &Setting) -> Result<Runtime, Trouble> {
             session: ambient::session_number().map_err(missing)?,
             spawner,
         },
+        ledger,
         user,
         Box::new(BootClock),
     )

@@ -1,6 +1,8 @@
 //! A workspace, a clock and a user for the tests of the runtime.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+pub mod plug;
+
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
@@ -121,5 +123,81 @@ impl Bench {
     pub fn call(&mut self, tool: &str, args: Value) -> hermitcrab::runtime::CallReport {
         let first = self.runtime.first_agent();
         self.runtime.call(first, tool, &args)
+    }
+}
+
+/// A grant's id, of a session like every other.
+pub fn some_grant_id() -> hermitcrab_core::grant::GrantId {
+    use hermitcrab_core::session::{Event, GrantSpec, Session, SessionConfig};
+    let (mut session, _) = Session::open(SessionConfig {
+        id: 1,
+        hash: hermitcrab::digest::sha256,
+        isolation: Isolation::Isolated,
+        protected: Vec::new(),
+        asking: Asking::Refuse,
+        ledger: hermitcrab_core::audit::Head::EMPTY,
+        opened_at: Instant::BOOT,
+    });
+    let spec = GrantSpec {
+        holder: hermitcrab_core::grant::AgentId::FIRST,
+        authority: hermitcrab_core::authority::Authority::none(),
+        uses: hermitcrab_core::grant::Uses::Uncounted,
+        lifetime: hermitcrab_core::grant::Lifetime::Session,
+    };
+    session
+        .step(Instant::BOOT, Event::Grant(spec))
+        .into_parts()
+        .granted
+        .unwrap()
+}
+
+/// A disk with room for so many bytes.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    room: usize,
+    bytes: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Filling {
+    pub fn of(room: usize) -> Self {
+        Self {
+            room,
+            bytes: Rc::default(),
+        }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.borrow().clone()
+    }
+}
+
+impl hermitcrab::audit::disk::Disk for Filling {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.bytes.borrow();
+        let from = usize::try_from(offset).unwrap().min(bytes.len());
+        let got = into.len().min(bytes.len() - from);
+        into[..got].copy_from_slice(&bytes[from..from + got]);
+        Ok(got)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut held = self.bytes.borrow_mut();
+        let takes = bytes.len().min(self.room - held.len());
+        if takes == 0 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        held.extend_from_slice(&bytes[..takes]);
+        Ok(takes)
+    }
+
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, bytes: u64) -> std::io::Result<()> {
+        self.bytes
+            .borrow_mut()
+            .truncate(usize::try_from(bytes).unwrap());
+        Ok(())
     }
 }

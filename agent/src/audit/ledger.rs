@@ -1,0 +1,216 @@
+//! Writing the ledger.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use hermitcrab_core::audit::{Head, Record};
+
+use super::{
+    FILE_NAME, LedgerError,
+    disk::Disk,
+    index::Index,
+    read::{self, SessionStart, Start, Tail},
+    wire,
+};
+use crate::store::{
+    anchor::Anchor,
+    own_file::{self, Access},
+};
+
+/// A ledger longer than this is read, at a start, from its anchor on.
+/// `audit verify` always reads all of it.
+const WHOLE_BYTES_MAX: u64 = 4 << 20;
+
+/// An open ledger, locked against other writers.
+pub struct Ledger {
+    disk: Box<dyn Disk>,
+    path: PathBuf,
+    bytes: u64,
+    state: State,
+    index: Index,
+    anchor: Option<Anchor>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sound,
+    /// What the disk did with the last bytes is not known.
+    Failed,
+}
+
+/// What opening found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Where the chain stands.
+    pub head: Head,
+    /// What was removed from the end, because it was never acted on.
+    pub removed: Tail,
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger")
+            .field("path", &self.path)
+            .field("bytes", &self.bytes)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// Opens or makes the ledger in a state directory and checks it.
+    ///
+    /// # Errors
+    /// See [`LedgerError`].
+    pub fn open(state_dir: &Path) -> Result<(Self, Opened), LedgerError> {
+        Self::open_anchored(state_dir, None)
+    }
+
+    /// The same, checked against what the anchor knows, which is kept up to
+    /// date from then on.
+    ///
+    /// # Errors
+    /// See [`LedgerError`].
+    pub fn open_anchored(
+        state_dir: &Path,
+        anchor: Option<Anchor>,
+    ) -> Result<(Self, Opened), LedgerError> {
+        let path = state_dir.join(FILE_NAME);
+        let file = own_file::open(&path, Access::Append).map_err(LedgerError::Own)?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LedgerError::Busy(path)),
+            Err(error) => return Err(LedgerError::Io(path, error.into())),
+        }
+        let length = file
+            .metadata()
+            .map_err(|error| LedgerError::Io(path.clone(), error))?
+            .len();
+        let known = anchor.as_ref().and_then(Anchor::place);
+        let start = match known {
+            Some(place) if length > WHOLE_BYTES_MAX => place,
+            _ => Start::BEGINNING,
+        };
+        let (mut ledger, opened, sessions) = Self::on_from(Box::new(file), path, start, known)?;
+        let whole = (start == Start::BEGINNING).then_some(sessions.as_slice());
+        ledger.index = Index::open(state_dir, whole);
+        ledger.anchor = anchor;
+        Ok((ledger, opened))
+    }
+
+    /// A ledger on any disk. `path` is for messages only.
+    ///
+    /// # Errors
+    /// See [`LedgerError`].
+    pub fn on(disk: Box<dyn Disk>, path: &Path) -> Result<(Self, Opened), LedgerError> {
+        Self::on_from(disk, path.to_owned(), Start::BEGINNING, None)
+            .map(|(ledger, opened, _)| (ledger, opened))
+    }
+
+    fn on_from(
+        mut disk: Box<dyn Disk>,
+        path: PathBuf,
+        start: Start,
+        known: Option<Start>,
+    ) -> Result<(Self, Opened, Vec<SessionStart>), LedgerError> {
+        let mut at_known = known.filter(|known| known.head.next > start.head.next);
+        let found = read::through(disk.as_mut(), &path, start, |record| {
+            at_known = at_known.filter(|known| {
+                record.seq.saturating_add(1) != known.head.next
+                    || record.digest != known.head.digest
+            });
+        })?;
+        if let Some(lacking) = at_known {
+            return Err(LedgerError::Cut(path, lacking.head));
+        }
+        if found.tail != Tail::Whole {
+            disk.cut(found.bytes)
+                .map_err(|error| LedgerError::Io(path.clone(), error))?;
+        }
+        let ledger = Self {
+            disk,
+            path,
+            bytes: found.bytes,
+            state: State::Sound,
+            index: Index::none(),
+            anchor: None,
+        };
+        let opened = Opened {
+            head: found.head,
+            removed: found.tail,
+        };
+        Ok((ledger, opened, found.sessions))
+    }
+
+    /// Appends records, and waits until they are on the disk if anything may
+    /// happen after them.
+    ///
+    /// # Errors
+    /// The disk; nothing that these records announce may happen then, and
+    /// nothing more can be appended.
+    pub fn append(&mut self, records: &[Record]) -> Result<(), LedgerError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        if self.state == State::Failed {
+            return Err(LedgerError::Stopped(self.path.clone()));
+        }
+        let mut lines = String::new();
+        let mut starts = Vec::new();
+        for record in records {
+            if let Some(session) = read::session_opened(record) {
+                starts.push(SessionStart {
+                    session: session.to_owned(),
+                    seq: record.seq,
+                    offset: self.bytes.saturating_add(lines.len() as u64),
+                });
+            }
+            lines.push_str(&wire::line(record));
+            lines.push('\n');
+        }
+        let waits = records.iter().any(|record| !is_quiet(record));
+        if let Err(error) = self.write(lines.as_bytes(), waits) {
+            self.state = State::Failed;
+            // Half a record would have to be explained; but if the disk does
+            // not even do this, the next start does.
+            let _ = self.disk.cut(self.bytes);
+            return Err(LedgerError::Io(self.path.clone(), error));
+        }
+        self.bytes = self.bytes.saturating_add(lines.len() as u64);
+        for start in &starts {
+            self.index.add(start);
+        }
+        if let (Some(anchor), Some(last)) = (&mut self.anchor, records.last())
+            && last.kind == "ended"
+        {
+            let head = Head {
+                next: last.seq.saturating_add(1),
+                digest: last.digest,
+            };
+            let place = Start {
+                head,
+                offset: self.bytes,
+            };
+            anchor.move_to(place).map_err(LedgerError::Anchor)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mut bytes: &[u8], waits: bool) -> std::io::Result<()> {
+        while !bytes.is_empty() {
+            let taken = self.disk.append(bytes)?;
+            if taken == 0 {
+                return Err(std::io::ErrorKind::WriteZero.into());
+            }
+            bytes = bytes.get(taken..).unwrap_or_default();
+        }
+        if waits { self.disk.sync() } else { Ok(()) }
+    }
+}
+
+/// Is it a record after which nothing happens?
+fn is_quiet(record: &Record) -> bool {
+    matches!(record.kind.as_str(), "opened" | "granted" | "note")
+}

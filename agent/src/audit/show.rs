@@ -1,0 +1,100 @@
+//! Handing out the ledger's records, all of them or one session's, and the new
+//! ones as they come.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Seek as _, SeekFrom},
+    ops::ControlFlow,
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use hermitcrab_core::audit::Record;
+
+use super::{FILE_NAME, LedgerError, index, read, wire};
+use crate::store::own_file::{self, Access};
+
+/// How often a ledger that is followed is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// What to hand out.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Only this session's records.
+    pub session: Option<String>,
+    /// Go on with what is written from now on.
+    pub follow: bool,
+}
+
+/// Hands every record to `show`, checked or not.
+///
+/// # Errors
+/// The file cannot be read, or a line is not a record.
+pub fn each(state_dir: &Path, mut show: impl FnMut(&Record)) -> Result<(), LedgerError> {
+    selected(state_dir, &Selection::default(), |record| {
+        show(record);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Hands the selected records to `show` until it has enough.
+///
+/// # Errors
+/// As for [`each`].
+pub fn selected(
+    state_dir: &Path,
+    selection: &Selection,
+    mut show: impl FnMut(&Record) -> ControlFlow<()>,
+) -> Result<(), LedgerError> {
+    let path = state_dir.join(FILE_NAME);
+    let failed = |error| LedgerError::Io(path.clone(), error);
+    let mut file = own_file::open(&path, Access::Read).map_err(LedgerError::Own)?;
+    if let Some(session) = &selection.session {
+        let place = beginning_of(&mut file, state_dir, session).unwrap_or(0);
+        file.seek(SeekFrom::Start(place)).map_err(failed)?;
+    }
+    let mut lines = BufReader::new(file);
+    let mut line = Vec::new();
+    let mut number = 0_u64;
+    let mut inside = selection.session.is_none();
+    loop {
+        let got = lines.read_until(b'\n', &mut line).map_err(failed)?;
+        let whole = line.last() == Some(&b'\n');
+        if got == 0 || !whole {
+            // The beginning of a line is kept until the rest of it comes.
+            if !selection.follow {
+                return Ok(());
+            }
+            thread::sleep(LOOK_AGAIN);
+            continue;
+        }
+        let record = wire::record(&line).ok_or_else(|| LedgerError::Line(path.clone(), number))?;
+        number = record.seq.saturating_add(1);
+        line.clear();
+        if let (Some(wanted), Some(opened)) = (&selection.session, read::session_opened(&record)) {
+            if inside && !selection.follow && opened != wanted {
+                return Ok(());
+            }
+            inside = opened == wanted;
+        }
+        if inside && show(&record).is_break() {
+            return Ok(());
+        }
+    }
+}
+
+/// Where the index says a session begins, if it does begin there.
+fn beginning_of(file: &mut File, state_dir: &Path, session: &str) -> Option<u64> {
+    let entry = index::entries(state_dir)
+        .into_iter()
+        .find(|entry| entry.session == session)?;
+    file.seek(SeekFrom::Start(entry.offset)).ok()?;
+    let mut line = Vec::new();
+    BufReader::new(io::Read::by_ref(file))
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    let record = wire::record(&line)?;
+    let begins = record.seq == entry.seq && read::session_opened(&record) == Some(session);
+    begins.then_some(entry.offset)
+}

@@ -1,0 +1,261 @@
+//! The agent's own files: opened without following a link, and only if they
+//! are regular, the user's own, and closed to everybody else.
+//!
+//! Why: the ledger, the store and its key lie where a careless copy, a restore
+//! or another program may have put something else in their place. Whatever
+//! looks wrong is refused with what is wrong; nothing here repairs anything.
+
+use std::{
+    fmt,
+    fs::{DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+
+/// The mode of every file here: the user reads and writes, nobody else.
+const FILE_MODE: u32 = 0o600;
+/// The mode of the directory.
+const DIR_MODE: u32 = 0o700;
+
+/// Why one of the agent's own files cannot be used.
+#[derive(Debug)]
+pub enum OwnFileError {
+    /// The system refuses.
+    Io(PathBuf, io::Error),
+    /// A symbolic link stands in its place.
+    Link(PathBuf),
+    /// A directory, pipe or device stands in its place.
+    NotRegular(PathBuf),
+    /// It belongs to another user; the user's number.
+    Owner(PathBuf, u32),
+    /// Others may read or write it; its mode.
+    Mode(PathBuf, u32),
+}
+
+impl fmt::Display for OwnFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(path, error) => write!(f, "cannot use `{}`: {error}", path.display()),
+            Self::Link(path) => write!(
+                f,
+                "`{}` is a symbolic link, so it is not used; `hermitcrab doctor --repair` sets it aside",
+                path.display()
+            ),
+            Self::NotRegular(path) => write!(
+                f,
+                "`{}` is not a regular file, so it is not used; `hermitcrab doctor --repair` sets it aside",
+                path.display()
+            ),
+            Self::Owner(path, owner) => write!(
+                f,
+                "`{}` belongs to user {owner}, so it is not used; have its owner give it back, or remove it yourself",
+                path.display()
+            ),
+            Self::Mode(path, mode) => write!(
+                f,
+                "`{}` has mode {mode:04o}, so others can reach it and it is not used; `hermitcrab doctor --repair` closes it",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OwnFileError {}
+
+impl OwnFileError {
+    /// Is it only that there is no such file?
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io(_, error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading what is there.
+    Read,
+    /// Reading and changing what is there.
+    Change,
+    /// Reading and adding to the end; made if there is none.
+    Append,
+}
+
+/// Makes the state directory, closed to others, unless it is there.
+///
+/// # Errors
+/// It cannot be made, is not a directory, or belongs to or is open to others.
+pub fn state_dir(dir: &Path) -> Result<(), OwnFileError> {
+    let failed = |error| OwnFileError::Io(dir.to_owned(), error);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(DIR_MODE)
+        .create(dir)
+        .map_err(failed)?;
+    let seen = std::fs::metadata(dir).map_err(failed)?;
+    if seen.uid() != user() {
+        return Err(OwnFileError::Owner(dir.to_owned(), seen.uid()));
+    }
+    // Who may write the directory may exchange everything in it.
+    if seen.mode() & 0o022 != 0 {
+        return Err(OwnFileError::Mode(dir.to_owned(), seen.mode() & 0o7777));
+    }
+    Ok(())
+}
+
+/// Opens one of the agent's own files.
+///
+/// # Errors
+/// See [`OwnFileError`].
+pub fn open(path: &Path, access: Access) -> Result<File, OwnFileError> {
+    let mut options = OpenOptions::new();
+    match access {
+        Access::Read => options.read(true),
+        Access::Change => options.read(true).write(true),
+        Access::Append => options.read(true).append(true).create(true),
+    };
+    let file = options
+        .mode(FILE_MODE)
+        .custom_flags(flags())
+        .open(path)
+        .map_err(|error| opening(path, error))?;
+    check(path, &file)?;
+    Ok(file)
+}
+
+/// Makes one of the agent's own files where nothing is.
+///
+/// # Errors
+/// There is something, or the system refuses.
+pub fn create_new(path: &Path) -> Result<File, OwnFileError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .custom_flags(flags())
+        .open(path)
+        .map_err(|error| opening(path, error))
+}
+
+/// Looks at a file without opening it for anything.
+///
+/// # Errors
+/// See [`OwnFileError`].
+pub fn inspect(path: &Path) -> Result<(), OwnFileError> {
+    open(path, Access::Read).map(drop)
+}
+
+/// Makes what was put into a directory survive a loss of power.
+///
+/// # Errors
+/// The system refuses.
+pub fn sync_dir(dir: &Path) -> Result<(), OwnFileError> {
+    File::open(dir)
+        .and_then(|opened| opened.sync_all())
+        .map_err(|error| OwnFileError::Io(dir.to_owned(), error))
+}
+
+fn check(path: &Path, file: &File) -> Result<(), OwnFileError> {
+    let seen = file
+        .metadata()
+        .map_err(|error| OwnFileError::Io(path.to_owned(), error))?;
+    if !seen.is_file() {
+        return Err(OwnFileError::NotRegular(path.to_owned()));
+    }
+    if seen.uid() != user() {
+        return Err(OwnFileError::Owner(path.to_owned(), seen.uid()));
+    }
+    let mode = seen.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(OwnFileError::Mode(path.to_owned(), mode));
+    }
+    Ok(())
+}
+
+fn opening(path: &Path, error: io::Error) -> OwnFileError {
+    let is = |errno: rustix::io::Errno| error.raw_os_error() == Some(errno.raw_os_error());
+    if is(rustix::io::Errno::LOOP) {
+        OwnFileError::Link(path.to_owned())
+    } else if is(rustix::io::Errno::ISDIR) || is(rustix::io::Errno::NXIO) {
+        OwnFileError::NotRegular(path.to_owned())
+    } else {
+        OwnFileError::Io(path.to_owned(), error)
+    }
+}
+
+/// A pipe must not make the opening wait, and a link is not followed.
+fn flags() -> i32 {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    i32::try_from(flags.bits()).unwrap_or(0)
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::{Access, OwnFileError, create_new, open, state_dir};
+
+    #[test]
+    fn only_a_regular_file_closed_to_others_is_opened() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("key");
+        drop(create_new(&path).expect("made"));
+        open(&path, Access::Read).expect("the user's own");
+        assert!(matches!(create_new(&path), Err(OwnFileError::Io(..))));
+
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("mode");
+        assert!(matches!(
+            open(&path, Access::Read),
+            Err(OwnFileError::Mode(_, 0o640))
+        ));
+
+        let link = dir.path().join("link");
+        symlink(&path, &link).expect("link");
+        assert!(matches!(
+            open(&link, Access::Append),
+            Err(OwnFileError::Link(_))
+        ));
+        assert!(matches!(
+            open(&dir.path().join("none"), Access::Read),
+            Err(error) if error.is_missing()
+        ));
+        assert!(matches!(
+            open(dir.path(), Access::Read),
+            Err(OwnFileError::NotRegular(_))
+        ));
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("pipe");
+        assert!(matches!(
+            open(&pipe, Access::Read),
+            Err(OwnFileError::NotRegular(_))
+        ));
+    }
+
+    #[test]
+    fn a_state_directory_others_may_write_is_refused() {
+        let dir = tempfile::tempdir().expect("directory");
+        let state = dir.path().join("a/state");
+        state_dir(&state).expect("made");
+        state_dir(&state).expect("there");
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o777)).expect("mode");
+        assert!(matches!(
+            state_dir(&state),
+            Err(OwnFileError::Mode(_, 0o777))
+        ));
+    }
+}
