@@ -139,9 +139,41 @@ impl TerminalUser {
     }
 }
 
+impl TerminalUser {
+    /// A model's question; a number picks a choice, other words are the answer.
+    fn words(&mut self, question: &str, choices: Option<&[String]>) -> io::Result<Option<String>> {
+        rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
+        // The model's words must not draw on the terminal.
+        writeln!(
+            self.terminal,
+            "\nthe model asks: {}",
+            question.escape_debug()
+        )?;
+        for (place, choice) in choices.into_iter().flatten().enumerate() {
+            writeln!(self.terminal, "  {}. {}", place + 1, choice.escape_debug())?;
+        }
+        write!(self.terminal, "answer: ")?;
+        self.terminal.flush()?;
+        let mut line = String::new();
+        if BufReader::new(&self.terminal).read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = line.trim();
+        let picked = line
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| choices?.get(number.checked_sub(1)?));
+        Ok(Some(picked.map_or_else(|| line.to_owned(), Clone::clone)))
+    }
+}
+
 impl UserPort for TerminalUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
         self.answer(prompt).unwrap_or(Reply::Failed)
+    }
+
+    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
+        self.words(question, choices).ok().flatten()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The terminal front end: one command or one call at a time.
 
 mod audit;
+mod chat;
 mod run;
 
 use std::{
@@ -42,6 +43,15 @@ enum What {
         tool: String,
         /// The arguments, as JSON
         arguments: String,
+    },
+    /// Talk with a model that works in the workspace by tool calls
+    Chat {
+        #[command(flatten)]
+        setting: Setting,
+        #[command(flatten)]
+        backend: chat::Backend,
+        /// What to say; without it each line of the standard input is said
+        words: Option<String>,
     },
     /// Try out what isolates commands on this machine, and say what is lost without each part
     Doctor,
@@ -86,6 +96,11 @@ pub fn main() -> ExitCode {
             tool,
             arguments,
         } => run::call(&setting, &tool, &arguments),
+        What::Chat {
+            setting,
+            backend,
+            words,
+        } => chat::chat(&setting, &backend, words.as_deref()),
         What::Doctor => doctor(),
         What::Audit(arguments) => audit::audit(&arguments),
     };

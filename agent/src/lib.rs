@@ -7,10 +7,12 @@
 
 pub mod ambient;
 pub mod audit;
+pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod exit;
+pub mod model;
 pub mod parity;
 pub mod ports;
 pub mod pyjson;

@@ -28,4 +28,10 @@ pub trait UserPort {
     /// Puts one question and waits for the reply. Anything but a clear yes
     /// (silence, a closed dialog, unknown words) is a refusal.
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
+
+    /// Puts a model's own question and waits for the user's words; `None` if
+    /// nobody can be asked. The words are data and never a yes to an effect.
+    fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {
+        None
+    }
 }

@@ -12,6 +12,7 @@
 mod agent_state;
 mod call;
 mod command;
+mod converse;
 mod hands;
 mod mounts;
 mod place;

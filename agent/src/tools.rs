@@ -6,6 +6,8 @@
 
 pub mod ansi;
 pub mod args;
+pub mod clarify;
+pub mod delegate;
 pub mod difflib;
 pub mod exit_note;
 pub mod foreground;

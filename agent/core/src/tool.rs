@@ -7,6 +7,7 @@
 use core::fmt;
 
 use crate::authority::Verb;
+use crate::label::Source;
 
 /// The tools, by Hermes' names where a model is offered them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,6 +92,20 @@ impl Tool {
             | Tool::ExecuteCode
             | Tool::Clarify => true,
             Tool::Converse | Tool::Directory => false,
+        }
+    }
+
+    /// Where the data in its results is from, if it is not the model's own.
+    #[must_use]
+    pub const fn brings(self) -> Option<Source> {
+        match self {
+            // What was there shows in a patch's diff and hints.
+            Tool::ReadFile | Tool::SearchFiles | Tool::Patch => Some(Source::File),
+            Tool::Terminal | Tool::Process | Tool::ExecuteCode => Some(Source::Command),
+            Tool::Clarify => Some(Source::User),
+            // A write tells about what the model itself wrote; a child's report
+            // carries the child's label.
+            Tool::WriteFile | Tool::DelegateTask | Tool::Converse | Tool::Directory => None,
         }
     }
 

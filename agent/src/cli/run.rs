@@ -100,7 +100,7 @@ fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallRepo
     Ok(report)
 }
 
-fn open(setting: &Setting) -> Result<Runtime, Trouble> {
+pub(super) fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     let missing = |error: std::io::Error| (error.to_string(), exit::ENVIRONMENT);
     let places = ambient::places().map_err(missing)?;
     let config =

@@ -140,15 +140,20 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
         Tool::Patch => tools::patch::run(hands, args),
         Tool::SearchFiles => tools::search_files::run(hands, args),
         Tool::Terminal => tools::terminal::run(hands, args),
-        Tool::DelegateTask
-        | Tool::Process
-        | Tool::ExecuteCode
-        | Tool::Clarify
-        | Tool::Converse
-        | Tool::Directory => Err(Stop::Refused {
-            denial: Denial::new(DenialCode::UnknownTool, tool),
-            asked: false,
+        // Only a conversation can hand out work.
+        Tool::DelegateTask => Ok(ToolResult::error(
+            "delegate_task must be handled by the agent loop",
+        )),
+        Tool::Clarify => Ok(match tools::clarify::read(args) {
+            Ok(asking) => tools::clarify::worded(&asking, None),
+            Err(result) => result,
         }),
+        Tool::Process | Tool::ExecuteCode | Tool::Converse | Tool::Directory => {
+            Err(Stop::Refused {
+                denial: Denial::new(DenialCode::UnknownTool, tool),
+                asked: false,
+            })
+        }
     };
     match result {
         Ok(result) => result,

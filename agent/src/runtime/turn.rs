@@ -7,6 +7,7 @@ use hermitcrab_core::{
     Permit,
     approval::{Answer, CallId, Question, Reply, Scope},
     fault::{self, Fault},
+    label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
     session::{Event, Parts, Session},
 };
@@ -92,7 +93,7 @@ impl Turn<'_> {
             Some(question) => {
                 drop(permits);
                 asked = true;
-                let shown = shown(&question);
+                let shown = with_what_was_read(self.session, &question, shown(&question));
                 let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
                     Reply::Yes(Scope::Once)
                 } else {
@@ -131,6 +132,26 @@ impl Turn<'_> {
         let event = Event::Finished { call, outcome };
         let parts = self.session.step(self.clock.now(), event).into_parts();
         record(self.ledger, &parts)
+    }
+}
+
+/// A question about what an agent may have been told to do says so.
+fn with_what_was_read(session: &Session, question: &Question, shown: String) -> String {
+    let label = session.flow().label(question.by());
+    let read: Vec<&str> = label
+        .into_iter()
+        .flat_map(Label::sources)
+        .filter(|source| !matches!(source, Source::User | Source::Model))
+        .map(Source::as_str)
+        .collect();
+    if question.because() == DenialCode::UntrustedFlow && !read.is_empty() {
+        format!(
+            "this is granted, but {} has read data since (from: {}), which may be what asks for it\n{shown}",
+            question.by(),
+            read.join(", ")
+        )
+    } else {
+        shown
     }
 }
 

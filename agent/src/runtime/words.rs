@@ -3,7 +3,7 @@
 use std::{fmt, path::Path};
 
 use hermitcrab_core::{
-    authority::{Authority, Cap, Object, Program, Verb},
+    authority::{Authority, Cap, Name, Object, Program, Verb},
     grant::{AgentId, Lifetime, Uses},
     outcome::Denial,
     path::RelPath,
@@ -104,12 +104,12 @@ impl GrantWords {
                 }
                 Verb::ProcExec if self.on == "*" => vec![Object::Program(Program::AnyInView)],
                 Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
+                Verb::ModelSend => vec![Object::Model(Name::parse(&self.on).map_err(|_| wrong())?)],
                 Verb::ProcExec => return Err(wrong()),
                 Verb::FsMount
                 | Verb::NetConnect
                 | Verb::NetListen
                 | Verb::SecretUse
-                | Verb::ModelSend
                 | Verb::ConfigChange
                 | Verb::Extension => return Err(WordsError::Verb(self.verb.clone())),
             };

@@ -17,6 +17,10 @@ pub enum Declared {
     Whole,
     /// True or false.
     Truth,
+    /// A list of texts.
+    Texts,
+    /// A list of objects.
+    Objects,
 }
 
 /// Replaces texts that spell the declared type; the rest stays.
@@ -27,11 +31,17 @@ pub fn coerced(args: &Value, declared: &[(&str, Declared)]) -> Map<String, Value
     };
     let mut out = given.clone();
     for (name, kind) in declared {
+        if let Declared::Texts | Declared::Objects = kind {
+            if let Some(value) = out.get(*name).and_then(|value| listed(value, *kind)) {
+                out.insert((*name).to_owned(), value);
+            }
+            continue;
+        }
         let Some(Value::String(text)) = out.get(*name) else {
             continue;
         };
         let value = match kind {
-            Declared::Text => None,
+            Declared::Text | Declared::Texts | Declared::Objects => None,
             Declared::Whole => whole(text).map(Value::from),
             Declared::Truth => match pytext::strip(text).to_lowercase().as_str() {
                 "true" => Some(Value::Bool(true)),
@@ -44,6 +54,32 @@ pub fn coerced(args: &Value, declared: &[(&str, Declared)]) -> Map<String, Value
         }
     }
     out
+}
+
+/// A list where one is declared: a list in JSON is read, a lone value becomes
+/// the only one; objects among them may be JSON as well.
+fn listed(value: &Value, kind: Declared) -> Option<Value> {
+    let list = match value {
+        Value::Null => return None,
+        Value::Array(list) => list.clone(),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(Value::Array(list)) => list,
+            Ok(_) | Err(_) => vec![value.clone()],
+        },
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![value.clone()],
+    };
+    let read = |item: Value| match &item {
+        Value::String(text)
+            if kind == Declared::Objects && pytext::strip(text).starts_with('{') =>
+        {
+            match serde_json::from_str(text) {
+                Ok(object @ Value::Object(_)) => object,
+                Ok(_) | Err(_) => item,
+            }
+        }
+        _ => item,
+    };
+    Some(list.into_iter().map(read).collect())
 }
 
 #[expect(
@@ -122,6 +158,25 @@ mod tests {
             json!({"n": 42, "m": 3, "h": "3.5", "t": true, "p": "7", "x": "no"})
         );
         assert!(coerced(&json!([1]), &[]).is_empty());
+    }
+
+    #[test]
+    fn lists_are_read_from_json_and_from_lone_values() {
+        let kinds = [
+            ("a", Declared::Texts),
+            ("b", Declared::Texts),
+            ("c", Declared::Texts),
+            ("d", Declared::Objects),
+            ("e", Declared::Texts),
+        ];
+        let args = coerced(
+            &json!({"a": "[\"x\", 1]", "b": "x", "c": 5, "d": ["{\"g\": 1}", "{", 2], "e": null}),
+            &kinds,
+        );
+        assert_eq!(
+            json!(args),
+            json!({"a": ["x", 1], "b": ["x"], "c": [5], "d": [{"g": 1}, "{", 2], "e": null})
+        );
     }
 
     #[test]

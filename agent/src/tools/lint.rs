@@ -10,6 +10,8 @@ mod python;
 mod toml;
 mod yaml;
 
+pub use json::problem as json_problem;
+
 use serde_json::{Value, json};
 
 use crate::tools::pytext;

@@ -1,0 +1,330 @@
+//! The tool-calling loop: a model proposes calls one by one, each passes the
+//! monitor, and what came of it goes back into the conversation.
+//!
+//! There is no plan here, so whatever the model reads may steer what it does
+//! next. That is why everything that enters the conversation is reported to
+//! the session: a grant acts without a question only as far as it vouches for
+//! what its agent has read. This module must never decide, and never put data
+//! into the conversation without reporting it.
+
+mod delegation;
+mod offered;
+
+use std::fmt;
+
+use hermitcrab_core::{grant::AgentId, label::Source, outcome::Denial, tool::Tool};
+use serde_json::{Map, Value};
+
+use self::delegation::Batch;
+pub use self::offered::offers;
+use crate::{
+    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
+    runtime::{CallReport, Fate, Runtime, ToolResult},
+    tools::{
+        clarify,
+        delegate::{Limits, Role},
+    },
+};
+
+/// Answers of the model one turn may take.
+const ROUNDS_MAX: u32 = 90;
+/// Answers a child's work may take.
+const CHILD_ROUNDS_MAX: u32 = 50;
+/// Calls of one answer that are run; more is no plan but a flood.
+const CALLS_PER_ANSWER_MAX: usize = 128;
+
+/// A conversation of one agent with one model.
+#[derive(Debug)]
+pub struct Chat {
+    agent: AgentId,
+    model: String,
+    messages: Vec<Message>,
+    depth: u32,
+    rounds_max: u32,
+    role: Role,
+    limits: Limits,
+    delegated: Vec<Batch>,
+    batches: u32,
+}
+
+/// What happened to one proposed call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Who made it.
+    pub agent: AgentId,
+    /// The tool as named.
+    pub tool: String,
+    /// What came of it.
+    pub fate: Fate,
+    /// Questions it led to.
+    pub questions: usize,
+}
+
+/// A turn: from the user's words to the model's last ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatTurn {
+    /// The model's last words.
+    pub text: String,
+    /// How it ended.
+    pub end: TurnEnd,
+    /// Every call on the way, children's included, in order.
+    pub made: Vec<Made>,
+    /// How often the model was asked.
+    pub rounds: u32,
+    /// Tokens read and written.
+    pub tokens: (u64, u64),
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// The model had nothing more to call.
+    Answered,
+    /// It was cut off after too many answers.
+    RoundsSpent,
+}
+
+/// Why a turn could not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChatError {
+    /// The model.
+    Model(ModelError),
+    /// The conversation may not go to the model.
+    Denied(Denial),
+}
+
+impl fmt::Display for ChatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(error) => error.fmt(f),
+            Self::Denied(denial) => write!(
+                f,
+                "the conversation may not go to the model ({}): {denial}; {}",
+                denial.code(),
+                denial.code().next_step()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ChatError {}
+
+impl From<ModelError> for ChatError {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<Denial> for ChatError {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+impl Chat {
+    /// A new conversation of the session's first agent.
+    #[must_use]
+    pub fn new(runtime: &Runtime, model: &str) -> Self {
+        let agent = runtime.first_agent();
+        Self {
+            agent,
+            model: model.to_owned(),
+            messages: vec![Message::System(offered::place_in_words(runtime, agent))],
+            depth: 0,
+            rounds_max: ROUNDS_MAX,
+            role: Role::Orchestrator,
+            limits: Limits::default(),
+            delegated: Vec::new(),
+            batches: 0,
+        }
+    }
+
+    /// With other bounds for agents that start agents.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The conversation so far.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Says something to the model and lets it work until it has nothing more
+    /// to call. Delegated work is done before the turn ends, and its results
+    /// come back as a message.
+    ///
+    /// # Errors
+    /// The model cannot be reached, or may not be.
+    pub fn turn(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut dyn ModelPort,
+        words: &str,
+    ) -> Result<ChatTurn, ChatError> {
+        let mut turn = ChatTurn {
+            text: String::new(),
+            end: TurnEnd::RoundsSpent,
+            made: Vec::new(),
+            rounds: 0,
+            tokens: (0, 0),
+        };
+        runtime.hear(self.agent, Source::User)?;
+        self.messages.push(Message::User(words.to_owned()));
+        while turn.rounds < self.rounds_max {
+            turn.rounds += 1;
+            let reply = self.ask(runtime, port)?;
+            turn.tokens.0 = turn.tokens.0.saturating_add(reply.tokens.0);
+            turn.tokens.1 = turn.tokens.1.saturating_add(reply.tokens.1);
+            turn.text.clone_from(&reply.text);
+            let calls = reply.calls.clone();
+            self.messages.push(Message::Assistant {
+                text: reply.text,
+                calls: reply.calls,
+            });
+            if !calls.is_empty() {
+                for (place, call) in calls.into_iter().enumerate() {
+                    let text = if place < CALLS_PER_ANSWER_MAX {
+                        self.act(runtime, port, &call, &mut turn)?
+                    } else {
+                        ToolResult::error("too many calls in one answer; this one was not run").text
+                    };
+                    self.messages.push(Message::Tool {
+                        call: call.id,
+                        tool: call.tool,
+                        text,
+                    });
+                }
+            } else if let Some(batch) = self.take_delegated() {
+                let words = self.finish(runtime, port, batch, &mut turn)?;
+                self.messages.push(Message::User(words));
+            } else {
+                turn.end = TurnEnd::Answered;
+                break;
+            }
+        }
+        Ok(turn)
+    }
+
+    fn ask(
+        &self,
+        runtime: &mut Runtime,
+        port: &mut dyn ModelPort,
+    ) -> Result<ModelReply, ChatError> {
+        let offers = offers(self.may_delegate());
+        let request = ModelRequest {
+            model: &self.model,
+            messages: &self.messages,
+            offers: &offers,
+        };
+        let sent = request.text();
+        let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
+            port.complete(request)
+        })?;
+        runtime.hear(self.agent, Source::Model)?;
+        Ok(reply?)
+    }
+
+    /// Runs one proposed call and reports what its result brings along.
+    fn act(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut dyn ModelPort,
+        call: &ProposedCall,
+        turn: &mut ChatTurn,
+    ) -> Result<String, ChatError> {
+        let arguments = match arguments(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(why) => {
+                let result = ToolResult::error(&format!(
+                    "the arguments are not a JSON object: {why}; call again with an object, `{{}}` for none"
+                ));
+                self.note(turn, call, result.fate, 0);
+                return Ok(result.text);
+            }
+        };
+        let tool = Tool::offered(&call.tool);
+        let (result, questions) = match tool {
+            Some(Tool::DelegateTask) => (self.delegate(runtime, port, &arguments, turn)?, 0),
+            Some(Tool::Clarify) => (self.clarify(runtime, &arguments), 0),
+            _ => {
+                let report = runtime.call(self.agent, &call.tool, &arguments);
+                let questions = report.questions.len();
+                (result_of(report), questions)
+            }
+        };
+        if let Some(source) = tool
+            .and_then(Tool::brings)
+            .filter(|_| has_data(&result.fate))
+        {
+            runtime.hear(self.agent, source)?;
+        }
+        self.note(turn, call, result.fate, questions);
+        Ok(result.text)
+    }
+
+    fn note(&self, turn: &mut ChatTurn, call: &ProposedCall, fate: Fate, questions: usize) {
+        turn.made.push(Made {
+            agent: self.agent,
+            tool: call.tool.clone(),
+            fate,
+            questions,
+        });
+    }
+
+    fn clarify(&self, runtime: &mut Runtime, arguments: &Value) -> ToolResult {
+        let asking = match clarify::read(arguments) {
+            Ok(asking) => asking,
+            Err(result) => return result,
+        };
+        match runtime.clarify(self.agent, &asking) {
+            Ok(answer) => clarify::worded(&asking, answer.as_deref()),
+            Err(_) => clarify::worded(&asking, None),
+        }
+    }
+}
+
+/// A model's arguments; no text at all is an empty object.
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => Ok(object),
+        Ok(_) => Err("another kind of value".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn result_of(report: CallReport) -> ToolResult {
+    ToolResult {
+        text: report.text,
+        fate: report.fate,
+    }
+}
+
+/// Whether a result holds more than the agent's own words about a refusal.
+fn has_data(fate: &Fate) -> bool {
+    match fate {
+        Fate::Ran | Fate::RanDiscarded(_) | Fate::ToolError | Fate::Failed(_) => true,
+        Fate::Refused(_) | Fate::AskedRefused(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::arguments;
+
+    #[test]
+    fn arguments_are_an_object_or_a_complaint() {
+        assert_eq!(arguments(""), Ok(json!({})));
+        assert_eq!(arguments(" {\"a\": 1} "), Ok(json!({"a": 1})));
+        for text in ["[]", "5", "\"x\"", "{", "null", "{\"a\": NaN}"] {
+            assert!(arguments(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a model is told: the tools it may propose, and where it is.
+
+use hermitcrab_core::grant::AgentId;
+use serde_json::{Value, json};
+
+use crate::{model::Offer, runtime::Runtime};
+
+/// The tools on offer.
+#[must_use]
+pub fn offers(may_delegate: bool) -> Vec<Offer> {
+    let mut offers = vec![
+        Offer {
+            name: "terminal",
+            description: "Run a shell command on a copy of the workspace. The working directory and exported \
+                          variables stay for the next command. What it changes is kept if that is granted or the \
+                          user says so. With background=true it goes on running; look after it with `process`.",
+            parameters: object(
+                json!({
+                    "command": text("the command"),
+                    "background": truth("keep it running and return at once"),
+                    "timeout": whole("seconds it may take; 180 if not given, at most 600"),
+                    "workdir": text("where to run it; the session's directory if not given"),
+                    "pty": truth("give a background command a terminal"),
+                    "notify_on_complete": truth("say so when a background command ends"),
+                    "watch_patterns": texts("words to watch for in a background command's output"),
+                }),
+                &["command"],
+            ),
+        },
+        Offer {
+            name: "process",
+            description: "Look after background commands: list, poll, log, wait, kill, write, submit, close.",
+            parameters: object(
+                json!({
+                    "action": {"type": "string", "enum": ["list", "poll", "log", "wait", "kill", "write", "submit", "close"]},
+                    "session_id": text("which one, as `terminal` named it"),
+                    "data": text("what to write or submit"),
+                    "timeout": whole("seconds to wait"),
+                    "offset": whole("the first line of the log"),
+                    "limit": whole("lines of the log"),
+                }),
+                &["action"],
+            ),
+        },
+        Offer {
+            name: "read_file",
+            description: "Read a text file with line numbers.",
+            parameters: object(
+                json!({
+                    "path": text("the file"),
+                    "offset": whole("the first line, from 1"),
+                    "limit": whole("how many lines"),
+                }),
+                &["path"],
+            ),
+        },
+        Offer {
+            name: "write_file",
+            description: "Write a whole file, with the directories on the way to it.",
+            parameters: object(
+                json!({"path": text("the file"), "content": text("all of it")}),
+                &["path", "content"],
+            ),
+        },
+        Offer {
+            name: "patch",
+            description: "Change files: replace text in one (mode replace), or apply a patch of several (mode patch).",
+            parameters: object(
+                json!({
+                    "mode": {"type": "string", "enum": ["replace", "patch"]},
+                    "path": text("the file, to replace in"),
+                    "old_string": text("what to replace; must be found once"),
+                    "new_string": text("what to put there"),
+                    "replace_all": truth("replace every occurrence"),
+                    "patch": text("the patch, in the V4A form"),
+                }),
+                &["mode"],
+            ),
+        },
+        Offer {
+            name: "search_files",
+            description: "Find text in files (target content) or files by name (target files).",
+            parameters: object(
+                json!({
+                    "pattern": text("a regular expression, or a name with wildcards"),
+                    "target": {"type": "string", "enum": ["content", "files"]},
+                    "path": text("where; the session's directory if not given"),
+                    "file_glob": text("only files named like this"),
+                    "limit": whole("results at most"),
+                    "offset": whole("results to skip"),
+                    "output_mode": {"type": "string", "enum": ["content", "files_only", "count"]},
+                    "context": whole("lines around a match"),
+                }),
+                &["pattern"],
+            ),
+        },
+        Offer {
+            name: "execute_code",
+            description: "Run a Python script. `from hermes_tools import terminal, read_file, ...` calls tools from \
+                          it; what it prints comes back.",
+            parameters: object(json!({"code": text("the script")}), &["code"]),
+        },
+        Offer {
+            name: "clarify",
+            description: "Ask the user a question, with up to four choices or none.",
+            parameters: object(
+                json!({"question": text("the question alone"), "choices": texts("what may be picked")}),
+                &["question"],
+            ),
+        },
+    ];
+    if may_delegate {
+        offers.push(Offer {
+            name: "delegate_task",
+            description: "Hand work to other agents. Each can read the workspace and run commands on a copy; it can \
+                          change things only with grants named in `grants`. The results come back as a message.",
+            parameters: object(
+                json!({
+                    "goal": text("what is to be done; the agent knows nothing else"),
+                    "context": text("what it should know"),
+                    "grants": texts("grants that go along, such as grant3"),
+                    "role": {"type": "string", "enum": ["leaf", "orchestrator"]},
+                    "tasks": {"type": "array", "items": {"type": "object", "properties": {
+                        "goal": {"type": "string"}, "context": {"type": "string"},
+                        "grants": {"type": "array", "items": {"type": "string"}},
+                        "role": {"type": "string", "enum": ["leaf", "orchestrator"]},
+                    }, "required": ["goal"]}},
+                }),
+                &[],
+            ),
+        });
+    }
+    offers
+}
+
+/// What a model is told about its place: what it holds, and what a refusal means.
+pub(super) fn place_in_words(runtime: &Runtime, agent: AgentId) -> String {
+    let held = runtime
+        .grants_in_words(agent)
+        .into_iter()
+        .map(|(id, words)| format!("- {id}: {words}\n"))
+        .collect::<String>();
+    format!(
+        "You work in {} by calling tools. Commands run on a copy of it without a network; what they change is kept \
+         only if it is granted or the user says so. A result with `Denied (code)` is final for that call: do not try \
+         another way to the same effect, but say what is missing or ask the user.\n\nYou hold:\n{held}",
+        runtime.workspace().display()
+    )
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn text(what: &str) -> Value {
+    json!({"type": "string", "description": what})
+}
+
+fn whole(what: &str) -> Value {
+    json!({"type": "integer", "description": what})
+}
+
+fn truth(what: &str) -> Value {
+    json!({"type": "boolean", "description": what})
+}
+
+fn texts(what: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": what})
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::tool::Tool;
+
+    use super::offers;
+
+    #[test]
+    fn every_offer_is_a_tool_and_only_some_may_delegate() {
+        for offer in offers(true) {
+            assert!(Tool::offered(offer.name).is_some(), "{}", offer.name);
+            assert!(offer.parameters["properties"].is_object());
+        }
+        assert!(
+            offers(false)
+                .iter()
+                .all(|offer| offer.name != "delegate_task")
+        );
+    }
+}

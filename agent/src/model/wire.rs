@@ -1,0 +1,222 @@
+//! The chat completions form, both ways.
+//!
+//! Reading is strict where it matters: an answer without a choice, or with a
+//! call that has no name, is no answer.
+
+use serde_json::{Map, Value, json};
+
+use super::{Message, ModelError, ModelReply, ModelRequest, ProposedCall};
+
+/// The body of a request.
+pub fn request(request: &ModelRequest<'_>) -> Value {
+    let mut body = Map::new();
+    body.insert("model".into(), request.model.into());
+    body.insert(
+        "messages".into(),
+        request.messages.iter().map(message).collect(),
+    );
+    if !request.offers.is_empty() {
+        let tools: Vec<Value> = request
+            .offers
+            .iter()
+            .map(|offer| {
+                json!({"type": "function", "function": {
+                    "name": offer.name,
+                    "description": offer.description,
+                    "parameters": offer.parameters,
+                }})
+            })
+            .collect();
+        body.insert("tools".into(), tools.into());
+    }
+    body.insert("stream".into(), false.into());
+    Value::Object(body)
+}
+
+fn message(message: &Message) -> Value {
+    match message {
+        Message::System(text) => json!({"role": "system", "content": text}),
+        Message::User(text) => json!({"role": "user", "content": text}),
+        Message::Assistant { text, calls } if calls.is_empty() => {
+            json!({"role": "assistant", "content": text})
+        }
+        Message::Assistant { text, calls } => {
+            let calls: Vec<Value> = calls
+                .iter()
+                .map(|call| {
+                    json!({"id": call.id, "type": "function", "function": {
+                        "name": call.tool,
+                        "arguments": call.arguments,
+                    }})
+                })
+                .collect();
+            json!({"role": "assistant", "content": text, "tool_calls": calls})
+        }
+        Message::Tool { call, tool, text } => {
+            json!({"role": "tool", "tool_call_id": call, "name": tool, "content": text})
+        }
+    }
+}
+
+/// The answer in a body.
+pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
+    let unreadable = |why: &str| ModelError::Unreadable(why.to_owned());
+    let body: Value =
+        serde_json::from_str(body).map_err(|error| ModelError::Unreadable(error.to_string()))?;
+    let message = body
+        .pointer("/choices/0/message")
+        .ok_or_else(|| unreadable("it holds no choice"))?;
+    let text = match message.get("content") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        // Some backends send the words in parts.
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .filter_map(|part| part.get("text").and_then(Value::as_str))
+            .collect(),
+        Some(_) => return Err(unreadable("its content is not text")),
+    };
+    let mut calls = Vec::new();
+    let proposed = message.get("tool_calls").and_then(Value::as_array);
+    for (place, call) in proposed.into_iter().flatten().enumerate() {
+        let tool = call
+            .pointer("/function/name")
+            .and_then(Value::as_str)
+            .ok_or_else(|| unreadable("it proposes a call without a name"))?;
+        let arguments = match call.pointer("/function/arguments") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(arguments)) => arguments.clone(),
+            Some(other) => other.to_string(),
+        };
+        let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
+        calls.push(ProposedCall {
+            id: if id.is_empty() {
+                format!("call_{place}")
+            } else {
+                id.to_owned()
+            },
+            tool: tool.to_owned(),
+            arguments,
+        });
+    }
+    let count = |name: &str| {
+        body.pointer(name)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    };
+    Ok(ModelReply {
+        text,
+        calls,
+        tokens: (
+            count("/usage/prompt_tokens"),
+            count("/usage/completion_tokens"),
+        ),
+    })
+}
+
+/// What a backend says about a refusal, on one line.
+pub fn complaint(body: &str) -> String {
+    let words = serde_json::from_str::<Value>(body)
+        .ok()
+        .and_then(|body| {
+            body.pointer("/error/message")
+                .or_else(|| body.get("error"))
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        })
+        .unwrap_or_else(|| body.to_owned());
+    let line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Message, ModelError, ModelRequest, ProposedCall, complaint, reply, request};
+
+    #[test]
+    fn a_conversation_is_written_in_the_order_it_was_had() {
+        let messages = [
+            Message::System("s".into()),
+            Message::User("u".into()),
+            Message::Assistant {
+                text: String::new(),
+                calls: vec![ProposedCall {
+                    id: "c1".into(),
+                    tool: "terminal".into(),
+                    arguments: "{}".into(),
+                }],
+            },
+            Message::Tool {
+                call: "c1".into(),
+                tool: "terminal".into(),
+                text: "{}".into(),
+            },
+        ];
+        let body = request(&ModelRequest {
+            model: "m",
+            messages: &messages,
+            offers: &[],
+        });
+        assert_eq!(
+            body,
+            json!({"model": "m", "messages": [
+                {"role": "system", "content": "s"},
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}]},
+                {"role": "tool", "tool_call_id": "c1", "name": "terminal", "content": "{}"},
+            ], "stream": false})
+        );
+    }
+
+    #[test]
+    fn an_answer_is_read_with_words_in_parts_and_arguments_in_any_form() {
+        let body = json!({
+            "choices": [{"message": {
+                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+                "tool_calls": [
+                    {"function": {"name": "terminal", "arguments": {"command": "ls"}}},
+                    {"id": "x", "function": {"name": "todo"}},
+                ],
+            }}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 4},
+        });
+        let got = reply(&body.to_string()).expect("read");
+        assert_eq!((got.text.as_str(), got.tokens), ("ab", (3, 4)));
+        assert_eq!(got.calls[0].id, "call_0");
+        assert_eq!(got.calls[0].arguments, r#"{"command":"ls"}"#);
+        assert_eq!(
+            (got.calls[1].id.as_str(), got.calls[1].arguments.as_str()),
+            ("x", "")
+        );
+    }
+
+    #[test]
+    fn what_is_no_answer_is_an_error() {
+        for body in [
+            "",
+            "nonsense",
+            "{}",
+            r#"{"choices": []}"#,
+            r#"{"choices": [{"message": {"content": 5}}]}"#,
+            r#"{"choices": [{"message": {"tool_calls": [{"function": {}}]}}]}"#,
+        ] {
+            assert!(
+                matches!(reply(body), Err(ModelError::Unreadable(_))),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn complaints_are_one_short_line() {
+        assert_eq!(
+            complaint(r#"{"error": {"message": "no\n such  model"}}"#),
+            "no such model"
+        );
+        assert_eq!(complaint("<html>\nx"), "<html> x");
+        assert_eq!(complaint(&"x".repeat(1000)).len(), 300);
+    }
+}

@@ -1,0 +1,243 @@
+//! What a conversation with a model needs of the runtime: to let data leave
+//! for the model, to remember what reached an agent, and to put a question of
+//! the model's own to the user.
+
+use hermitcrab_core::{
+    action::Action,
+    authority::{Name, Object, Verb},
+    digest::Digest,
+    grant::{AgentId, GrantId},
+    label::{Label, Readers, Source},
+    outcome::{Denial, DenialCode, Outcome},
+    session::{Call, Event},
+    tool::Tool,
+};
+
+use super::{
+    Runtime,
+    call::Asked,
+    turn::{Stop, Turn},
+    write,
+};
+use crate::{digest::sha256, tools::clarify::Asking};
+
+impl Runtime {
+    /// Data from a source reached an agent's context. From now on its grants
+    /// act alone only as far as they vouch for it.
+    ///
+    /// # Errors
+    /// There is no such agent, or the ledger cannot be written.
+    pub fn hear(&mut self, agent: AgentId, source: Source) -> Result<(), Denial> {
+        let label = Label::new(source, Readers::Anyone);
+        self.hear_label(agent, label)
+    }
+
+    /// What one agent knows reached another: what a child reports is no
+    /// cleaner than what it has read.
+    ///
+    /// # Errors
+    /// As for [`Runtime::hear`].
+    pub fn hear_from(&mut self, agent: AgentId, from: AgentId) -> Result<(), Denial> {
+        match self.session.flow().label(from).cloned() {
+            Some(label) => self.hear_label(agent, label),
+            None => Ok(()),
+        }
+    }
+
+    fn hear_label(&mut self, agent: AgentId, label: Label) -> Result<(), Denial> {
+        let now = self.clock.now();
+        let event = Event::Heard { agent, label };
+        let parts = self.session.step(now, event).into_parts();
+        write(&mut self.ledger, &parts.records)?;
+        match parts.denials.into_iter().next() {
+            Some((_, denial)) => Err(denial),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets `send` carry the conversation to a model, if the agent may.
+    /// `about` is what is recorded and, if need be, shown.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn converse<R>(
+        &mut self,
+        by: AgentId,
+        model: &str,
+        sent: &[u8],
+        send: impl FnOnce() -> R,
+    ) -> Result<R, Denial> {
+        let name = Name::parse(model)
+            .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
+        let object = Object::Model(name);
+        let shown = format!(
+            "send the conversation ({} bytes) to the model `{model}`",
+            sent.len()
+        );
+        self.guarded(
+            by,
+            Tool::Converse,
+            (Verb::ModelSend, object, sha256(sent)),
+            shown,
+            |_| send(),
+        )
+    }
+
+    /// Puts a model's question to the user; `None` if nobody can be asked.
+    ///
+    /// # Errors
+    /// The refusal, such as for an agent that may not ask.
+    pub fn clarify(&mut self, by: AgentId, asking: &Asking) -> Result<Option<String>, Denial> {
+        let action = (
+            Verb::UserAsk,
+            Object::Session,
+            sha256(asking.question.as_bytes()),
+        );
+        let shown = asking.question.clone();
+        self.guarded(by, Tool::Clarify, action, shown, |runtime| {
+            runtime
+                .user
+                .clarify(&asking.question, asking.choices.as_deref())
+        })
+    }
+
+    /// The directory the session works in.
+    #[must_use]
+    pub fn workspace(&self) -> &std::path::Path {
+        &self.config.workspace
+    }
+
+    /// The time on the runtime's own clock.
+    #[must_use]
+    pub fn now(&self) -> hermitcrab_core::time::Instant {
+        self.clock.now()
+    }
+
+    /// The grants that let an agent start others.
+    #[must_use]
+    pub fn spawning_grants(&self, agent: AgentId) -> Vec<GrantId> {
+        self.session
+            .held_by(agent)
+            .filter(|grant| {
+                let mut caps = grant.authority().caps().iter();
+                caps.all(|cap| cap.verb() == Verb::AgentSpawn)
+            })
+            .map(hermitcrab_core::grant::Grant::id)
+            .collect()
+    }
+
+    /// The grants an agent can use now, in words a model can name them by.
+    #[must_use]
+    pub fn grants_in_words(&self, agent: AgentId) -> Vec<(GrantId, String)> {
+        let now = self.clock.now();
+        self.session
+            .held_by(agent)
+            .filter(|grant| self.session.table().usable(grant.id(), now).is_ok())
+            .map(|grant| {
+                let caps: Vec<String> = grant
+                    .authority()
+                    .caps()
+                    .iter()
+                    .map(|cap| match cap.object() {
+                        Object::Dir { dir, below } => {
+                            let place = self.mounts.absolute(*dir, below);
+                            let place = place.unwrap_or_default();
+                            format!("{} on {}", cap.verb(), place.display())
+                        }
+                        object => format!("{} on {object}", cap.verb()),
+                    })
+                    .collect();
+                (grant.id(), caps.join(", "))
+            })
+            .collect()
+    }
+
+    /// The grants that let an agent look, read, run on a copy and talk to its
+    /// model, and nothing else: what a child gets unasked.
+    #[must_use]
+    pub fn harmless_grants(&self, agent: AgentId) -> Vec<GrantId> {
+        let now = self.clock.now();
+        self.session
+            .held_by(agent)
+            .filter(|grant| self.session.table().usable(grant.id(), now).is_ok())
+            .filter(|grant| {
+                grant.authority().caps().iter().all(|cap| {
+                    use hermitcrab_core::authority::Program;
+                    match cap.verb() {
+                        Verb::FsList | Verb::FsRead | Verb::ModelSend => true,
+                        Verb::ProcExec => matches!(
+                            cap.object(),
+                            Object::Program(Program::AnyInView | Program::InView(_))
+                        ),
+                        Verb::FsCreate
+                        | Verb::FsModify
+                        | Verb::FsDelete
+                        | Verb::FsMount
+                        | Verb::NetConnect
+                        | Verb::NetListen
+                        | Verb::SecretUse
+                        | Verb::UserAsk
+                        | Verb::AgentSpawn
+                        | Verb::ConfigChange
+                        | Verb::Extension => false,
+                    }
+                })
+            })
+            .map(hermitcrab_core::grant::Grant::id)
+            .collect()
+    }
+
+    /// One action of the program's own, from the decision to the outcome.
+    fn guarded<R>(
+        &mut self,
+        by: AgentId,
+        tool: Tool,
+        (verb, object, digest): (Verb, Object, Digest),
+        shown: String,
+        act: impl FnOnce(&mut Self) -> R,
+    ) -> Result<R, Denial> {
+        let action = Action::new(verb, object, digest)
+            .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
+        let event = Event::Call(Call {
+            by,
+            tool,
+            actions: vec![action],
+        });
+        let mut questions: Vec<Asked> = Vec::new();
+        let (call, ()) = self
+            .own_turn(&mut questions)
+            .begin(
+                event,
+                |_| shown,
+                |permits| {
+                    for permit in permits {
+                        let _spent = permit.spend();
+                    }
+                },
+            )
+            .map_err(refusal)?;
+        let done = act(self);
+        self.own_turn(&mut questions)
+            .finish(call, Outcome::Done(Digest::NONE))
+            .map_err(refusal)?;
+        Ok(done)
+    }
+
+    fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
+        Turn {
+            session: &mut self.session,
+            ledger: &mut self.ledger,
+            user: &mut *self.user,
+            clock: &*self.clock,
+            questions,
+        }
+    }
+}
+
+fn refusal(stop: Stop) -> Denial {
+    match stop {
+        Stop::Refused { denial, .. } => denial,
+        Stop::Missing => Denial::new(DenialCode::UnknownCall, ""),
+        Stop::Io(why) | Stop::Broken(why) => Denial::new(DenialCode::SessionEnded, why),
+    }
+}

@@ -1,0 +1,190 @@
+//! The chat command against a backend on this machine's loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    path::Path,
+    process::{Command, Output},
+    thread::JoinHandle,
+};
+
+use hermitcrab::model::{Message, ModelError, ModelPort, ModelRequest, http::HttpModel};
+use serde_json::{Value, json};
+
+/// A backend that answers one request with each of these, and hands back what
+/// it was asked: the head and the body of each request.
+fn backend(answers: Vec<(u16, String)>) -> (String, JoinHandle<Vec<(String, Value)>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let thread = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for (status, answer) in answers {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream);
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+                head.push_str(&line);
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            asked.push((head, serde_json::from_slice(&body).unwrap()));
+            let text = format!(
+                "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+                 location: http://127.0.0.1:1/elsewhere\r\nconnection: close\r\n\r\n{answer}",
+                answer.len()
+            );
+            reader.get_mut().write_all(text.as_bytes()).unwrap();
+        }
+        asked
+    });
+    (base, thread)
+}
+
+fn says(text: &str) -> (u16, String) {
+    let body = json!({"choices": [{"message": {"role": "assistant", "content": text}}]});
+    (200, body.to_string())
+}
+
+fn calls(tool: &str, arguments: &Value) -> (u16, String) {
+    let call = json!({"id": "c1", "type": "function", "function": {"name": tool, "arguments": arguments.to_string()}});
+    let body = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [call]}}]});
+    (200, body.to_string())
+}
+
+fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new("setsid")
+        .arg("--wait")
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(arguments)
+        .current_dir(dir.join("proj"))
+        .env_clear()
+        .env("HOME", dir)
+        .env("PATH", "/usr/bin:/bin")
+        // A proxy in the environment must not see the conversation.
+        .env("http_proxy", "http://127.0.0.1:1")
+        .env("ALL_PROXY", "http://127.0.0.1:1")
+        .output()
+        .unwrap()
+}
+
+fn bench() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("proj")).unwrap();
+    std::fs::write(dir.path().join("proj/a.txt"), "alpha\n").unwrap();
+    dir
+}
+
+#[test]
+fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
+    let dir = bench();
+    std::fs::write(dir.path().join("key"), "sesame\n").unwrap();
+    let (base, asked) = backend(vec![
+        calls("read_file", &json!({"path": "a.txt"})),
+        calls("write_file", &json!({"path": "b.txt", "content": "beta\n"})),
+        says("a.txt says alpha"),
+    ]);
+    let output = hermitcrab(
+        dir.path(),
+        &[
+            "chat",
+            "--model",
+            "m-1",
+            "--base-url",
+            &base,
+            "--key-file",
+            "../key",
+            "--grant",
+            "fs.create=.",
+            "what is in a.txt?",
+        ],
+    );
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "a.txt says alpha\n",
+        "{errors}"
+    );
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    // Nobody can be asked, and the file that was read could be behind the write.
+    assert!(
+        errors.contains("write_file: refused (untrusted-flow)"),
+        "{errors}"
+    );
+    assert!(!dir.path().join("proj/b.txt").exists());
+    let asked = asked.join().unwrap();
+    assert!(
+        asked[0].0.starts_with("POST /v1/chat/completions"),
+        "{}",
+        asked[0].0
+    );
+    assert!(asked.iter().all(|(head, _)| head.contains("Bearer sesame")));
+    assert_eq!(asked[0].1["model"], "m-1");
+    assert_eq!(asked[0].1["messages"][1]["content"], "what is in a.txt?");
+    let result = asked[1].1["messages"][3]["content"].as_str().unwrap();
+    assert!(result.contains("1|alpha"), "{result}");
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_said_in_one_line() {
+    let dir = bench();
+    let output = hermitcrab(
+        dir.path(),
+        &[
+            "chat",
+            "--model",
+            "m",
+            "--base-url",
+            "http://127.0.0.1:1/v1",
+            "hello",
+        ],
+    );
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{errors}");
+    assert!(errors.contains("the model cannot be reached"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+}
+
+#[test]
+fn refusals_redirects_and_nonsense_of_a_backend_are_told_apart() {
+    let check = |answer: (u16, String)| {
+        let (base, asked) = backend(vec![answer]);
+        let mut model = HttpModel::new(&base, None).unwrap();
+        let error = model
+            .complete(ModelRequest {
+                model: "m",
+                messages: &[Message::User("hi".into())],
+                offers: &[],
+            })
+            .unwrap_err();
+        let asked = asked.join().unwrap();
+        assert_eq!(asked.len(), 1);
+        assert!(!asked[0].0.to_lowercase().contains("authorization"));
+        error
+    };
+    let denied = r#"{"error": {"message": "no such model"}}"#.to_owned();
+    assert_eq!(
+        check((404, denied)),
+        ModelError::Refused(404, "no such model".into())
+    );
+    assert!(matches!(
+        check((302, String::new())),
+        ModelError::Refused(302, _)
+    ));
+    assert!(matches!(
+        check((200, "<html>".into())),
+        ModelError::Unreadable(_)
+    ));
+    assert!(matches!(
+        check((200, "{}".into())),
+        ModelError::Unreadable(_)
+    ));
+}
