@@ -11,7 +11,6 @@
 
 mod agent_state;
 mod call;
-mod change;
 mod command;
 mod converse;
 mod hands;
@@ -36,7 +35,6 @@ use hermitcrab_sandbox::{spawn::Sandbox, spawner::SpawnerProgram};
 use self::{agent_state::AgentState, mounts::Mounts};
 pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
-    change::FileChange,
     command::{CommandRequest, CommandRun},
     hands::{Before, Hands},
     mounts::real,

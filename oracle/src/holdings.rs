@@ -57,7 +57,6 @@ impl Holdings {
                     uses: None,
                     seconds: None,
                     holder: None,
-                    hermes: None,
                 });
             }
         }

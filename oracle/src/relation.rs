@@ -7,16 +7,11 @@
 use bisim_world::protocol::{RawTrace, Step};
 use serde::Serialize;
 
+use crate::canon::same_value;
 use crate::case::Case;
 use crate::holdings::{Approval, Holdings};
 use crate::noise::{self, Mask};
-use crate::observation::{Canary, Observation, StepSeen, observe};
-
-mod lifecycle;
-mod service;
-mod step;
-
-use step::{Pair, judge_step, what};
+use crate::observation::{Canary, Class, Level, Observation, StepSeen, observe};
 
 /// What the relation is given.
 #[derive(Clone, Copy, Debug)]
@@ -278,6 +273,411 @@ fn beyond(judgement: &mut Judgement, index: usize, step: &Step, outside: Vec<Str
             ),
         });
         judgement.agent_outside.extend(outside);
+    }
+}
+
+struct Pair<'a> {
+    step: &'a Step,
+    hermes: &'a StepSeen,
+    agent: &'a StepSeen,
+    outside_h: &'a [String],
+    outside_a: &'a [String],
+}
+
+fn judge_step(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> StepJudgement {
+    let (finding, why) = find(index, pair, mask, diverged);
+    let state = |seen: &StepSeen, outside: &[String]| {
+        let asked = if seen.questions.is_empty() {
+            ""
+        } else {
+            "+asked"
+        };
+        format!(
+            "{}{asked}:{}",
+            seen.class.word(),
+            reach(seen, outside).word()
+        )
+    };
+    let code = match pair.agent.class.level() {
+        Level::Act => String::new(),
+        Level::Ask | Level::Deny if pair.agent.code.is_empty() => String::new(),
+        Level::Ask | Level::Deny => format!(":{}", pair.agent.code),
+    };
+    let both_acted =
+        pair.hermes.class.level() == Level::Act && pair.agent.class.level() == Level::Act;
+    let same = if finding == Finding::Stricter && both_acted && same_inside(index, pair, mask) {
+        "+same"
+    } else {
+        ""
+    };
+    StepJudgement {
+        step: index,
+        finding,
+        what: what(pair.step),
+        hermes: state(pair.hermes, pair.outside_h),
+        agent: format!("{}{code}{same}", state(pair.agent, pair.outside_a)),
+        why,
+    }
+}
+
+fn reach(seen: &StepSeen, outside: &[String]) -> Reach {
+    if !outside.is_empty() {
+        Reach::Outside
+    } else if seen.delta.is_empty() {
+        Reach::None
+    } else {
+        Reach::Inside
+    }
+}
+
+fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding, String) {
+    let Pair {
+        step,
+        hermes,
+        agent,
+        outside_h,
+        outside_a,
+    } = pair;
+    if !outside_a.is_empty() {
+        let effects = outside_a.join(", ");
+        let shared = outside_a.iter().any(|effect| outside_h.contains(effect));
+        return if shared {
+            (
+                Finding::BothUnsafe,
+                format!("both let it through uncovered: {effects}"),
+            )
+        } else if hermes.class.level() < Level::Act {
+            (
+                Finding::Weaker,
+                format!(
+                    "hermes {} here, the agent {effects} uncovered",
+                    hermes.class.word()
+                ),
+            )
+        } else {
+            (
+                Finding::BeyondGrant,
+                format!("the agent {effects} and nothing held covers it"),
+            )
+        };
+    }
+    match (hermes.class, agent.class) {
+        (Class::Died, Class::Died) => {
+            return (Finding::Equal, "both died in the same step".to_owned());
+        }
+        (_, Class::Died) => {
+            return (
+                Finding::Inconclusive,
+                format!("the agent died: {}", agent.code),
+            );
+        }
+        (Class::Died, _) if outside_h.is_empty() => {
+            return (
+                Finding::Inconclusive,
+                format!("hermes died: {}", hermes.code),
+            );
+        }
+        (Class::Hung, Class::Hung) => {
+            return (
+                Finding::Equal,
+                "both reached the deadline in the same step".to_owned(),
+            );
+        }
+        (_, Class::Hung) => {
+            return (
+                Finding::Inconclusive,
+                "the agent reached the deadline".to_owned(),
+            );
+        }
+        _ => {}
+    }
+    let is_action = matches!(step, Step::Call { .. } | Step::Probe { .. });
+    match (hermes.class, agent.class) {
+        (_, Class::Unsupported) if is_action => {
+            return (
+                Finding::Inconclusive,
+                format!("the agent does not support it: {}", agent.code),
+            );
+        }
+        (Class::Unsupported, _) if is_action => {
+            return (
+                Finding::Inconclusive,
+                format!("hermes does not support it: {}", hermes.code),
+            );
+        }
+        (Class::Raised, Class::Raised) => return (Finding::Equal, "both raised".to_owned()),
+        (_, Class::Raised) => {
+            return (
+                Finding::Different,
+                format!("the agent raised: {}", agent.code),
+            );
+        }
+        (Class::Raised, _)
+            if agent.class.level() < Level::Act || agent.class == Class::ToolError =>
+        {
+            return (
+                Finding::Equal,
+                format!("hermes raised, the agent {}", agent.class.word()),
+            );
+        }
+        (Class::Raised, _) => {
+            return (
+                Finding::Different,
+                format!("hermes raised: {}", hermes.code),
+            );
+        }
+        _ if !is_action => {
+            return lifecycle(hermes, agent);
+        }
+        _ => {}
+    }
+    let (level_h, level_a) = (hermes.class.level(), agent.class.level());
+    let asked = |seen: &StepSeen| !seen.questions.is_empty();
+    if level_a < level_h {
+        let reason = if outside_h.is_empty() {
+            "inside the grants"
+        } else {
+            "outside the grants"
+        };
+        return (
+            Finding::Stricter,
+            format!(
+                "hermes {} {reason}, the agent {}",
+                hermes.class.word(),
+                agent.class.word()
+            ),
+        );
+    }
+    if level_a > level_h {
+        return (
+            Finding::Attenuated,
+            format!(
+                "hermes {}, the agent {}; nothing it did lies outside the grants",
+                hermes.class.word(),
+                agent.class.word()
+            ),
+        );
+    }
+    if level_h < Level::Act {
+        return (
+            Finding::Equal,
+            format!("neither acted: {}", hermes.class.word()),
+        );
+    }
+    if !outside_h.is_empty() {
+        return (
+            Finding::Stricter,
+            format!(
+                "hermes {}; the agent ran it without that effect",
+                outside_h.join(", ")
+            ),
+        );
+    }
+    if asked(hermes) && !asked(agent) {
+        return (
+            Finding::Attenuated,
+            "hermes asked first, the agent did not need to".to_owned(),
+        );
+    }
+    if asked(agent) && !asked(hermes) {
+        return (
+            Finding::Stricter,
+            "the agent asked first, hermes did not".to_owned(),
+        );
+    }
+    service(index, pair, mask, diverged)
+}
+
+/// Whether only what lies outside the grants is missing from the agent's run.
+fn same_inside(index: usize, pair: &Pair<'_>, mask: &Mask) -> bool {
+    let inside: Vec<_> = pair
+        .hermes
+        .delta
+        .iter()
+        .filter(|effect| !pair.outside_h.contains(&crate::holdings::describe(effect)))
+        .collect();
+    let value = |seen: &StepSeen| mask.apply(index, &seen.value);
+    same_value(&value(pair.hermes), &value(pair.agent)) && inside.into_iter().eq(&pair.agent.delta)
+}
+
+/// Both acted inside the grants: the same result and effects are owed.
+fn service(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding, String) {
+    let Pair { hermes, agent, .. } = pair;
+    // Rule `tool-error-is-a-result`: both acted, so what they report decides.
+    let exact = hermes.class.level() == agent.class.level()
+        && same_value(&hermes.value, &agent.value)
+        && hermes.delta == agent.delta;
+    if exact {
+        return (Finding::Equal, "the same result and effects".to_owned());
+    }
+    let contents = |seen: &StepSeen| -> Vec<_> {
+        seen.delta
+            .iter()
+            .map(|effect| {
+                let noisy = mask.contents.contains(&effect.path);
+                let digest = if noisy { "" } else { effect.digest.as_str() };
+                (
+                    effect.path.clone(),
+                    effect.kind,
+                    digest.to_owned(),
+                    effect.mode,
+                )
+            })
+            .collect()
+    };
+    let masked = hermes.class.level() == agent.class.level()
+        && same_value(
+            &mask.apply(index, &hermes.value),
+            &mask.apply(index, &agent.value),
+        )
+        && contents(hermes) == contents(agent);
+    if masked && !mask.is_empty() {
+        return (
+            Finding::EqualMasked,
+            "the same but for what hermes itself varies in".to_owned(),
+        );
+    }
+    if diverged {
+        return (
+            Finding::Equal,
+            "the states differ since an earlier, judged difference; only authority is compared"
+                .to_owned(),
+        );
+    }
+    (Finding::Different, explain_difference(hermes, agent))
+}
+
+fn explain_difference(hermes: &StepSeen, agent: &StepSeen) -> String {
+    if hermes.class != agent.class {
+        return format!(
+            "hermes {}, the agent {}",
+            hermes.class.word(),
+            agent.class.word()
+        );
+    }
+    if !same_value(&hermes.value, &agent.value) {
+        return match first_difference(&hermes.value, &agent.value, String::new()) {
+            Some((at, left, right)) => {
+                format!("the result differs at `{at}`: hermes {left}, the agent {right}")
+            }
+            None => "the result differs".to_owned(),
+        };
+    }
+    let only = |one: &StepSeen, two: &StepSeen| -> Vec<String> {
+        one.delta
+            .iter()
+            .filter(|effect| !two.delta.contains(effect))
+            .map(|effect| {
+                let digest: String = effect.digest.chars().take(8).collect();
+                format!(
+                    "{} [{digest} {} bytes mode {:o}]",
+                    crate::holdings::describe(effect),
+                    effect.size,
+                    effect.mode
+                )
+            })
+            .collect()
+    };
+    format!(
+        "the effects differ: only hermes: {}; only the agent: {}",
+        or_nothing(&only(hermes, agent)),
+        or_nothing(&only(agent, hermes))
+    )
+}
+
+fn or_nothing(list: &[String]) -> String {
+    if list.is_empty() {
+        "nothing".to_owned()
+    } else {
+        list.join(", ")
+    }
+}
+
+/// The first place two values differ in, with both sides cut short.
+fn first_difference(
+    left: &serde_json::Value,
+    right: &serde_json::Value,
+    at: String,
+) -> Option<(String, String, String)> {
+    use serde_json::Value;
+    match (left, right) {
+        (Value::Object(one), Value::Object(two)) if one.keys().eq(two.keys()) => one
+            .iter()
+            .zip(two.values())
+            .find_map(|((key, one), two)| first_difference(one, two, format!("{at}/{key}"))),
+        (Value::Object(one), Value::Object(two)) => {
+            let keys = |map: &serde_json::Map<String, Value>| {
+                map.keys().cloned().collect::<Vec<_>>().join(",")
+            };
+            Some((
+                format!("{at}/"),
+                format!("has keys {}", keys(one)),
+                format!("has keys {}", keys(two)),
+            ))
+        }
+        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => one
+            .iter()
+            .zip(two)
+            .enumerate()
+            .find_map(|(index, (one, two))| first_difference(one, two, format!("{at}/{index}"))),
+        (left, right) if same_value(left, right) => None,
+        (Value::String(one), Value::String(two)) => {
+            let same = one
+                .chars()
+                .zip(two.chars())
+                .take_while(|(one, two)| one == two)
+                .count();
+            let tail = |text: &str| -> String {
+                format!(
+                    "{:?}",
+                    text.chars()
+                        .skip(same.saturating_sub(12))
+                        .take(80)
+                        .collect::<String>()
+                )
+            };
+            Some((format!("{at}[{same}]"), tail(one), tail(two)))
+        }
+        (left, right) => {
+            let cut = |value: &Value| value.to_string().chars().take(120).collect::<String>();
+            Some((at, cut(left), cut(right)))
+        }
+    }
+}
+
+/// Grants, revocations, delegation, the clock: what one side cannot express
+/// shows in the calls that follow.
+fn lifecycle(hermes: &StepSeen, agent: &StepSeen) -> (Finding, String) {
+    match (hermes.class, agent.class) {
+        (_, Class::Unsupported) => (
+            Finding::Inconclusive,
+            format!("the agent has no such step: {}", agent.code),
+        ),
+        (Class::Unsupported, _) => (
+            Finding::Equal,
+            format!("hermes has no such notion: {}", hermes.code),
+        ),
+        (left, right) if left == right => (Finding::Equal, "both followed".to_owned()),
+        (_, right) if right.level() < Level::Act => (
+            Finding::Stricter,
+            format!("the agent {} it: {}", right.word(), agent.code),
+        ),
+        (left, right) => (
+            Finding::Different,
+            format!("hermes {}, the agent {}", left.word(), right.word()),
+        ),
+    }
+}
+
+fn what(step: &Step) -> String {
+    match step {
+        Step::Call { tool, .. } => format!("call:{tool}"),
+        Step::Probe { name, .. } => format!("probe:{name}"),
+        Step::Grant(_) => "grant".to_owned(),
+        Step::Revoke { .. } => "revoke".to_owned(),
+        Step::Advance { .. } => "advance".to_owned(),
+        Step::EndSession {} => "end-session".to_owned(),
+        Step::Spawn { .. } => "spawn".to_owned(),
     }
 }
 

@@ -17,6 +17,14 @@ use crate::outcome::DenialCode;
 use crate::time::Instant;
 use crate::tool::Tool;
 
+pub use self::memory::{Memory, Remembered, RememberedId, Said};
+pub use self::mode::{Asking, Stance};
+pub use self::proposal::{Acceptor, Proposal, ProposalId, ProposalSpec};
+
+mod memory;
+mod mode;
+mod proposal;
+
 /// A tool call, by its number in one session. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u64);

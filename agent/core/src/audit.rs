@@ -12,12 +12,13 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
 use crate::action::Action;
-use crate::approval::{CallId, QuestionId};
-use crate::authority::Authority;
+use crate::approval::{Acceptor, Asking, CallId, ProposalId, QuestionId, RememberedId, Said};
+use crate::authority::{Authority, Name};
 use crate::digest::{Digest, HashFn};
-use crate::grant::{AgentId, GrantId, Limits, Uses};
+use crate::grant::{AgentId, Grant, GrantId, Origin, UpstreamId, Uses};
 use crate::limits::ITEMS_PER_RECORD_MAX;
 use crate::outcome::{DenialCode, Outcome};
+use crate::rules::RuleRef;
 use crate::time::Instant;
 use crate::tool::Tool;
 
@@ -194,15 +195,47 @@ pub(crate) enum Entry<'a> {
         session: u64,
     },
     Granted {
-        grant: GrantId,
-        from: Option<GrantId>,
-        holder: AgentId,
-        authority: &'a Authority,
-        limits: Limits,
-        origin: &'a str,
+        grant: &'a Grant,
     },
     Revoked {
         grants: &'a [GrantId],
+    },
+    Expired {
+        grants: &'a [GrantId],
+    },
+    Orphaned {
+        upstream: UpstreamId,
+        grants: &'a [GrantId],
+    },
+    Drained {
+        grant: GrantId,
+    },
+    AgentsEnded {
+        agents: &'a [AgentId],
+    },
+    Proposed {
+        proposal: ProposalId,
+        judge: &'a Name,
+        holder: AgentId,
+        authority: &'a Authority,
+        digest: Digest,
+    },
+    /// Accepted by somebody, or (`None`) turned down.
+    Settled {
+        proposal: ProposalId,
+        by: Option<Acceptor>,
+        digest: Digest,
+    },
+    Remembered {
+        remembered: RememberedId,
+        said: Said,
+        question: QuestionId,
+    },
+    Forgot {
+        count: usize,
+    },
+    Asking {
+        asking: Asking,
     },
     Spawned {
         parent: AgentId,
@@ -226,11 +259,13 @@ pub(crate) enum Entry<'a> {
     Answered {
         question: QuestionId,
         reply: &'a str,
+        digest: Digest,
     },
     Refused {
         call: Option<CallId>,
         code: DenialCode,
         because: Option<DenialCode>,
+        rule: Option<&'a RuleRef>,
         about: &'a str,
     },
     Outcome {
@@ -247,11 +282,32 @@ pub(crate) enum Entry<'a> {
 }
 
 impl Entry<'_> {
-    const fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match self {
             Entry::Opened { .. } => "opened",
-            Entry::Granted { .. } => "granted",
+            Entry::Granted { grant } => match grant.origin() {
+                Origin::Agent(_) => "attenuated",
+                Origin::Forwarded(_) => "forwarded",
+                Origin::Session
+                | Origin::User
+                | Origin::Answer(_)
+                | Origin::Remembered
+                | Origin::Mode
+                | Origin::Standing(_)
+                | Origin::Upstream(_)
+                | Origin::Proposed => "granted",
+            },
             Entry::Revoked { .. } => "revoked",
+            Entry::Expired { .. } => "expired",
+            Entry::Orphaned { .. } => "orphaned",
+            Entry::Drained { .. } => "drained",
+            Entry::AgentsEnded { .. } => "agents-ended",
+            Entry::Proposed { .. } => "proposed",
+            Entry::Settled { by: Some(_), .. } => "accepted",
+            Entry::Settled { by: None, .. } => "declined",
+            Entry::Remembered { .. } => "remembered",
+            Entry::Forgot { .. } => "forgot",
+            Entry::Asking { .. } => "asking",
             Entry::Spawned { .. } => "spawned",
             Entry::Intent { .. } => "intent",
             Entry::Asked { .. } => "asked",
@@ -275,26 +331,69 @@ impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.entry {
             Entry::Opened { session } => write!(f, "session={session}"),
-            Entry::Granted {
-                grant,
-                from,
-                holder,
-                authority,
-                limits,
-                origin,
-            } => {
-                write!(f, "{grant} to {holder} by {origin}")?;
-                if let Some(from) = from {
+            Entry::Granted { grant } => {
+                let (id, holder) = (grant.id(), grant.holder());
+                write!(f, "{id} to {holder} by {}", grant.origin().as_str())?;
+                match grant.origin() {
+                    Origin::Standing(standing) => write!(f, " {standing}")?,
+                    Origin::Upstream(upstream) => write!(f, " {upstream}")?,
+                    Origin::Session
+                    | Origin::User
+                    | Origin::Answer(_)
+                    | Origin::Remembered
+                    | Origin::Mode
+                    | Origin::Agent(_)
+                    | Origin::Forwarded(_)
+                    | Origin::Proposed => {}
+                }
+                if let Some(from) = grant.parent() {
                     write!(f, " from {from}")?;
                 }
-                match limits.uses {
+                match grant.limits().uses {
                     Uses::AtMost(uses) => write!(f, " uses {uses}")?,
                     Uses::Uncounted => f.write_str(" uses uncounted")?,
                 }
-                write!(f, " until {}: ", limits.expires_at)?;
+                write!(f, " until {}: ", grant.limits().expires_at)?;
+                self.list(f, grant.authority().caps())
+            }
+            Entry::Revoked { grants } | Entry::Expired { grants } => self.list(f, grants),
+            Entry::Orphaned { upstream, grants } => {
+                write!(f, "{upstream}: ")?;
+                self.list(f, grants)
+            }
+            Entry::Drained { grant } => write!(f, "{grant}"),
+            Entry::AgentsEnded { agents } => self.list(f, agents),
+            Entry::Proposed {
+                proposal,
+                judge,
+                holder,
+                authority,
+                digest,
+            } => {
+                write!(f, "{proposal} by {judge} for {holder} shown {digest}: ")?;
                 self.list(f, authority.caps())
             }
-            Entry::Revoked { grants } => self.list(f, grants),
+            Entry::Settled {
+                proposal,
+                by,
+                digest,
+            } => {
+                match by {
+                    Some(Acceptor::User) => write!(f, "{proposal} by user")?,
+                    Some(Acceptor::Holder { agent, from }) => {
+                        write!(f, "{proposal} by {agent} from {from}")?;
+                    }
+                    None => write!(f, "{proposal}")?,
+                }
+                write!(f, " shown {digest}")
+            }
+            Entry::Remembered {
+                remembered,
+                said,
+                question,
+            } => write!(f, "{remembered} {} to {question}", said.as_str()),
+            Entry::Forgot { count } => write!(f, "{count}"),
+            Entry::Asking { asking } => write!(f, "{asking}"),
             Entry::Spawned {
                 parent,
                 child,
@@ -327,11 +426,16 @@ impl fmt::Display for Line<'_> {
                     "{question} for {call} by {by} because {because} shown {digest}"
                 )
             }
-            Entry::Answered { question, reply } => write!(f, "{question} {reply}"),
+            Entry::Answered {
+                question,
+                reply,
+                digest,
+            } => write!(f, "{question} {reply} shown {digest}"),
             Entry::Refused {
                 call,
                 code,
                 because,
+                rule,
                 about,
             } => {
                 match call {
@@ -340,6 +444,9 @@ impl fmt::Display for Line<'_> {
                 }
                 if let Some(because) = because {
                     write!(f, " because {because}")?;
+                }
+                if let Some(rule) = rule {
+                    write!(f, " by {rule}")?;
                 }
                 write!(f, ": {about}")
             }

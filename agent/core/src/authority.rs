@@ -15,10 +15,12 @@ use crate::path::RelPath;
 
 pub use self::extension::{Extension, ExtensionError, ExtensionName};
 pub use self::object::{DirId, Host, HostPattern, Name, NameError, Object, Port, Program};
+pub use self::reversibility::Reversibility;
 pub use self::verb::{ObjectKind, Verb};
 
 mod extension;
 mod object;
+mod reversibility;
 mod verb;
 
 /// One verb on one object.
@@ -198,6 +200,9 @@ impl Authority {
     }
 }
 
+/// Up to this many caps are compared one by one.
+const SCANNED_CAPS_MAX: usize = 16;
+
 /// Whether an entry equal to the cap looked for counts as covering it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Itself {
@@ -207,6 +212,12 @@ enum Itself {
 
 /// Looks `cap` up in sorted `caps`: a file cap by walking up its path, others by scanning.
 fn is_covered(caps: &[Cap], cap: &Cap, itself: Itself) -> bool {
+    // Few enough that looking at each is cheaper than naming the directories above.
+    if caps.len() <= SCANNED_CAPS_MAX {
+        return caps
+            .iter()
+            .any(|held| (itself == Itself::Counted || held != cap) && held.covers(cap));
+    }
     let found = |wanted: &Cap| caps.binary_search(wanted).is_ok();
     if itself == Itself::Counted && found(cap) {
         return true;

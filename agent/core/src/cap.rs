@@ -1,18 +1,24 @@
 //! The table of everything held: who has which grant, derived from which.
 //!
 //! The derivation tree has one owner, so revoking a grant and everything
-//! that came from it is one operation on one value. A new agent's list is
-//! empty; the only ways to fill it are a grant by the session's user and a
-//! forward, by name, of a grant its parent holds.
+//! that came from it is one operation on one value, and costs what that part
+//! of the tree costs, however many grants there are beside it. A new agent's
+//! list is empty; the only ways to fill it are a grant by the session's user
+//! and a forward, by name, of a grant its parent holds.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use crate::authority::{Authority, Cap};
-use crate::grant::{AgentId, Grant, GrantId, Limits, Revoker, Standing};
+use crate::grant::{AgentId, Grant, GrantId, Life, Limits, Origin, Revoker, State, Uses};
 use crate::limits::{AGENTS_MAX, DERIVATION_DEPTH_MAX, GRANTS_MAX};
 use crate::outcome::{Denial, DenialCode};
 use crate::time::Instant;
+
+use self::index::Index;
+
+mod index;
 
 /// Everything held in one session.
 #[derive(Debug)]
@@ -21,6 +27,9 @@ pub struct CapTable {
     grants: Vec<Grant>,
     // INVARIANT: one entry per agent; lists grants held, oldest first.
     holdings: BTreeMap<AgentId, Vec<GrantId>>,
+    index: Index,
+    // Deadlines not yet reported as passed, the next one on top.
+    deadlines: BinaryHeap<Reverse<(Instant, GrantId)>>,
 }
 
 impl Default for CapTable {
@@ -38,6 +47,8 @@ impl CapTable {
         CapTable {
             grants: Vec::new(),
             holdings,
+            index: Index::default(),
+            deadlines: BinaryHeap::new(),
         }
     }
 
@@ -75,7 +86,21 @@ impl CapTable {
         authority: Authority,
         limits: Limits,
     ) -> Result<Revoker, Denial> {
-        self.insert(holder, None, 0, authority, limits)
+        self.grant_from(Origin::User, holder, authority, limits)
+    }
+
+    /// The same, saying where it comes from.
+    ///
+    /// # Errors
+    /// As for [`CapTable::grant`].
+    pub(crate) fn grant_from(
+        &mut self,
+        origin: Origin,
+        holder: AgentId,
+        authority: Authority,
+        limits: Limits,
+    ) -> Result<Revoker, Denial> {
+        self.insert(origin, holder, None, 0, authority, limits)
     }
 
     /// Makes a weaker grant from one that `by` holds, for `holder`.
@@ -88,6 +113,31 @@ impl CapTable {
     /// parent cannot be used itself; `amplifies`; `limit-reached`.
     pub fn attenuate(
         &mut self,
+        by: AgentId,
+        parent: GrantId,
+        holder: AgentId,
+        authority: Authority,
+        limits: Limits,
+        now: Instant,
+    ) -> Result<Revoker, Denial> {
+        self.derive(
+            Origin::Agent(by),
+            by,
+            parent,
+            holder,
+            authority,
+            limits,
+            now,
+        )
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "everything a derived grant consists of"
+    )]
+    fn derive(
+        &mut self,
+        origin: Origin,
         by: AgentId,
         parent: GrantId,
         holder: AgentId,
@@ -113,7 +163,7 @@ impl CapTable {
             uses: limits.uses,
             expires_at: limits.expires_at.min(from.limits.expires_at),
         };
-        self.insert(holder, Some(parent), depth, authority, limits)
+        self.insert(origin, holder, Some(parent), depth, authority, limits)
     }
 
     /// Passes a grant that `by` holds on to `holder`, undiminished.
@@ -129,7 +179,8 @@ impl CapTable {
     ) -> Result<Revoker, Denial> {
         let from = self.find(parent)?;
         let (authority, limits) = (from.authority.clone(), from.limits);
-        self.attenuate(by, parent, holder, authority, limits, now)
+        let origin = Origin::Forwarded(by);
+        self.derive(origin, by, parent, holder, authority, limits, now)
     }
 
     /// Ends a grant and all that were derived from it, at once and for good.
@@ -138,17 +189,37 @@ impl CapTable {
     /// harmless and ends nothing.
     pub fn revoke(&mut self, revoker: &Revoker) -> Vec<GrantId> {
         let mut ended: Vec<GrantId> = Vec::new();
-        // A parent's id is smaller than its children's, so one pass reaches them all.
-        for grant in self.grants.iter_mut().skip(usize_of(revoker.grant)) {
-            let reached = grant.id == revoker.grant
-                || grant
-                    .parent
-                    .is_some_and(|parent| ended.binary_search(&parent).is_ok());
-            if reached && grant.standing == Standing::Stands {
-                grant.standing = Standing::Revoked;
-                ended.push(grant.id);
+        let mut open = alloc::vec![revoker.grant];
+        while let Some(id) = open.pop() {
+            let Some(grant) = self.grants.get_mut(usize_of(id)) else {
+                continue;
+            };
+            // What is below a revoked grant was revoked with it, and nothing is added there.
+            if grant.life == Life::Revoked {
+                continue;
+            }
+            grant.life = Life::Revoked;
+            self.index.bury(grant.holder, &grant.authority, id);
+            ended.push(id);
+            let mut child = grant.first_child;
+            while let Some(id) = child {
+                open.push(id);
+                child = self.get(id).and_then(|grant| grant.next_sibling);
             }
         }
+        ended.sort_unstable();
+        ended
+    }
+
+    /// Ends everything an agent holds and everything derived from that. Returns
+    /// the ids of all grants that this call ended.
+    pub fn revoke_all_of(&mut self, agent: AgentId) -> Vec<GrantId> {
+        let held = self.holdings.get(&agent).cloned().unwrap_or_default();
+        let mut ended = Vec::new();
+        for grant in held {
+            ended.extend(self.revoke(&Revoker { grant }));
+        }
+        ended.sort_unstable();
         ended
     }
 
@@ -157,10 +228,10 @@ impl CapTable {
         let standing = self
             .grants
             .iter_mut()
-            .filter(|grant| grant.standing == Standing::Stands);
+            .filter(|grant| grant.life == Life::Stands);
         standing
             .map(|grant| {
-                grant.standing = Standing::Revoked;
+                grant.life = Life::Revoked;
                 grant.id
             })
             .collect()
@@ -190,16 +261,26 @@ impl CapTable {
         if self.get(id).is_none() {
             return Err(DenialCode::UnknownGrant);
         }
-        for code in [
-            DenialCode::Revoked,
-            DenialCode::Expired,
-            DenialCode::Exhausted,
-        ] {
-            if self.lineage(id).any(|grant| grant.refuses_with(code, now)) {
-                return Err(code);
-            }
+        let refusals = self.lineage(id).filter_map(|grant| grant.refusal(now));
+        // The strongest reason anywhere on the way up counts.
+        match refusals.min_by_key(|code| order(*code)) {
+            Some(code) => Err(code),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What a list of grants says about one.
+    #[must_use]
+    pub fn state(&self, id: GrantId, now: Instant) -> Option<State> {
+        let orphaned = self.lineage(id).any(|grant| grant.life == Life::Orphaned);
+        match self.usable(id, now) {
+            Ok(()) if orphaned => Some(State::Orphaned),
+            Ok(()) => Some(State::Live),
+            Err(DenialCode::Revoked) => Some(State::Revoked),
+            Err(DenialCode::Expired) => Some(State::Expired),
+            Err(DenialCode::Exhausted) => Some(State::Exhausted),
+            Err(_) => None,
+        }
     }
 
     /// The grant with which `by` may do `cap` now.
@@ -210,19 +291,99 @@ impl CapTable {
     /// # Errors
     /// `no-cap` if none ever covered it; otherwise why the newest that covers it is dead.
     pub fn choose(&self, by: AgentId, cap: &Cap, now: Instant) -> Result<GrantId, DenialCode> {
-        let mut counted = None;
-        let mut dead = DenialCode::NoCap;
-        for grant in self
-            .held_by(by)
-            .filter(|grant| grant.authority.covers_cap(cap))
-        {
-            match self.usable(grant.id, now) {
-                Ok(()) if !self.is_counted(grant.id) => return Ok(grant.id),
-                Ok(()) => counted = counted.or(Some(grant.id)),
-                Err(code) => dead = code,
+        let mut uncounted: Option<GrantId> = None;
+        let mut counted: Option<GrantId> = None;
+        let mut dead: Option<(GrantId, DenialCode)> = None;
+        let covers = |id: GrantId| {
+            self.get(id)
+                .is_some_and(|grant| grant.holder == by && grant.authority.covers_cap(cap))
+        };
+        self.index.living(by, cap, |id| {
+            if uncounted.is_some_and(|best| best < id) || !covers(id) {
+                return;
             }
+            match self.usable(id, now) {
+                Ok(()) if !self.is_counted(id) => uncounted = Some(id),
+                Ok(()) => counted = Some(counted.map_or(id, |best| best.min(id))),
+                Err(code) => dead = dead.max(Some((id, code))),
+            }
+        });
+        if let Some(grant) = uncounted.or(counted) {
+            return Ok(grant);
         }
-        counted.ok_or(dead)
+        self.index.buried(by, cap, |id| {
+            if covers(id)
+                && let Err(code) = self.usable(id, now)
+            {
+                dead = dead.max(Some((id, code)));
+            }
+        });
+        Err(dead.map_or(DenialCode::NoCap, |(_, code)| code))
+    }
+
+    /// The oldest grant with which `by` may do `cap` now and that `fits`.
+    pub(crate) fn choose_where(
+        &self,
+        by: AgentId,
+        cap: &Cap,
+        now: Instant,
+        fits: impl Fn(GrantId) -> bool,
+    ) -> Option<GrantId> {
+        let mut found: Option<GrantId> = None;
+        self.index.living(by, cap, |id| {
+            let covers = self
+                .get(id)
+                .is_some_and(|grant| grant.holder == by && grant.authority.covers_cap(cap));
+            if covers && fits(id) && self.usable(id, now).is_ok() {
+                found = Some(found.map_or(id, |best| best.min(id)));
+            }
+        });
+        found
+    }
+
+    /// One use of a grant its holder names: checked and charged at once, to it
+    /// and to all it comes from. A use is not given back if what follows fails.
+    ///
+    /// This is what passing through a chain of forwarders costs; it makes no
+    /// permit, so nothing can be done with it alone.
+    ///
+    /// # Errors
+    /// `no-cap` if `by` does not hold it, `unknown-grant`, or why it cannot be used;
+    /// then nothing is charged.
+    pub fn invoke(&mut self, by: AgentId, id: GrantId, now: Instant) -> Result<(), DenialCode> {
+        match self.get(id) {
+            None => return Err(DenialCode::UnknownGrant),
+            Some(grant) if grant.holder != by => return Err(DenialCode::NoCap),
+            Some(_) => self.usable(id, now)?,
+        }
+        self.charge(id);
+        Ok(())
+    }
+
+    /// Makes a weaker grant for one place below a directory that `from` allows:
+    /// what a revocable directory gives out is revocable with it.
+    ///
+    /// # Errors
+    /// As for [`CapTable::attenuate`]; `no-cap` if `from` allows nothing there.
+    pub fn subdir(
+        &mut self,
+        by: AgentId,
+        from: GrantId,
+        place: &crate::authority::Object,
+        now: Instant,
+    ) -> Result<Revoker, Denial> {
+        let grant = self.find(from)?;
+        let caps = grant
+            .authority
+            .caps()
+            .iter()
+            .filter_map(|cap| cap.meet(&Cap::new(cap.verb(), place.clone()).ok()?));
+        let authority = Authority::from_caps(caps.collect::<Vec<Cap>>())?;
+        if authority.is_none() {
+            return Err(Denial::new(DenialCode::NoCap, place));
+        }
+        let limits = grant.limits;
+        self.attenuate(by, from, by, authority, limits, now)
     }
 
     /// Charges one use to a grant and all it comes from.
@@ -235,6 +396,72 @@ impl CapTable {
         self.each_in_lineage(id, |grant| grant.used = grant.used.saturating_sub(1));
     }
 
+    /// These charges are final: what has no use left is no longer searched.
+    pub(crate) fn settle(&mut self, charged: &[GrantId]) {
+        let mut once: Vec<GrantId> = charged.to_vec();
+        once.sort_unstable();
+        once.dedup();
+        for id in once {
+            let mut next = Some(id);
+            while let Some(grant) = next.and_then(|id| self.grants.get(usize_of(id))) {
+                if matches!(grant.limits.uses, Uses::AtMost(limit) if grant.used >= limit) {
+                    self.index.bury(grant.holder, &grant.authority, grant.id);
+                }
+                next = grant.parent;
+            }
+        }
+    }
+
+    /// The grants whose deadline has passed since this was last asked, oldest
+    /// deadline first; those that were revoked before are left out.
+    pub fn expire(&mut self, now: Instant) -> Vec<GrantId> {
+        let mut expired = Vec::new();
+        while let Some(Reverse((at, id))) = self.deadlines.peek().copied()
+            && now > at
+        {
+            self.deadlines.pop();
+            let Some(grant) = self.grants.get(usize_of(id)) else {
+                continue;
+            };
+            self.index.bury(grant.holder, &grant.authority, id);
+            if grant.life != Life::Revoked {
+                expired.push(id);
+            }
+        }
+        expired
+    }
+
+    /// The next deadline nobody was told of yet.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Marks what `origin` gave as having nobody left who could end it early;
+    /// its deadline still does. Returns the grants marked.
+    pub(crate) fn orphan(&mut self, origin: Origin) -> Vec<GrantId> {
+        self.grants
+            .iter_mut()
+            .filter(|grant| grant.origin == origin && grant.life == Life::Stands)
+            .map(|grant| {
+                grant.life = Life::Orphaned;
+                grant.id
+            })
+            .collect()
+    }
+
+    /// How many grants were ever made here.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.grants.len()
+    }
+
+    /// Was none ever made?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.grants.is_empty()
+    }
+
     /// Does `id` come from `ancestor`, or is it the same?
     #[must_use]
     pub fn descends(&self, id: GrantId, ancestor: GrantId) -> bool {
@@ -243,8 +470,8 @@ impl CapTable {
 
     fn is_counted(&self, id: GrantId) -> bool {
         self.lineage(id).any(|grant| match grant.limits.uses {
-            crate::grant::Uses::AtMost(_) => true,
-            crate::grant::Uses::Uncounted => false,
+            Uses::AtMost(_) => true,
+            Uses::Uncounted => false,
         })
     }
 
@@ -269,6 +496,7 @@ impl CapTable {
 
     fn insert(
         &mut self,
+        origin: Origin,
         holder: AgentId,
         parent: Option<GrantId>,
         depth: u32,
@@ -286,17 +514,35 @@ impl CapTable {
             number.ok_or_else(|| Denial::new(DenialCode::LimitReached, "grants in one session"))?,
         );
         held.push(id);
+        self.index.file(holder, &authority, id);
+        self.deadlines.push(Reverse((limits.expires_at, id)));
+        let mut next_sibling = None;
+        if let Some(parent) = parent.and_then(|id| self.grants.get_mut(usize_of(id))) {
+            next_sibling = parent.first_child.replace(id);
+        }
         self.grants.push(Grant {
             id,
             holder,
+            origin,
             parent,
+            first_child: None,
+            next_sibling,
             depth,
             authority,
             limits,
             used: 0,
-            standing: Standing::Stands,
+            life: Life::Stands,
         });
         Ok(Revoker { grant: id })
+    }
+}
+
+/// The fixed order of reasons.
+const fn order(code: DenialCode) -> u8 {
+    match code {
+        DenialCode::Revoked => 0,
+        DenialCode::Expired => 1,
+        _ => 2,
     }
 }
 

@@ -81,6 +81,12 @@ impl Flow {
                 .any(|(known, kinds)| foreign.is_subset(kinds) && table.descends(grant, *known))
     }
 
+    /// May what an agent has read be behind this action?
+    #[must_use]
+    pub fn taints(&self, by: AgentId, action: &Action) -> bool {
+        is_consequential(action) && !self.foreign(by).is_empty()
+    }
+
     /// The kinds of data that reached an agent and that neither its user nor
     /// its own model wrote.
     fn foreign(&self, agent: AgentId) -> BTreeSet<Source> {

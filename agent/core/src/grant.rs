@@ -7,9 +7,11 @@
 
 use core::fmt;
 
+use crate::approval::Scope;
 use crate::authority::Authority;
 use crate::limits::{GRANT_LIFETIME_MAX, SESSION_GRANT_LIFETIME};
 use crate::outcome::DenialCode;
+use crate::standing::StandingId;
 use crate::time::{Instant, Millis};
 
 /// A grant, by its number in one session. Never reused.
@@ -109,23 +111,119 @@ impl Revoker {
     }
 }
 
+/// How a grant came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// The session's own: the right to ask and to start other agents.
+    Session,
+    /// The user gave it, on a command line, in a configuration or in a dialog.
+    User,
+    /// The user said yes to a question, for this long.
+    Answer(Scope),
+    /// The user said yes earlier, and the same thing was asked again.
+    Remembered,
+    /// The session's mode allows it without asking.
+    Mode,
+    /// An agent made it, narrower, from one it holds.
+    Agent(AgentId),
+    /// An agent passed one it holds on, undiminished.
+    Forwarded(AgentId),
+    /// A standing grant, confirmed for this session.
+    Standing(StandingId),
+    /// Another program, which may go away before its grants end.
+    Upstream(UpstreamId),
+    /// A judge proposed it and somebody entitled to accepted.
+    Proposed,
+}
+
+impl Origin {
+    /// The word for it in a ledger.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Origin::Session => "session",
+            Origin::User => "user",
+            Origin::Answer(scope) => scope.as_str(),
+            Origin::Remembered => "remembered",
+            Origin::Mode => "mode",
+            Origin::Agent(_) | Origin::Forwarded(_) => "agent",
+            Origin::Standing(_) => "standing",
+            Origin::Upstream(_) => "upstream",
+            Origin::Proposed => "proposed",
+        }
+    }
+}
+
+/// Another program that grants, by a number the edge gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpstreamId(pub u32);
+
+impl fmt::Display for UpstreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "upstream{}", self.0)
+    }
+}
+
+/// What a list of grants says about one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// It can be used.
+    Live,
+    /// It can be used, but whoever gave it is gone; it ends at its deadline.
+    Orphaned,
+    /// Its granter, or one above, ended it.
+    Revoked,
+    /// Its deadline has passed.
+    Expired,
+    /// Its uses are spent.
+    Exhausted,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 5] = [
+        State::Live,
+        State::Orphaned,
+        State::Revoked,
+        State::Expired,
+        State::Exhausted,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Live => "live",
+            State::Orphaned => "orphaned",
+            State::Revoked => "revoked",
+            State::Expired => "expired",
+            State::Exhausted => "exhausted",
+        }
+    }
+}
+
 /// Authority held by an agent, with what limits it.
 #[derive(Debug)]
 pub struct Grant {
     pub(crate) id: GrantId,
     pub(crate) holder: AgentId,
+    pub(crate) origin: Origin,
     pub(crate) parent: Option<GrantId>,
+    // INVARIANT: every grant made from this one is on the list that starts here.
+    pub(crate) first_child: Option<GrantId>,
+    pub(crate) next_sibling: Option<GrantId>,
     pub(crate) depth: u32,
     pub(crate) authority: Authority,
     pub(crate) limits: Limits,
     pub(crate) used: u64,
-    pub(crate) standing: Standing,
+    pub(crate) life: Life,
 }
 
-/// Whether a grant was ended by its granter.
+/// Whether a grant was ended by its granter, and whether there still is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Life {
     Stands,
+    Orphaned,
     Revoked,
 }
 
@@ -142,10 +240,22 @@ impl Grant {
         self.holder
     }
 
+    /// How it came to be.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
     /// The grant it was derived from; `None` if the session's user gave it.
     #[must_use]
     pub const fn parent(&self) -> Option<GrantId> {
         self.parent
+    }
+
+    /// How many times it was passed on to become this.
+    #[must_use]
+    pub const fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// What it allows.
@@ -166,19 +276,20 @@ impl Grant {
         self.used
     }
 
-    /// Is it this grant, seen alone, that refuses with `code`?
-    pub(crate) fn refuses_with(&self, code: DenialCode, now: Instant) -> bool {
+    /// Why this grant, seen alone, cannot be used; the strongest reason.
+    pub(crate) fn refusal(&self, now: Instant) -> Option<DenialCode> {
         use crate::fault::{self, Fault};
-        match code {
-            DenialCode::Revoked => {
-                self.standing == Standing::Revoked && !fault::is(Fault::ForgetRevocation)
+        if self.life == Life::Revoked && !fault::is(Fault::ForgetRevocation) {
+            return Some(DenialCode::Revoked);
+        }
+        if now > self.limits.expires_at && !fault::is(Fault::ForgetExpiry) {
+            return Some(DenialCode::Expired);
+        }
+        match self.limits.uses {
+            Uses::AtMost(limit) if self.used >= limit && !fault::is(Fault::ForgetUses) => {
+                Some(DenialCode::Exhausted)
             }
-            DenialCode::Expired => now > self.limits.expires_at && !fault::is(Fault::ForgetExpiry),
-            DenialCode::Exhausted => match self.limits.uses {
-                Uses::AtMost(limit) => self.used >= limit && !fault::is(Fault::ForgetUses),
-                Uses::Uncounted => false,
-            },
-            _ => false,
+            Uses::AtMost(_) | Uses::Uncounted => None,
         }
     }
 }

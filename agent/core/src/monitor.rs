@@ -19,7 +19,7 @@ use crate::flow::Flow;
 use crate::grant::{AgentId, GrantId};
 use crate::limits::ACTIONS_PER_TURN_MAX;
 use crate::outcome::{Denial, DenialCode};
-use crate::rules::{Rules, Sensitivity};
+use crate::rules::{Judgement, RuleRef, Rules};
 use crate::time::Instant;
 use crate::tool::Tool;
 
@@ -70,6 +70,12 @@ impl<'a> Request<'a> {
         self.tool
     }
 
+    /// The effects asked for.
+    #[must_use]
+    pub const fn actions(&self) -> &'a [Action] {
+        self.actions
+    }
+
     /// The same request, judged by what its agent has read as well.
     #[must_use]
     pub const fn within(self, flow: &'a Flow) -> Request<'a> {
@@ -106,6 +112,34 @@ pub struct Gap {
     pub because: DenialCode,
     /// Their places in the request.
     pub uncovered: Vec<usize>,
+    /// Why each of them is not covered.
+    pub reasons: Vec<DenialCode>,
+}
+
+/// What the monitor found, before anything is made of it.
+#[derive(Debug)]
+pub(crate) enum Weighed {
+    /// Everything is covered, and charged for.
+    Covered(Charged),
+    /// A part is not, and the user may be asked.
+    Ask(Gap),
+    /// No.
+    Deny(Denial),
+}
+
+/// The grants charged for a request, one for each action, in their order.
+///
+/// Only [`weigh`] makes one, and [`permits`] takes it by value.
+#[derive(Debug)]
+#[must_use = "these uses are charged; make the permits or they are lost"]
+pub(crate) struct Charged {
+    grants: Vec<GrantId>,
+}
+
+impl Charged {
+    pub(crate) fn grants(&self) -> &[GrantId] {
+        &self.grants
+    }
 }
 
 /// Decides about one request, all or nothing.
@@ -118,74 +152,106 @@ pub fn authorize<'turn>(
     request: &Request<'_>,
     now: Instant,
 ) -> Decision<'turn> {
+    match weigh(table, rules, request, now) {
+        Weighed::Covered(charged) => Decision::Permit(permits(table, request, charged)),
+        Weighed::Ask(gap) => Decision::Ask(gap),
+        Weighed::Deny(denial) => Decision::Deny(denial),
+    }
+}
+
+/// The permits for what was charged.
+pub(crate) fn permits<'turn>(
+    _table: &'turn mut CapTable,
+    request: &Request<'_>,
+    charged: Charged,
+) -> Vec<Permit<'turn>> {
+    permit::mint(request, &charged.grants)
+}
+
+/// Looks for a grant for every action and charges it, or charges nothing.
+pub(crate) fn weigh(
+    table: &mut CapTable,
+    rules: &Rules,
+    request: &Request<'_>,
+    now: Instant,
+) -> Weighed {
     if fault::is(Fault::RefuseEverything) {
-        return Decision::Deny(Denial::new(DenialCode::NoCap, request.tool));
+        return Weighed::Deny(Denial::new(DenialCode::NoCap, request.tool));
     }
     if !table.knows(request.by) {
-        return Decision::Deny(Denial::new(DenialCode::UnknownAgent, request.by));
+        return Weighed::Deny(Denial::new(DenialCode::UnknownAgent, request.by));
     }
     if request.actions.len() > ACTIONS_PER_TURN_MAX {
-        return Decision::Deny(Denial::new(DenialCode::LimitReached, "effects in one turn"));
+        return Weighed::Deny(Denial::new(DenialCode::LimitReached, "effects in one turn"));
     }
     // Rules above every grant come first: no grant, answer or order of actions reaches past them.
-    if let Some(denial) = request
-        .actions
-        .iter()
-        .find_map(|action| rules.hard_denial(action))
-    {
-        return Decision::Deny(denial);
-    }
-
-    let mut charged: Vec<GrantId> = Vec::with_capacity(request.actions.len());
-    let mut gap: Option<(Gap, &Action)> = None;
-    for (place, action) in request.actions.iter().enumerate() {
-        match find_grant(table, rules, request, action, now) {
-            Ok(grant) => {
-                table.charge(grant);
-                charged.push(grant);
-            }
-            Err(because) => {
-                let (gap, _) = gap.get_or_insert_with(|| {
-                    (
-                        Gap {
-                            because,
-                            uncovered: Vec::new(),
-                        },
-                        action,
-                    )
-                });
-                gap.uncovered.push(place);
+    let mut judged: Vec<Option<(DenialCode, RuleRef)>> = Vec::with_capacity(request.actions.len());
+    for action in request.actions {
+        match rules.judge(request.tool, action) {
+            Judgement::Plain => judged.push(None),
+            Judgement::Ask(code, rule) => judged.push(Some((code, rule))),
+            Judgement::Deny(code, rule) => {
+                return Weighed::Deny(Denial::new(code, action.cap()).by_rule(rule));
             }
         }
     }
 
-    let Some((gap, first)) = gap else {
-        return Decision::Permit(permit::mint(request, &charged));
+    let mut charged: Vec<GrantId> = Vec::with_capacity(request.actions.len());
+    let mut gap: Option<(Gap, Denial)> = None;
+    let places = request.actions.iter().zip(judged).enumerate();
+    for (place, (action, must_ask)) in places {
+        match find_grant(table, request, action, must_ask, now) {
+            Ok(grant) => {
+                table.charge(grant);
+                charged.push(grant);
+            }
+            Err((because, rule)) => {
+                let (gap, _) = gap.get_or_insert_with(|| {
+                    let denial = Denial::new(because, action.cap());
+                    let denial = match rule {
+                        Some(rule) => denial.by_rule(rule),
+                        None => denial,
+                    };
+                    let gap = Gap {
+                        because,
+                        uncovered: Vec::new(),
+                        reasons: Vec::new(),
+                    };
+                    (gap, denial)
+                });
+                gap.uncovered.push(place);
+                gap.reasons.push(because);
+            }
+        }
+    }
+
+    let Some((gap, denial)) = gap else {
+        table.settle(&charged);
+        return Weighed::Covered(Charged { grants: charged });
     };
     for grant in charged {
         table.uncharge(grant);
     }
-    let denial = Denial::new(gap.because, first.cap());
     match request.consent {
         // The yes did not reach this far; asking again at once would only wear the user down.
-        Some(_) => Decision::Deny(denial),
+        Some(_) => Weighed::Deny(denial),
         None => match may_ask(table, request.by, now) {
             Some(grant) => {
                 table.charge(grant);
-                Decision::Ask(gap)
+                Weighed::Ask(gap)
             }
-            None => Decision::Deny(denial),
+            None => Weighed::Deny(denial),
         },
     }
 }
 
 fn find_grant(
     table: &CapTable,
-    rules: &Rules,
     request: &Request<'_>,
     action: &Action,
+    must_ask: Option<(DenialCode, RuleRef)>,
     now: Instant,
-) -> Result<GrantId, DenialCode> {
+) -> Result<GrantId, (DenialCode, Option<RuleRef>)> {
     let consent = request.consent.filter(|grant| {
         table.usable(*grant, now).is_ok()
             && table
@@ -195,7 +261,9 @@ fn find_grant(
     if let Some(grant) = consent {
         return Ok(grant);
     }
-    let chosen = table.choose(request.by, action.cap(), now)?;
+    let chosen = table
+        .choose(request.by, action.cap(), now)
+        .map_err(|code| (code, None))?;
     let vouches = |grant| {
         request
             .flow
@@ -205,15 +273,12 @@ fn find_grant(
         chosen
     } else {
         table
-            .held_by(request.by)
-            .filter(|grant| grant.authority().covers_cap(action.cap()))
-            .map(crate::grant::Grant::id)
-            .find(|grant| table.usable(*grant, now).is_ok() && vouches(*grant))
-            .ok_or(DenialCode::UntrustedFlow)?
+            .choose_where(request.by, action.cap(), now, vouches)
+            .ok_or((DenialCode::UntrustedFlow, None))?
     };
-    match rules.sensitivity(request.tool, action) {
-        Sensitivity::Plain => Ok(grant),
-        Sensitivity::Sensitive(_) => Err(DenialCode::SensitivePath),
+    match must_ask {
+        None => Ok(grant),
+        Some((code, rule)) => Err((code, Some(rule))),
     }
 }
 

@@ -10,6 +10,7 @@ use core::fmt::{self, Write as _};
 
 use crate::digest::Digest;
 use crate::limits::TEXT_BYTES_MAX;
+use crate::rules::RuleRef;
 
 macro_rules! denial_codes {
     ($( $(#[doc = $doc:literal])+ $variant:ident = $code:literal, $wording:literal, $next:literal; )+) => {
@@ -81,6 +82,18 @@ denial_codes! {
     UntrustedFlow = "untrusted-flow", "what the agent has read since the grant was made may be behind this", "ask the user whether this is what they want";
     /// The agent's own configuration, ledger or store.
     Protected = "protected", "the agent's own files are out of its reach", "change them outside the agent";
+    /// The kernel's own switches.
+    IsolationControl = "isolation-control", "the kernel's own switches are not for an agent", "change them outside the agent";
+    /// A disk, memory or another device as such.
+    RawDevice = "raw-device", "devices are not opened as files", "name a regular file";
+    /// A secret's value on its way into what a model reads.
+    SecretToModel = "secret-to-model", "a secret's value is never shown to a model", "let a program use the secret by its name";
+    /// A network peer that is not named.
+    NetworkUnnamed = "network-unnamed", "the network peer is not named", "name the host and the port";
+    /// A configured rule refuses it.
+    DeniedByRule = "denied-by-rule", "a configured rule refuses it", "change the rule where it is written, outside the agent";
+    /// A configured rule wants the user asked, and there is nobody to ask.
+    AskedByRule = "asked-by-rule", "a configured rule wants the user asked", "run where the user can be asked";
     /// The user said no.
     RejectedByUser = "rejected-by-user", "the user said no", "ask the user what to do instead";
     /// An answer that is none of the offered ones.
@@ -109,6 +122,8 @@ denial_codes! {
     PermitMismatch = "permit-mismatch", "the permit is for something else", "report this as a bug";
     /// Isolation that was not proved.
     IsolationUnknown = "isolation-unknown", "the isolation of the sandbox is not proved", "see what `hermitcrab doctor` misses";
+    /// A proposal this session does not have, or one that was settled.
+    UnknownProposal = "unknown-proposal", "no such proposal is open", "propose it again";
     /// A limit of the core.
     LimitReached = "limit-reached", "a limit of the session is reached", "start a new session";
 }
@@ -135,6 +150,7 @@ impl fmt::Display for DenialCode {
 pub struct Denial {
     code: DenialCode,
     because: Option<DenialCode>,
+    rule: Option<RuleRef>,
     about: String,
 }
 
@@ -145,6 +161,7 @@ impl Denial {
         Denial {
             code,
             because: None,
+            rule: None,
             about: bounded(about),
         }
     }
@@ -154,6 +171,19 @@ impl Denial {
     pub fn because(mut self, code: DenialCode) -> Denial {
         self.because = Some(code);
         self
+    }
+
+    /// The same refusal, naming the rule behind it.
+    #[must_use]
+    pub fn by_rule(mut self, rule: RuleRef) -> Denial {
+        self.rule = Some(rule);
+        self
+    }
+
+    /// The rule behind it, if it was a rule.
+    #[must_use]
+    pub const fn rule(&self) -> Option<&RuleRef> {
+        self.rule.as_ref()
     }
 
     /// Why it was refused.

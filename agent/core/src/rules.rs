@@ -1,23 +1,32 @@
 //! Rules that stand above every grant.
 //!
-//! Three things no grant decides: the agent's own configuration, ledger and
-//! store are out of reach; a command runs only where isolation was proved;
-//! sensitive names are asked about each time. The edge says at the start of a
-//! session where its directories lie; these locations serve the rules alone
-//! and are never shown to a model.
+//! What nothing lifts is in [`NonWaivable`]; what people wrote down in
+//! [`ConfiguredRule`]; sensitive names are asked about each time. Refusing beats
+//! asking, asking beats allowing, and both beat any grant. The edge says at the
+//! start of a session where its directories lie; these locations serve the
+//! rules alone and are never shown to a model.
 
 use alloc::vec::Vec;
 
 use crate::action::Action;
-use crate::authority::{DirId, Object, Program, Verb};
+use crate::approval::Stance;
+use crate::authority::{DirId, Object, Verb};
 use crate::fault::{self, Fault};
 use crate::limits::DIRS_MAX;
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
+use crate::standing::{PortableCap, PortableObject};
 use crate::tool::Tool;
 
+use self::configured::Configured;
+pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
+pub use self::non_waivable::NonWaivable;
+pub use self::reference::RuleRef;
 pub use self::sensitive::Sensitivity;
 
+mod configured;
+mod non_waivable;
+mod reference;
 mod sensitive;
 
 /// What a probe inside the sandbox proved.
@@ -39,6 +48,18 @@ pub struct Rules {
     protected: Vec<RelPath>,
     guarded: Vec<RelPath>,
     dirs: Vec<RelPath>,
+    configured: Configured,
+}
+
+/// What the rules say about an action before any grant is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// Grants decide.
+    Plain,
+    /// The user is asked, whatever is held.
+    Ask(DenialCode, RuleRef),
+    /// No, whatever is held and whoever says yes.
+    Deny(DenialCode, RuleRef),
 }
 
 impl Rules {
@@ -51,6 +72,7 @@ impl Rules {
             protected,
             guarded: Vec::new(),
             dirs: Vec::new(),
+            configured: Configured::default(),
         }
     }
 
@@ -131,53 +153,123 @@ impl Rules {
             && !fault::is(Fault::ProtectedPathsArePlain)
     }
 
-    /// The refusal that no grant and no answer can lift, if there is one.
-    pub(crate) fn hard_denial(&self, action: &Action) -> Option<Denial> {
-        match action.object() {
+    /// What was proved about the sandbox.
+    #[must_use]
+    pub const fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// Adds a rule of a person's.
+    ///
+    /// # Errors
+    /// `limit-reached`.
+    pub fn add_rule(&mut self, rule: ConfiguredRule) -> Result<(), Denial> {
+        self.configured.add(rule)
+    }
+
+    /// Every configured rule, strictest first.
+    #[must_use]
+    pub fn configured(&self) -> &[ConfiguredRule] {
+        self.configured.list()
+    }
+
+    /// The deepest known directory a place seen from `/` lies in, and where in it.
+    #[must_use]
+    pub fn place(&self, location: &RelPath) -> Option<(DirId, RelPath)> {
+        let (index, dir) = self
+            .dirs
+            .iter()
+            .enumerate()
+            .filter(|(_, dir)| location.starts_with(dir))
+            .max_by_key(|(_, dir)| dir.components().count())?;
+        let below = location.strip_prefix(dir)?;
+        let index = u32::try_from(index).ok()?;
+        Some((DirId::new(self.session, index), below))
+    }
+
+    /// The capability an action needs, in words that mean the same in any session.
+    #[must_use]
+    pub fn portable(&self, action: &Action) -> Option<PortableCap> {
+        let object = match action.object() {
+            Object::Dir { dir, below } => PortableObject::Place(self.locate(*dir, below).ok()?),
+            Object::Program(program) => PortableObject::Program(program.clone()),
+            Object::Host(host) => PortableObject::Host(host.clone()),
+            Object::Secret(name) => PortableObject::Secret(name.clone()),
+            Object::Model(name) => PortableObject::Model(name.clone()),
+            Object::Extension(extension) => PortableObject::Extension(extension.clone()),
+            Object::Session => return None,
+        };
+        PortableCap::new(action.verb(), object)
+    }
+
+    /// What stands above every grant about this action, the strictest first.
+    #[must_use]
+    pub fn judge(&self, tool: Tool, action: &Action) -> Judgement {
+        let location = match action.object() {
             Object::Dir { dir, below } => match self.locate(*dir, below) {
-                Err(denial) => Some(denial),
-                Ok(location) => {
-                    // Removing a directory removes what lies in it.
-                    let takes_along = action.verb() == Verb::FsDelete
-                        && self
-                            .protected
-                            .iter()
-                            .any(|place| place.starts_with(&location))
-                        && !fault::is(Fault::ProtectedPathsArePlain);
-                    (takes_along || self.protects(&location))
-                        .then(|| Denial::new(DenialCode::Protected, action.cap()))
+                Ok(location) => Some(location),
+                Err(denial) => {
+                    return Judgement::Deny(
+                        denial.code(),
+                        RuleRef::builtin("builtin.unknown-place"),
+                    );
                 }
             },
-            Object::Program(Program::AnyInView | Program::InView(_)) => match self.isolation {
-                Isolation::Isolated => None,
-                Isolation::Unisolated | Isolation::Unknown => {
-                    Some(Denial::new(DenialCode::IsolationUnknown, action.cap()))
-                }
-            },
-            Object::Session if action.verb() == Verb::ConfigChange => {
-                Some(Denial::new(DenialCode::Protected, action.cap()))
-            }
-            Object::Program(Program::OnHost(_))
+            Object::Program(_)
             | Object::Host(_)
             | Object::Secret(_)
             | Object::Model(_)
             | Object::Session
             | Object::Extension(_) => None,
+        };
+        let lasting = match &location {
+            Some(location) if self.reaches_protected(action.verb(), location) => {
+                Some(NonWaivable::OwnFiles)
+            }
+            Some(location) => non_waivable::judge_place(action.verb(), location),
+            None => non_waivable::judge_object(action, self.isolation),
+        };
+        if let Some(rule) = lasting {
+            return Judgement::Deny(rule.code(), RuleRef::builtin(rule.id()));
         }
+        let configured = self.configured.strictest(action, location.as_ref());
+        let sensitive = match &location {
+            Some(location) => self.sensitivity_at(tool, action.verb(), location),
+            None => Sensitivity::Plain,
+        };
+        match (
+            configured.map(|rule| (rule.stance(), rule.reference())),
+            sensitive,
+        ) {
+            (Some((Stance::Deny, rule)), _) => Judgement::Deny(DenialCode::DeniedByRule, rule),
+            (_, Sensitivity::Sensitive(_)) => Judgement::Ask(
+                DenialCode::SensitivePath,
+                RuleRef::builtin("builtin.sensitive-place"),
+            ),
+            (Some((Stance::Ask, rule)), Sensitivity::Plain) => {
+                Judgement::Ask(DenialCode::AskedByRule, rule)
+            }
+            (Some((Stance::Allow, _)) | None, Sensitivity::Plain) => Judgement::Plain,
+        }
+    }
+
+    /// Is it one of the agent's own places, or would removing it take one along?
+    fn reaches_protected(&self, verb: Verb, location: &RelPath) -> bool {
+        let takes_along = verb == Verb::FsDelete
+            && self
+                .protected
+                .iter()
+                .any(|place| place.starts_with(location))
+            && !fault::is(Fault::ProtectedPathsArePlain);
+        takes_along || self.protects(location)
     }
 
     /// Must the user be asked about it each time, whatever is held?
     #[must_use]
     pub fn sensitivity(&self, tool: Tool, action: &Action) -> Sensitivity {
-        if fault::is(Fault::SensitivePathsArePlain) {
-            return Sensitivity::Plain;
-        }
         match action.object() {
             Object::Dir { dir, below } => match self.locate(*dir, below) {
-                Ok(location) if self.guarded.iter().any(|place| location.starts_with(place)) => {
-                    Sensitivity::Sensitive("a place that is guarded")
-                }
-                Ok(location) => sensitive::judge(tool, action.verb(), &location),
+                Ok(location) => self.sensitivity_at(tool, action.verb(), &location),
                 Err(_) => Sensitivity::Sensitive("a place that is not known"),
             },
             Object::Program(_)
@@ -186,6 +278,16 @@ impl Rules {
             | Object::Model(_)
             | Object::Session
             | Object::Extension(_) => Sensitivity::Plain,
+        }
+    }
+
+    fn sensitivity_at(&self, tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
+        if fault::is(Fault::SensitivePathsArePlain) {
+            Sensitivity::Plain
+        } else if self.guarded.iter().any(|place| location.starts_with(place)) {
+            Sensitivity::Sensitive("a place that is guarded")
+        } else {
+            sensitive::judge(tool, verb, location)
         }
     }
 }

@@ -53,9 +53,26 @@ fn every_turn_is_recorded_in_one_chain() {
     assert_eq!(
         kinds,
         [
-            "opened", "granted", "granted", "granted", "intent", "outcome", "asked", "answered",
-            "granted", "intent", "outcome", "asked", "answered", "refused", "granted", "spawned",
-            "note", "revoked", "revoked", "ended",
+            "opened",
+            "granted",
+            "granted",
+            "granted",
+            "intent",
+            "outcome",
+            "asked",
+            "answered",
+            "granted",
+            "intent",
+            "outcome",
+            "asked",
+            "answered",
+            "refused",
+            "forwarded",
+            "spawned",
+            "note",
+            "revoked",
+            "revoked",
+            "ended",
         ]
     );
     assert!(
@@ -233,6 +250,6 @@ fn a_spawn_that_fails_half_way_keeps_the_chain_and_leaves_no_grant() {
     let kinds = bench.ledger.iter().rev().map(|record| record.kind.as_str());
     assert_eq!(
         kinds.take(3).collect::<Vec<_>>(),
-        ["refused", "revoked", "granted"]
+        ["refused", "revoked", "forwarded"]
     );
 }

@@ -306,7 +306,7 @@ fn check(ops: Vec<Op>) -> Result<(), TestCaseError> {
     // Agents by number; one that does not exist is borrowed from another session.
     let mut agents: BTreeMap<usize, AgentId> = BTreeMap::from([(0, AgentId::FIRST)]);
     let mut elsewhere = Bench::new(Asking::Refuse);
-    let strangers: Vec<AgentId> = (0..200)
+    let strangers: Vec<AgentId> = (0..8)
         .map(|_| elsewhere.spawn(AgentId::FIRST, &[]).unwrap().0)
         .collect();
     let verbs_of = |mask: u8| {

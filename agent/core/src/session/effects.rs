@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use super::Session;
-use crate::approval::{CallId, Question};
+use crate::approval::{CallId, Proposal, Question};
 use crate::audit::Record;
 use crate::grant::{AgentId, GrantId};
 use crate::monitor::Permit;
@@ -37,6 +37,16 @@ pub enum Effect<'turn> {
         /// All it holds, in the order of the grants they came from.
         grants: Vec<GrantId>,
     },
+    /// These grants have outlived their deadline.
+    Expired(Vec<GrantId>),
+    /// Nobody is left who could end these before their deadline.
+    Orphaned(Vec<GrantId>),
+    /// Nothing runs on this grant or on one derived from it any more.
+    Drained(GrantId),
+    /// These agents ended.
+    Ended(Vec<AgentId>),
+    /// Show this to somebody who may accept it.
+    Propose(Proposal),
     /// Kill what this call runs and throw its changes away.
     Stop(CallId),
 }
@@ -69,6 +79,16 @@ pub struct Parts<'turn> {
     pub revoked: Vec<GrantId>,
     /// An agent that was made, with its grants.
     pub spawned: Option<(AgentId, Vec<GrantId>)>,
+    /// Grants that outlived their deadline.
+    pub expired: Vec<GrantId>,
+    /// Grants nobody is left to end early.
+    pub orphaned: Vec<GrantId>,
+    /// Grants on which nothing runs any more.
+    pub drained: Vec<GrantId>,
+    /// Agents that ended.
+    pub ended: Vec<AgentId>,
+    /// To be shown to somebody who may accept it.
+    pub proposal: Option<Proposal>,
     /// Calls to be killed.
     pub stopped: Vec<CallId>,
 }
@@ -97,25 +117,21 @@ impl<'turn> Effects<'turn> {
         self.list.extend(effects);
     }
 
-    pub(super) fn append(&mut self, later: Effects<'_>) {
-        // Refusals hold no permit, so nothing of `later` borrows.
-        for effect in later.list {
-            match effect {
-                Effect::Record(record) => self.list.push(Effect::Record(record)),
-                Effect::Refuse { call, denial } => self.list.push(Effect::Refuse { call, denial }),
-                Effect::Execute(_)
-                | Effect::Ask(_)
-                | Effect::Granted(_)
-                | Effect::Revoked(_)
-                | Effect::Spawned { .. }
-                | Effect::Stop(_) => {}
-            }
-        }
+    pub(super) fn append(&mut self, later: Effects<'turn>) {
+        self.list.extend(later.list);
     }
 
     /// The same with this record in front.
     pub(super) fn after(mut self, record: Record) -> Effects<'turn> {
         self.list.insert(0, Effect::Record(record));
+        self
+    }
+
+    /// The same with these records in front.
+    pub(super) fn after_all(mut self, records: Vec<Record>) -> Effects<'turn> {
+        let rest = core::mem::take(&mut self.list);
+        self.list.extend(records.into_iter().map(Effect::Record));
+        self.list.extend(rest);
         self
     }
 
@@ -136,6 +152,11 @@ impl<'turn> Effects<'turn> {
             | Effect::Granted(_)
             | Effect::Revoked(_)
             | Effect::Spawned { .. }
+            | Effect::Expired(_)
+            | Effect::Orphaned(_)
+            | Effect::Drained(_)
+            | Effect::Ended(_)
+            | Effect::Propose(_)
             | Effect::Stop(_) => None,
         })
     }
@@ -156,6 +177,11 @@ impl<'turn> Effects<'turn> {
                 Effect::Granted(grant) => parts.granted = Some(grant),
                 Effect::Revoked(grants) => parts.revoked.extend(grants),
                 Effect::Spawned { child, grants } => parts.spawned = Some((child, grants)),
+                Effect::Expired(grants) => parts.expired.extend(grants),
+                Effect::Orphaned(grants) => parts.orphaned.extend(grants),
+                Effect::Drained(grant) => parts.drained.push(grant),
+                Effect::Ended(agents) => parts.ended.extend(agents),
+                Effect::Propose(proposal) => parts.proposal = Some(proposal),
                 Effect::Stop(call) => parts.stopped.push(call),
             }
         }

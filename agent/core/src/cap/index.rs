@@ -1,0 +1,212 @@
+//! Which grants could allow an action, found without looking at the others.
+//!
+//! Each capability of a grant is filed under a number made from its holder,
+//! its verb and its object. An action is covered only by capabilities on its
+//! own object or on one of the few that include it (the directories above it,
+//! the domains its host lies in), so a search visits just those numbers. Two
+//! capabilities may share a number: whoever searches must still compare.
+//!
+//! Dead grants are moved to a second list that keeps only the newest for each
+//! number, so that a session with a long past decides as fast as a young one
+//! and can still say why the last grant no longer counts.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use crate::authority::{
+    Authority, Cap, Extension, Host, HostPattern, Name, Object, Port, Program, Verb,
+};
+use crate::fault::{self, Fault};
+use crate::grant::{AgentId, GrantId};
+
+/// Grants by what they are on.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    live: BTreeSet<(Key, GrantId)>,
+    graves: BTreeMap<Key, GrantId>,
+}
+
+impl Index {
+    pub(super) fn file(&mut self, holder: AgentId, authority: &Authority, id: GrantId) {
+        for cap in authority.caps() {
+            self.live.insert((Key::of(holder, cap), id));
+        }
+    }
+
+    /// Takes a grant out of the living; harmless if it is not among them.
+    pub(super) fn bury(&mut self, holder: AgentId, authority: &Authority, id: GrantId) {
+        // A planted fault lets the dead be used, so they must still be found.
+        let walks = [
+            Fault::ForgetRevocation,
+            Fault::ForgetExpiry,
+            Fault::ForgetUses,
+        ];
+        if walks.into_iter().any(fault::is) {
+            return;
+        }
+        for cap in authority.caps() {
+            let key = Key::of(holder, cap);
+            if self.live.remove(&(key, id)) {
+                let newest = self.graves.entry(key).or_insert(id);
+                *newest = id.max(*newest);
+            }
+        }
+    }
+
+    /// Visits every grant of `holder` that is not buried and could allow `cap`.
+    pub(super) fn living(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
+        covering(holder, cap, |key| {
+            let all = (key, GrantId(0))..=(key, GrantId(u32::MAX));
+            for (_, id) in self.live.range(all) {
+                visit(*id);
+            }
+        });
+    }
+
+    /// Visits the newest buried grant under each number.
+    pub(super) fn buried(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
+        covering(holder, cap, |key| {
+            if let Some(id) = self.graves.get(&key) {
+                visit(*id);
+            }
+        });
+    }
+}
+
+/// A number made from a holder, a verb and an object (FNV-1a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    fn start(holder: AgentId, verb: Verb, kind: u8) -> Key {
+        Key(0xcbf2_9ce4_8422_2325)
+            .number(u64::from(holder.0))
+            .byte(verb as u8)
+            .byte(kind)
+    }
+
+    const fn byte(self, byte: u8) -> Key {
+        Key((self.0 ^ byte as u64).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    const fn number(self, number: u64) -> Key {
+        Key((self.0 ^ number)
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(23)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    fn name(self, name: &Name) -> Key {
+        name.as_str().bytes().fold(self, Key::byte)
+    }
+
+    fn port(self, port: Port) -> Key {
+        match port {
+            Port::Any => self.byte(0),
+            Port::Only(port) => self.byte(1).number(u64::from(port)),
+        }
+    }
+
+    /// The number of a held capability.
+    fn of(holder: AgentId, cap: &Cap) -> Key {
+        let start = |kind| Key::start(holder, cap.verb(), kind);
+        match cap.object() {
+            Object::Dir { dir, below } => {
+                let start = start(0)
+                    .number(dir.session())
+                    .number(u64::from(dir.index()));
+                if below.is_root() {
+                    start
+                } else {
+                    below.as_bytes().iter().copied().fold(start, Key::byte)
+                }
+            }
+            Object::Program(program) => Key::program(start(1), program),
+            Object::Host(host) => Key::host(start(2), &host.name).port(host.port),
+            Object::Secret(name) => start(3).name(name),
+            Object::Model(name) => start(4).name(name),
+            Object::Session => start(5),
+            Object::Extension(extension) => Key::extension(start(6), extension),
+        }
+    }
+
+    fn program(self, program: &Program) -> Key {
+        match program {
+            Program::AnyInView => self.byte(0),
+            Program::InView(name) => self.byte(1).name(name),
+            Program::OnHost(name) => self.byte(2).name(name),
+        }
+    }
+
+    fn host(self, pattern: &HostPattern) -> Key {
+        match pattern {
+            HostPattern::Exact(name) => self.byte(0).name(name),
+            HostPattern::Subdomains(name) => self.byte(1).name(name),
+        }
+    }
+
+    fn extension(self, extension: &Extension) -> Key {
+        let named = extension.name.as_str().bytes().fold(self, Key::byte);
+        match &extension.on {
+            None => named.byte(0),
+            Some(on) => named.byte(1).name(on),
+        }
+    }
+}
+
+/// Visits the numbers of every capability that could cover `cap`, its own included.
+fn covering(holder: AgentId, cap: &Cap, mut visit: impl FnMut(Key)) {
+    let start = |kind| Key::start(holder, cap.verb(), kind);
+    match cap.object() {
+        Object::Dir { dir, below } => {
+            let mut key = start(0)
+                .number(dir.session())
+                .number(u64::from(dir.index()));
+            visit(key);
+            if !below.is_root() {
+                for byte in below.as_bytes() {
+                    // A slash ends the name of a directory above.
+                    if *byte == b'/' {
+                        visit(key);
+                    }
+                    key = key.byte(*byte);
+                }
+                visit(key);
+            }
+        }
+        Object::Program(program) => {
+            visit(Key::program(start(1), program));
+            if let Program::InView(_) = program {
+                visit(Key::program(start(1), &Program::AnyInView));
+            }
+        }
+        Object::Host(host) => covering_hosts(start(2), host, visit),
+        Object::Extension(extension) => {
+            visit(Key::extension(start(6), extension));
+            if extension.on.is_some() {
+                let all = Extension {
+                    name: extension.name.clone(),
+                    on: None,
+                };
+                visit(Key::extension(start(6), &all));
+            }
+        }
+        Object::Secret(_) | Object::Model(_) | Object::Session => visit(Key::of(holder, cap)),
+    }
+}
+
+fn covering_hosts(start: Key, host: &Host, mut visit: impl FnMut(Key)) {
+    let mut each_port = |key: Key| {
+        visit(key.port(Port::Any));
+        if let Port::Only(_) = host.port {
+            visit(key.port(host.port));
+        }
+    };
+    let (HostPattern::Exact(name) | HostPattern::Subdomains(name)) = &host.name;
+    each_port(Key::host(start, &host.name));
+    let text = name.as_str();
+    for (place, _) in text.match_indices('.') {
+        let domain = text.get(place.saturating_add(1)..).unwrap_or_default();
+        // As `Key::host` does for the pattern of all subdomains of it.
+        each_port(domain.bytes().fold(start.byte(1), Key::byte));
+    }
+}

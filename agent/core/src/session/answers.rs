@@ -1,0 +1,300 @@
+//! Questions, answers, and what they are worth.
+
+use alloc::vec::Vec;
+
+use super::calls::Stage;
+use super::{Effect, Effects, GrantSpec, Session};
+use crate::action::Action;
+use crate::approval::{
+    Answer, Asking, Question, QuestionId, Remembered, RememberedId, Reply, Said, Scope,
+};
+use crate::audit::{Entry, Record};
+use crate::authority::{Authority, Cap, Object, Verb};
+use crate::digest::Digest;
+use crate::fault::{self, Fault};
+use crate::grant::{AgentId, GrantId, Lifetime, Origin, Uses};
+use crate::limits::{GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
+use crate::monitor::{Gap, Request};
+use crate::outcome::{Denial, DenialCode};
+use crate::path::RelPath;
+use crate::rules::Judgement;
+
+/// Whether an answer is to be repeated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    Forget,
+    Remember,
+}
+
+impl Session {
+    /// Puts a question to the user.
+    pub(super) fn ask(&mut self, question: Question) -> Effects<'static> {
+        self.questions_made = self.questions_made.saturating_add(1);
+        let record = self.ledger.append(
+            self.now,
+            &Entry::Asked {
+                question: question.id,
+                call: question.call,
+                by: question.by,
+                because: question.because,
+                digest: question.digest,
+            },
+        );
+        self.questions.insert(question.id, question.clone());
+        let mut effects = Effects::for_call(question.call);
+        effects.push(Effect::Record(record));
+        effects.push(Effect::Ask(question));
+        effects
+    }
+
+    /// The question about the gap of a request.
+    pub(super) fn new_question(&self, request: &Request<'_>, gap: Gap) -> Question {
+        let lasting = request
+            .actions()
+            .iter()
+            .all(|action| self.rules.judge(request.tool(), action) == Judgement::Plain);
+        let mut question = Question {
+            id: QuestionId(self.questions_made),
+            call: request.call(),
+            by: request.by(),
+            tool: request.tool(),
+            because: gap.because,
+            // What is asked about each time cannot be answered for longer.
+            widest: if lasting { Scope::Always } else { Scope::Once },
+            actions: request.actions().to_vec(),
+            uncovered: gap.uncovered,
+            digest: Digest::NONE,
+            open_until: self.now.after(QUESTION_LIFETIME),
+        };
+        question.digest = Question::digest_of(self.hash, &question);
+        question
+    }
+
+    pub(super) fn answer(&mut self, answer: Answer, keep: Keep) -> Effects<'_> {
+        let Some(question) = self.questions.remove(&answer.question) else {
+            return self.refuse(
+                None,
+                Denial::new(DenialCode::UnknownAnswer, answer.question),
+            );
+        };
+        let call = question.call;
+        let mut records = alloc::vec![self.ledger.append(
+            self.now,
+            &Entry::Answered {
+                question: question.id,
+                reply: answer.reply.as_str(),
+                digest: answer.digest,
+            },
+        )];
+        let refuse = |code: DenialCode| Denial::new(code, question.id).because(question.because);
+        let verdict = if self.now > question.open_until {
+            Err(refuse(DenialCode::NoAnswer))
+        } else if answer.digest != question.digest && !fault::is(Fault::AnswerNotBoundToDigest) {
+            Err(refuse(DenialCode::ChangedSinceShown))
+        } else {
+            answer.reply.verdict().map_err(refuse)
+        };
+        // Only a clear word about what was shown is worth keeping.
+        let said = match (&verdict, &answer.reply) {
+            (Ok(_), _) => Some(Said::Yes),
+            (Err(denial), Reply::No) if denial.code() == DenialCode::RejectedByUser => {
+                Some(Said::No)
+            }
+            (Err(_), _) => None,
+        };
+        if let (Keep::Remember, Some(said)) = (keep, said) {
+            records.extend(self.remember(&question, said));
+        }
+        let scope = match verdict {
+            Ok(scope) => scope.min(question.widest),
+            Err(denial) => return self.refuse(Some(call), denial).after_all(records),
+        };
+        let granted = self.grant_for(&question, scope);
+        let (grant, record) = match granted {
+            Ok(made) => made,
+            Err(denial) => return self.refuse(Some(call), denial).after_all(records),
+        };
+        records.push(record);
+        let stage = self
+            .flights
+            .get(&call)
+            .map(|flight| (flight.stage, flight.tool));
+        let verbs = match stage {
+            Some((Stage::Starting, tool)) => tool.verbs(),
+            Some((Stage::Running, tool)) => tool.effect_verbs(),
+            Some((Stage::Stopped(code), _)) => {
+                return self
+                    .refuse(Some(call), Denial::new(code, call))
+                    .after_all(records);
+            }
+            None => &[],
+        };
+        self.decide(call, question.actions, verbs, Some(grant))
+            .after_all(records)
+    }
+
+    /// The grant a yes makes: the uncovered effects as shown, and no more.
+    fn grant_for(
+        &mut self,
+        question: &Question,
+        scope: Scope,
+    ) -> Result<(GrantId, Record), Denial> {
+        let (uses, lifetime) = scope.limits(question.uncovered.len());
+        let caps = question.uncovered().map(|action| match action.object() {
+            Object::Dir { dir, .. }
+                if fault::is(Fault::ApproveWholeClass) && scope != Scope::Once =>
+            {
+                let object = Object::Dir {
+                    dir: *dir,
+                    below: RelPath::root(),
+                };
+                Cap::new(action.verb(), object).unwrap_or_else(|_| action.cap().clone())
+            }
+            _ => action.cap().clone(),
+        });
+        let spec = GrantSpec {
+            holder: question.by,
+            authority: Authority::from_caps(caps)?,
+            uses,
+            lifetime,
+        };
+        self.grant(&spec, Origin::Answer(scope))
+    }
+
+    /// The grant a stand-in's yes makes: the uncovered effects, this one time.
+    pub(super) fn grant_for_gap(
+        &mut self,
+        by: AgentId,
+        actions: &[Action],
+        gap: &Gap,
+        origin: Origin,
+    ) -> Result<(GrantId, Record), Denial> {
+        let caps: Vec<Cap> = gap
+            .uncovered
+            .iter()
+            .filter_map(|place| actions.get(*place))
+            .map(|action| action.cap().clone())
+            .collect();
+        let (uses, lifetime) = Scope::Once.limits(caps.len());
+        let spec = GrantSpec {
+            holder: by,
+            authority: Authority::from_caps(caps)?,
+            uses,
+            lifetime,
+        };
+        self.grant(&spec, origin)
+    }
+
+    fn remember(&mut self, question: &Question, said: Said) -> Vec<Record> {
+        // What must be asked about each time is not kept, and neither is what
+        // has no meaning outside this session.
+        if question.widest == Scope::Once {
+            return Vec::new();
+        }
+        let isolation = self.rules.isolation();
+        let mut records = Vec::new();
+        for action in question.uncovered() {
+            let Some(cap) = self.rules.portable(action) else {
+                continue;
+            };
+            let row = Remembered {
+                cap,
+                digest: action.digest(),
+                isolation,
+                said,
+                at: self.now,
+            };
+            // A full memory keeps what it has; the user is asked again.
+            if let Ok(remembered) = self.memory.remember(row) {
+                records.push(self.ledger.append(
+                    self.now,
+                    &Entry::Remembered {
+                        remembered,
+                        said,
+                        question: question.id,
+                    },
+                ));
+            }
+        }
+        records
+    }
+
+    pub(super) fn forget(&mut self, which: Option<RememberedId>) -> Effects<'static> {
+        let count = match which {
+            Some(id) => usize::from(self.memory.forget(id)),
+            None => self.memory.clear(),
+        };
+        let mut effects = Effects::none();
+        effects.push(Effect::Record(
+            self.ledger.append(self.now, &Entry::Forgot { count }),
+        ));
+        effects
+    }
+
+    /// The mode is the user's; the right to ask goes with it.
+    pub(super) fn set_asking(&mut self, asking: Asking) -> Effects<'static> {
+        self.asking = asking;
+        let mut effects = Effects::none();
+        effects.push(Effect::Record(
+            self.ledger.append(self.now, &Entry::Asking { asking }),
+        ));
+        let right: Vec<GrantId> = self
+            .table
+            .held_by(AgentId::FIRST)
+            .filter(|grant| grant.origin() == Origin::Session)
+            .filter(|grant| {
+                grant
+                    .authority()
+                    .caps()
+                    .iter()
+                    .any(|cap| cap.verb() == Verb::UserAsk)
+            })
+            .map(crate::grant::Grant::id)
+            .collect();
+        let may_ask = right
+            .iter()
+            .any(|id| self.table.usable(*id, self.now).is_ok());
+        match asking {
+            Asking::Refuse => {
+                for id in right {
+                    effects.append(self.revoke(id));
+                }
+            }
+            Asking::Prompt | Asking::ApproveAll if may_ask => {}
+            Asking::Prompt | Asking::ApproveAll => {
+                let made = self.own_right(Verb::UserAsk);
+                effects.extend(made.map(Effect::Record).into_iter());
+            }
+        }
+        effects
+    }
+
+    /// A right every session's first agent has for itself.
+    pub(super) fn own_right(&mut self, verb: Verb) -> Option<Record> {
+        // If one cannot be made, the agent simply does not hold it.
+        let cap = Cap::new(verb, Object::Session).ok()?;
+        let spec = GrantSpec {
+            holder: AgentId::FIRST,
+            authority: Authority::of(cap),
+            uses: Uses::Uncounted,
+            lifetime: Lifetime::For(GRANT_LIFETIME_MAX),
+        };
+        self.grant(&spec, Origin::Session)
+            .ok()
+            .map(|(_, record)| record)
+    }
+
+    /// Silence is an answer, too.
+    pub(super) fn close_stale_questions(&mut self, effects: &mut Effects<'_>) {
+        let now = self.now;
+        let stale: Vec<Question> = self
+            .questions
+            .extract_if(.., |_, question| now > question.open_until)
+            .map(|(_, question)| question)
+            .collect();
+        for question in stale {
+            let denial = Denial::new(DenialCode::NoAnswer, question.id).because(question.because);
+            effects.append(self.refuse(Some(question.call), denial));
+        }
+    }
+}

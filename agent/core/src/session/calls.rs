@@ -1,0 +1,306 @@
+//! Calls: from what a tool needs to permits, a question or a refusal, and to the end.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use super::{Call, Effect, Effects, Session};
+use crate::action::Action;
+use crate::approval::{CallId, Stance};
+use crate::audit::Entry;
+use crate::authority::Verb;
+use crate::grant::{AgentId, GrantId, Origin};
+use crate::label::Label;
+use crate::limits::{CALLS_IN_FLIGHT_MAX, DEADLINE_GRACE};
+use crate::monitor::{self, Gap, Request, Weighed};
+use crate::outcome::{Denial, DenialCode, Outcome, bounded};
+use crate::rules::Judgement;
+use crate::time::Instant;
+use crate::tool::Tool;
+
+/// A call between its start and its end.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) by: AgentId,
+    pub(super) tool: Tool,
+    /// The grants its permits came from.
+    pub(super) grants: BTreeSet<GrantId>,
+    pub(super) stage: Stage,
+    /// The last instant at which it may still run.
+    pub(super) runs_until: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Asked for, no permit made yet.
+    Starting,
+    /// Permits were made.
+    Running,
+    /// A grant it ran on ended; its effects may not stand.
+    Stopped(DenialCode),
+}
+
+/// Who speaks for the user without being asked.
+enum StandIn {
+    Yes(Origin),
+    No,
+}
+
+impl Session {
+    pub(super) fn call(&mut self, call: Call) -> Effects<'_> {
+        if self.flights.len() >= CALLS_IN_FLIGHT_MAX {
+            return self.refuse(
+                None,
+                Denial::new(DenialCode::LimitReached, "calls at one time"),
+            );
+        }
+        if self.family.has_ended(call.by) {
+            return self.refuse(None, Denial::new(DenialCode::UnknownAgent, call.by));
+        }
+        let id = CallId(self.calls_made);
+        self.calls_made = self.calls_made.saturating_add(1);
+        self.flights.insert(
+            id,
+            Flight {
+                by: call.by,
+                tool: call.tool,
+                grants: BTreeSet::new(),
+                stage: Stage::Starting,
+                runs_until: None,
+            },
+        );
+        self.decide(id, call.actions, call.tool.verbs(), None)
+    }
+
+    pub(super) fn effects(&mut self, call: CallId, actions: Vec<Action>) -> Effects<'_> {
+        match self
+            .flights
+            .get(&call)
+            .map(|flight| (flight.stage, flight.tool))
+        {
+            Some((Stage::Running, tool)) => self.decide(call, actions, tool.effect_verbs(), None),
+            Some((Stage::Stopped(code), _)) => self.refuse(Some(call), Denial::new(code, call)),
+            Some((Stage::Starting, _)) | None => {
+                self.refuse(None, Denial::new(DenialCode::UnknownCall, call))
+            }
+        }
+    }
+
+    /// The one way from actions to permits.
+    pub(super) fn decide(
+        &mut self,
+        id: CallId,
+        actions: Vec<Action>,
+        verbs: &[Verb],
+        consent: Option<GrantId>,
+    ) -> Effects<'_> {
+        let Some(flight) = self.flights.get(&id) else {
+            return self.refuse(None, Denial::new(DenialCode::UnknownCall, id));
+        };
+        let (by, tool) = (flight.by, flight.tool);
+        if let Some(action) = actions
+            .iter()
+            .find(|action| !verbs.contains(&action.verb()))
+        {
+            let denial = Denial::new(
+                DenialCode::EffectNotCovered,
+                format_args!("{tool}: {}", action.cap()),
+            );
+            return self.refuse(Some(id), denial);
+        }
+        let request = Request::new(id, by, tool, &actions).within(&self.flow);
+        let request = consent.map_or(request, |grant| request.after_consent(grant));
+        match monitor::weigh(&mut self.table, &self.rules, &request, self.now) {
+            Weighed::Covered(charged) => {
+                let mut grants: Vec<GrantId> = charged.grants().to_vec();
+                grants.sort_unstable();
+                grants.dedup();
+                let record = self.ledger.append(
+                    self.now,
+                    &Entry::Intent {
+                        call: id,
+                        by,
+                        tool,
+                        actions: &actions,
+                        grants: &grants,
+                    },
+                );
+                self.take_off(id, grants);
+                let mut effects = Effects::for_call(id);
+                effects.push(Effect::Record(record));
+                let request = Request::new(id, by, tool, &actions);
+                let permits = monitor::permits(&mut self.table, &request, charged);
+                effects.extend(permits.into_iter().map(Effect::Execute));
+                effects
+            }
+            Weighed::Ask(gap) => match self.stand_in((by, tool), &actions, &gap) {
+                None => {
+                    let question = self.new_question(&request, gap);
+                    self.ask(question)
+                }
+                Some(StandIn::No) => {
+                    let denial = Denial::new(DenialCode::RejectedByUser, "a remembered answer")
+                        .because(gap.because);
+                    self.refuse(Some(id), denial)
+                }
+                Some(StandIn::Yes(origin)) => {
+                    match self.grant_for_gap(by, &actions, &gap, origin) {
+                        Ok((grant, record)) => {
+                            self.decide(id, actions, verbs, Some(grant)).after(record)
+                        }
+                        Err(denial) => self.refuse(Some(id), denial),
+                    }
+                }
+            },
+            Weighed::Deny(denial) => self.refuse(Some(id), denial),
+        }
+    }
+
+    /// A call starts to run, or goes on, on these grants.
+    fn take_off(&mut self, id: CallId, grants: Vec<GrantId>) {
+        let Some(flight) = self.flights.get_mut(&id) else {
+            return;
+        };
+        flight.stage = Stage::Running;
+        for grant in grants {
+            if let Some(held) = self.table.get(grant) {
+                let until = held.limits().expires_at.after(DEADLINE_GRACE);
+                let earlier = flight.runs_until.map_or(until, |known| known.min(until));
+                flight.runs_until = Some(earlier);
+            }
+            flight.grants.insert(grant);
+        }
+    }
+
+    /// Whether a remembered answer or the mode speaks for the user about all
+    /// that is not covered. Neither speaks where a rule wants the user asked,
+    /// and the mode not where what was read may be behind it.
+    fn stand_in(
+        &self,
+        (by, tool): (AgentId, Tool),
+        actions: &[Action],
+        gap: &Gap,
+    ) -> Option<StandIn> {
+        let uncovered = || gap.uncovered.iter().filter_map(|place| actions.get(*place));
+        if uncovered().any(|action| self.rules.judge(tool, action) != Judgement::Plain)
+            || gap.reasons.contains(&DenialCode::UntrustedFlow)
+        {
+            return None;
+        }
+        let isolation = self.rules.isolation();
+        let mut all_yes = true;
+        for action in uncovered() {
+            let said = self
+                .rules
+                .portable(action)
+                .and_then(|cap| self.memory.recall(&cap, action.digest(), isolation));
+            match said {
+                Some(crate::approval::Said::No) => return Some(StandIn::No),
+                Some(crate::approval::Said::Yes) => {}
+                None => all_yes = false,
+            }
+        }
+        if all_yes {
+            return Some(StandIn::Yes(Origin::Remembered));
+        }
+        uncovered()
+            .all(|action| {
+                let class = action.cap().reversibility();
+                self.asking.stance(isolation, class) == Stance::Allow
+                    && !self.flow.taints(by, action)
+            })
+            .then_some(StandIn::Yes(Origin::Mode))
+    }
+
+    pub(super) fn finished(&mut self, call: CallId, outcome: &Outcome) -> Effects<'_> {
+        match self.flights.remove(&call) {
+            Some(_) => {
+                self.questions.retain(|_, question| question.call != call);
+                let record = self
+                    .ledger
+                    .append(self.now, &Entry::Outcome { call, outcome });
+                let mut effects = Effects::for_call(call);
+                effects.push(Effect::Record(record));
+                self.drained_by(call, &mut effects);
+                effects
+            }
+            None => self.refuse(None, Denial::new(DenialCode::UnknownCall, call)),
+        }
+    }
+
+    /// Stops the running calls that `reached` picks out: `code` is why.
+    pub(super) fn stop(
+        &mut self,
+        effects: &mut Effects<'_>,
+        code: DenialCode,
+        reached: impl Fn(&Flight) -> bool,
+    ) {
+        for (call, flight) in &mut self.flights {
+            if flight.stage == Stage::Running && reached(flight) {
+                flight.stage = Stage::Stopped(code);
+                effects.push(Effect::Record(
+                    self.ledger
+                        .append(self.now, &Entry::Stopped { call: *call }),
+                ));
+                effects.push(Effect::Stop(*call));
+            }
+        }
+    }
+
+    pub(super) fn heard(&mut self, agent: AgentId, label: &Label) -> Effects<'_> {
+        if !self.table.knows(agent) {
+            return self.refuse(None, Denial::new(DenialCode::UnknownAgent, agent));
+        }
+        if !self.flow.hear(agent, label) {
+            return Effects::none();
+        }
+        let mut text = String::from("heard by ");
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{agent}:");
+        for source in label.sources() {
+            let _ = write!(text, " {}", source.as_str());
+        }
+        self.note(&text)
+    }
+
+    pub(super) fn note(&mut self, text: &str) -> Effects<'_> {
+        let text = bounded(text);
+        let mut effects = Effects::none();
+        effects.push(Effect::Record(
+            self.ledger.append(self.now, &Entry::Note { text: &text }),
+        ));
+        effects
+    }
+
+    /// Records a refusal. A call that never ran is over with it; one that ran is
+    /// still to be reported as finished.
+    pub(super) fn refuse(&mut self, call: Option<CallId>, denial: Denial) -> Effects<'static> {
+        let record = self.ledger.append(
+            self.now,
+            &Entry::Refused {
+                call,
+                code: denial.code(),
+                because: denial.cause(),
+                rule: denial.rule(),
+                about: denial.about(),
+            },
+        );
+        let mut effects = match call {
+            Some(call) => {
+                let never_ran = self
+                    .flights
+                    .get(&call)
+                    .is_some_and(|flight| flight.stage == Stage::Starting);
+                if never_ran {
+                    self.flights.remove(&call);
+                }
+                Effects::for_call(call)
+            }
+            None => Effects::none(),
+        };
+        effects.push(Effect::Record(record));
+        effects.push(Effect::Refuse { call, denial });
+        effects
+    }
+}
