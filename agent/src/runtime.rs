@@ -11,6 +11,7 @@
 
 mod agent_state;
 mod call;
+mod change;
 mod command;
 mod converse;
 mod hands;
@@ -35,6 +36,7 @@ use hermitcrab_sandbox::{spawn::Sandbox, spawner::SpawnerProgram};
 use self::{agent_state::AgentState, mounts::Mounts};
 pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
+    change::FileChange,
     command::{CommandRequest, CommandRun},
     hands::{Before, Hands},
     mounts::real,

@@ -10,6 +10,7 @@ pub mod clarify;
 pub mod delegate;
 pub mod difflib;
 pub mod exit_note;
+pub mod fence;
 pub mod foreground;
 pub mod fuzzy;
 pub mod lint;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use bisim_world::protocol::{Context, FileSpec, Held, Job, Step, UserModel, WorldSpec};
+use bisim_world::protocol::{Context, Drive, FileSpec, Held, Job, Step, UserModel, WorldSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -63,6 +63,9 @@ pub struct Defaults {
     /// See [`CaseFile::user`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserModel>,
+    /// See [`CaseFile::drive`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<Drive>,
     /// See [`CaseFile::world`]; its files come before the case's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub world: Option<WorldPatch>,
@@ -113,6 +116,9 @@ pub struct CaseFile {
     /// How the user answers; default deny all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserModel>,
+    /// Who makes the calls; default the harness, one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drive: Option<Drive>,
     /// The grants; replaces the suite's default list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Vec<Held>>,
@@ -329,6 +335,7 @@ impl Case {
                     .or_else(|| defaults.held.clone())
                     .unwrap_or_default(),
                 settings,
+                drive: file.drive.or(defaults.drive).unwrap_or_default(),
                 script: file.script,
                 deadline_ms: file
                     .deadline_ms

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{Context, Job, RawTrace, Step, UserModel, WorldSpec};
+use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, WorldSpec};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -210,6 +210,7 @@ fn job(step: Step) -> Job {
         user: UserModel::DenyAll,
         held: Vec::new(),
         settings: serde_json::Map::new(),
+        drive: Drive::Calls,
         script: vec![step],
         deadline_ms: 60_000,
     }

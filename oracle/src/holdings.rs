@@ -57,6 +57,7 @@ impl Holdings {
                     uses: None,
                     seconds: None,
                     holder: None,
+                    hermes: None,
                 });
             }
         }

@@ -81,7 +81,7 @@ pub struct Scope {
     /// Exactly these cases.
     #[serde(default)]
     pub cases: Vec<String>,
-    /// `headless`, `interactive`, `gateway`.
+    /// `headless`, `interactive`, `gateway`, `acp`, `cron`.
     #[serde(default)]
     pub contexts: Vec<String>,
     /// `call:terminal`, `probe:validate_within_dir`, ...
@@ -136,11 +136,7 @@ impl Entry {
         let fits = |list: &[String], value: &str| {
             list.is_empty() || list.iter().any(|pattern| glob(pattern, value))
         };
-        let context = match case.job.context {
-            bisim_world::protocol::Context::Headless => "headless",
-            bisim_world::protocol::Context::Interactive => "interactive",
-            bisim_world::protocol::Context::Gateway => "gateway",
-        };
+        let context = case.job.context.word();
         direction == self.direction
             && self.versions.iter().any(|known| known == version)
             && fits(&scope.suites, &case.suite)

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bisim::subject::{Processes, Restarting, Start, Subject};
-use bisim_world::protocol::{Context, End, Job, Step, StepOutcome, UserModel, WorldSpec};
+use bisim_world::protocol::{Context, Drive, End, Job, Step, StepOutcome, UserModel, WorldSpec};
 use serde_json::json;
 
 fn job(command: &str) -> Job {
@@ -15,6 +15,7 @@ fn job(command: &str) -> Job {
         user: UserModel::DenyAll,
         held: Vec::new(),
         settings: serde_json::Map::new(),
+        drive: Drive::Calls,
         script: vec![Step::Call {
             tool: "terminal".into(),
             args: json!({"command": command}),

@@ -70,6 +70,46 @@ def warm_up():
     gc.freeze()
 
 
+LOOP_IS_WARM = False
+
+
+def warm_up_loop():
+    """Import what a conversation needs, the first time one is asked for."""
+    global LOOP_IS_WARM
+    if LOOP_IS_WARM:
+        return
+    import gc
+    import importlib
+    import threading
+
+    for name in (
+        "run_agent",
+        "openai",
+        "openai.types.chat",
+        "acp.schema",
+        "acp_adapter.permissions",
+        "agent.agent_init",
+        "agent.conversation_loop",
+        "agent.context_compressor",
+        "tools.async_delegation",
+        "tools.delegation_live_log",
+        "tools.tts_tool",
+        "edge_tts",
+        "aiohttp",
+        "http.server",
+    ):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # Another version keeps it elsewhere; then each world imports its own.
+            pass
+    if threading.active_count() != 1:
+        raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
+    gc.collect()
+    gc.freeze()
+    LOOP_IS_WARM = True
+
+
 def tree():
     """Every path below the home and the temporary directory."""
     for top in (os.environ["HOME"], "/tmp"):
@@ -81,46 +121,53 @@ def tree():
 class Session:
     """One session of the case's own agent, and the children it delegates to."""
 
-    def __init__(self, context, answer, cwd):
-        self.context = context
-        self.answer = answer
-        self.cwd = cwd
-        self.questions = []
-        self.children = {}
-        self.number = 0
-        os.environ["PWD"] = cwd
+    def __init__(self, context, answer, cwd, plan):
+        """`plan` names who makes each call still to come; `None` unless a model does."""
+        from hermes_shim_front import FRONTS
         from tools import terminal_tool
 
+        self.answer = answer
+        self.cwd = cwd
+        self.plan = plan
+        self.questions = []
+        self.children = {}
+        self.conversation = None
+        self.number = 0
+        os.environ["PWD"] = cwd
         terminal_tool.set_sudo_password_callback(lambda *args, **kwargs: "")
+        self.front = FRONTS[context](self)
+        self.front.enter_process()
         self.begin()
 
     def begin(self):
-        from gateway import session_context
-        from tools import approval, terminal_tool
-
         self.number += 1
         self.key = f"case-{self.number}"
-        if self.context == "interactive":
-            approval.set_hermes_interactive_context(True)
-            approval.set_current_session_key(self.key)
-            terminal_tool.set_approval_callback(self.ask_at_terminal)
-        elif self.context == "gateway":
-            session_context.set_session_vars(
-                platform="telegram", chat_id="1", user_id="1", session_key=self.key, session_id=self.key
-            )
-            approval.set_current_session_key(self.key)
-            approval.register_gateway_notify(self.key, self.ask_in_chat)
+        if self.plan is None:
+            self.front.bind()
 
     def end(self):
         from tools import approval
 
-        if self.context == "gateway":
-            approval.unregister_gateway_notify(self.key)
+        if self.conversation is not None:
+            self.conversation.close()
+            self.conversation = None
+        self.front.leave()
         approval.clear_session(self.key)
         self.children.clear()
         self.begin()
 
+    def asked(self, shown, answer=None):
+        """The user is asked; what the case says they answer."""
+        answer = self.answer if answer is None else answer
+        self.questions.append((shown, answer))
+        return answer
+
     def spawn(self, child):
+        """Start a child; what the model is told about it."""
+        if self.plan is not None:
+            told = self.talk().delegate(child)
+            self.dismiss_idle()
+            return told
         from tools.daemon_pool import DaemonThreadPoolExecutor
         from tools import delegate_tool, terminal_tool
 
@@ -131,12 +178,17 @@ class Session:
             initializer=terminal_tool.set_approval_callback,
             initargs=(delegate_tool._get_subagent_approval_callback(),),
         )
+        return ""
 
     def call(self, tool, args, by):
         self.questions = []
         text, raised = "", None
         try:
-            if by is None:
+            if self.plan is not None:
+                self.plan.pop(0)
+                text = self.talk().call(tool, args, by)
+                self.dismiss_idle()
+            elif by is None:
                 text = self.dispatch(tool, args, "case")
             elif by in self.children:
                 text = self.children[by].submit(self.dispatch, tool, args, f"child-{by}").result()
@@ -150,18 +202,44 @@ class Session:
             text = json.dumps(text)
         return {"text": text, "raised": raised, "questions": list(self.questions)}
 
+    def talk(self):
+        """The conversation, begun when it is first needed."""
+        if self.conversation is None:
+            from hermes_shim_conversation import Conversation
+
+            self.conversation = Conversation(self)
+        return self.conversation
+
+    def dismiss_idle(self):
+        """Children the script has no more steps for are told that they are done."""
+        for actor in list(self.conversation.waiting):
+            if actor != "parent" and actor not in self.plan:
+                self.conversation.dismiss(actor)
+
     def dispatch(self, tool, args, task):
         import model_tools
 
         return model_tools.handle_function_call(tool, args, task_id=task, session_id=self.key)
 
-    def ask_at_terminal(self, command, description, **details):
-        self.questions.append((f"{description}: {command}", self.answer))
-        return self.answer
-
-    def ask_in_chat(self, request):
+    def stand(self, kind, words):
+        """Give a standing approval, the way the front end would keep it; whether there is one."""
         from tools import approval
 
-        self.questions.append((f"{request.get('description', '')}: {request.get('command', '')}", self.answer))
-        # The request is queued before its notice is sent, so the answer can come at once.
-        approval.resolve_gateway_approval(self.key, self.answer)
+        if kind == "session":
+            for word in words:
+                approval.approve_session(self.key, word)
+        elif kind in ("always", "commands"):
+            for word in words:
+                approval.approve_permanent(word)
+        elif kind == "mode" and hasattr(self.front, "mode"):
+            self.front.mode = words[0]
+        else:
+            return False
+        return True
+
+    def withdraw(self, kind):
+        """Take a standing approval back, where a front end can; whether it could."""
+        if kind == "mode" and hasattr(self.front, "mode"):
+            self.front.mode = "default"
+            return True
+        return False

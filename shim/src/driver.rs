@@ -2,11 +2,11 @@
 //!
 //! What Hermes is asked and what its answers mean is here; how its callbacks
 //! are installed is in `driver.py`, which only calls Hermes' own functions.
-use std::ffi::CString;
+use std::ffi::CStr;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
-    Context, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace, UserModel,
+    Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace, UserModel,
 };
 use bisim_world::template::HERMES_CONFIG;
 use bisim_world::zygote::{Driver, Interior, StepSink};
@@ -18,8 +18,43 @@ use crate::worker::describe;
 
 mod fate;
 mod settings;
+mod standing;
 
-const SOURCE: &str = include_str!("driver.py");
+use standing::Standings;
+
+/// The parts in Python, by module name; later ones import earlier ones.
+const SOURCES: [(&CStr, &CStr); 3] = [
+    (
+        c"hermes_shim_front",
+        pyo3::ffi::c_str!(include_str!("driver/front.py")),
+    ),
+    (
+        c"hermes_shim_conversation",
+        pyo3::ffi::c_str!(include_str!("driver/conversation.py")),
+    ),
+    (
+        c"hermes_shim_driver",
+        pyo3::ffi::c_str!(include_str!("driver.py")),
+    ),
+];
+
+/// What of its home Hermes' own loop keeps for itself: its record of the
+/// conversation, its logs, its caches.
+const LOOP_STATE: [&str; 13] = [
+    "/home/u/.hermes/state.db",
+    "/home/u/.hermes/state.db-shm",
+    "/home/u/.hermes/state.db-wal",
+    "/home/u/.hermes/auth.json",
+    "/home/u/.hermes/auth.lock",
+    "/home/u/.hermes/.skills_prompt_snapshot.json",
+    "/home/u/.hermes/logs",
+    "/home/u/.hermes/sessions",
+    "/home/u/.hermes/cache",
+    "/home/u/.hermes/sandboxes",
+    "/home/u/.hermes/pairing",
+    "/home/u/.hermes/image_cache",
+    "/home/u/.hermes/audio_cache",
+];
 
 /// The real Hermes, imported and warm.
 pub(crate) struct HermesDriver {
@@ -30,9 +65,13 @@ pub(crate) struct HermesDriver {
 impl HermesDriver {
     /// Imports Hermes. Must run inside the template tree.
     pub(crate) fn load(py: Python<'_>) -> PyResult<Self> {
-        let source = CString::new(SOURCE)?;
-        let module =
-            PyModule::from_code(py, &source, c"hermes_shim_driver.py", c"hermes_shim_driver")?;
+        let mut module = None;
+        for (name, source) in SOURCES {
+            module = Some(PyModule::from_code(py, source, name, name)?);
+        }
+        let Some(module) = module else {
+            return Err(pyo3::exceptions::PyRuntimeError::new_err("no driver"));
+        };
         let version = module.getattr("load")?.call0()?.extract()?;
         Ok(Self {
             module: module.unbind(),
@@ -40,7 +79,13 @@ impl HermesDriver {
         })
     }
 
-    fn step(&self, py: Python<'_>, session: &Bound<'_, PyAny>, step: &Step) -> PyResult<StepTrace> {
+    fn step(
+        &self,
+        py: Python<'_>,
+        session: &Bound<'_, PyAny>,
+        standings: &mut Standings,
+        step: &Step,
+    ) -> PyResult<StepTrace> {
         match step {
             Step::Call { tool, args, by } => {
                 let arguments = py
@@ -57,13 +102,12 @@ impl HermesDriver {
                 Ok(StepTrace::of(StepOutcome::Ran))
             }
             Step::Spawn { child, .. } => {
-                session.call_method1("spawn", (child,))?;
-                Ok(StepTrace::of(StepOutcome::Ran))
+                let told: String = session.call_method1("spawn", (child,))?.extract()?;
+                Ok(spawned(told))
             }
-            // Hermes has scopes (once, session, always) but no grant that could be
-            // given, taken back or run out by itself.
-            Step::Grant(_) => Ok(unsupported("no-such-grant")),
-            Step::Revoke { .. } => Ok(unsupported("no-revocation")),
+            Step::Grant(held) => standings.give(session, held),
+            Step::Revoke { grant } => standings.withdraw(session, grant),
+            // Scopes (once, session, always) do not run out by themselves.
             Step::Advance { .. } => Ok(unsupported("no-expiry")),
         }
     }
@@ -82,8 +126,28 @@ impl Driver for HermesDriver {
         Interior::Plain
     }
 
+    fn prepare(&self, job: &Job) -> Result<(), WorldError> {
+        match job.drive {
+            Drive::Calls => Ok(()),
+            Drive::Conversation => Python::attach(|py| {
+                self.module
+                    .bind(py)
+                    .call_method0("warm_up_loop")
+                    .map(drop)
+                    .map_err(|error| WorldError::new("import the loop", describe(py, &error)))
+            }),
+        }
+    }
+
+    fn own_state(&self, job: &Job) -> &'static [&'static str] {
+        match job.drive {
+            Drive::Calls => &[],
+            Drive::Conversation => &LOOP_STATE,
+        }
+    }
+
     fn files(&self, job: &Job) -> Result<Vec<FileSpec>, WorldError> {
-        let text = settings::config(&job.settings)?;
+        let text = settings::config(job)?;
         if text == HERMES_CONFIG {
             return Ok(Vec::new());
         }
@@ -110,11 +174,6 @@ impl Driver for HermesDriver {
 
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
         Python::attach(|py| {
-            let context = match job.context {
-                Context::Headless => "headless",
-                Context::Interactive => "interactive",
-                Context::Gateway => "gateway",
-            };
             let answer = match &job.user {
                 UserModel::DenyAll => "deny",
                 UserModel::GrantOnce => "once",
@@ -126,17 +185,63 @@ impl Driver for HermesDriver {
                 .module
                 .bind(py)
                 .getattr("Session")
-                .and_then(|class| class.call1((context, answer, cwd)))
+                .and_then(|class| class.call1((job.context.word(), answer, cwd, plan(job))))
                 .map_err(|error| WorldError::new("begin session", describe(py, &error)))?;
+            let mut standings = Standings::default();
+            for held in &job.held {
+                standings
+                    .give(&session, held)
+                    .map_err(|error| WorldError::new("give standing", describe(py, &error)))?;
+            }
             for step in &job.script {
                 steps.begin()?;
-                let trace = self.step(py, &session, step).unwrap_or_else(|error| {
-                    StepTrace::of(StepOutcome::Raised(describe(py, &error)))
-                });
+                let trace = self
+                    .step(py, &session, &mut standings, step)
+                    .unwrap_or_else(|error| {
+                        StepTrace::of(StepOutcome::Raised(describe(py, &error)))
+                    });
                 steps.end(trace)?;
             }
             Ok(())
         })
+    }
+}
+
+/// Who makes each call of a script, where a model makes them.
+fn plan(job: &Job) -> Option<Vec<String>> {
+    match job.drive {
+        Drive::Calls => None,
+        Drive::Conversation => Some(
+            job.script
+                .iter()
+                .filter_map(|step| match step {
+                    Step::Call { by, .. } => {
+                        Some(by.clone().unwrap_or_else(|| "parent".to_owned()))
+                    }
+                    Step::Probe { .. }
+                    | Step::Grant(_)
+                    | Step::Revoke { .. }
+                    | Step::Advance { .. }
+                    | Step::EndSession {}
+                    | Step::Spawn { .. } => None,
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// What became of a delegation, from what the model was told about it.
+fn spawned(told: String) -> StepTrace {
+    let failed = serde_json::from_str::<Value>(&told)
+        .is_ok_and(|told| told.get("error").is_some_and(|error| !error.is_null()));
+    if failed {
+        StepTrace {
+            text: told,
+            ..StepTrace::of(StepOutcome::ToolError)
+        }
+    } else {
+        // What a model is told of a child that works holds its random name.
+        StepTrace::of(StepOutcome::Ran)
     }
 }
 

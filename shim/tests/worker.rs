@@ -161,9 +161,13 @@ fn a_session_grant_covers_its_class_until_the_session_ends() {
     assert_eq!(told(&trace.effects).len(), 3);
 }
 
-#[test]
-fn a_child_does_not_inherit_the_gate_its_parent_has() {
-    let Some(mut worker) = worker() else { return };
+/// A parent and its child try the same command, with a user who says no; who
+/// makes the calls must not matter for what becomes of them.
+fn child_after_parent(
+    worker: &mut bisim_world::launch::Worker,
+    context: Context,
+    drive: Drive,
+) -> RawTrace {
     let by_child = Step::Call {
         tool: "terminal".to_owned(),
         args: json!({"command": "rm -r src"}),
@@ -174,21 +178,41 @@ fn a_child_does_not_inherit_the_gate_its_parent_has() {
         forward: Vec::new(),
     };
     let script = vec![terminal("rm -r src"), spawn, by_child];
-    let trace = run(
-        &mut worker,
-        job(Context::Gateway, UserModel::DenyAll, script),
-    );
+    let job = Job {
+        drive,
+        deadline_ms: 120_000,
+        ..job(context, UserModel::DenyAll, script)
+    };
+    let trace = run(worker, job);
     assert_eq!(
         trace.steps[0].outcome,
         StepOutcome::AskedRefused("denied".to_owned())
     );
-    assert_eq!(
-        trace.steps[2].outcome,
-        StepOutcome::Ran,
-        "{}",
-        trace.steps[2].text
-    );
-    assert_eq!(told(&trace.effects), ["Deleted /home/u/proj/src"]);
+    trace
+}
+
+#[test]
+fn a_child_of_an_editors_agent_runs_unasked_what_its_parent_was_refused() {
+    let Some(mut worker) = worker() else { return };
+    for drive in [Drive::Calls, Drive::Conversation] {
+        let trace = child_after_parent(&mut worker, Context::Acp, drive);
+        assert_eq!(
+            trace.steps[2].outcome,
+            StepOutcome::Ran,
+            "{drive:?}: {}",
+            trace.steps[2].text
+        );
+        assert_eq!(trace.steps[2].questions, []);
+        assert_eq!(told(&trace.effects), ["Deleted /home/u/proj/src"]);
+    }
+}
+
+#[test]
+fn a_child_of_a_chats_agent_waits_for_an_answer_that_nobody_is_asked_for() {
+    let Some(mut worker) = worker() else { return };
+    let trace = child_after_parent(&mut worker, Context::Gateway, Drive::Calls);
+    assert_eq!(trace.steps[2].outcome, StepOutcome::Pending);
+    assert_eq!(told(&trace.effects), [""; 0]);
 }
 
 #[test]

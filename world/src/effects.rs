@@ -64,16 +64,26 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
 pub(crate) struct Lister {
     upper: PathBuf,
     base: PathBuf,
+    own_state: &'static [&'static str],
     digests: HashMap<(PathBuf, u64, i64, i64), String>,
 }
 
 impl Lister {
-    pub(crate) fn new(upper: &Path, base: &Path) -> Self {
+    /// `own_state` is what the subject keeps for itself in this job, beside
+    /// what it keeps in every one.
+    pub(crate) fn new(upper: &Path, base: &Path, own_state: &'static [&'static str]) -> Self {
         Self {
             upper: upper.to_owned(),
             base: base.to_owned(),
+            own_state,
             digests: HashMap::new(),
         }
+    }
+
+    fn ignores(&self, path: &Path) -> bool {
+        is_harness(path)
+            || is_runtime_state(path)
+            || self.own_state.iter().any(|own| path.starts_with(own))
     }
 
     /// The difference between the world and what it started from, sorted by path.
@@ -106,7 +116,7 @@ impl Lister {
             for entry in fs::read_dir(self.below(path))? {
                 let name = entry?.file_name();
                 let place = path.join(&name);
-                if !present.contains(&name) && !ignored(&place) {
+                if !present.contains(&name) && !self.ignores(&place) {
                     effects.push(effect(&place, EffectKind::Deleted));
                 }
             }
@@ -121,7 +131,7 @@ impl Lister {
         based: bool,
         effects: &mut Vec<FsEffect>,
     ) -> io::Result<()> {
-        if ignored(path) {
+        if self.ignores(path) {
             return Ok(());
         }
         let new = match fs::symlink_metadata(upper) {
@@ -245,10 +255,6 @@ impl Lister {
     }
 }
 
-fn ignored(path: &Path) -> bool {
-    is_harness(path) || is_runtime_state(path)
-}
-
 fn effect(path: &Path, kind: EffectKind) -> FsEffect {
     FsEffect {
         path: printable(path.as_os_str()),
@@ -295,7 +301,7 @@ mod tests {
             fs::write(place, "old").unwrap();
         }
         change(above.path());
-        let effects = Lister::new(above.path(), below.path()).list().unwrap();
+        let effects = Lister::new(above.path(), below.path(), &[]).list().unwrap();
         let told: Vec<_> = effects
             .iter()
             .map(|effect| format!("{:?} {}", effect.kind, effect.path))

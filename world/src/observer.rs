@@ -90,7 +90,7 @@ pub(crate) fn observe(
                 answers: File::from(OwnedFd::from(answers)),
                 until,
             };
-            let mut lister = Lister::new(&layers.upper, &layers.base);
+            let mut lister = Lister::new(&layers.upper, &layers.base, driver.own_state(job));
             let (mut steps, begun, end) = watch.run(&mut sink, &mut lister)?;
             let effects = lister.list().at("list effects")?;
             if begun {

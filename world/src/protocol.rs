@@ -82,6 +82,9 @@ pub struct Job {
     /// Hermes configuration, dotted key to value (`approvals.mode`, `approvals.deny`, ...).
     #[serde(default)]
     pub settings: serde_json::Map<String, Value>,
+    /// Who makes the calls.
+    #[serde(default, skip_serializing_if = "Drive::is_calls")]
+    pub drive: Drive,
     /// The calls, in order.
     pub script: Vec<Step>,
     /// Wall-clock limit of the whole job in milliseconds; reaching it is [`End::TimedOut`].
@@ -143,6 +146,59 @@ pub enum Context {
     Interactive,
     /// A chat gateway with a notifier.
     Gateway,
+    /// An editor that speaks the agent client protocol: edits are gated too.
+    Acp,
+    /// A scheduled job; nobody is there.
+    Cron,
+}
+
+impl Context {
+    /// Every context.
+    pub const ALL: [Self; 5] = [
+        Self::Headless,
+        Self::Interactive,
+        Self::Gateway,
+        Self::Acp,
+        Self::Cron,
+    ];
+
+    /// Its word in vectors, catalogue and workers.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Headless => "headless",
+            Self::Interactive => "interactive",
+            Self::Gateway => "gateway",
+            Self::Acp => "acp",
+            Self::Cron => "cron",
+        }
+    }
+
+    /// Whether there is somebody who can be asked.
+    pub const fn has_user(self) -> bool {
+        match self {
+            Self::Interactive | Self::Gateway | Self::Acp => true,
+            Self::Headless | Self::Cron => false,
+        }
+    }
+}
+
+/// Who makes the calls of a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Drive {
+    /// The harness calls the tools one by one.
+    #[default]
+    Calls,
+    /// A scripted model does, in the subject's own conversation loop; a child
+    /// is started by the model's own call for it.
+    Conversation,
+}
+
+impl Drive {
+    /// Whether it is the usual one.
+    pub const fn is_calls(&self) -> bool {
+        matches!(self, Self::Calls)
+    }
 }
 
 /// How the user of a case answers every question.
@@ -178,6 +234,23 @@ pub struct Held {
     /// Who holds it; absent: the session's own agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
+    /// The nearest thing Hermes has to this grant; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hermes: Option<Standing>,
+}
+
+/// A standing approval of Hermes, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Classes of its detector, approved for the session.
+    Session(Vec<String>),
+    /// Classes of its detector, approved for good.
+    Always(Vec<String>),
+    /// Command texts on its permanent list.
+    Commands(Vec<String>),
+    /// A session mode of an editor: `accept_edits` or `dont_ask`.
+    Mode(String),
 }
 
 /// One step of a script.

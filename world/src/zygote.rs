@@ -63,6 +63,21 @@ pub trait Driver {
     /// The job's settings mean nothing to the subject.
     fn files(&self, job: &Job) -> Result<Vec<FileSpec>, WorldError>;
 
+    /// Makes the zygote ready for such a job, once; what it makes is shared by
+    /// every later world. It must leave the process with one thread.
+    ///
+    /// # Errors
+    /// The subject cannot run such a job at all.
+    fn prepare(&self, _job: &Job) -> Result<(), WorldError> {
+        Ok(())
+    }
+
+    /// Absolute paths the subject keeps for itself while it runs such a job,
+    /// with all below them; changes there are no effects.
+    fn own_state(&self, _job: &Job) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Answers one step of a job that has no world; only probes can be answered.
     fn pure(&self, job: &Job, step: &Step) -> StepTrace;
 
@@ -196,7 +211,10 @@ fn run(
     let cpu_before = cpu_us()?;
     let mut trace = match &job.world {
         None => run_pure(job, driver),
-        Some(_) => run_in_world(pipes, job, driver, forker)?,
+        Some(_) => {
+            driver.prepare(job)?;
+            run_in_world(pipes, job, driver, forker)?
+        }
     };
     trace.cpu_us = cpu_us()?.saturating_sub(cpu_before);
     trace.wall_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -13,6 +13,7 @@ mod edit_approval;
 mod emit;
 mod fixture;
 mod index;
+mod made;
 mod path_security;
 mod paths_overlap;
 mod row;
@@ -42,6 +43,11 @@ pub enum Command {
         /// The folder of the recorded rows; without it they are not compared.
         #[arg(long)]
         from: Option<PathBuf>,
+        #[command(flatten)]
+        to: Vectors,
+    },
+    /// Write the made-up suites, then the index and the schema.
+    Make {
         #[command(flatten)]
         to: Vectors,
     },
@@ -92,6 +98,18 @@ pub fn run(command: &Command) -> anyhow::Result<Passed> {
             Ok(Passed::Yes)
         }
         Command::Check { from, to } => check(from.as_deref(), &to.folder()),
+        Command::Make { to } => {
+            let folder = to.folder();
+            for suite in made::suites()? {
+                write(
+                    &folder.join("suites").join(suite.file_name()),
+                    &suite.render()?,
+                )?;
+                println!("{}: {} cases", suite.name, suite.cases.len());
+            }
+            write_derived(&folder)?;
+            Ok(Passed::Yes)
+        }
         Command::Index { to } => {
             write_derived(&to.folder())?;
             Ok(Passed::Yes)
@@ -125,13 +143,16 @@ pub fn check(from: Option<&Path>, folder: &Path) -> anyhow::Result<Passed> {
         Err(message) => wrong.push(message),
     }
     let mut files = derived(folder)?;
+    for suite in made::suites()? {
+        files.push((Path::new("suites").join(suite.file_name()), suite.render()?));
+    }
     if let Some(from) = from {
         files.extend(converted(&suites(from)?)?);
     }
     for (path, text) in files {
         let path = folder.join(path);
         if read(&path)? != text {
-            wrong.push(format!("{}: out of date; run `cargo xtask vectors index`, or `convert` for a converted suite", path.display()));
+            wrong.push(format!("{}: out of date; run `cargo xtask vectors index`, `make` for a made-up suite, or `convert` for a converted one", path.display()));
         }
     }
     for line in &wrong {

@@ -28,7 +28,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use parse::{PATCH_BYTES_MAX, parse};
+pub use parse::{PATCH_BYTES_MAX, parse, parse_or_mistakes};
 pub use print::print;
 
 /// One file's part of a patch.

@@ -544,6 +544,13 @@ pub(crate) fn open_plain(dir: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
 
 /// The names in an open directory, sorted.
 pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+    let mut entries = list_as_found(dir)?;
+    entries.sort();
+    Ok(entries)
+}
+
+/// The names in an open directory, in the order the file system keeps them.
+fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in rustix::fs::Dir::read_from(&dir)? {
         let entry = entry?;
@@ -567,7 +574,6 @@ pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
             kind: Kind::from(file_type),
         });
     }
-    entries.sort();
     Ok(entries)
 }
 

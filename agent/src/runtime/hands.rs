@@ -34,9 +34,9 @@ use crate::digest::sha256;
 /// The longest file a tool reads, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 /// Permission bits of files tools make.
-const NEW_FILE_MODE: u32 = 0o600;
+pub(super) const NEW_FILE_MODE: u32 = 0o600;
 /// Permission bits of directories tools make on the way to a file.
-const NEW_DIR_MODE: u32 = 0o755;
+pub(super) const NEW_DIR_MODE: u32 = 0o755;
 
 /// A tool's reach during one call.
 pub struct Hands<'r> {
@@ -259,10 +259,11 @@ impl<'r> Hands<'r> {
         })
     }
 
-    /// The names in many directories under one decision.
+    /// The names in many directories under one decision, each in the order its
+    /// file system keeps them.
     pub fn names_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<Entry>>>, Stop> {
         self.many(Verb::FsList, places, |dir, permit, below| {
-            dir.list_direct(permit, below).ok()
+            dir.list_direct_as_found(permit, below).ok()
         })
     }
 
@@ -381,7 +382,7 @@ impl<'r> Hands<'r> {
     }
 
     /// The directories on the way to a place that do not exist, outermost first.
-    fn missing_parents(&mut self, place: &Place) -> Result<Vec<Place>, Stop> {
+    pub(super) fn missing_parents(&mut self, place: &Place) -> Result<Vec<Place>, Stop> {
         let mut missing = Vec::new();
         let mut above = place.below.parent();
         while let Some(below) = above {
@@ -410,7 +411,7 @@ impl<'r> Hands<'r> {
     }
 
     /// One call of the session from its start to its end.
-    fn perform<R>(
+    pub(super) fn perform<R>(
         &mut self,
         actions: Vec<Action>,
         shown: impl FnOnce(&Question) -> String,
@@ -454,12 +455,12 @@ impl<'r> Hands<'r> {
     }
 }
 
-fn action(verb: Verb, place: &Place, content: Digest) -> Result<Action, Stop> {
+pub(super) fn action(verb: Verb, place: &Place, content: Digest) -> Result<Action, Stop> {
     Action::on_path(verb, place.dir, place.below.clone(), content)
         .map_err(|error| Stop::Broken(format!("cannot ask for `{}`: {error}", place.absolute)))
 }
 
-fn unknown(place: &Place) -> Stop {
+pub(super) fn unknown(place: &Place) -> Stop {
     Stop::refused(Denial::new(DenialCode::NoCap, &place.below))
 }
 

@@ -3,7 +3,7 @@
 use hermitcrab_core::approval::Question;
 use hermitcrab_sandbox::changeset::{ChangeSet, What};
 
-use super::{hands::Before, place::Place};
+use super::{change::FileChange, hands::Before, place::Place};
 use crate::tools::{difflib, pytext};
 
 /// Longer files are shown by size and digest only.
@@ -124,6 +124,43 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
         heading(question),
         difference(&path, old, Some(content))
     )
+}
+
+/// Several files about to be changed.
+pub fn files(question: &Question, changes: &[FileChange]) -> String {
+    let mut out = heading(question);
+    for change in changes {
+        out.push_str(&match change {
+            FileChange::Write {
+                place,
+                before,
+                content,
+            } => {
+                let path = one_line(&place.absolute);
+                match before {
+                    Before::Nothing => difference(&path, None, Some(content)),
+                    Before::File(old) => difference(&path, Some(old), Some(content)),
+                    Before::Unread => format!(
+                        "{path}: replaced by {} bytes; what it holds now may not be read\n{}",
+                        content.len(),
+                        difference(&path, None, Some(content)),
+                    ),
+                }
+            }
+            FileChange::Delete { place, before } => format!(
+                "deleted file {0}\n{1}",
+                one_line(&place.absolute),
+                difference(&one_line(&place.absolute), Some(before), None)
+            ),
+            FileChange::Rename { from, to, content } => format!(
+                "file {} becomes {}, {} bytes, unchanged\n",
+                one_line(&from.absolute),
+                one_line(&to.absolute),
+                content.len()
+            ),
+        });
+    }
+    out
 }
 
 /// What a command did to its copies, and the command.

@@ -46,6 +46,15 @@ impl Stop {
         }
     }
 
+    /// The reason in words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Refused { denial, .. } => denial.to_string(),
+            Self::Missing => "no such file or directory".to_owned(),
+            Self::Io(message) | Self::Broken(message) => message.clone(),
+        }
+    }
+
     /// Is it a refusal with this code that nobody was asked about?
     pub(super) fn is(&self, code: DenialCode) -> bool {
         match self {

@@ -137,6 +137,15 @@ pub fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
     )
 }
 
+/// The answer for a file that cannot be read back for its check.
+#[must_use]
+pub fn unreadable(path: &str) -> Lint {
+    if kind(&extension(path)).is_some() {
+        return Lint::Skipped(format!("Failed to read {path} for lint"));
+    }
+    check(path, None, "")
+}
+
 /// Line and column, both from 1, of a byte offset.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);

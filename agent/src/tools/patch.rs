@@ -1,6 +1,17 @@
-//! `patch`: replaces text in a file.
+//! `patch`: replaces text in a file, or applies a patch of several files.
+//!
+//! A patch of several files is worked out whole before the first of them is
+//! touched, and its changes are permitted, shown and made together.
 
+mod apply;
+mod files;
+mod headers;
+
+use hermitcrab_core::v4a::{self, Operation, V4aError};
+use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Map, Value, json};
+
+use self::files::Files;
 
 use crate::{
     runtime::{Before, Hands, Stop, ToolResult},
@@ -13,9 +24,8 @@ use crate::{
     },
 };
 
-fn failed(message: &str) -> ToolResult {
-    ToolResult::failed(&json!({"success": false, "error": message}))
-}
+/// The advice for a text that is not there.
+const NOT_FOUND_HINT: &str = "old_string not found. Use read_file to verify the current content, or search_files to locate the text.";
 
 /// Runs the call.
 ///
@@ -37,13 +47,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let text = |name: &str| given.get(name).and_then(Value::as_str);
     let mode = text("mode").unwrap_or("replace");
     if mode == "patch" {
-        return Ok(if text("patch").is_none_or(str::is_empty) {
-            ToolResult::error("patch content required")
-        } else {
-            failed(
-                "Patches of several files are not available to this agent; use mode='replace' for each change.",
-            )
-        });
+        return several(hands, text("path"), text("patch").unwrap_or_default());
     }
     if mode != "replace" {
         return Ok(ToolResult::error(&format!("Unknown mode: {mode}")));
@@ -62,6 +66,173 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     replace(hands, path, old, new, occurrences)
 }
 
+/// A patch of several files.
+fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<ToolResult, Stop> {
+    let mut named: Vec<String> = path
+        .filter(|path| !path.is_empty())
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    let headers = headers::paths(patch);
+    if let Some(path) = headers.iter().find(|path| headers::climbs(path)) {
+        return Ok(ToolResult::error(&format!(
+            "V4A patch header contains '..' traversal: {}. Use the agent's cwd-relative path (no '..') or an absolute \
+             path in '*** Update File:' / '*** Add File:' / '*** Delete File:' / '*** Move File:' headers.",
+            pytext::quoted(path)
+        )));
+    }
+    named.extend(headers);
+    if patch.is_empty() {
+        return Ok(ToolResult::error("patch content required"));
+    }
+    let mut resolved = Vec::with_capacity(named.len());
+    let mut warnings = Vec::new();
+    for path in &named {
+        let place = hands.resolve(path)?;
+        let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
+        let warning = hands
+            .state()
+            .reads
+            .staleness(&place.absolute, stamp)
+            .or_else(|| write_file::outside(hands, path, &place));
+        warnings.extend(warning);
+        resolved.push(place);
+    }
+    let warning = (!warnings.is_empty()).then(|| warnings.join(" | "));
+    let operations = match v4a::parse_or_mistakes(patch) {
+        Ok(operations) => operations,
+        Err(mistakes) => {
+            let message = format!("Failed to parse patch: {}", mistaken(&mistakes));
+            return Ok(warned(json!({"success": false, "error": message}), warning));
+        }
+    };
+    let done = match together(hands, &operations)? {
+        Done::Changed(done) => done,
+        Done::Not(message) => {
+            let mut result = Map::new();
+            result.insert("success".into(), false.into());
+            let hint = message.contains("Could not find")
+                && !message.contains("Did you mean one of these sections?");
+            result.insert("error".into(), message.into());
+            if let Some(warning) = warning {
+                result.insert("_warning".into(), warning.into());
+            }
+            if hint {
+                result.insert("_hint".into(), NOT_FOUND_HINT.into());
+            }
+            return Ok(ToolResult::failed(&Value::Object(result)));
+        }
+    };
+    let mut result = done;
+    for place in &resolved {
+        let stamp = hands
+            .look(place)
+            .ok()
+            .flatten()
+            .map(|stat| stat.modified_ns);
+        let state = hands.state();
+        state.reads.note_write(&place.absolute, stamp);
+        state.patch_failures.remove(&place.absolute);
+    }
+    if let Some(warning) = warning {
+        result.insert("_warning".into(), warning.into());
+    }
+    let absolute: Vec<String> = resolved.into_iter().map(|place| place.absolute).collect();
+    let only = match absolute.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    // Replaces the names as written where there are some; last otherwise.
+    result.insert("files_modified".into(), json!(absolute));
+    if let Some(only) = only {
+        result.insert("resolved_path".into(), only.into());
+    }
+    Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// What became of a patch.
+enum Done {
+    /// It was applied; the result so far.
+    Changed(Map<String, Value>),
+    /// Nothing was changed, for this reason.
+    Not(String),
+}
+
+fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Stop> {
+    let listed = |heading: &str, problems: &[String]| {
+        let lines: Vec<String> = problems
+            .iter()
+            .map(|problem| format!("  \u{2022} {problem}"))
+            .collect();
+        Done::Not(format!("{heading}:\n{}", lines.join("\n")))
+    };
+    let mut files = Files::new(hands);
+    let problems = apply::problems(operations, &mut files)?;
+    if !problems.is_empty() {
+        return Ok(listed(
+            "Patch validation failed (no files were modified)",
+            &problems,
+        ));
+    }
+    let applied = apply::apply(operations, &mut files)?;
+    if !applied.problems.is_empty() {
+        // Nothing is on the disk yet: nothing needs to be looked over.
+        let heading = if applied.problems.len() == operations.len() {
+            "Apply phase failed (state may be inconsistent \u{2014} run `git diff` to assess)"
+        } else {
+            "Apply phase failed (no files were modified)"
+        };
+        return Ok(listed(heading, &applied.problems));
+    }
+    files.commit()?;
+    let mut checks = Map::new();
+    for path in applied.modified.iter().chain(&applied.created) {
+        let checked = match files.now(path) {
+            Some(text) => lint::check(path, None, &text),
+            None => lint::unreadable(path),
+        };
+        checks.insert(path.clone(), checked.shown());
+    }
+    let diff = applied.diffs.join("\n");
+    let mut result = Map::new();
+    result.insert("success".into(), true.into());
+    if !diff.is_empty() {
+        result.insert("diff".into(), diff.into());
+    }
+    for (key, paths) in [
+        ("files_modified", applied.modified),
+        ("files_created", applied.created),
+        ("files_deleted", applied.deleted),
+    ] {
+        if !paths.is_empty() {
+            result.insert(key.into(), json!(paths));
+        }
+    }
+    if !checks.is_empty() {
+        result.insert("lint".into(), Value::Object(checks));
+    }
+    Ok(Done::Changed(result))
+}
+
+/// Everything that is wrong with the patch's text.
+fn mistaken(mistakes: &[V4aError]) -> String {
+    let listed: Vec<String> = mistakes
+        .iter()
+        .map(|mistake| match mistake {
+            V4aError::TooLong => mistake.to_string(),
+            V4aError::PathMissing => "Operation with empty file path".to_owned(),
+            V4aError::HunkMissing { path } => {
+                format!("UPDATE {}: no hunks found", pytext::quoted(path))
+            }
+            V4aError::TargetMissing { path } => format!(
+                "MOVE {}: missing destination path (expected 'src -> dst')",
+                pytext::quoted(path)
+            ),
+        })
+        .collect();
+    format!("Parse error: {}", listed.join("; "))
+}
+
 fn replace(
     hands: &mut Hands<'_>,
     path: &str,
@@ -70,14 +241,15 @@ fn replace(
     occurrences: Occurrences,
 ) -> Result<ToolResult, Stop> {
     let place = hands.resolve(path)?;
-    let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
+    let stat = hands.look(&place)?;
+    let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands
         .state()
         .reads
         .staleness(&place.absolute, stamp)
         .or_else(|| write_file::outside(hands, path, &place));
     let unreadable = format!("Failed to read file: {}", place.absolute);
-    if stamp.is_none() {
+    if stat.is_none_or(|stat| stat.kind == Kind::Dir) {
         return Ok(warned(
             json!({"success": false, "error": unreadable}),
             warning,
@@ -192,11 +364,7 @@ fn not_found(
                 .into(),
             );
         } else if !problem.contains("Did you mean one of these sections?") {
-            result.insert(
-                "_hint".into(),
-                "old_string not found. Use read_file to verify the current content, or search_files to locate the text."
-                    .into(),
-            );
+            result.insert("_hint".into(), NOT_FOUND_HINT.into());
         }
     }
     ToolResult::failed(&Value::Object(result))

@@ -1,5 +1,7 @@
 //! `read_file`: reads a part of a text file, with line numbers.
 
+use std::borrow::Cow;
+
 use hermitcrab_core::{
     authority::Verb,
     fault::{self, Fault},
@@ -9,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     pyjson,
     runtime::{Fate, Hands, Place, Stop, ToolResult},
-    tools::{args, args::Declared, pytext, redact, write_file::UNCHANGED},
+    tools::{args, args::Declared, fence, pytext, redact, write_file::UNCHANGED},
 };
 
 /// Lines of a part if the call does not say.
@@ -96,7 +98,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(result);
     };
     let bytes = content.len() as u64;
-    let text = String::from_utf8_lossy(&content).into_owned();
+    let text = String::from_utf8_lossy(&content);
     if looks_binary(&content) {
         return Ok(ToolResult::failed(&json!({
             "content": "", "total_lines": 0, "file_size": bytes, "truncated": false, "is_binary": true, "is_image": false,
@@ -181,6 +183,12 @@ fn not_text_ending(path: &str) -> Option<String> {
     NOT_TEXT.contains(&ending.as_str()).then_some(ending)
 }
 
+/// Whether a file with this ending (dot included) and content is no text.
+#[must_use]
+pub fn is_binary(ending: &str, content: &[u8]) -> bool {
+    NOT_TEXT.contains(&ending.strip_prefix('.').unwrap_or(ending)) || looks_binary(content)
+}
+
 /// More than three in ten letters at the beginning cannot be printed.
 fn looks_binary(content: &[u8]) -> bool {
     let sample =
@@ -201,6 +209,9 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
         usize::try_from(limit).unwrap_or(0),
     );
     let mut page: String = text.split_inclusive('\n').skip(from).take(count).collect();
+    if let Cow::Owned(plain) = fence::stripped(&page) {
+        page = plain;
+    }
     if offset == 1
         && let Some(rest) = page.strip_prefix('\u{feff}')
     {

@@ -100,7 +100,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let whole = |name: &str, default: i64, least: i64| {
         usize::try_from(args::whole_or(given.get(name), default).max(least)).unwrap_or(0)
     };
-    let search = Search {
+    let mut search = Search {
         pattern: text("pattern", ""),
         path: text("path", "."),
         file_glob: given
@@ -115,7 +115,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             "count" => Mode::Counts,
             _ => Mode::Content,
         },
-        context: u64::try_from(args::whole_or(given.get("context"), 0)).unwrap_or(0),
+        context: 0,
     };
     let key = format!(
         "search {}\n{by_name}\n{}\n{:?}\n{} {}",
@@ -134,6 +134,28 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let path = read_file::expanded(hands, &search.path);
     let place = hands.resolve(&path)?;
+    match context(given.get("context")) {
+        Context::Lines(lines) => search.context = lines,
+        Context::Unordered(kind) => {
+            if !by_name && hands.look(&place)?.is_some() {
+                return Ok(ToolResult::error(&format!(
+                    "'>' not supported between instances of '{kind}' and 'int'"
+                )));
+            }
+        }
+        Context::NoLength(written) => {
+            if !by_name && hands.look(&place)?.is_some() {
+                let results = Results::error(format!(
+                    "Search failed: grep: {written}: invalid context length argument"
+                ));
+                return Ok(worded(
+                    &search,
+                    with_newline_warning(&search, results),
+                    times,
+                ));
+            }
+        }
+    }
     let results = match hands.look(&place)? {
         None => not_there(hands, &path)?,
         Some(stat) => {
@@ -146,6 +168,28 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         }
     };
     Ok(worded(&search, results, times))
+}
+
+/// How many lines around a match were asked for.
+enum Context {
+    Lines(u64),
+    /// A positive number that is no length, as written.
+    NoLength(String),
+    /// A value of this type, which is neither more nor less than a number.
+    Unordered(&'static str),
+}
+
+fn context(value: Option<&Value>) -> Context {
+    match value {
+        None | Some(Value::Bool(false)) => Context::Lines(0),
+        Some(Value::Bool(true)) => Context::NoLength("True".to_owned()),
+        Some(Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Context::Lines(u64::try_from(whole).unwrap_or(0)),
+            (None, Some(part)) if part <= 0.0 => Context::Lines(0),
+            (None, _) => Context::NoLength(number.to_string()),
+        },
+        other => Context::Unordered(args::type_name(other)),
+    }
 }
 
 /// The answer for a path that is not there, with names like it.
@@ -196,7 +240,7 @@ fn joined(dir: &str, name: &str) -> String {
 /// Level by level, so that one decision covers many directories.
 fn files_below(hands: &mut Hands<'_>, path: &str, place: &Place) -> Result<Vec<Found>, Stop> {
     /// A directory whose names are known: its own files come before, after or
-    /// between those of the directories in it, in the order of the names.
+    /// between those of the directories in it, in the order they are kept in.
     enum Node {
         File(Found),
         Dir(String, Place, Vec<usize>),
@@ -366,10 +410,13 @@ fn files_holding(
     let files: Vec<Found> = files
         .into_iter()
         .filter(|file| {
-            search
-                .file_glob
-                .as_ref()
-                .is_none_or(|pattern| glob::matches_tail(pattern, &file.printed))
+            search.file_glob.as_ref().is_none_or(|pattern| match kind {
+                // A file that was named itself is judged by its path.
+                Kind::File => glob::matches_tail(pattern, &file.printed),
+                Kind::Dir | Kind::Symlink | Kind::Special => {
+                    glob::matches(pattern, name_of(&file.printed))
+                }
+            })
         })
         .collect();
     let (secret, plain): (Vec<Found>, Vec<Found>) = files

@@ -1,14 +1,16 @@
-//! The relation on hand-made traces, and its laws.
+//! The relation on hand-made traces; its laws are in `laws`.
 
 use bisim_world::protocol::{
-    Context, EffectKind, End, FsEffect, Held, Job, NetAttempt, QuestionTrace, RawTrace, Step,
-    StepOutcome, StepTrace, UserModel, WorldSpec,
+    Context, Drive, EffectKind, End, FsEffect, Held, Job, NetAttempt, QuestionTrace, RawTrace,
+    Step, StepOutcome, StepTrace, UserModel, WorldSpec,
 };
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::case::{Expect, Leg, Must, Source};
+
+mod held;
+mod laws;
 
 pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
     Case {
@@ -30,6 +32,7 @@ pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
             user: UserModel::DenyAll,
             held,
             settings: serde_json::Map::new(),
+            drive: Drive::Calls,
             script,
             deadline_ms: 1000,
         },
@@ -61,6 +64,7 @@ pub(crate) fn hold(verb: &str, on: &str) -> Held {
         uses: None,
         seconds: None,
         holder: None,
+        hermes: None,
     }
 }
 
@@ -320,109 +324,6 @@ fn an_effect_after_the_last_step_counts() {
 }
 
 #[test]
-fn a_grant_ends_by_use_by_time_by_revocation_and_with_the_session() {
-    let grant = |uses, seconds| {
-        let mut held = hold("fs.create", "/home/u/proj");
-        held.id = "g".into();
-        held.uses = uses;
-        held.seconds = seconds;
-        held
-    };
-    let write = |n: usize| {
-        let effects = (0..n)
-            .map(|i| effect(&format!("{FILE}{i}"), EffectKind::Created))
-            .collect();
-        ran(effects)
-    };
-    let none = || {
-        step(
-            StepOutcome::Ran,
-            "",
-            vec![effect("/home/u/proj/a0", EffectKind::Created)],
-        )
-    };
-    let check = |held: Held, middle: Option<Step>, expected: Finding| {
-        let mut script = vec![call()];
-        let mut steps = vec![write(1)];
-        if let Some(middle) = middle {
-            script.push(middle);
-            steps.push(none());
-        }
-        script.push(call());
-        steps.push(write(2));
-        let case = case(script, vec![held]);
-        let run = trace(steps);
-        assert_eq!(judged(&case, &run, &run).worst(), expected);
-    };
-    check(grant(None, None), None, Finding::Equal);
-    check(grant(Some(1), None), None, Finding::BothUnsafe);
-    check(grant(Some(2), None), None, Finding::Equal);
-    check(
-        grant(None, Some(60)),
-        Some(Step::Advance { seconds: 60 }),
-        Finding::Equal,
-    );
-    check(
-        grant(None, Some(60)),
-        Some(Step::Advance { seconds: 61 }),
-        Finding::BothUnsafe,
-    );
-    check(
-        grant(None, None),
-        Some(Step::Revoke { grant: "g".into() }),
-        Finding::BothUnsafe,
-    );
-    check(
-        grant(None, None),
-        Some(Step::EndSession {}),
-        Finding::BothUnsafe,
-    );
-}
-
-#[test]
-fn a_child_holds_only_what_was_forwarded_by_name() {
-    let mut held = hold("fs.create", "/home/u/proj");
-    held.id = "g".into();
-    let check = |forward: Vec<String>, expected: Finding| {
-        let script = vec![
-            Step::Spawn {
-                child: "kid".into(),
-                forward,
-            },
-            Step::Call {
-                tool: "write_file".into(),
-                args: json!({}),
-                by: Some("kid".into()),
-            },
-        ];
-        let case = case(script, vec![held.clone()]);
-        let run = trace(vec![
-            step(StepOutcome::Ran, "", vec![]),
-            ran(vec![effect(FILE, EffectKind::Created)]),
-        ]);
-        assert_eq!(judged(&case, &run, &run).worst(), expected);
-    };
-    check(vec!["g".into()], Finding::Equal);
-    check(vec![], Finding::BothUnsafe);
-}
-
-#[test]
-fn a_lifecycle_step_that_hermes_cannot_express_is_no_difference_by_itself() {
-    let case = case(vec![Step::Revoke { grant: "g".into() }], vec![]);
-    let hermes = trace(vec![step(
-        StepOutcome::Unsupported("no revocation".into()),
-        "",
-        vec![],
-    )]);
-    let agent = trace(vec![step(StepOutcome::Ran, "", vec![])]);
-    assert_eq!(judged(&case, &hermes, &agent).worst(), Finding::Equal);
-    assert_eq!(
-        judged(&case, &agent, &hermes).worst(),
-        Finding::Inconclusive
-    );
-}
-
-#[test]
 fn a_dead_or_hung_agent_is_inconclusive_and_a_hung_hermes_is_observed() {
     let case = case(vec![call()], vec![]);
     let fine = trace(vec![ran(vec![])]);
@@ -470,185 +371,4 @@ fn what_hermes_varies_in_is_masked_and_what_it_decides_is_not() {
         judge(&trace(vec![refused()]), &with("a")),
         Finding::Inconclusive
     );
-}
-
-fn any_outcome() -> impl Strategy<Value = StepOutcome> {
-    prop_oneof![
-        Just(StepOutcome::Ran),
-        Just(StepOutcome::RanDiscarded("rejected-by-user".into())),
-        Just(StepOutcome::Refused("no-cap".into())),
-        Just(StepOutcome::AskedRefused("rejected-by-user".into())),
-        Just(StepOutcome::Pending),
-        Just(StepOutcome::ToolError),
-        Just(StepOutcome::Raised("r".into())),
-        Just(StepOutcome::Unsupported("u".into())),
-    ]
-}
-
-fn any_effect() -> impl Strategy<Value = FsEffect> {
-    (
-        prop_oneof![Just(FILE), Just("/home/u/proj"), Just("/etc/x"), Just("")],
-        prop_oneof![
-            Just(EffectKind::Created),
-            Just(EffectKind::Modified),
-            Just(EffectKind::Deleted),
-            Just(EffectKind::Metadata)
-        ],
-        "[a-c]",
-    )
-        .prop_map(|(path, kind, digest)| FsEffect {
-            path: path.into(),
-            kind,
-            digest,
-            size: 1,
-            mode: 0o644,
-        })
-}
-
-fn any_step() -> impl Strategy<Value = StepTrace> {
-    (
-        any_outcome(),
-        prop_oneof![Just("{}"), Just("x"), Just("CANARY"), Just("{\"a\":1}")],
-        prop::collection::vec(any_effect(), 0..3),
-        prop::collection::vec(
-            (
-                prop_oneof![Just("a"), Just("/etc/x")],
-                prop_oneof![Just("once"), Just("session"), Just("deny")],
-            ),
-            0..2,
-        ),
-        prop_oneof![
-            Just(Value::Null),
-            Just(json!({"decision": "permit"})),
-            Just(json!({"decision": "deny", "value": 1}))
-        ],
-    )
-        .prop_map(|(outcome, text, effects, questions, answer)| StepTrace {
-            outcome,
-            text: text.into(),
-            answer,
-            questions: questions
-                .into_iter()
-                .map(|(shown, answer)| QuestionTrace {
-                    shown: shown.into(),
-                    answer: answer.into(),
-                })
-                .collect(),
-            effects,
-        })
-}
-
-fn any_trace() -> impl Strategy<Value = RawTrace> {
-    (
-        prop::collection::vec(any_step(), 0..4),
-        prop::collection::vec(any_effect(), 0..2),
-        prop_oneof![
-            Just(End::Finished),
-            Just(End::TimedOut),
-            Just(End::Died("signal 9".into()))
-        ],
-        prop::bool::ANY,
-    )
-        .prop_map(|(steps, effects, end, loud)| RawTrace {
-            steps,
-            effects,
-            network: if loud {
-                vec![NetAttempt {
-                    protocol: "tcp".into(),
-                    port: 80,
-                    head: String::new(),
-                }]
-            } else {
-                Vec::new()
-            },
-            tripwires: Vec::new(),
-            end,
-            cpu_us: 0,
-            wall_us: 0,
-        })
-}
-
-fn any_case() -> impl Strategy<Value = Case> {
-    (
-        prop::collection::vec(
-            prop_oneof![
-                Just(call()),
-                Just(Step::Probe {
-                    name: "p".into(),
-                    input: Value::Null
-                }),
-                Just(Step::EndSession {}),
-                Just(Step::Advance { seconds: 30 }),
-                Just(Step::Spawn {
-                    child: "kid".into(),
-                    forward: vec![]
-                }),
-            ],
-            0..4,
-        ),
-        prop::collection::vec(
-            prop_oneof![
-                Just(hold("fs.*", "/home/u/proj")),
-                Just(hold("fs.read", "/")),
-                Just(hold("net.connect", "*:80"))
-            ],
-            0..3,
-        ),
-    )
-        .prop_map(|(script, held)| case(script, held))
-}
-
-proptest! {
-    #[test]
-    fn the_relation_never_panics(case in any_case(), hermes in any_trace(), agent in any_trace()) {
-        let _ = judged(&case, &hermes, &agent);
-    }
-
-    #[test]
-    fn equal_traces_inside_the_grants_are_never_a_difference(case in any_case(), run in any_trace()) {
-        let judgement = judged(&case, &run, &run);
-        let worst = judgement.worst();
-        if judgement.agent_outside.is_empty() && judgement.hermes_outside.is_empty() {
-            prop_assert!(matches!(worst, Finding::Equal | Finding::Inconclusive), "{judgement:#?}");
-        }
-    }
-
-    #[test]
-    fn doing_less_is_never_weaker(case in any_case(), run in any_trace()) {
-        let mut less = run.clone();
-        for step in &mut less.steps {
-            step.outcome = StepOutcome::Refused("no-cap".into());
-            step.effects.clear();
-            step.text.clear();
-            step.answer = Value::Null;
-            step.questions.clear();
-        }
-        less.effects.clear();
-        less.network.clear();
-        let worst = judged(&case, &run, &less).worst();
-        prop_assert!(
-            !matches!(worst, Finding::Weaker | Finding::BeyondGrant | Finding::BothUnsafe | Finding::Attenuated),
-            "{worst:?}"
-        );
-    }
-
-    #[test]
-    fn an_effect_outside_the_grants_is_always_unsafe(mut case in any_case(), mut hermes in any_trace(), mut agent in any_trace(), one in any_step(), two in any_step()) {
-        case.job.script.insert(0, call());
-        hermes.steps.insert(0, one);
-        agent.steps.insert(0, two);
-        agent.steps.truncate(case.job.script.len());
-        for step in &mut agent.steps {
-            step.questions.clear();
-        }
-        agent.end = End::Finished;
-        for step in &mut agent.steps {
-            step.effects.push(effect("/srv/outside", EffectKind::Created));
-        }
-        let worst = judged(&case, &hermes, &agent).worst();
-        prop_assert!(
-            matches!(worst, Finding::Weaker | Finding::BeyondGrant | Finding::BothUnsafe),
-            "{worst:?}"
-        );
-    }
 }

@@ -134,10 +134,7 @@ impl<'j> AgentWorld<'j> {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             isolation: self.machine.isolation,
-            asking: match self.job.context {
-                Context::Headless => Asking::Refuse,
-                Context::Interactive | Context::Gateway => Asking::Prompt,
-            },
+            asking: asking(self.job.context),
             session: 1,
             spawner: self.machine.spawner.clone(),
         };
@@ -302,6 +299,16 @@ impl<'j> AgentWorld<'j> {
                 })
                 .map_err(broken),
         }
+    }
+}
+
+/// Whether there is somebody to ask.
+#[must_use]
+pub fn asking(context: Context) -> Asking {
+    if context.has_user() {
+        Asking::Prompt
+    } else {
+        Asking::Refuse
     }
 }
 

@@ -6,13 +6,14 @@ use bisim_world::protocol::StepOutcome;
 use serde_json::Value;
 
 /// How a refusal's message begins, and the code it gets here. The first match counts.
-const REFUSALS: [(&str, &str); 10] = [
+const REFUSALS: [(&str, &str); 11] = [
     ("BLOCKED (hardline)", "hardline"),
     (
         "BLOCKED: this command matches the user-defined deny rule",
         "deny-rule",
     ),
     ("BLOCKED", "blocked"),
+    ("Edit approval denied", "edit-denied"),
     ("Write denied", "write-denied"),
     ("Delete denied", "write-denied"),
     ("Move denied", "write-denied"),

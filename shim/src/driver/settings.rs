@@ -3,6 +3,7 @@
 //! Written in block style, as a person would write it, because commands of the
 //! cases edit it line by line.
 use bisim_world::WorldError;
+use bisim_world::protocol::{Drive, Job};
 use serde_json::{Map, Value};
 
 /// What a world's configuration says unless the case says otherwise.
@@ -11,15 +12,26 @@ const DEFAULTS: [(&str, &str); 2] = [
     ("security.tirith_enabled", "false"),
 ];
 
-/// The text of `config.yaml` for these dotted settings.
-pub(super) fn config(settings: &Map<String, Value>) -> Result<String, WorldError> {
+/// What else it says where Hermes' own loop runs: nothing about the machine
+/// is probed for the model's information, by programs or over the network.
+const DEFAULTS_OF_THE_LOOP: [(&str, &str); 2] = [
+    ("agent.environment_probe", "false"),
+    ("model.context_length", "128000"),
+];
+
+/// The text of `config.yaml` for a job's dotted settings.
+pub(super) fn config(job: &Job) -> Result<String, WorldError> {
+    let loop_defaults = match job.drive {
+        Drive::Calls => &[][..],
+        Drive::Conversation => &DEFAULTS_OF_THE_LOOP,
+    };
     let bad = |error: String| WorldError::new("write settings", error);
     let mut tree = Map::new();
-    for (name, value) in DEFAULTS {
+    for (name, value) in DEFAULTS.iter().chain(loop_defaults) {
         let value = serde_json::from_str(value).map_err(|error| bad(error.to_string()))?;
         insert(&mut tree, name, value).map_err(bad)?;
     }
-    for (name, value) in settings {
+    for (name, value) in &job.settings {
         insert(&mut tree, name, value.clone()).map_err(bad)?;
     }
     let mut text = String::new();

@@ -6,24 +6,10 @@ links of the world the interpreter is in.
 """
 
 import json
-import os
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-
-@contextmanager
-def _standing_in(cwd):
-    """Work in ``cwd`` (if given) and go back, whatever happens."""
-    if not cwd:
-        yield
-        return
-    before = os.getcwd()
-    os.chdir(cwd)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+from hermes_shim_probe_place import standing_in
 
 
 def _path(value):
@@ -96,6 +82,6 @@ def plan_tool_batch_segments(given):
 def answer(name, text):
     """The probe's answer as JSON text."""
     given = json.loads(text)
-    with _standing_in(given.get("cwd")):
+    with standing_in(given.get("cwd")):
         value = globals()[name](given)
     return json.dumps({"decision": "none", "value": value})

@@ -6,22 +6,8 @@ is in; none is written.
 """
 
 import json
-import os
-from contextlib import contextmanager
 
-
-@contextmanager
-def _standing_in(cwd):
-    """Work in ``cwd`` (if given) and go back, whatever happens."""
-    if not cwd:
-        yield
-        return
-    before = os.getcwd()
-    os.chdir(cwd)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+from hermes_shim_probe_place import standing_in
 
 
 def _call(given):
@@ -134,6 +120,6 @@ def answer(name, text):
     given = json.loads(text)
     # A gate's input may name the directory of the process and, apart from it, that of the session.
     cwd = given.get("process_cwd") or (given.get("cwd") if "args" in given else None)
-    with _standing_in(cwd):
+    with standing_in(cwd):
         decision, value = globals()[name](given)
     return json.dumps({"decision": decision, "value": value})

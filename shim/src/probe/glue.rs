@@ -28,6 +28,9 @@ macro_rules! source {
 }
 pub(super) use source;
 
+/// What every file of probes may import.
+const PLACE: &CStr = source!("place.py");
+
 impl Glue {
     /// Asks the probe `name`.
     ///
@@ -37,12 +40,25 @@ impl Glue {
         if !self.probes.contains(&name) {
             return Err(ProbeError::Unknown);
         }
-        let module = PyModule::from_code(py, self.source, c"probe.py", self.name)?;
+        loaded(py, PLACE, c"hermes_shim_probe_place")?;
+        let module = loaded(py, self.source, self.name)?;
         let answer: String = module
             .getattr("answer")?
             .call1((name, input.to_string()))?
             .extract()?;
         serde_json::from_str(&answer)
             .map_err(|error| ProbeError::BadInput(format!("not JSON: {error}")))
+    }
+}
+
+/// The module, made when it is first asked for.
+fn loaded<'py>(py: Python<'py>, source: &CStr, name: &CStr) -> PyResult<Bound<'py, PyModule>> {
+    let known = py
+        .import("sys")?
+        .getattr("modules")?
+        .call_method1("get", (name.to_string_lossy(),))?;
+    match known.cast_into::<PyModule>() {
+        Ok(module) => Ok(module),
+        Err(_) => PyModule::from_code(py, source, name, name),
     }
 }

@@ -85,6 +85,7 @@ pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
         user,
         held: Vec::new(),
         settings: Map::new(),
+        drive: Drive::Calls,
         script,
         deadline_ms: 60_000,
     }

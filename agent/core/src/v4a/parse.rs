@@ -15,9 +15,28 @@ pub const PATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// See [`V4aError`]; the first mistake is named, and then nothing of the patch
 /// may be applied.
 pub fn parse(text: &str) -> Result<Vec<Operation>, V4aError> {
+    parse_or_mistakes(text)
+        .map_err(|mistakes| mistakes.into_iter().next().unwrap_or(V4aError::PathMissing))
+}
+
+/// Reads a patch like [`parse`], and names every mistake.
+///
+/// # Errors
+/// All mistakes, in the order of the operations; never an empty list.
+pub fn parse_or_mistakes(text: &str) -> Result<Vec<Operation>, Vec<V4aError>> {
     if text.len() > PATCH_BYTES_MAX {
-        return Err(V4aError::TooLong);
+        return Err(alloc::vec![V4aError::TooLong]);
     }
+    let operations = read(text);
+    let mistakes: Vec<V4aError> = operations.iter().flat_map(check).collect();
+    if mistakes.is_empty() {
+        Ok(operations)
+    } else {
+        Err(mistakes)
+    }
+}
+
+fn read(text: &str) -> Vec<Operation> {
     let mut operations = Vec::new();
     let mut section: Option<Section> = None;
     for line in body(text) {
@@ -41,8 +60,7 @@ pub fn parse(text: &str) -> Result<Vec<Operation>, V4aError> {
         }
     }
     operations.extend(section.map(Section::close));
-    operations.iter().try_for_each(check)?;
-    Ok(operations)
+    operations
 }
 
 /// The lines between the marks.
@@ -132,23 +150,30 @@ impl Section {
     }
 }
 
-fn check(operation: &Operation) -> Result<(), V4aError> {
+/// What is wrong with an operation.
+fn check(operation: &Operation) -> Vec<V4aError> {
     let path = operation.path();
+    let mut mistakes = Vec::new();
     if path.is_empty() {
-        return Err(V4aError::PathMissing);
+        mistakes.push(V4aError::PathMissing);
     }
     match operation {
-        Operation::Update { hunks, .. } if hunks.is_empty() => Err(V4aError::HunkMissing {
-            path: path.to_string(),
-        }),
-        Operation::Move { to, .. } if to.is_empty() => Err(V4aError::TargetMissing {
-            path: path.to_string(),
-        }),
+        Operation::Update { hunks, .. } if hunks.is_empty() => {
+            mistakes.push(V4aError::HunkMissing {
+                path: path.to_string(),
+            });
+        }
+        Operation::Move { to, .. } if to.is_empty() => {
+            mistakes.push(V4aError::TargetMissing {
+                path: path.to_string(),
+            });
+        }
         Operation::Add { .. }
         | Operation::Update { .. }
         | Operation::Delete { .. }
-        | Operation::Move { .. } => Ok(()),
+        | Operation::Move { .. } => {}
     }
+    mistakes
 }
 
 #[cfg(test)]

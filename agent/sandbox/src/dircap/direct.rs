@@ -14,7 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_all};
-use super::{DirCap, Entry, FsError, list_dir, look_verb};
+use super::{DirCap, Entry, FsError, list_as_found, look_verb};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -41,6 +41,21 @@ impl DirCap {
     /// # Errors
     /// See [`FsError`]; `symlink-refused` if there is a link.
     pub fn list_direct(&self, permit: Permit<'_>, path: &RelPath) -> Result<Vec<Entry>, FsError> {
+        let mut entries = self.list_direct_as_found(permit, path)?;
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// The names in a directory, in the order the file system keeps them, no
+    /// link on the way; `fs.list`.
+    ///
+    /// # Errors
+    /// As for [`DirCap::list_direct`].
+    pub fn list_direct_as_found(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+    ) -> Result<Vec<Entry>, FsError> {
         self.spend(permit, Verb::FsList, path)?;
         let dir = open_beneath(
             self.as_fd(),
@@ -48,7 +63,7 @@ impl DirCap {
             OFlags::RDONLY | OFlags::DIRECTORY,
             Links::Refuse,
         )?;
-        list_dir(&dir).map_err(|source| FsError::Io {
+        list_as_found(&dir).map_err(|source| FsError::Io {
             operation: "list",
             path: path.clone(),
             source,

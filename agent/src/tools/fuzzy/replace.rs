@@ -117,6 +117,9 @@ fn reindented(region: &str, old: &str, new: &str) -> String {
 }
 
 /// The text with every span replaced, from the last to the first.
+///
+/// Vague ways find overlapping places. An earlier one is then taken at its old
+/// place in what the later one left.
 pub fn apply(
     content: &str,
     mut spans: Vec<Span>,
@@ -124,16 +127,34 @@ pub fn apply(
     reindent_from: Option<&str>,
 ) -> String {
     spans.sort_by_key(|span| std::cmp::Reverse(span.0));
+    let put = |(start, end): Span| match reindent_from {
+        Some(old) => reindented(content.get(start..end).unwrap_or_default(), old, new),
+        None => new.to_owned(),
+    };
+    let overlap = spans
+        .windows(2)
+        .any(|pair| matches!(pair, [later, earlier] if earlier.1 > later.0));
+    if overlap {
+        return apply_overlapping(content, &spans, put);
+    }
     let mut out = content.to_owned();
     for (start, end) in spans {
-        let put = match reindent_from {
-            Some(old) => reindented(content.get(start..end).unwrap_or_default(), old, new),
-            None => new.to_owned(),
-        };
         let (Some(before), Some(after)) = (out.get(..start), out.get(end..)) else {
             continue;
         };
-        out = format!("{before}{put}{after}");
+        out = format!("{before}{}{after}", put((start, end)));
     }
     out
+}
+
+/// The same where places overlap; counted in letters, which always have an end.
+fn apply_overlapping(content: &str, spans: &[Span], put: impl Fn(Span) -> String) -> String {
+    let letters = |end: usize| content.get(..end).map_or(0, |text| text.chars().count());
+    let mut out: Vec<char> = content.chars().collect();
+    for span in spans {
+        let start = letters(span.0).min(out.len());
+        let end = letters(span.1).clamp(start, out.len());
+        out.splice(start..end, put(*span).chars());
+    }
+    out.into_iter().collect()
 }

@@ -4,19 +4,17 @@
 //! directory capability and the kernel; where both have a say, both are asked
 //! and the stricter wins.
 
-use bisim_world::protocol::Context;
 use hermitcrab::parity::path::{
     Reached, Ruling, Setting, Standing, Try, is_skill_name, judge, reach,
 };
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
-use hermitcrab_core::session::Asking;
 use hermitcrab_core::tool::Tool;
 use serde_json::{Value, json};
 
 use super::ProbeError;
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, asking};
 
 const HOME: &str = "/home/u";
 const STATE: &str = "/home/u/.hermes";
@@ -144,10 +142,7 @@ fn ruled(
         cwd: world.cwd().unwrap_or("/"),
         protected: &own,
         held: &held,
-        asking: match world.job().context {
-            Context::Headless => Asking::Refuse,
-            Context::Interactive | Context::Gateway => Asking::Prompt,
-        },
+        asking: asking(world.job().context),
         hash: hermitcrab_sandbox::sha256,
     };
     Ok(match judge(&setting, Tool::WriteFile, verb, path) {

@@ -1,0 +1,155 @@
+//! Several files changed in one call: asked for, shown and made together.
+
+use hermitcrab_core::{approval::Question, authority::Verb, digest::Digest};
+use hermitcrab_sandbox::dircap::{Base, FsError, dir_digest};
+
+use super::{
+    hands::{Before, Hands, NEW_DIR_MODE, NEW_FILE_MODE, action, stop, unknown},
+    place::Place,
+    shown,
+    turn::Stop,
+};
+use crate::digest::sha256;
+
+/// One file's change.
+#[derive(Clone, Debug)]
+pub enum FileChange {
+    /// It gets this content.
+    Write {
+        /// Where.
+        place: Place,
+        /// What was there.
+        before: Before,
+        /// What will be there.
+        content: Vec<u8>,
+    },
+    /// It goes.
+    Delete {
+        /// Where.
+        place: Place,
+        /// What was there.
+        before: Vec<u8>,
+    },
+    /// It gets another name.
+    Rename {
+        /// The old one.
+        from: Place,
+        /// The new one.
+        to: Place,
+        /// What it holds.
+        content: Vec<u8>,
+    },
+}
+
+impl FileChange {
+    /// Where the change puts a file, if it does.
+    fn target(&self) -> Option<&Place> {
+        match self {
+            Self::Write {
+                place,
+                before: Before::Nothing,
+                ..
+            } => Some(place),
+            Self::Rename { to, .. } => Some(to),
+            Self::Write { .. } | Self::Delete { .. } => None,
+        }
+    }
+}
+
+impl Hands<'_> {
+    /// Makes all changes, or none if one of them is not permitted.
+    pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
+        let mut parents: Vec<Place> = Vec::new();
+        for place in changes.iter().filter_map(FileChange::target) {
+            for parent in self.missing_parents(place)? {
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        }
+        let mut actions = Vec::new();
+        for parent in &parents {
+            actions.push(action(Verb::FsCreate, parent, dir_digest(NEW_DIR_MODE))?);
+        }
+        for change in changes {
+            match change {
+                FileChange::Write {
+                    place,
+                    before,
+                    content,
+                } => {
+                    let verb = match before {
+                        Before::Nothing => Verb::FsCreate,
+                        Before::File(_) | Before::Unread => Verb::FsModify,
+                    };
+                    actions.push(action(verb, place, sha256(content))?);
+                }
+                FileChange::Delete { place, .. } => {
+                    actions.push(action(Verb::FsDelete, place, Digest::NONE)?);
+                }
+                FileChange::Rename { from, to, content } => {
+                    actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
+                    actions.push(action(Verb::FsCreate, to, sha256(content))?);
+                }
+            }
+        }
+        let show = |question: &Question| shown::files(question, changes);
+        let made = self.perform(actions, show, |mounts, permits| {
+            let mut permits = permits.into_iter();
+            let mut made = 0_usize;
+            let mut step = |place: &Place,
+                            act: &mut dyn FnMut(
+                &hermitcrab_sandbox::dircap::DirCap,
+                &mut dyn Iterator<Item = hermitcrab_core::Permit<'_>>,
+            ) -> Option<Result<(), FsError>>| {
+                let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
+                act(&mount.cap, &mut permits)
+                    .ok_or_else(|| unknown(place))?
+                    .map_err(|error| stop(&error))
+            };
+            for parent in &parents {
+                step(parent, &mut |dir, permits| {
+                    Some(dir.make_dir(permits.next()?, &parent.below, NEW_DIR_MODE))
+                })
+                .map_err(|stop| (made, stop))?;
+            }
+            for change in changes {
+                match change {
+                    FileChange::Write {
+                        place,
+                        before,
+                        content,
+                    } => {
+                        let (base, mode) = match before {
+                            Before::Nothing => (Base::Absent, Some(NEW_FILE_MODE)),
+                            Before::File(old) => (Base::Content(sha256(old)), None),
+                            Before::Unread => (Base::AnyFile, None),
+                        };
+                        step(place, &mut |dir, permits| {
+                            Some(dir.write(permits.next()?, &place.below, content, base, mode))
+                        })
+                    }
+                    FileChange::Delete { place, before } => step(place, &mut |dir, permits| {
+                        Some(dir.remove_if(permits.next()?, &place.below, sha256(before)))
+                    }),
+                    FileChange::Rename { from, to, .. } => step(from, &mut |dir, permits| {
+                        let (away, here) = (permits.next()?, permits.next()?);
+                        Some(dir.rename(away, here, &from.below, &to.below))
+                    }),
+                }
+                .map_err(|stop| (made, stop))?;
+                made += 1;
+            }
+            Ok::<usize, (usize, Stop)>(made)
+        })?;
+        match made {
+            Ok(_) => Ok(()),
+            Err((0, stop)) => Err(stop),
+            Err((made, stop)) => Err(Stop::Io(format!(
+                "{made} of {} files were changed, then the next could not be: {}",
+                changes.len(),
+                stop.words()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Working a V4A patch out on a picture of the files, before any is touched.
+//!
+//! First every operation is held against the files as they are, and all
+//! problems are told together. Then the operations are done in order on the
+//! picture, where a later one sees what an earlier one did. Nothing here
+//! writes: what comes out is a list of new contents, or problems.
+
+use hermitcrab_core::v4a::{Hunk, Line, Operation};
+
+use crate::{
+    runtime::Stop,
+    tools::{
+        difflib,
+        fuzzy::{self, Occurrences, Replaced},
+        pytext,
+    },
+};
+
+/// The files as a patch sees them.
+pub trait Picture {
+    /// The text of a file as it is on the disk, or why there is none.
+    fn text_on_disk(&mut self, path: &str) -> Result<Result<String, String>, Stop>;
+    /// The same, with what the operations before have done.
+    fn text_now(&mut self, path: &str) -> Result<Result<String, String>, Stop>;
+    /// Gives a file this text; the problem, if it cannot have it.
+    fn put(&mut self, path: &str, text: &str) -> Result<Result<(), String>, Stop>;
+    /// Takes a file away.
+    fn take_away(&mut self, path: &str) -> Result<(), Stop>;
+    /// Gives a file another name; the problem, if it cannot have it.
+    fn rename(&mut self, from: &str, to: &str) -> Result<Result<(), String>, Stop>;
+}
+
+/// What a patch comes to.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Files with another text or name, as written.
+    pub modified: Vec<String>,
+    /// New files, as written.
+    pub created: Vec<String>,
+    /// Files that go, as written.
+    pub deleted: Vec<String>,
+    /// The differences, one text for each operation.
+    pub diffs: Vec<String>,
+    /// What could not be done.
+    pub problems: Vec<String>,
+}
+
+/// Why the operations cannot be done on the files as they are; empty if they can.
+///
+/// # Errors
+/// A file may not be read, or the machinery failed.
+pub fn problems(operations: &[Operation], files: &mut dyn Picture) -> Result<Vec<String>, Stop> {
+    let mut problems = Vec::new();
+    let mut changes = 0_usize;
+    for operation in operations {
+        match operation {
+            Operation::Add { .. } => changes += 1,
+            Operation::Update { path, hunks } => match files.text_on_disk(path)? {
+                Err(problem) => problems.push(format!("{path}: {problem}")),
+                Ok(text) => changes += hunks_fit(path, hunks, text, &mut problems),
+            },
+            Operation::Delete { path } => {
+                changes += 1;
+                if files.text_on_disk(path)?.is_err() {
+                    problems.push(format!("{path}: file not found for deletion"));
+                }
+            }
+            Operation::Move { path, to } => {
+                changes += 1;
+                if files.text_on_disk(path)?.is_err() {
+                    problems.push(format!("{path}: source file not found for move"));
+                }
+                if files.text_on_disk(to)?.is_ok() {
+                    problems.push(format!(
+                        "{to}: destination already exists \u{2014} move would overwrite"
+                    ));
+                }
+            }
+        }
+    }
+    if problems.is_empty() && changes == 0 {
+        problems.push("Patch contains no changes (only context lines were provided)".to_owned());
+    }
+    Ok(problems)
+}
+
+/// The lines a hunk looks for, and those it puts there.
+struct Sides {
+    search: Vec<String>,
+    replace: Vec<String>,
+    changes: bool,
+}
+
+fn sides(hunk: &Hunk) -> Sides {
+    let mut sides = Sides {
+        search: Vec::new(),
+        replace: Vec::new(),
+        changes: false,
+    };
+    for line in &hunk.lines {
+        match line {
+            Line::Context(text) => {
+                sides.search.push(text.clone());
+                sides.replace.push(text.clone());
+            }
+            Line::Removed(text) => {
+                sides.changes = true;
+                sides.search.push(text.clone());
+            }
+            Line::Added(text) => {
+                sides.changes = true;
+                sides.replace.push(text.clone());
+            }
+        }
+    }
+    sides
+}
+
+/// How often a hint occurs, overlaps counted.
+fn occurrences(text: &str, hint: &str) -> usize {
+    text.char_indices()
+        .filter(|(at, _)| text.get(*at..).is_some_and(|rest| rest.starts_with(hint)))
+        .count()
+}
+
+/// Tries the hunks one after the other; says how many of them change something.
+fn hunks_fit(path: &str, hunks: &[Hunk], mut text: String, problems: &mut Vec<String>) -> usize {
+    let mut changes = 0;
+    for (number, hunk) in hunks.iter().enumerate() {
+        let sides = sides(hunk);
+        if !sides.changes {
+            continue;
+        }
+        changes += 1;
+        if sides.search.is_empty() {
+            if let Some(hint) = &hunk.hint {
+                match occurrences(&text, hint) {
+                    0 => problems.push(format!(
+                        "{path}: addition-only hunk context hint '{hint}' not found"
+                    )),
+                    1 => {}
+                    many => problems.push(format!(
+                        "{path}: addition-only hunk context hint '{hint}' is ambiguous ({many} occurrences)"
+                    )),
+                }
+            }
+            continue;
+        }
+        let search = sides.search.join("\n");
+        match fuzzy::replace(&text, &search, &sides.replace.join("\n"), Occurrences::One) {
+            Replaced::Text(next) => text = next,
+            Replaced::Not(problem) => {
+                let label = hunk
+                    .hint
+                    .as_ref()
+                    .map_or_else(|| "(no hint)".to_owned(), |hint| format!("'{hint}'"));
+                problems.push(format!(
+                    "{path}: hunk {} {label} not found \u{2014} {problem}{}",
+                    number + 1,
+                    fuzzy::nearest_sections(&problem, &search, &text),
+                ));
+            }
+        }
+    }
+    changes
+}
+
+/// Does the operations on the picture, in order.
+///
+/// # Errors
+/// A file may not be read, or the machinery failed.
+pub fn apply(operations: &[Operation], files: &mut dyn Picture) -> Result<Applied, Stop> {
+    let mut applied = Applied::default();
+    for operation in operations {
+        match operation {
+            Operation::Add { path, hunks } => {
+                let lines: Vec<&str> = hunks
+                    .iter()
+                    .flat_map(|hunk| &hunk.lines)
+                    .filter_map(|line| match line {
+                        Line::Added(text) => Some(text.as_str()),
+                        Line::Context(_) | Line::Removed(_) => None,
+                    })
+                    .collect();
+                match files.put(path, &lines.join("\n"))? {
+                    Err(problem) => applied
+                        .problems
+                        .push(format!("Failed to add {path}: {problem}")),
+                    Ok(()) => {
+                        let added: Vec<String> =
+                            lines.iter().map(|line| format!("+{line}")).collect();
+                        applied.created.push(path.clone());
+                        applied
+                            .diffs
+                            .push(format!("--- /dev/null\n+++ b/{path}\n{}", added.join("\n")));
+                    }
+                }
+            }
+            Operation::Delete { path } => match files.text_now(path)? {
+                Err(_) => applied.problems.push(format!(
+                    "Failed to delete {path}: Cannot delete {path}: file not found"
+                )),
+                Ok(text) => {
+                    files.take_away(path)?;
+                    let diff = difflib::unified(
+                        &pytext::lines_kept(&text),
+                        &[],
+                        &format!("a/{path}"),
+                        "/dev/null",
+                    );
+                    applied.deleted.push(path.clone());
+                    applied.diffs.push(if diff.is_empty() {
+                        format!("# Deleted: {path}")
+                    } else {
+                        diff
+                    });
+                }
+            },
+            Operation::Move { path, to } => match files.rename(path, to)? {
+                Err(problem) => applied.problems.push(format!(
+                    "Failed to move {path}: Failed to move {path} -> {to}: {problem}"
+                )),
+                Ok(()) => {
+                    applied.modified.push(format!("{path} -> {to}"));
+                    applied.diffs.push(format!("# Moved: {path} -> {to}"));
+                }
+            },
+            Operation::Update { path, hunks } => match update(path, hunks, files)? {
+                Err(problem) => applied
+                    .problems
+                    .push(format!("Failed to update {path}: {problem}")),
+                Ok(diff) => {
+                    applied.modified.push(path.clone());
+                    applied.diffs.push(diff);
+                }
+            },
+        }
+    }
+    Ok(applied)
+}
+
+fn update(
+    path: &str,
+    hunks: &[Hunk],
+    files: &mut dyn Picture,
+) -> Result<Result<String, String>, Stop> {
+    let old = match files.text_now(path)? {
+        Ok(text) => text,
+        Err(problem) => return Ok(Err(format!("Cannot read file: {problem}"))),
+    };
+    let new = match hunks
+        .iter()
+        .try_fold(old.clone(), |text, hunk| with_hunk(text, hunk))
+    {
+        Ok(text) => text,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    if let Err(problem) = files.put(path, &new)? {
+        return Ok(Err(problem));
+    }
+    Ok(Ok(difflib::unified(
+        &pytext::lines_kept(&old),
+        &pytext::lines_kept(&new),
+        &format!("a/{path}"),
+        &format!("b/{path}"),
+    )))
+}
+
+fn with_hunk(text: String, hunk: &Hunk) -> Result<String, String> {
+    let sides = sides(hunk);
+    let (search, replace) = (sides.search.join("\n"), sides.replace.join("\n"));
+    if !sides.search.is_empty() {
+        if sides.search == sides.replace {
+            return Ok(text);
+        }
+        return match fuzzy::replace(&text, &search, &replace, Occurrences::One) {
+            Replaced::Text(next) => Ok(next),
+            Replaced::Not(problem) => {
+                let sections = fuzzy::nearest_sections(&problem, &search, &text);
+                Err(format!("Could not apply hunk: {problem}{sections}"))
+            }
+        };
+    }
+    let at_end = |text: &str| format!("{}\n{replace}\n", text.trim_end_matches('\n'));
+    let Some(hint) = &hunk.hint else {
+        return Ok(at_end(&text));
+    };
+    match occurrences(&text, hint) {
+        0 => Ok(at_end(&text)),
+        1 => {
+            let at = text.find(hint.as_str()).unwrap_or(text.len());
+            let line_end = text
+                .get(at..)
+                .and_then(|rest| rest.find('\n'))
+                .map(|end| at + end + 1);
+            Ok(match line_end.and_then(|end| text.split_at_checked(end)) {
+                Some((before, after)) => format!("{before}{replace}\n{after}"),
+                None => format!("{text}\n{replace}"),
+            })
+        }
+        many => Err(format!(
+            "Addition-only hunk: context hint '{hint}' is ambiguous ({many} occurrences) \u{2014} provide a more unique \
+             hint"
+        )),
+    }
+}

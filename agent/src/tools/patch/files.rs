@@ -1,0 +1,257 @@
+//! The files a patch is about, as this agent may read them, and what they
+//! will hold.
+//!
+//! Every file is read once, before anything is decided; the new contents go
+//! out together, in one call that is permitted or refused as a whole.
+
+use std::collections::BTreeMap;
+
+use super::apply::Picture;
+use crate::{
+    runtime::{Before, FileChange, Hands, Place, Stop},
+    tools::{fence, lint, pytext, read_file, write_file},
+};
+
+/// Endings of pictures; their text counts as empty.
+const PICTURES: &[&str] = &[".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico"];
+
+/// One file.
+struct Slot {
+    place: Place,
+    before: Before,
+    now: Option<Vec<u8>>,
+    /// Where its content was moved from, if it is still the same.
+    from: Option<String>,
+}
+
+/// The files of one patch.
+pub struct Files<'h, 'r> {
+    hands: &'h mut Hands<'r>,
+    slots: BTreeMap<String, Slot>,
+}
+
+/// Whether a text is asked for as it is on the disk, or as it will be.
+#[derive(Clone, Copy)]
+enum Side {
+    Disk,
+    Now,
+}
+
+impl<'h, 'r> Files<'h, 'r> {
+    /// None read yet.
+    pub fn new(hands: &'h mut Hands<'r>) -> Self {
+        Self {
+            hands,
+            slots: BTreeMap::new(),
+        }
+    }
+
+    fn slot(&mut self, path: &str) -> Result<&mut Slot, Stop> {
+        let place = self.hands.resolve(path)?;
+        let key = place.absolute.clone();
+        if !self.slots.contains_key(&key) {
+            let before = match self.hands.look(&place)? {
+                Some(stat) if stat.kind == hermitcrab_sandbox::dircap::Kind::File => {
+                    match self.hands.read(&place) {
+                        Ok(content) => Before::File(content),
+                        Err(Stop::Missing) => Before::Nothing,
+                        Err(stop) => return Err(stop),
+                    }
+                }
+                // A directory is no file of a patch, and nothing is put in its place.
+                Some(_) | None => Before::Nothing,
+            };
+            let now = match &before {
+                Before::File(content) => Some(content.clone()),
+                Before::Nothing | Before::Unread => None,
+            };
+            let slot = Slot {
+                place,
+                before,
+                now,
+                from: None,
+            };
+            self.slots.insert(key.clone(), slot);
+        }
+        self.slots
+            .get_mut(&key)
+            .ok_or_else(|| Stop::Broken(format!("lost the picture of `{path}`")))
+    }
+
+    fn text(&mut self, path: &str, side: Side) -> Result<Result<String, String>, Stop> {
+        let expanded = read_file::expanded(self.hands, path);
+        let slot = self.slot(path)?;
+        let content = match (side, &slot.before) {
+            (Side::Disk, Before::File(content)) => Some(content),
+            (Side::Disk, Before::Nothing | Before::Unread) => None,
+            (Side::Now, _) => slot.now.as_ref(),
+        };
+        let Some(content) = content else {
+            return Ok(Err(format!("File not found: {expanded}")));
+        };
+        let ending = pytext::split_extension(&expanded).1.to_lowercase();
+        if PICTURES.contains(&ending.as_str()) {
+            return Ok(Ok(String::new()));
+        }
+        if read_file::is_binary(&ending, content) {
+            return Ok(Err(
+                "Binary file \u{2014} cannot display as text.".to_owned()
+            ));
+        }
+        let text = String::from_utf8_lossy(content);
+        let text = fence::stripped(&text);
+        Ok(Ok(text
+            .strip_prefix('\u{feff}')
+            .unwrap_or(&text)
+            .to_owned()))
+    }
+
+    /// What the operations have changed, in a fixed order.
+    #[must_use]
+    pub fn changes(&self) -> Vec<FileChange> {
+        let mut moved: Vec<&String> = Vec::new();
+        let mut changes = Vec::new();
+        for slot in self.slots.values() {
+            let source = slot.from.as_ref().filter(|from| {
+                self.slots.get(*from).is_some_and(|source| {
+                    source.now.is_none()
+                        && source.place.dir == slot.place.dir
+                        && matches!((&source.before, &slot.now), (Before::File(old), Some(now)) if old == now)
+                })
+            });
+            if let (Some(from), Before::Nothing) = (source, &slot.before)
+                && let Some(source) = self.slots.get(from)
+            {
+                moved.push(from);
+                changes.push(FileChange::Rename {
+                    from: source.place.clone(),
+                    to: slot.place.clone(),
+                    content: slot.now.clone().unwrap_or_default(),
+                });
+            }
+        }
+        for (key, slot) in &self.slots {
+            let renamed_to = changes
+                .iter()
+                .any(|change| matches!(change, FileChange::Rename { to, .. } if *to == slot.place));
+            if renamed_to || moved.contains(&key) {
+                continue;
+            }
+            match (&slot.before, &slot.now) {
+                (Before::File(old), Some(now)) if old == now => {}
+                (Before::Nothing | Before::Unread, None) => {}
+                (before, Some(now)) => changes.push(FileChange::Write {
+                    place: slot.place.clone(),
+                    before: before.clone(),
+                    content: now.clone(),
+                }),
+                (Before::File(old), None) => changes.push(FileChange::Delete {
+                    place: slot.place.clone(),
+                    before: old.clone(),
+                }),
+            }
+        }
+        changes
+    }
+
+    /// The content a path has now, for a check after the changes.
+    #[must_use]
+    pub fn now(&mut self, path: &str) -> Option<String> {
+        let slot = self.slot(path).ok()?;
+        let content = slot.now.as_ref()?;
+        Some(String::from_utf8_lossy(content).into_owned())
+    }
+
+    /// Lets the changes happen.
+    ///
+    /// # Errors
+    /// They were refused, or could not all be made.
+    pub fn commit(&mut self) -> Result<(), Stop> {
+        let changes = self.changes();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.hands.change(&changes)
+    }
+}
+
+impl Picture for Files<'_, '_> {
+    fn text_on_disk(&mut self, path: &str) -> Result<Result<String, String>, Stop> {
+        self.text(path, Side::Disk)
+    }
+
+    fn text_now(&mut self, path: &str) -> Result<Result<String, String>, Stop> {
+        self.text(path, Side::Now)
+    }
+
+    fn put(&mut self, path: &str, text: &str) -> Result<Result<(), String>, Stop> {
+        let expanded = read_file::expanded(self.hands, path);
+        if let Some(problem) = lint::refusal(&expanded, text) {
+            return Ok(Err(problem));
+        }
+        let slot = self.slot(path)?;
+        let old = match &slot.now {
+            Some(content) => Before::File(content.clone()),
+            None => Before::Nothing,
+        };
+        slot.now = Some(write_file::kept_form(&old, text).into_bytes());
+        slot.from = None;
+        Ok(Ok(()))
+    }
+
+    fn take_away(&mut self, path: &str) -> Result<(), Stop> {
+        let slot = self.slot(path)?;
+        slot.now = None;
+        slot.from = None;
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<Result<(), String>, Stop> {
+        let expanded = (
+            read_file::expanded(self.hands, from),
+            read_file::expanded(self.hands, to),
+        );
+        let no_such = |what: &str| {
+            Ok(Err(format!(
+                "mv: cannot {what}: No such file or directory\n"
+            )))
+        };
+        let target = self.slot(to)?.place.clone();
+        if let Some(above) = parent(&target)
+            && self.hands.look(&above)?.is_none()
+        {
+            return no_such(&format!("move '{}' to '{}'", expanded.0, expanded.1));
+        }
+        if self
+            .hands
+            .look(&target)?
+            .is_some_and(|stat| stat.kind != hermitcrab_sandbox::dircap::Kind::File)
+        {
+            return Ok(Err(format!("mv: '{}' is not a file name\n", expanded.1)));
+        }
+        let source = self.slot(from)?;
+        let key = source
+            .from
+            .clone()
+            .unwrap_or_else(|| source.place.absolute.clone());
+        let Some(content) = source.now.take() else {
+            return no_such(&format!("stat '{}'", expanded.0));
+        };
+        source.from = None;
+        let slot = self.slot(to)?;
+        slot.now = Some(content);
+        slot.from = Some(key);
+        Ok(Ok(()))
+    }
+}
+
+/// The directory above a place; `None` for the directory a grant names itself.
+fn parent(place: &Place) -> Option<Place> {
+    let below = place.below.parent().filter(|below| !below.is_root())?;
+    let absolute = place.absolute.rsplit_once('/')?.0.to_owned();
+    Some(Place {
+        dir: place.dir,
+        below,
+        absolute,
+    })
+}

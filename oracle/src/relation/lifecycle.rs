@@ -1,0 +1,119 @@
+//! Steps that act on nothing but what is held: grants, revocations,
+//! delegation, the clock, the end of a session.
+//!
+//! What Hermes cannot express at all is no difference of the step itself; it
+//! shows in the calls that follow, which are judged as always. Which notions
+//! Hermes lacks is a closed list of named rules: anything else it does not
+//! support leaves the case without a verdict.
+
+use super::Finding;
+use crate::observation::{Class, Level, StepSeen};
+
+/// Something a grant has and an approval of Hermes has not.
+struct Notion {
+    /// The code Hermes' worker gives such a step.
+    code: &'static str,
+    /// The rule's name.
+    rule: &'static str,
+    /// Why the step itself is no difference.
+    why: &'static str,
+}
+
+const NOTIONS_HERMES_LACKS: [Notion; 3] = [
+    Notion {
+        code: "no-such-grant",
+        rule: "hermes-grants-by-answers",
+        why: "hermes knows standing answers by class, command or mode, and nothing like this grant",
+    },
+    Notion {
+        code: "no-revocation",
+        rule: "hermes-answers-stand",
+        why: "hermes keeps a standing answer until the session ends or its settings are edited",
+    },
+    Notion {
+        code: "no-expiry",
+        rule: "hermes-answers-do-not-age",
+        why: "hermes' standing answers have no deadline",
+    },
+];
+
+fn notion_of(code: &str) -> Option<&'static Notion> {
+    NOTIONS_HERMES_LACKS
+        .iter()
+        .find(|notion| notion.code == code)
+}
+
+/// Judges a step that grants, revokes, delegates, ends a session or moves the clock.
+pub(super) fn judge(hermes: &StepSeen, agent: &StepSeen) -> (Finding, String) {
+    match (hermes.class, agent.class) {
+        (_, Class::Unsupported) => (
+            Finding::Inconclusive,
+            format!("the agent has no such step: {}", agent.code),
+        ),
+        (Class::Unsupported, _) => match notion_of(&hermes.code) {
+            Some(notion) => (
+                Finding::Equal,
+                format!("rule `{}`: {}", notion.rule, notion.why),
+            ),
+            None => (
+                Finding::Inconclusive,
+                format!("hermes does not support it: {}", hermes.code),
+            ),
+        },
+        (left, right) if left == right => (Finding::Equal, "both followed".to_owned()),
+        (_, right) if right.level() < Level::Act => (
+            Finding::Stricter,
+            format!("the agent {} it: {}", right.word(), agent.code),
+        ),
+        (left, right) => (
+            Finding::Different,
+            format!("hermes {}, the agent {}", left.word(), right.word()),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn seen(class: Class, code: &str) -> StepSeen {
+        StepSeen {
+            class,
+            code: code.to_owned(),
+            questions: Vec::new(),
+            value: Value::Null,
+            delta: Vec::new(),
+            canaries: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_notion_hermes_lacks_is_named_by_a_rule() {
+        for notion in &NOTIONS_HERMES_LACKS {
+            let (finding, why) = judge(
+                &seen(Class::Unsupported, notion.code),
+                &seen(Class::Ran, ""),
+            );
+            assert_eq!(finding, Finding::Equal);
+            assert!(why.contains(notion.rule), "{why}");
+        }
+    }
+
+    #[test]
+    fn anything_else_hermes_does_not_support_gives_no_verdict() {
+        for code in ["", "needs-a-world", "no-such-probe"] {
+            let (finding, _) = judge(&seen(Class::Unsupported, code), &seen(Class::Ran, ""));
+            assert_eq!(finding, Finding::Inconclusive, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_step_the_agent_refuses_is_stricter_also_where_hermes_failed() {
+        let agent = seen(Class::Refused, "unknown-grant");
+        for hermes in [Class::Ran, Class::ToolError] {
+            let (finding, _) = judge(&seen(hermes, ""), &agent);
+            assert_eq!(finding, Finding::Stricter);
+        }
+    }
+}

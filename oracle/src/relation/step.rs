@@ -1,0 +1,240 @@
+//! One step: what each subject did with it, and which finding that is.
+
+use bisim_world::protocol::Step;
+
+use super::service::{same_inside, service};
+use super::{Finding, Reach, StepJudgement, lifecycle};
+use crate::noise::Mask;
+use crate::observation::{Class, Level, StepSeen};
+
+/// A step as both subjects took it.
+pub(super) struct Pair<'a> {
+    pub(super) step: &'a Step,
+    pub(super) hermes: &'a StepSeen,
+    pub(super) agent: &'a StepSeen,
+    pub(super) outside_h: &'a [String],
+    pub(super) outside_a: &'a [String],
+}
+
+/// Judges one step.
+pub(super) fn judge_step(
+    index: usize,
+    pair: &Pair<'_>,
+    mask: &Mask,
+    diverged: bool,
+) -> StepJudgement {
+    let (finding, why) = find(index, pair, mask, diverged);
+    let state = |seen: &StepSeen, outside: &[String]| {
+        let asked = if seen.questions.is_empty() {
+            ""
+        } else {
+            "+asked"
+        };
+        format!(
+            "{}{asked}:{}",
+            seen.class.word(),
+            reach(seen, outside).word()
+        )
+    };
+    let code = match pair.agent.class.level() {
+        Level::Act => String::new(),
+        Level::Ask | Level::Deny if pair.agent.code.is_empty() => String::new(),
+        Level::Ask | Level::Deny => format!(":{}", pair.agent.code),
+    };
+    let both_acted =
+        pair.hermes.class.level() == Level::Act && pair.agent.class.level() == Level::Act;
+    let same = if finding == Finding::Stricter && both_acted && same_inside(index, pair, mask) {
+        "+same"
+    } else {
+        ""
+    };
+    StepJudgement {
+        step: index,
+        finding,
+        what: what(pair.step),
+        hermes: state(pair.hermes, pair.outside_h),
+        agent: format!("{}{code}{same}", state(pair.agent, pair.outside_a)),
+        why,
+    }
+}
+
+fn reach(seen: &StepSeen, outside: &[String]) -> Reach {
+    if !outside.is_empty() {
+        Reach::Outside
+    } else if seen.delta.is_empty() {
+        Reach::None
+    } else {
+        Reach::Inside
+    }
+}
+
+fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding, String) {
+    let Pair {
+        step,
+        hermes,
+        agent,
+        outside_h,
+        outside_a,
+    } = pair;
+    if !outside_a.is_empty() {
+        let effects = outside_a.join(", ");
+        let shared = outside_a.iter().any(|effect| outside_h.contains(effect));
+        return if shared {
+            (
+                Finding::BothUnsafe,
+                format!("both let it through uncovered: {effects}"),
+            )
+        } else if hermes.class.level() < Level::Act {
+            (
+                Finding::Weaker,
+                format!(
+                    "hermes {} here, the agent {effects} uncovered",
+                    hermes.class.word()
+                ),
+            )
+        } else {
+            (
+                Finding::BeyondGrant,
+                format!("the agent {effects} and nothing held covers it"),
+            )
+        };
+    }
+    match (hermes.class, agent.class) {
+        (Class::Died, Class::Died) => {
+            return (Finding::Equal, "both died in the same step".to_owned());
+        }
+        (_, Class::Died) => {
+            return (
+                Finding::Inconclusive,
+                format!("the agent died: {}", agent.code),
+            );
+        }
+        (Class::Died, _) if outside_h.is_empty() => {
+            return (
+                Finding::Inconclusive,
+                format!("hermes died: {}", hermes.code),
+            );
+        }
+        (Class::Hung, Class::Hung) => {
+            return (
+                Finding::Equal,
+                "both reached the deadline in the same step".to_owned(),
+            );
+        }
+        (_, Class::Hung) => {
+            return (
+                Finding::Inconclusive,
+                "the agent reached the deadline".to_owned(),
+            );
+        }
+        _ => {}
+    }
+    let is_action = matches!(step, Step::Call { .. } | Step::Probe { .. });
+    match (hermes.class, agent.class) {
+        (_, Class::Unsupported) if is_action => {
+            return (
+                Finding::Inconclusive,
+                format!("the agent does not support it: {}", agent.code),
+            );
+        }
+        (Class::Unsupported, _) if is_action => {
+            return (
+                Finding::Inconclusive,
+                format!("hermes does not support it: {}", hermes.code),
+            );
+        }
+        (Class::Raised, Class::Raised) => return (Finding::Equal, "both raised".to_owned()),
+        (_, Class::Raised) => {
+            return (
+                Finding::Different,
+                format!("the agent raised: {}", agent.code),
+            );
+        }
+        (Class::Raised, _)
+            if agent.class.level() < Level::Act || agent.class == Class::ToolError =>
+        {
+            return (
+                Finding::Equal,
+                format!("hermes raised, the agent {}", agent.class.word()),
+            );
+        }
+        (Class::Raised, _) => {
+            return (
+                Finding::Different,
+                format!("hermes raised: {}", hermes.code),
+            );
+        }
+        _ if !is_action => {
+            return lifecycle::judge(hermes, agent);
+        }
+        _ => {}
+    }
+    let (level_h, level_a) = (hermes.class.level(), agent.class.level());
+    let asked = |seen: &StepSeen| !seen.questions.is_empty();
+    if level_a < level_h {
+        let reason = if outside_h.is_empty() {
+            "inside the grants"
+        } else {
+            "outside the grants"
+        };
+        return (
+            Finding::Stricter,
+            format!(
+                "hermes {} {reason}, the agent {}",
+                hermes.class.word(),
+                agent.class.word()
+            ),
+        );
+    }
+    if level_a > level_h {
+        return (
+            Finding::Attenuated,
+            format!(
+                "hermes {}, the agent {}; nothing it did lies outside the grants",
+                hermes.class.word(),
+                agent.class.word()
+            ),
+        );
+    }
+    if level_h < Level::Act {
+        return (
+            Finding::Equal,
+            format!("neither acted: {}", hermes.class.word()),
+        );
+    }
+    if !outside_h.is_empty() {
+        return (
+            Finding::Stricter,
+            format!(
+                "hermes {}; the agent ran it without that effect",
+                outside_h.join(", ")
+            ),
+        );
+    }
+    if asked(hermes) && !asked(agent) {
+        return (
+            Finding::Attenuated,
+            "hermes asked first, the agent did not need to".to_owned(),
+        );
+    }
+    if asked(agent) && !asked(hermes) {
+        return (
+            Finding::Stricter,
+            "the agent asked first, hermes did not".to_owned(),
+        );
+    }
+    service(index, pair, mask, diverged)
+}
+
+/// What kind of step it is, for fingerprints.
+pub(super) fn what(step: &Step) -> String {
+    match step {
+        Step::Call { tool, .. } => format!("call:{tool}"),
+        Step::Probe { name, .. } => format!("probe:{name}"),
+        Step::Grant(_) => "grant".to_owned(),
+        Step::Revoke { .. } => "revoke".to_owned(),
+        Step::Advance { .. } => "advance".to_owned(),
+        Step::EndSession {} => "end-session".to_owned(),
+        Step::Spawn { .. } => "spawn".to_owned(),
+    }
+}
