@@ -141,6 +141,8 @@ class Session:
 
     def begin(self):
         self.number += 1
+        self.todos = None
+        self.memories = None
         self.key = f"case-{self.number}"
         if self.plan is None:
             self.front.bind()
@@ -219,7 +221,37 @@ class Session:
     def dispatch(self, tool, args, task):
         import model_tools
 
+        if tool == "todo":
+            # These two are done by the agent's loop, on stores of its own.
+            from tools.todo_tool import todo_tool
+
+            return todo_tool(todos=args.get("todos"), merge=args.get("merge", False), store=self.todo())
+        if tool == "memory":
+            from tools.memory_tool import memory_tool
+
+            return memory_tool(
+                action=args.get("action"),
+                target=args.get("target", "memory"),
+                content=args.get("content"),
+                old_text=args.get("old_text"),
+                operations=args.get("operations"),
+                store=self.memory(),
+            )
         return model_tools.handle_function_call(tool, args, task_id=task, session_id=self.key)
+
+    def todo(self):
+        if self.todos is None:
+            from tools.todo_tool import TodoStore
+
+            self.todos = TodoStore()
+        return self.todos
+
+    def memory(self):
+        if self.memories is None:
+            from tools.memory_tool import load_on_disk_store
+
+            self.memories = load_on_disk_store()
+        return self.memories
 
     def stand(self, kind, words):
         """Give a standing approval, the way the front end would keep it; whether there is one."""

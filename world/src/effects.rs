@@ -49,14 +49,19 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
     let Some(name) = path.strip_prefix(b"/home/u/.hermes/".as_slice()) else {
         return false;
     };
-    // Which files Hermes wrote (a database with its two side files), and which
-    // background processes it has.
+    // Which files Hermes wrote (a database with its two side files), which
+    // background processes it has, when a skill was looked at or changed, and
+    // the empty files it locks while it changes a note.
     matches!(
         name,
         b"verification_evidence.db"
             | b"verification_evidence.db-shm"
             | b"verification_evidence.db-wal"
             | b"processes.json"
+            | b"skills/.usage.json"
+            | b"skills/.usage.json.lock"
+            | b"memories/MEMORY.md.lock"
+            | b"memories/USER.md.lock"
     )
 }
 

@@ -30,6 +30,16 @@ pub enum Tool {
     ExecuteCode,
     /// Asks the user something.
     Clarify,
+    /// Keeps the list of what is to do.
+    Todo,
+    /// Keeps notes beyond the session, in a directory of their own.
+    Memory,
+    /// Lists the skills.
+    SkillsList,
+    /// Shows a skill or a file of it.
+    SkillView,
+    /// Makes, changes and removes skills.
+    SkillManage,
     /// Sends the conversation to a model; never offered to one.
     Converse,
     /// Operations on a directory capability by the program itself; never offered to a model.
@@ -38,7 +48,7 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 11] = [
+    pub const ALL: [Tool; 16] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
@@ -48,6 +58,11 @@ impl Tool {
         Tool::Process,
         Tool::ExecuteCode,
         Tool::Clarify,
+        Tool::Todo,
+        Tool::Memory,
+        Tool::SkillsList,
+        Tool::SkillView,
+        Tool::SkillManage,
         Tool::Converse,
         Tool::Directory,
     ];
@@ -65,6 +80,11 @@ impl Tool {
             Tool::Process => "process",
             Tool::ExecuteCode => "execute_code",
             Tool::Clarify => "clarify",
+            Tool::Todo => "todo",
+            Tool::Memory => "memory",
+            Tool::SkillsList => "skills_list",
+            Tool::SkillView => "skill_view",
+            Tool::SkillManage => "skill_manage",
             Tool::Converse => "converse",
             Tool::Directory => "directory",
         }
@@ -90,7 +110,12 @@ impl Tool {
             | Tool::DelegateTask
             | Tool::Process
             | Tool::ExecuteCode
-            | Tool::Clarify => true,
+            | Tool::Clarify
+            | Tool::Todo
+            | Tool::Memory
+            | Tool::SkillsList
+            | Tool::SkillView
+            | Tool::SkillManage => true,
             Tool::Converse | Tool::Directory => false,
         }
     }
@@ -100,12 +125,22 @@ impl Tool {
     pub const fn brings(self) -> Option<Source> {
         match self {
             // What was there shows in a patch's diff and hints.
-            Tool::ReadFile | Tool::SearchFiles | Tool::Patch => Some(Source::File),
+            Tool::ReadFile
+            | Tool::SearchFiles
+            | Tool::Patch
+            | Tool::Memory
+            | Tool::SkillsList
+            | Tool::SkillView
+            | Tool::SkillManage => Some(Source::File),
             Tool::Terminal | Tool::Process | Tool::ExecuteCode => Some(Source::Command),
             Tool::Clarify => Some(Source::User),
             // A write tells about what the model itself wrote; a child's report
             // carries the child's label.
-            Tool::WriteFile | Tool::DelegateTask | Tool::Converse | Tool::Directory => None,
+            Tool::WriteFile
+            | Tool::DelegateTask
+            | Tool::Todo
+            | Tool::Converse
+            | Tool::Directory => None,
         }
     }
 
@@ -116,18 +151,21 @@ impl Tool {
             Tool::Terminal | Tool::ExecuteCode => &[Verb::ProcExec],
             // What a background command does is decided under the call that started it.
             Tool::Process => &[],
+            Tool::Todo => &[],
             Tool::Clarify => &[Verb::UserAsk],
             Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
-            Tool::WriteFile => &[Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify],
-            Tool::Patch => &[
+            Tool::WriteFile | Tool::Memory => {
+                &[Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify]
+            }
+            Tool::Patch | Tool::SkillManage => &[
                 Verb::FsRead,
                 Verb::FsList,
                 Verb::FsCreate,
                 Verb::FsModify,
                 Verb::FsDelete,
             ],
-            Tool::SearchFiles => &[Verb::FsRead, Verb::FsList],
+            Tool::SearchFiles | Tool::SkillsList | Tool::SkillView => &[Verb::FsRead, Verb::FsList],
             Tool::DelegateTask => &[Verb::AgentSpawn],
             Tool::Directory => &[
                 Verb::FsRead,
@@ -151,6 +189,11 @@ impl Tool {
             | Tool::DelegateTask
             | Tool::Process
             | Tool::Clarify
+            | Tool::Todo
+            | Tool::Memory
+            | Tool::SkillsList
+            | Tool::SkillView
+            | Tool::SkillManage
             | Tool::Converse
             | Tool::Directory => &[],
         }

@@ -43,6 +43,63 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
+            name: "todo",
+            description: "Keep the list of what is to do in this session. Without arguments it is shown.",
+            parameters: object(
+                json!({
+                    "todos": {"type": "array", "items": {"type": "object"}, "description": "items of id, content and status (pending, in_progress, completed, cancelled)"},
+                    "merge": truth("change and add items instead of replacing the list"),
+                }),
+                &[],
+            ),
+        },
+        Offer {
+            name: "memory",
+            description: "Keep short notes beyond this session: add, replace or remove one, or several at once.",
+            parameters: object(
+                json!({
+                    "action": {"type": "string", "enum": ["add", "replace", "remove"]},
+                    "target": {"type": "string", "enum": ["memory", "user"]},
+                    "content": text("the note"),
+                    "old_text": text("a part of the note to replace or remove"),
+                    "operations": {"type": "array", "items": {"type": "object"}, "description": "several changes, all or none"},
+                }),
+                &["target"],
+            ),
+        },
+        Offer {
+            name: "skills_list",
+            description: "List the skills: instructions kept for work that comes again.",
+            parameters: object(json!({"category": text("only this category")}), &[]),
+        },
+        Offer {
+            name: "skill_view",
+            description: "Show a skill, or one of its files.",
+            parameters: object(
+                json!({"name": text("the skill"), "file_path": text("a file of it, such as references/api.md")}),
+                &["name"],
+            ),
+        },
+        Offer {
+            name: "skill_manage",
+            description: "Make, change or remove a skill or one of its files.",
+            parameters: object(
+                json!({
+                    "action": {"type": "string", "enum": ["create", "edit", "patch", "delete", "write_file", "remove_file"]},
+                    "name": text("the skill"),
+                    "content": text("the whole SKILL.md, with its heading"),
+                    "category": text("where a new skill lies"),
+                    "file_path": text("a file below references, templates, scripts or assets"),
+                    "file_content": text("what that file holds"),
+                    "old_string": text("text to replace"),
+                    "new_string": text("what stands there instead"),
+                    "replace_all": truth("replace it everywhere"),
+                    "absorbed_into": text("the skill that a removed one went into"),
+                }),
+                &["action", "name"],
+            ),
+        },
+        Offer {
             name: "read_file",
             description: "Read a text file with line numbers.",
             parameters: object(

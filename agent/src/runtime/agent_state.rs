@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::RuntimeConfig;
+use crate::tools::todo;
 
 /// One agent's memory.
 #[derive(Clone, Debug)]
@@ -23,6 +24,10 @@ pub struct AgentState {
     pub reads: ReadMemory,
     /// Consecutive failures to find text, by file.
     pub patch_failures: BTreeMap<String, u32>,
+    /// What is to do.
+    pub todo: Vec<todo::Item>,
+    /// Failures in a row to make room for a note.
+    pub memory_failures: u32,
 }
 
 impl AgentState {
@@ -35,6 +40,8 @@ impl AgentState {
             exported: None,
             reads: ReadMemory::default(),
             patch_failures: BTreeMap::new(),
+            todo: Vec::new(),
+            memory_failures: 0,
         }
     }
 }

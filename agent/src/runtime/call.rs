@@ -148,6 +148,11 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
             Ok(asking) => tools::clarify::worded(&asking, None),
             Err(result) => result,
         }),
+        Tool::Todo => Ok(tools::todo::run(hands, args)),
+        Tool::Memory => tools::memory::run(hands, args),
+        Tool::SkillsList => tools::skills::list(hands, args),
+        Tool::SkillView => tools::skills::view(hands, args),
+        Tool::SkillManage => tools::skills::manage(hands, args),
         Tool::Process | Tool::ExecuteCode | Tool::Converse | Tool::Directory => {
             Err(Stop::Refused {
                 denial: Denial::new(DenialCode::UnknownTool, tool),
@@ -192,7 +197,9 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
             };
             json!({"output": "", "exit_code": -1, "error": message, "status": status})
         }
-        Tool::Patch => json!({"success": false, "error": message}),
+        Tool::Patch | Tool::Memory | Tool::SkillsList | Tool::SkillView | Tool::SkillManage => {
+            json!({"success": false, "error": message})
+        }
         Tool::ReadFile
         | Tool::WriteFile
         | Tool::SearchFiles
@@ -200,6 +207,7 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         | Tool::Process
         | Tool::ExecuteCode
         | Tool::Clarify
+        | Tool::Todo
         | Tool::Converse
         | Tool::Directory => {
             json!({ "error": message })

@@ -30,6 +30,11 @@ pub enum FileChange {
         /// What was there.
         before: Vec<u8>,
     },
+    /// A directory goes that is empty by then.
+    RemoveDir {
+        /// Where.
+        place: Place,
+    },
     /// It gets another name.
     Rename {
         /// The old one.
@@ -51,7 +56,7 @@ impl FileChange {
                 ..
             } => Some(place),
             Self::Rename { to, .. } => Some(to),
-            Self::Write { .. } | Self::Delete { .. } => None,
+            Self::Write { .. } | Self::Delete { .. } | Self::RemoveDir { .. } => None,
         }
     }
 }
@@ -84,7 +89,7 @@ impl Hands<'_> {
                     };
                     actions.push(action(verb, place, sha256(content))?);
                 }
-                FileChange::Delete { place, .. } => {
+                FileChange::Delete { place, .. } | FileChange::RemoveDir { place } => {
                     actions.push(action(Verb::FsDelete, place, Digest::NONE)?);
                 }
                 FileChange::Rename { from, to, content } => {
@@ -131,6 +136,9 @@ impl Hands<'_> {
                     }
                     FileChange::Delete { place, before } => step(place, &mut |dir, permits| {
                         Some(dir.remove_if(permits.next()?, &place.below, sha256(before)))
+                    }),
+                    FileChange::RemoveDir { place } => step(place, &mut |dir, permits| {
+                        Some(dir.remove(permits.next()?, &place.below))
                     }),
                     FileChange::Rename { from, to, .. } => step(from, &mut |dir, permits| {
                         let (away, here) = (permits.next()?, permits.next()?);

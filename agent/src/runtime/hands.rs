@@ -343,8 +343,30 @@ impl<'r> Hands<'r> {
         }
     }
 
-    /// Puts a file in place, with the directories on the way to it.
+    /// Puts a file in place, with the directories on the way to it. An old
+    /// file keeps its permission bits.
     pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<(), Stop> {
+        let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
+        self.write_with(place, before, content, mode)
+    }
+
+    /// Like [`Hands::write`], and the file is its owner's alone afterwards.
+    pub fn write_private(
+        &mut self,
+        place: &Place,
+        before: &Before,
+        content: &[u8],
+    ) -> Result<(), Stop> {
+        self.write_with(place, before, content, Some(NEW_FILE_MODE))
+    }
+
+    fn write_with(
+        &mut self,
+        place: &Place,
+        before: &Before,
+        content: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), Stop> {
         let missing = match before {
             Before::Nothing => self.missing_parents(place)?,
             Before::File(_) | Before::Unread => Vec::new(),
@@ -359,7 +381,6 @@ impl<'r> Hands<'r> {
             Before::Unread => (Verb::FsModify, Base::AnyFile),
         };
         actions.push(action(verb, place, sha256(content))?);
-        let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
         let show = |question: &Question| shown::write(question, place, before, content);
         self.perform(actions, show, |mounts, permits| {
             let mut permits = permits.into_iter();

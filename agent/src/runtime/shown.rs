@@ -152,6 +152,9 @@ pub fn files(question: &Question, changes: &[FileChange]) -> String {
                 one_line(&place.absolute),
                 difference(&one_line(&place.absolute), Some(before), None)
             ),
+            FileChange::RemoveDir { place } => {
+                format!("removed directory {}\n", one_line(&place.absolute))
+            }
             FileChange::Rename { from, to, content } => format!(
                 "file {} becomes {}, {} bytes, unchanged\n",
                 one_line(&from.absolute),

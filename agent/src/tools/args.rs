@@ -120,6 +120,37 @@ pub fn truthy(value: Option<&Value>) -> bool {
     }
 }
 
+/// The value as text, as messages show it.
+#[must_use]
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => shown(other),
+    }
+}
+
+/// The value in the notation of the compared agent's language.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => pytext::quoted(text),
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(shown).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(map) => {
+            let items: Vec<String> = map
+                .iter()
+                .map(|(key, value)| format!("{}: {}", pytext::quoted(key), shown(value)))
+                .collect();
+            format!("{{{}}}", items.join(", "))
+        }
+    }
+}
+
 /// The value's type as messages name it.
 #[must_use]
 pub fn type_name(value: Option<&Value>) -> &'static str {

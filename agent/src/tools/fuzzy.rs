@@ -33,11 +33,23 @@ pub enum Occurrences {
 /// Replaces `old` by `new` in `content`.
 #[must_use]
 pub fn replace(content: &str, old: &str, new: &str, occurrences: Occurrences) -> Replaced {
+    replace_counted(content, old, new, occurrences).0
+}
+
+/// Replaces like [`replace`], and says at how many places.
+#[must_use]
+pub fn replace_counted(
+    content: &str,
+    old: &str,
+    new: &str,
+    occurrences: Occurrences,
+) -> (Replaced, usize) {
+    let not = |problem: String| (Replaced::Not(problem), 0);
     if old.is_empty() {
-        return Replaced::Not("old_string cannot be empty".into());
+        return not("old_string cannot be empty".into());
     }
     if old == new {
-        return Replaced::Not("old_string and new_string are identical".into());
+        return not("old_string and new_string are identical".into());
     }
     for way in find::Way::ALL {
         let spans = way.find(content, old);
@@ -45,7 +57,7 @@ pub fn replace(content: &str, old: &str, new: &str, occurrences: Occurrences) ->
             continue;
         }
         if spans.len() > 1 && occurrences == Occurrences::One {
-            return Replaced::Not(format!(
+            return not(format!(
                 "Found {} matches for old_string. Provide more context to make it unique, or use replace_all=True.",
                 spans.len()
             ));
@@ -53,16 +65,18 @@ pub fn replace(content: &str, old: &str, new: &str, occurrences: Occurrences) ->
         if way != find::Way::Exact
             && let Some(problem) = replace::damaged_quotes(content, &spans, old, new)
         {
-            return Replaced::Not(problem);
+            return not(problem);
         }
         let mut effective = replace::control_letters_restored(content, &spans, new);
         if way == find::Way::PlainLetters {
             effective = replace::letters_kept(content, &spans, old, &effective);
         }
         let reindent_from = (way != find::Way::Exact).then_some(old);
-        return Replaced::Text(replace::apply(content, spans, &effective, reindent_from));
+        let count = spans.len();
+        let text = replace::apply(content, spans, &effective, reindent_from);
+        return (Replaced::Text(text), count);
     }
-    Replaced::Not("Could not find a match for old_string in the file".into())
+    not("Could not find a match for old_string in the file".into())
 }
 
 /// Sections of the file most like what was looked for, as text to append to a

@@ -10,6 +10,7 @@ mod draw;
 mod file;
 mod patch;
 mod search;
+mod skills;
 mod v4a;
 
 use serde_json::{Value, json};
@@ -27,6 +28,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         patch::suite()?,
         search::suite()?,
         batch::suite()?,
+        skills::suite()?,
     ])
 }
 

@@ -143,6 +143,18 @@ fn secret(location: &RelPath) -> Option<&'static str> {
     within(location, SECRET_DIRS)
 }
 
+/// Directories that are there for one tool, whose grants decide about it alone.
+const OWN_DIRS: &[(Tool, &[&str])] = &[
+    (Tool::Memory, &[".hermes", "memories"]),
+    (Tool::SkillManage, &[".hermes", "skills"]),
+];
+
+fn is_own(tool: Tool, location: &RelPath) -> bool {
+    OWN_DIRS
+        .iter()
+        .any(|(owner, dir)| *owner == tool && contains_chain(location, dir))
+}
+
 fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
     if SYSTEM_PLACES
         .iter()
@@ -154,7 +166,9 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
     if STARTUP_FILES.iter().any(|known| same(name, known)) {
         return Some("a file that is run at login");
     }
-    if let Some(what) = within(location, STARTUP_DIRS) {
+    if !is_own(tool, location)
+        && let Some(what) = within(location, STARTUP_DIRS)
+    {
         return Some(what);
     }
     let in_git = location.components().any(|name| same(name, ".git"));
@@ -168,6 +182,11 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
         | Tool::DelegateTask
         | Tool::Process
         | Tool::Clarify
+        | Tool::Todo
+        | Tool::Memory
+        | Tool::SkillsList
+        | Tool::SkillView
+        | Tool::SkillManage
         | Tool::Converse
         | Tool::Directory => in_git.then_some("the store of git, which only git should write"),
     }

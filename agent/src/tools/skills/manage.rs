@@ -1,0 +1,522 @@
+//! `skill_manage`: skills made, changed and removed; each a write like any other.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    DESCRIPTION_LETTERS_MAX, NAME_LETTERS_MAX,
+    front::{self, divided},
+    shelf::{PARTS, Shelf, below},
+    unsuccessful,
+};
+use crate::{
+    runtime::{Before, FileChange, Hands, Stop, ToolResult},
+    tools::{
+        args,
+        args::Declared,
+        fuzzy::{self, Occurrences, Replaced},
+        pytext,
+    },
+};
+
+/// Letters of a skill's file at most.
+const CONTENT_LETTERS_MAX: usize = 100_000;
+/// Bytes of a file beside it at most.
+const FILE_BYTES_MAX: usize = 1 << 20;
+
+fn refused(message: &str) -> ToolResult {
+    unsuccessful(message, &[])
+}
+
+fn missing_argument(message: &str) -> ToolResult {
+    ToolResult::failed(&json!({"error": message, "success": false}))
+}
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(given, &[("replace_all", Declared::Truth)]);
+    let text = |key: &str| given.get(key).and_then(Value::as_str);
+    let filled = |key: &str| text(key).filter(|text| !text.is_empty());
+    let action = text("action").unwrap_or_default();
+    let name = text("name").unwrap_or_default();
+    let shelf = Shelf::open(hands)?;
+    match action {
+        "create" => match filled("content") {
+            Some(content) => create(hands, &shelf, name, content, given.get("category")),
+            None => Ok(missing_argument(
+                "content is required for 'create'. Provide the full SKILL.md text (frontmatter + body).",
+            )),
+        },
+        "edit" => match filled("content") {
+            Some(content) => edit(hands, &shelf, name, content),
+            None => Ok(missing_argument(
+                "content is required for 'edit'. Provide the full updated SKILL.md text.",
+            )),
+        },
+        "patch" => match (filled("old_string"), text("new_string")) {
+            (None, _) => Ok(missing_argument(
+                "old_string is required for 'patch'. Provide the text to find.",
+            )),
+            (Some(_), None) => Ok(missing_argument(
+                "new_string is required for 'patch'. Use empty string to delete matched text.",
+            )),
+            (Some(old), Some(new)) => {
+                let occurrences = if args::truthy(given.get("replace_all")) {
+                    Occurrences::All
+                } else {
+                    Occurrences::One
+                };
+                patch(
+                    hands,
+                    &shelf,
+                    name,
+                    filled("file_path"),
+                    (old, new),
+                    occurrences,
+                )
+            }
+        },
+        "delete" => delete(hands, &shelf, name, text("absorbed_into")),
+        "write_file" => match (filled("file_path"), text("file_content")) {
+            (None, _) => Ok(missing_argument(
+                "file_path is required for 'write_file'. Example: 'references/api-guide.md'",
+            )),
+            (Some(_), None) => Ok(missing_argument(
+                "file_content is required for 'write_file'.",
+            )),
+            (Some(path), Some(content)) => write(hands, &shelf, name, path, content),
+        },
+        "remove_file" => match filled("file_path") {
+            Some(path) => remove(hands, &shelf, name, path),
+            None => Ok(missing_argument("file_path is required for 'remove_file'.")),
+        },
+        other => Ok(refused(&format!(
+            "Unknown action '{other}'. Use: create, edit, patch, delete, write_file, remove_file"
+        ))),
+    }
+}
+
+/// Whether a text is a name of a skill or a category.
+fn is_name(text: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    text.starts_with(plain)
+        && text
+            .chars()
+            .all(|letter| plain(letter) || matches!(letter, '.' | '_' | '-'))
+}
+
+const NAME_RULE: &str = "Use lowercase letters, numbers, hyphens, dots, and underscores.";
+
+fn name_problem(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("Skill name is required.".into());
+    }
+    if name.chars().count() > NAME_LETTERS_MAX {
+        return Some(format!("Skill name exceeds {NAME_LETTERS_MAX} characters."));
+    }
+    (!is_name(name)).then(|| {
+        format!("Invalid skill name '{name}'. {NAME_RULE} Must start with a letter or digit.")
+    })
+}
+
+fn category_problem(category: Option<&Value>) -> Option<String> {
+    let category = match category {
+        None | Some(Value::Null) => return None,
+        Some(Value::String(category)) => pytext::strip(category),
+        Some(_) => return Some("Category must be a string.".into()),
+    };
+    if category.is_empty() {
+        return None;
+    }
+    let invalid = format!(
+        "Invalid category '{category}'. {NAME_RULE} Categories must be a single directory name."
+    );
+    if category.contains(['/', '\\']) {
+        return Some(invalid);
+    }
+    if category.chars().count() > NAME_LETTERS_MAX {
+        return Some(format!("Category exceeds {NAME_LETTERS_MAX} characters."));
+    }
+    (!is_name(category)).then_some(invalid)
+}
+
+/// What is wrong with a skill's text.
+fn content_problem(content: &str) -> Option<String> {
+    if pytext::strip(content).is_empty() {
+        return Some("Content cannot be empty.".into());
+    }
+    let content = content.trim_start_matches('\u{feff}');
+    if !content.starts_with("---") {
+        return Some(
+            "SKILL.md must start with YAML frontmatter (---). See existing skills for format."
+                .into(),
+        );
+    }
+    let Some((heading, body)) = divided(content) else {
+        return Some(
+            "SKILL.md frontmatter is not closed. Ensure you have a closing '---' line.".into(),
+        );
+    };
+    let values = match front::value(heading) {
+        Ok(Value::Object(values)) => values,
+        Ok(_) => return Some("Frontmatter must be a YAML mapping (key: value pairs).".into()),
+        Err(problem) => return Some(format!("YAML frontmatter parse error: {problem}")),
+    };
+    if !values.contains_key("name") {
+        return Some("Frontmatter must include 'name' field.".into());
+    }
+    let Some(description) = values.get("description") else {
+        return Some("Frontmatter must include 'description' field.".into());
+    };
+    if args::text_of(description).chars().count() > DESCRIPTION_LETTERS_MAX {
+        return Some(format!(
+            "Description exceeds {DESCRIPTION_LETTERS_MAX} characters."
+        ));
+    }
+    pytext::strip(body).is_empty().then(|| {
+        "SKILL.md must have content after the frontmatter (instructions, procedures, etc.).".into()
+    })
+}
+
+fn size_problem(content: &str, label: &str) -> Option<String> {
+    let letters = content.chars().count();
+    (letters > CONTENT_LETTERS_MAX).then(|| {
+        format!(
+            "{label} content is {} characters (limit: {}). Consider splitting into a smaller SKILL.md with supporting \
+             files in references/ or templates/.",
+            pytext::thousands(letters as u64),
+            pytext::thousands(CONTENT_LETTERS_MAX as u64)
+        )
+    })
+}
+
+/// The directory of the skill with this name.
+fn found(shelf: &Shelf, name: &str) -> Option<String> {
+    shelf
+        .skills()
+        .into_iter()
+        .find(|dir| dir.rsplit('/').next() == Some(name))
+}
+
+fn not_found(name: &str, suffix: &str) -> ToolResult {
+    refused(&format!(
+        "Skill '{name}' not found in active profile 'default'. Use skills_list() to see available skills.{suffix}"
+    ))
+}
+
+/// The beginning of the description in a skill's heading.
+fn description(content: &str) -> String {
+    divided(content)
+        .and_then(|(heading, _)| front::value(heading).ok())
+        .and_then(|values| values.get("description").map(args::text_of))
+        .map(|text| pytext::head(&text, 120).to_owned())
+        .unwrap_or_default()
+}
+
+fn put(hands: &mut Hands<'_>, shelf: &Shelf, path: &str, content: &str) -> Result<(), Stop> {
+    let place = shelf.place(hands, path)?;
+    let before = hands.before(&place)?;
+    hands.write_private(&place, &before, content.as_bytes())
+}
+
+fn create(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    content: &str,
+    category: Option<&Value>,
+) -> Result<ToolResult, Stop> {
+    let problem = name_problem(name)
+        .or_else(|| category_problem(category))
+        .or_else(|| content_problem(content))
+        .or_else(|| size_problem(content, "SKILL.md"));
+    if let Some(problem) = problem {
+        return Ok(refused(&problem));
+    }
+    if let Some(dir) = found(shelf, name) {
+        return Ok(refused(&format!(
+            "A skill named '{name}' already exists at {}/{dir}.",
+            shelf.root
+        )));
+    }
+    let category = category
+        .and_then(Value::as_str)
+        .filter(|category| !category.is_empty());
+    let dir = category.map_or_else(|| name.to_owned(), |category| below(category.trim(), name));
+    let file = below(&dir, "SKILL.md");
+    put(hands, shelf, &file, content)?;
+    let mut result = Map::new();
+    result.insert("success".into(), true.into());
+    result.insert("message".into(), format!("Skill '{name}' created.").into());
+    result.insert("path".into(), dir.into());
+    result.insert("skill_md".into(), format!("{}/{file}", shelf.root).into());
+    result.insert(
+        "_change".into(),
+        json!({"description": description(content)}),
+    );
+    if let Some(category) = category {
+        result.insert("category".into(), category.into());
+    }
+    result.insert(
+        "hint".into(),
+        format!(
+            "To add reference files, templates, or scripts, use skill_manage(action='write_file', name='{name}', \
+             file_path='references/example.md', file_content='...')"
+        )
+        .into(),
+    );
+    Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+fn edit(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    content: &str,
+) -> Result<ToolResult, Stop> {
+    if let Some(problem) = content_problem(content).or_else(|| size_problem(content, "SKILL.md")) {
+        return Ok(refused(&problem));
+    }
+    let Some(dir) = found(shelf, name) else {
+        return Ok(not_found(name, ""));
+    };
+    put(hands, shelf, &below(&dir, "SKILL.md"), content)?;
+    Ok(ToolResult::ran(&json!({
+        "success": true,
+        "message": format!("Skill '{name}' updated (full rewrite)."),
+        "path": format!("{}/{dir}", shelf.root),
+        "_change": {"description": description(content)},
+    })))
+}
+
+/// What is wrong with the path of a file beside a skill's own.
+fn path_problem(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    if parts.contains(&"..") {
+        return Some("Path traversal ('..') is not allowed.".into());
+    }
+    let rooted = path.starts_with('/');
+    if !rooted && parts.len() <= 2 && parts.last() == Some(&"SKILL.md") {
+        return None;
+    }
+    match parts.first() {
+        Some(first) if !rooted && PARTS.contains(first) => (parts.len() < 2).then(|| {
+            format!("Provide a file path, not just a directory. Example: '{first}/myfile.md'")
+        }),
+        Some(_) | None => Some(format!(
+            "File must be under one of: {}. Got: '{path}'",
+            PARTS.join(", ")
+        )),
+    }
+}
+
+fn cleaned(path: &str) -> String {
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    parts.join("/")
+}
+
+fn patch(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    path: Option<&str>,
+    (old, new): (&str, &str),
+    occurrences: Occurrences,
+) -> Result<ToolResult, Stop> {
+    let Some(dir) = found(shelf, name) else {
+        return Ok(not_found(name, ""));
+    };
+    if let Some(problem) = path.and_then(path_problem) {
+        return Ok(refused(&problem));
+    }
+    let label = path.unwrap_or("SKILL.md");
+    let file = below(&dir, &cleaned(label));
+    let Some(content) = shelf.text(hands, &file)? else {
+        return Ok(refused(&format!("File not found: {}", cleaned(label))));
+    };
+    let content = content.replace("\r\n", "\n").replace('\r', "\n");
+    let (text, count) = match fuzzy::replace_counted(&content, old, new, occurrences) {
+        (Replaced::Text(text), count) => (text, count),
+        (Replaced::Not(problem), _) => {
+            let sections = fuzzy::nearest_sections(&problem, old, &content);
+            let more = if content.chars().count() > 500 {
+                "..."
+            } else {
+                ""
+            };
+            let preview = format!("{}{more}", pytext::head(&content, 500));
+            return Ok(unsuccessful(
+                &format!("{problem}{sections}"),
+                &[("file_preview", preview.into())],
+            ));
+        }
+    };
+    if let Some(problem) = size_problem(&text, label) {
+        return Ok(refused(&problem));
+    }
+    if path.is_none()
+        && let Some(problem) = content_problem(&text)
+    {
+        return Ok(refused(&format!(
+            "Patch would break SKILL.md structure: {problem}"
+        )));
+    }
+    put(hands, shelf, &file, &text)?;
+    let part = |text: &str| {
+        let more = if text.chars().count() > 200 {
+            "\u{2026}"
+        } else {
+            ""
+        };
+        format!("{}{more}", pytext::head(text, 200))
+    };
+    let plural = if count > 1 { "s" } else { "" };
+    Ok(ToolResult::ran(&json!({
+        "success": true,
+        "message": format!("Patched {label} in skill '{name}' ({count} replacement{plural})."),
+        "_change": {"old": part(old), "new": part(new)},
+    })))
+}
+
+fn delete(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    absorbed_into: Option<&str>,
+) -> Result<ToolResult, Stop> {
+    let Some(dir) = found(shelf, name) else {
+        return Ok(not_found(name, ""));
+    };
+    let target = pytext::strip(absorbed_into.unwrap_or_default());
+    if !target.is_empty() {
+        if target == name {
+            return Ok(refused(&format!(
+                "absorbed_into='{target}' cannot equal the skill being deleted."
+            )));
+        }
+        if found(shelf, target).is_none() {
+            return Ok(refused(&format!(
+                "absorbed_into='{target}' does not exist. Create or patch the umbrella skill first, then retry the \
+                 delete."
+            )));
+        }
+    }
+    let mut changes = Vec::new();
+    for file in shelf.files_below(&dir) {
+        let place = shelf.place(hands, &file)?;
+        let before = hands.read(&place)?;
+        changes.push(FileChange::Delete { place, before });
+    }
+    for inner in shelf.dirs_below(&dir) {
+        let place = shelf.place(hands, &inner)?;
+        changes.push(FileChange::RemoveDir { place });
+    }
+    if let Some((above, _)) = dir.rsplit_once('/')
+        && shelf.is_alone(&dir)
+    {
+        let place = shelf.place(hands, above)?;
+        changes.push(FileChange::RemoveDir { place });
+    }
+    hands.change(&changes)?;
+    let more = if target.is_empty() {
+        String::new()
+    } else {
+        format!(" Content absorbed into '{target}'.")
+    };
+    Ok(ToolResult::ran(&json!({
+        "success": true, "message": format!("Skill '{name}' deleted.{more}"),
+    })))
+}
+
+fn write(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    path: &str,
+    content: &str,
+) -> Result<ToolResult, Stop> {
+    if let Some(problem) = path_problem(path) {
+        return Ok(refused(&problem));
+    }
+    if content.len() > FILE_BYTES_MAX {
+        return Ok(refused(&format!(
+            "File content is {} bytes (limit: {} bytes / 1 MiB). Consider splitting into smaller files.",
+            pytext::thousands(content.len() as u64),
+            pytext::thousands(FILE_BYTES_MAX as u64)
+        )));
+    }
+    if let Some(problem) = size_problem(content, path) {
+        return Ok(refused(&problem));
+    }
+    let Some(dir) = found(shelf, name) else {
+        return Ok(not_found(name, " Create it first with action='create'."));
+    };
+    let file = below(&dir, &cleaned(path));
+    put(hands, shelf, &file, content)?;
+    Ok(ToolResult::ran(&json!({
+        "success": true,
+        "message": format!("File '{path}' written to skill '{name}'."),
+        "path": format!("{}/{file}", shelf.root),
+    })))
+}
+
+fn remove(
+    hands: &mut Hands<'_>,
+    shelf: &Shelf,
+    name: &str,
+    path: &str,
+) -> Result<ToolResult, Stop> {
+    if let Some(problem) = path_problem(path) {
+        return Ok(refused(&problem));
+    }
+    let Some(dir) = found(shelf, name) else {
+        return Ok(not_found(name, ""));
+    };
+    let file = below(&dir, &cleaned(path));
+    if !shelf.has_file(&file) {
+        let inside: Vec<String> = PARTS
+            .iter()
+            .flat_map(|part| shelf.files_below(&below(&dir, part)))
+            .map(|file| {
+                file.strip_prefix(&dir)
+                    .unwrap_or(&file)
+                    .trim_start_matches('/')
+                    .to_owned()
+            })
+            .collect();
+        let listed = if inside.is_empty() {
+            Value::Null
+        } else {
+            json!(inside)
+        };
+        return Ok(unsuccessful(
+            &format!("File '{path}' not found in skill '{name}'."),
+            &[("available_files", listed)],
+        ));
+    }
+    let place = shelf.place(hands, &file)?;
+    let before = match hands.before(&place)? {
+        Before::File(content) => content,
+        Before::Nothing | Before::Unread => return Err(Stop::Missing),
+    };
+    let mut changes = vec![FileChange::Delete { place, before }];
+    if let Some((above, _)) = file.rsplit_once('/')
+        && above != dir
+        && shelf.is_alone(&file)
+    {
+        let place = shelf.place(hands, above)?;
+        changes.push(FileChange::RemoveDir { place });
+    }
+    hands.change(&changes)?;
+    Ok(ToolResult::ran(&json!({
+        "success": true, "message": format!("File '{path}' removed from skill '{name}'."),
+    })))
+}
