@@ -12,6 +12,7 @@ pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod exit;
+pub mod live;
 pub mod model;
 pub mod parity;
 pub mod ports;
@@ -19,3 +20,8 @@ pub mod pyjson;
 pub mod runtime;
 pub mod store;
 pub mod tools;
+
+/// The locks of [`live`]; the model checker puts its own in their place.
+mod sync {
+    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+}

@@ -44,9 +44,6 @@ impl Family {
 
     /// May this agent start one more?
     fn admits(&self, parent: AgentId) -> Result<(), Denial> {
-        if self.has_ended(parent) {
-            return Err(Denial::new(DenialCode::UnknownAgent, parent));
-        }
         if self.depth(parent) >= DELEGATION_DEPTH_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
@@ -142,7 +139,7 @@ impl Session {
         parent: AgentId,
         forward: &[GrantId],
     ) -> Result<(AgentId, Vec<GrantId>, Vec<Record>), Failed> {
-        if !self.table.knows(parent) {
+        if !self.table.knows(parent) || self.family.has_ended(parent) {
             return Err(Denial::new(DenialCode::UnknownAgent, parent).into());
         }
         let mut forward: Vec<GrantId> = forward.to_vec();
