@@ -13,13 +13,17 @@ use std::{
     path::PathBuf,
 };
 
-use hermitcrab_core::{approval::Reply, time::Instant};
+use hermitcrab_core::{
+    approval::{Reply, Scope},
+    standing::{BootId, WallTime},
+    time::Instant,
+};
 use hermitcrab_sandbox::{
     DirCap, SpawnerProgram,
     profile::{self, IsolationProfile},
 };
 
-use crate::ports::{Clock, Prompt, UserPort};
+use crate::ports::{Clock, Keep, Prompt, UserPort};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -35,6 +39,8 @@ pub struct Places {
     pub state_dir: PathBuf,
     /// The configuration file, which need not exist.
     pub config_file: PathBuf,
+    /// The administrator's, which need not exist either.
+    pub admin_config_file: PathBuf,
     /// The current directory.
     pub current: PathBuf,
 }
@@ -56,6 +62,7 @@ pub fn places() -> io::Result<Places> {
     Ok(Places {
         state_dir: state.join("hermitcrab"),
         config_file: config.join("hermitcrab/config.toml"),
+        admin_config_file: PathBuf::from("/etc/hermitcrab/config.toml"),
         current: std::env::current_dir()?,
         home,
     })
@@ -85,6 +92,30 @@ pub fn session_number() -> io::Result<u64> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+/// The wall clock, which may be set to anything.
+#[must_use]
+pub fn wall_time() -> WallTime {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    WallTime::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The boot the machine is in, as the kernel names it.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn boot() -> io::Result<BootId> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
+    data_encoding::HEXLOWER_PERMISSIVE
+        .decode(digits.as_bytes())
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(BootId::from_bytes)
+        .ok_or_else(|| io::Error::other("the kernel's boot id is not one"))
 }
 
 /// Milliseconds since the machine started, suspend included.
@@ -118,24 +149,37 @@ impl TerminalUser {
             .map(|terminal| Self { terminal })
     }
 
-    fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<Reply> {
-        let widest = prompt.question.widest().as_str();
+    fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
+        let offered = match prompt.question.widest() {
+            Scope::Once => "once, ",
+            Scope::Session => "once, session, ",
+            Scope::Always => "once, session, always, repeat, never, ",
+        };
         // What was typed before the question was there is no answer to it.
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
         write!(
             self.terminal,
-            "\n{}\nallow this? once, {}deny [deny]: ",
+            "\n{}\nallow this? {offered}deny [deny]: ",
             prompt.shown.trim_end(),
-            if widest == "once" { "" } else { "session, " }
         )?;
         self.terminal.flush()?;
         let mut line = String::new();
         let got = BufReader::new(&self.terminal).read_line(&mut line)?;
-        Ok(match line.trim() {
-            _ if got == 0 => Reply::Cancelled,
-            "" => Reply::No,
-            words => Reply::parse(words),
+        Ok(match got {
+            0 => (Reply::Cancelled, Keep::Nothing),
+            _ => said(line.trim(), prompt.question.widest()),
         })
+    }
+}
+
+/// What a line at the terminal means; only the words offered mean yes.
+fn said(line: &str, widest: Scope) -> (Reply, Keep) {
+    match line {
+        "" => (Reply::No, Keep::Nothing),
+        // Yes or no to exactly this, now and when it is asked again.
+        "repeat" if widest == Scope::Always => (Reply::Yes(Scope::Once), Keep::Repeat),
+        "never" if widest == Scope::Always => (Reply::No, Keep::Repeat),
+        words => (Reply::parse(words), Keep::Nothing),
     }
 }
 
@@ -169,7 +213,12 @@ impl TerminalUser {
 
 impl UserPort for TerminalUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
-        self.answer(prompt).unwrap_or(Reply::Failed)
+        self.ask_and_keep(prompt).0
+    }
+
+    fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
+        self.answer(prompt)
+            .unwrap_or((Reply::Failed, Keep::Nothing))
     }
 
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
@@ -200,4 +249,43 @@ pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
     let profile = opened.map(|cap| profile::probe(program, &cap));
     std::fs::remove_dir(&dir)?;
     profile
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::approval::{Reply, Scope};
+
+    use super::said;
+    use crate::ports::Keep;
+
+    #[test]
+    fn only_the_words_offered_mean_yes() {
+        let check = |line: &str, widest: Scope, reply: Reply, keep: Keep| {
+            assert_eq!(said(line, widest), (reply, keep), "{line}");
+        };
+        check("once", Scope::Once, Reply::Yes(Scope::Once), Keep::Nothing);
+        check(
+            "always",
+            Scope::Always,
+            Reply::Yes(Scope::Always),
+            Keep::Nothing,
+        );
+        check(
+            "repeat",
+            Scope::Always,
+            Reply::Yes(Scope::Once),
+            Keep::Repeat,
+        );
+        check("never", Scope::Always, Reply::No, Keep::Repeat);
+        check("", Scope::Always, Reply::No, Keep::Nothing);
+        for line in ["y", "yes", "ok", "Once", "always!", "deny it"] {
+            let unknown = Reply::Unknown(line.to_owned());
+            check(line, Scope::Always, unknown, Keep::Nothing);
+        }
+        // What is asked about each time is not kept, whatever is typed.
+        for line in ["repeat", "never"] {
+            let unknown = Reply::Unknown(line.to_owned());
+            check(line, Scope::Once, unknown, Keep::Nothing);
+        }
+    }
 }

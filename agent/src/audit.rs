@@ -126,9 +126,16 @@ pub fn verify(state_dir: &Path) -> Result<Verified, LedgerError> {
 /// See [`LedgerError`].
 pub fn verify_against(state_dir: &Path, known: &[Head]) -> Result<Verified, LedgerError> {
     let path = state_dir.join(FILE_NAME);
-    let mut file = own_file::open(&path, Access::Read).map_err(LedgerError::Own)?;
+    let mut file = match own_file::open(&path, Access::Read) {
+        Err(error) if error.is_missing() && !known.is_empty() => {
+            return Err(known.first().map_or(LedgerError::Own(error), |head| {
+                LedgerError::Cut(path, *head)
+            }));
+        }
+        opened => opened.map_err(LedgerError::Own)?,
+    };
     let mut heads: Vec<Digest> = vec![Digest::NONE];
-    let found = read::through(&mut file, &path, Start::BEGINNING, |record| {
+    let found = read::through(&mut file, &path, Start::BEGINNING, |record, _| {
         heads.push(record.digest);
     })?;
     match known.iter().find(|head| {

@@ -1,7 +1,11 @@
 //! The terminal front end: one command or one call at a time.
 
 mod audit;
+mod caps;
 mod chat;
+mod doctor;
+mod explain;
+mod open;
 mod run;
 
 use std::{
@@ -10,6 +14,7 @@ use std::{
 };
 
 use clap::{Parser, Subcommand};
+use hermitcrab_core::approval::Asking;
 
 use crate::{ambient, exit};
 
@@ -53,24 +58,57 @@ enum What {
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
     },
-    /// Try out what isolates commands on this machine, and say what is lost without each part
-    Doctor,
+    /// Try out what isolates commands on this machine, say when you are asked, and look after ledger and store
+    Doctor(doctor::Doctor),
+    /// Show, keep, confirm, share and revoke the grants that outlive a session
+    Caps(caps::Caps),
+    /// Show and forget the answers that are given again to the same question
+    Remembered(caps::Remembered),
+    /// Say what would become of an effect, and by which rule of which file and line
+    Explain(explain::Explain),
     /// Show the ledger, follow it, or check it
     Audit(audit::Audit),
 }
 
-/// What `exec` and `call` have in common.
-#[derive(Debug, clap::Args)]
-struct Setting {
+/// Where a command works.
+#[derive(Clone, Debug, Default, clap::Args)]
+struct Where {
     /// The directory the agent works in [default: the current one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     workspace: Option<PathBuf>,
+    /// Where the ledger and the store are kept
+    #[arg(long, value_name = "DIR", global = true)]
+    state_dir: Option<PathBuf>,
+}
+
+/// What `exec`, `call` and `chat` have in common.
+#[derive(Debug, Default, clap::Args)]
+struct Setting {
+    #[command(flatten)]
+    place: Where,
     /// Grant a verb on a path for this run, such as fs.create=./src
     #[arg(long, value_name = "VERB=PATH")]
     grant: Vec<String>,
-    /// Where the ledger is kept
-    #[arg(long, value_name = "DIR")]
-    state_dir: Option<PathBuf>,
+    /// What becomes of what is not granted: approve_all, prompt or reject_all
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<Asking>,
+    /// Take in the grant that the reference in this file leads to; - for the standard input
+    #[arg(long, value_name = "FILE")]
+    object: Option<PathBuf>,
+}
+
+impl Setting {
+    /// Nothing but a place.
+    fn at(place: Where) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+}
+
+fn mode(text: &str) -> Result<Asking, String> {
+    Asking::parse(text).ok_or_else(|| "it is approve_all, prompt or reject_all".to_owned())
 }
 
 /// Reads the command line, does what it says, and says how to exit.
@@ -101,7 +139,10 @@ pub fn main() -> ExitCode {
             backend,
             words,
         } => chat::chat(&setting, &backend, words.as_deref()),
-        What::Doctor => doctor(),
+        What::Doctor(arguments) => doctor::doctor(&arguments),
+        What::Caps(arguments) => caps::caps(&arguments),
+        What::Remembered(arguments) => caps::remembered(&arguments),
+        What::Explain(arguments) => explain::explain(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),
     };
     ExitCode::from(code)
@@ -109,41 +150,6 @@ pub fn main() -> ExitCode {
 
 fn say(message: &str) {
     eprintln!("hermitcrab: {message}");
-}
-
-fn doctor() -> u8 {
-    let profile = match ambient::probe(&hermitcrab_sandbox::SpawnerProgram::Own) {
-        Ok(profile) => profile,
-        Err(error) => {
-            say(&format!("cannot try out the sandbox: {error}"));
-            return exit::ENVIRONMENT;
-        }
-    };
-    for row in &profile.rows {
-        let works = match row.available {
-            Some(true) => "works",
-            Some(false) => "missing",
-            None => "not seen",
-        };
-        println!("{:<26} {works:<9} {}", row.mechanism.as_str(), row.seen);
-        if row.available != Some(true) {
-            println!("{:<26} {:<9} without it: {}", "", "", row.lost_without);
-        }
-    }
-    if let Some(failure) = &profile.failure {
-        say(&failure.to_string());
-    }
-    match profile.isolation {
-        hermitcrab_core::rules::Isolation::Isolated => {
-            println!("commands run isolated");
-            exit::OK
-        }
-        hermitcrab_core::rules::Isolation::Unisolated
-        | hermitcrab_core::rules::Isolation::Unknown => {
-            println!("commands are refused: their isolation is not proved");
-            exit::ENVIRONMENT
-        }
-    }
 }
 
 /// The directory named, or the usual one.

@@ -1,13 +1,22 @@
-//! The configuration file: standing grants, as a person writes them.
+//! The configuration files: grants and rules, as a person writes them.
 //!
-//! It is read once at the start, before any model is listened to, and no grant
-//! reaches it.
+//! They are read once at the start, before any model is listened to, and no
+//! grant reaches them. The administrator's file cannot be made milder by the
+//! user's: its rules are added to the user's, and the strictest decides.
+
+mod rules;
 
 use std::{fmt, io, path::Path, path::PathBuf};
 
-use hermitcrab_core::time::Millis;
+use hermitcrab_core::{
+    approval::Asking,
+    rules::{ConfiguredRule, Layer},
+    time::Millis,
+};
 use serde::Deserialize;
+use toml::Spanned;
 
+pub use self::rules::RuleWords;
 use crate::runtime::GrantWords;
 
 /// The whole file.
@@ -17,7 +26,18 @@ pub struct Config {
     /// Given to the agent at the start of each session, besides reading its
     /// workspace and running programs on a copy of it.
     #[serde(default)]
-    pub grants: Vec<ConfiguredGrant>,
+    grants: Vec<ConfiguredGrant>,
+    /// Ask here, refuse there.
+    #[serde(default)]
+    rules: Vec<Spanned<RuleWords>>,
+    /// `approve_all`, `prompt` or `reject_all`.
+    #[serde(default)]
+    mode: Option<String>,
+    /// Where it was read from, and what is in it.
+    #[serde(skip)]
+    file: PathBuf,
+    #[serde(skip)]
+    text: String,
 }
 
 /// One grant.
@@ -68,14 +88,90 @@ pub fn read(path: &Path) -> Result<Config, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => return Err(ConfigError::Io(path.to_owned(), error)),
     };
-    toml::from_str(&text).map_err(|error| {
+    let mut config: Config = toml::from_str(&text).map_err(|error| {
         let what = error
             .to_string()
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
         ConfigError::Form(path.to_owned(), what)
-    })
+    })?;
+    if let Some(mode) = &config.mode
+        && Asking::parse(mode).is_none()
+    {
+        return Err(ConfigError::Form(
+            path.to_owned(),
+            format!("the mode `{mode}` is not approve_all, prompt or reject_all"),
+        ));
+    }
+    path.clone_into(&mut config.file);
+    config.text = text;
+    Ok(config)
+}
+
+/// Reads the administrator's file, which only an administrator may write.
+///
+/// # Errors
+/// As for [`read`]; or somebody else may write it.
+pub fn read_administrators(path: &Path) -> Result<Config, ConfigError> {
+    use std::os::unix::fs::MetadataExt as _;
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
+        Err(error) => Err(ConfigError::Io(path.to_owned(), error)),
+        Ok(seen) if seen.uid() != 0 || seen.mode() & 0o022 != 0 => Err(ConfigError::Form(
+            path.to_owned(),
+            "others than the administrator may write it".to_owned(),
+        )),
+        Ok(_) => read(path),
+    }
+}
+
+impl Config {
+    /// When the user is asked, if the file says so.
+    #[must_use]
+    pub fn mode(&self) -> Option<Asking> {
+        self.mode.as_deref().and_then(Asking::parse)
+    }
+
+    /// The rules, each with its line.
+    ///
+    /// # Errors
+    /// One of them means nothing.
+    pub fn rules(
+        &self,
+        layer: Layer,
+        workspace: &Path,
+        home: &Path,
+    ) -> Result<Vec<ConfiguredRule>, ConfigError> {
+        let file = self.file.to_string_lossy();
+        self.rules
+            .iter()
+            .map(|rule| {
+                let before = self.text.get(..rule.span().start).unwrap_or_default();
+                let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+                let line = u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1);
+                rule.get_ref()
+                    .rule((&file, line, layer), workspace, home)
+                    .map_err(|what| {
+                        let what = format!("line {line}, rule `{}`: {what}", rule.get_ref().id);
+                        ConfigError::Form(self.file.clone(), what)
+                    })
+            })
+            .collect()
+    }
+
+    /// What is granted at the start of a session: the grants, and what the
+    /// rules allow.
+    pub fn grants(&self, workspace: &Path) -> impl Iterator<Item = GrantWords> {
+        let allowed = self
+            .rules
+            .iter()
+            .flat_map(|rule| rule.get_ref().grants(workspace));
+        self.grants
+            .iter()
+            .map(|grant| grant.words(workspace))
+            .chain(allowed)
+    }
 }
 
 impl ConfiguredGrant {
@@ -137,5 +233,53 @@ mod tests {
                 .expect("config");
         let words = config.grants[0].words(Path::new("/w"));
         assert_eq!((words.on.as_str(), words.uses), ("/w", Some(2)));
+    }
+
+    #[test]
+    fn rules_know_their_line_and_bad_ones_are_named() {
+        use hermitcrab_core::rules::Layer;
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        let rules = |text: &str| {
+            std::fs::write(&path, text).expect("written");
+            read(&path)
+                .and_then(|config| config.rules(Layer::User, Path::new("/w"), Path::new("/h")))
+        };
+        let text = "mode = \"prompt\"\n\n[[rules]]\nid = \"keys\"\ndecision = \"deny\"\nverbs = [\"fs.*\"]\nnamed = \"*.pem\"\n\n[[rules]]\nid = \"docs\"\ndecision = \"allow\"\nverbs = [\"fs.modify\"]\non = \"docs\"\n";
+        let read_rules = rules(text).expect("rules");
+        let places: Vec<String> = read_rules
+            .iter()
+            .map(|rule| rule.reference().to_string())
+            .collect();
+        assert_eq!(
+            places,
+            [
+                format!("keys at {}:3", path.display()),
+                format!("docs at {}:9", path.display())
+            ]
+        );
+        let config = read(&path).expect("config");
+        let allowed: Vec<_> = config.grants(Path::new("/w")).collect();
+        assert_eq!(
+            (
+                allowed.len(),
+                allowed[0].on.as_str(),
+                allowed[0].verb.as_str()
+            ),
+            (1, "/w/docs", "fs.modify")
+        );
+        for (wrong, part) in [
+            (
+                text.replace("\"deny\"", "\"maybe\""),
+                "not deny, ask or allow",
+            ),
+            (text.replace("fs.modify", "fs.fly"), "no verb `fs.fly`"),
+            (text.replace("on = \"docs\"", ""), "none of `on`"),
+            (text.replace("named", "host"), "not a peer"),
+            (text.replace("prompt", "yes"), "not approve_all"),
+        ] {
+            let error = rules(&wrong).expect_err("refused").to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

@@ -6,12 +6,14 @@
 //! result. It must never cause an effect without a permit.
 
 pub mod ambient;
+pub mod approvals;
 pub mod audit;
 pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod exit;
+pub mod handles;
 pub mod live;
 pub mod model;
 pub mod parity;

@@ -5,6 +5,7 @@
 
 use hermitcrab_core::{
     approval::{Question, Reply},
+    standing::PortableCap,
     time::Instant,
 };
 
@@ -21,6 +22,18 @@ pub struct Prompt<'a> {
     pub question: &'a Question,
     /// Everything that will be spent, in full: the command, the diff.
     pub shown: &'a str,
+    /// What is asked for, in words that outlive the session, in the order of
+    /// [`Question::uncovered`]; `None` for what has no such words.
+    pub portable: &'a [Option<PortableCap>],
+}
+
+/// What a person wants done with their answer beside it being given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// The same answer is to be given again to exactly the same request.
+    Repeat,
 }
 
 /// Brings questions to a person and answers back.
@@ -28,6 +41,11 @@ pub trait UserPort {
     /// Puts one question and waits for the reply. Anything but a clear yes
     /// (silence, a closed dialog, unknown words) is a refusal.
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
+
+    /// The same, and says whether the answer is to be repeated.
+    fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
+        (self.ask(prompt), Keep::Nothing)
+    }
 
     /// Puts a model's own question and waits for the user's words; `None` if
     /// nobody can be asked. The words are data and never a yes to an effect.

@@ -16,8 +16,11 @@ mod command;
 mod converse;
 mod hands;
 mod mounts;
+mod objects;
 mod place;
+mod rules;
 mod shown;
+mod standing;
 mod turn;
 mod words;
 
@@ -30,6 +33,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Isolation,
     session::{Asking, Event, Session, SessionConfig},
+    standing::StandingId,
 };
 use hermitcrab_sandbox::{spawn::Sandbox, spawner::SpawnerProgram};
 
@@ -39,14 +43,18 @@ pub use self::{
     change::FileChange,
     command::{CommandRequest, CommandRun},
     hands::{Before, Hands},
-    mounts::real,
+    mounts::{lexical, real},
     place::Place,
+    rules::Explained,
+    standing::TakenIn,
     turn::Stop,
     words::{GrantWords, WordsError},
 };
 use crate::{
+    approvals::SharedDesk,
     audit::{Ledger, LedgerError, Opened, Tail},
     digest::sha256,
+    handles::Exports,
     ports::{Clock, UserPort},
     store::own_file,
 };
@@ -122,6 +130,14 @@ pub struct Runtime {
     clock: Box<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
     config: RuntimeConfig,
+    /// What outlives the session, if anything does.
+    desk: Option<SharedDesk>,
+    /// The kept grants that count here.
+    adopted: Vec<(StandingId, GrantId)>,
+    /// The bearers' names given out.
+    exports: Option<Exports>,
+    /// For the person, at the next occasion.
+    told: Vec<String>,
 }
 
 impl fmt::Debug for Runtime {
@@ -170,6 +186,10 @@ impl Runtime {
             clock,
             agents: BTreeMap::new(),
             config,
+            desk: None,
+            adopted: Vec::new(),
+            exports: None,
+            told: Vec::new(),
         };
         let workspace = runtime.config.workspace.clone();
         runtime.mounts.open(&mut runtime.session, &workspace)?;
@@ -285,6 +305,7 @@ impl Runtime {
     /// # Errors
     /// The ledger cannot be written.
     pub fn end_session(&mut self) -> Result<(), RuntimeError> {
+        self.heed()?;
         let now = self.clock.now();
         let parts = self.session.step(now, Event::End).into_parts();
         Ok(self.ledger.append(&parts.records)?)
@@ -308,13 +329,18 @@ impl Runtime {
         let (session, records) = session(&self.config, protected, head, self.clock.now());
         self.ledger.append(&records)?;
         self.session = session;
+        self.exports = None;
+        self.adopted.clear();
         self.mounts = Mounts::default();
         let workspace = self.config.workspace.clone();
         self.mounts.open(&mut self.session, &workspace)?;
         self.agents.clear();
         self.agents
             .insert(AgentId::FIRST, AgentState::new(&self.config));
-        Ok(())
+        match self.desk.take() {
+            Some(desk) => self.attach(desk).map(drop),
+            None => Ok(()),
+        }
     }
 }
 

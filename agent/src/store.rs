@@ -6,9 +6,16 @@
 //! an empty one, is left as it is, and is said to be so.
 
 pub mod anchor;
+pub mod contents;
 pub mod db;
+pub mod keeper;
 pub mod key;
 pub mod own_file;
+pub mod repair;
+pub mod rows;
 mod state;
 
-pub use self::state::{State, StateError};
+pub use self::{
+    db::StoreError,
+    state::{State, StateError},
+};

@@ -110,6 +110,9 @@ denial_codes! {
     UnknownAgent = "unknown-agent", "no such agent in this session", "use an agent of this session";
     /// A grant this session does not have.
     UnknownGrant = "unknown-grant", "no such grant in this session", "use a grant of this session";
+    /// An object's name that leads to nothing here: unknown, ended, of another
+    /// session or for somebody else. Which of these it is, is not told.
+    NoSuchObject = "no-such-object", "no such object", "ask whoever gave the name for a new one";
     /// A call that is not running.
     UnknownCall = "unknown-call", "no such call is running", "start the call again";
     /// The session is over.

@@ -62,6 +62,37 @@ impl Disk for File {
     }
 }
 
+/// A disk in memory, for a session that is only imagined.
+#[derive(Debug, Default)]
+pub struct Memory(Vec<u8>);
+
+impl Disk for Memory {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        let rest = self.0.get(from..).unwrap_or_default();
+        let got = rest.len().min(into.len());
+        for (to, from) in into.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        Ok(got)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.0
+            .truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
 /// A disk as a stream from some offset on.
 #[derive(Debug)]
 pub(super) struct From<'d> {

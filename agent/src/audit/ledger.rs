@@ -116,7 +116,7 @@ impl Ledger {
         known: Option<Start>,
     ) -> Result<(Self, Opened, Vec<SessionStart>), LedgerError> {
         let mut at_known = known.filter(|known| known.head.next > start.head.next);
-        let found = read::through(disk.as_mut(), &path, start, |record| {
+        let found = read::through(disk.as_mut(), &path, start, |record, _| {
             at_known = at_known.filter(|known| {
                 record.seq.saturating_add(1) != known.head.next
                     || record.digest != known.head.digest
@@ -196,6 +196,17 @@ impl Ledger {
             anchor.move_to(place).map_err(LedgerError::Anchor)?;
         }
         Ok(())
+    }
+
+    /// Waits until everything appended is on the disk.
+    ///
+    /// # Errors
+    /// The disk; then nothing more can be appended.
+    pub fn settle(&mut self) -> Result<(), LedgerError> {
+        self.disk.sync().map_err(|error| {
+            self.state = State::Failed;
+            LedgerError::Io(self.path.clone(), error)
+        })
     }
 
     fn write(&mut self, mut bytes: &[u8], waits: bool) -> std::io::Result<()> {

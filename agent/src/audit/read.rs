@@ -114,12 +114,13 @@ impl Start {
     };
 }
 
-/// Checks every record from `start` on and hands it to `seen`.
+/// Checks every record from `start` on and hands it to `seen`, with the place
+/// in the file where it ends.
 pub(super) fn through(
     disk: &mut dyn Disk,
     path: &Path,
     start: Start,
-    mut seen: impl FnMut(&Record),
+    mut seen: impl FnMut(&Record, u64),
 ) -> Result<Verified, LedgerError> {
     let failed = |error| LedgerError::Io(path.to_owned(), error);
     let mut lines = BufReader::with_capacity(1 << 16, disk::From::new(disk, start.offset));
@@ -176,13 +177,38 @@ pub(super) fn through(
             });
         }
         calls.note(&record);
-        seen(&record);
         found.bytes = found.bytes.saturating_add(got);
+        seen(&record, found.bytes);
     }
     found.head = verifier.head();
     found.unfinished = calls.unfinished;
     found.unfinished.extend(calls.open.into_values());
     Ok(found)
+}
+
+/// The end of the records that hold, and what is wrong after them, if anything
+/// is; the beginning of a record cut off at the very end is not.
+pub fn holding(disk: &mut dyn Disk, path: &Path) -> (Start, Option<LedgerError>) {
+    let mut end = Start::BEGINNING;
+    let found = through(disk, path, Start::BEGINNING, |record, offset| {
+        end = Start {
+            head: Head {
+                next: record.seq.saturating_add(1),
+                digest: record.digest,
+            },
+            offset,
+        };
+    });
+    match found {
+        Ok(found) => {
+            let end = Start {
+                head: found.head,
+                offset: found.bytes,
+            };
+            (end, None)
+        }
+        Err(error) => (end, Some(error)),
+    }
 }
 
 /// The number of the session a record opens.

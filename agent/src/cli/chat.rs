@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Setting, run, say};
+use super::{Setting, open, say};
 use crate::{
     chat::{Chat, ChatTurn, TurnEnd},
     exit,
@@ -42,7 +42,7 @@ pub fn chat(setting: &Setting, backend: &Backend, words: Option<&str>) -> u8 {
             return exit::USAGE;
         }
     };
-    let mut runtime = match run::open(setting) {
+    let mut runtime = match open::open(setting) {
         Ok(runtime) => runtime,
         Err((message, code)) => {
             say(&message);

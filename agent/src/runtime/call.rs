@@ -106,16 +106,20 @@ impl Runtime {
         let started = self.clock.now();
         let mut questions = Vec::new();
         let mut changes = ChangeSummary::default();
-        let result = match Tool::offered(tool) {
-            Some(tool) => {
+        let result = match (self.before_call(args), Tool::offered(tool)) {
+            (Err(result), _) => result,
+            (Ok(()), Some(tool)) => {
                 let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
                 run(&mut hands, tool, args)
             }
-            None => ToolResult {
+            (Ok(()), None) => ToolResult {
                 text: pyjson::text(&json!({ "error": format!("Unknown tool: {tool}") })),
                 fate: Fate::Refused(DenialCode::UnknownTool),
             },
         };
+        if let Err(error) = self.settle_wishes() {
+            self.told.push(error.to_string());
+        }
         let ended = self.clock.now();
         let elapsed = Duration::from_millis(ended.as_millis().saturating_sub(started.as_millis()));
         let result = if fault::is(Fault::DenialLooksLikeSuccess) {
@@ -124,12 +128,41 @@ impl Runtime {
             result
         };
         CallReport {
-            text: result.text,
+            text: self.outgoing(result.text),
             fate: result.fate,
             questions,
             changes,
             elapsed,
         }
+    }
+}
+
+impl Runtime {
+    /// What has to be so before a tool sees its arguments: what was revoked
+    /// elsewhere is revoked here, and no bearer's name is among them.
+    fn before_call(&mut self, args: &Value) -> Result<(), ToolResult> {
+        let refused = |denial: &Denial| ToolResult {
+            text: pyjson::text(&json!({ "error": format!(
+                "Denied ({}): {denial}. Next step: {}.",
+                denial.code(),
+                denial.code().next_step()
+            ) })),
+            fate: Fate::Refused(denial.code()),
+        };
+        if let Err(error) = self.heed() {
+            let message = error.to_string();
+            return Err(ToolResult {
+                text: pyjson::text(&json!({ "error": message })),
+                fate: Fate::Failed(message),
+            });
+        }
+        if self.names_in(args) {
+            let denial = crate::handles::no_such_object();
+            // Refused whether or not this can be recorded.
+            let _ = self.note(format!("refused: {} in a call's arguments", denial.code()));
+            return Err(refused(&denial));
+        }
+        Ok(())
     }
 }
 

@@ -140,6 +140,11 @@ impl Hands<'_> {
             }
         };
         *self.changes = summary(&finished.changes);
+        // What was revoked while it ran does not cover what it did.
+        if let Err(error) = self.runtime.heed() {
+            self.finish(call, Outcome::Failed)?;
+            return Err(Stop::Broken(error.to_string()));
+        }
         let settled = self.settle(call, request.command, &seen, &finished);
         let outcome = match &settled {
             Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,

@@ -106,9 +106,11 @@ impl Turn<'_> {
                 let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
                     Reply::Yes(Scope::Once)
                 } else {
+                    let portable = super::standing::portable(self.session, &question);
                     let reply = self.user.ask(Prompt {
                         question: &question,
                         shown: &shown,
+                        portable: &portable,
                     });
                     self.questions.push(Asked {
                         shown,

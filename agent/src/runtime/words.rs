@@ -149,7 +149,7 @@ impl GrantWords {
 }
 
 /// The path itself if it is a directory, or the nearest directory above it.
-fn nearest_directory(path: &Path) -> &Path {
+pub(super) fn nearest_directory(path: &Path) -> &Path {
     path.ancestors()
         .find(|ancestor| ancestor.is_dir())
         .unwrap_or(Path::new("/"))

@@ -135,6 +135,18 @@ impl Anchor {
         })
     }
 
+    /// One that knows nothing and is not in any file, for putting things in order.
+    pub(super) fn floating(state_dir: &Path, key: &Key) -> Self {
+        Self {
+            path: state_dir.join(FILE_NAME),
+            key: key.clone(),
+            values: Values {
+                place: Start::BEGINNING,
+                generation: 0,
+            },
+        }
+    }
+
     /// Where the ledger stood; `None` before its first record.
     #[must_use]
     pub fn place(&self) -> Option<Start> {

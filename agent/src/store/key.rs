@@ -85,6 +85,16 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
+    /// A key that is kept nowhere.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn draw() -> Result<Self, getrandom::Error> {
+        let mut key = [0_u8; KEY_BYTES];
+        getrandom::fill(&mut key)?;
+        Ok(Self(key))
+    }
+
     /// Reads the key of a state directory.
     ///
     /// # Errors
@@ -108,8 +118,7 @@ impl Key {
     /// # Errors
     /// There is something in its place, or it cannot be written.
     pub fn make(state_dir: &Path) -> Result<Self, KeyError> {
-        let mut key = [0_u8; KEY_BYTES];
-        getrandom::fill(&mut key).map_err(|error| KeyError::Random(error.to_string()))?;
+        let key = Self::draw().map_err(|error| KeyError::Random(error.to_string()))?;
         // It appears under its name only when all of it is on the disk.
         let path = state_dir.join(FILE_NAME);
         let fresh = state_dir.join(format!("{FILE_NAME}.new"));
@@ -121,7 +130,7 @@ impl Key {
             Ok(()) | Err(_) => {}
         }
         let mut file = own_file::create_new(&fresh).map_err(KeyError::File)?;
-        file.write_all(&key)
+        file.write_all(&key.0)
             .and_then(|()| file.sync_all())
             .map_err(failed)?;
         rustix::fs::renameat_with(
@@ -133,7 +142,7 @@ impl Key {
         )
         .map_err(|error| failed(error.into()))?;
         own_file::sync_dir(state_dir).map_err(KeyError::File)?;
-        Ok(Self(key))
+        Ok(key)
     }
 
     /// The keyed hash of some bytes.

@@ -1,0 +1,141 @@
+//! Approvals at the edge: what the user wants to hold for longer than a call.
+//!
+//! A [`Desk`] stands between the session's questions and the person. It
+//! answers in the person's stead only what they asked to have repeated, for
+//! exactly the same request under the same proof; each such yes counts once.
+//! It notes who said "always", and the runtime has it kept after the session
+//! took the answer. It decides nothing: hard refusals never come here, and
+//! what must be asked about each time is asked about each time.
+
+use std::{cell::RefCell, rc::Rc};
+
+use hermitcrab_core::{
+    approval::{Reply, Scope},
+    digest::Digest,
+    standing::{PortableAuthority, PortableCap},
+};
+
+use crate::{
+    ports::{Keep, Prompt, UserPort},
+    store::{contents::Said, keeper::Keeper},
+};
+
+/// What is to be kept once the session took the answer.
+#[derive(Clone, Debug)]
+pub enum Wish {
+    /// The user said "always".
+    Always(PortableAuthority),
+    /// The user wants the answer repeated.
+    Repeat(Vec<(PortableCap, Digest)>, Said),
+}
+
+/// The keeper, and what is still to be done with it.
+#[derive(Debug)]
+pub struct Desk {
+    /// What is kept.
+    pub keeper: Keeper,
+    /// What is to be kept.
+    pub wishes: Vec<Wish>,
+    /// What was answered in the user's stead, for the ledger.
+    pub repeated: Vec<String>,
+}
+
+/// A desk that the runtime and the user's port share.
+pub type SharedDesk = Rc<RefCell<Desk>>;
+
+impl Desk {
+    /// A desk with nothing on it.
+    #[must_use]
+    pub fn shared(keeper: Keeper) -> SharedDesk {
+        Rc::new(RefCell::new(Self {
+            keeper,
+            wishes: Vec::new(),
+            repeated: Vec::new(),
+        }))
+    }
+
+    /// The answer the user wants repeated, if it is the same for all of it.
+    fn recall(&self, prompt: &Prompt<'_>) -> Option<Said> {
+        if prompt.question.widest() == Scope::Once {
+            return None;
+        }
+        let mut all = None;
+        for action in what(prompt)? {
+            let said = self.keeper.recall(&action.0, action.1)?;
+            if all.is_some_and(|other| other != said) {
+                return None;
+            }
+            all = Some(said);
+        }
+        all
+    }
+
+    fn took(&mut self, prompt: &Prompt<'_>, reply: &Reply, keep: Keep) {
+        if prompt.question.widest() == Scope::Once {
+            return;
+        }
+        let Some(what) = what(prompt) else { return };
+        let said = match reply {
+            Reply::Yes(_) => Said::Yes,
+            Reply::No => Said::No,
+            Reply::Unknown(_) | Reply::Silence | Reply::Cancelled | Reply::Failed => return,
+        };
+        if keep == Keep::Repeat {
+            self.wishes.push(Wish::Repeat(what, said));
+        } else if *reply == Reply::Yes(Scope::Always)
+            && prompt.question.widest() == Scope::Always
+            && let Ok(authority) =
+                PortableAuthority::from_caps(what.into_iter().map(|(cap, _)| cap))
+        {
+            self.wishes.push(Wish::Always(authority));
+        }
+    }
+}
+
+/// What is asked for, in words that outlive the session; `None` if a part of
+/// it has none.
+fn what(prompt: &Prompt<'_>) -> Option<Vec<(PortableCap, Digest)>> {
+    let mut all = Vec::new();
+    for (action, cap) in prompt.question.uncovered().zip(prompt.portable) {
+        all.push((cap.clone()?, action.digest()));
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// A user in front of whom stands a desk.
+pub struct DeskUser {
+    desk: SharedDesk,
+    user: Box<dyn UserPort>,
+}
+
+impl DeskUser {
+    /// Puts the desk in front of the user.
+    #[must_use]
+    pub fn new(desk: SharedDesk, user: Box<dyn UserPort>) -> Self {
+        Self { desk, user }
+    }
+}
+
+impl UserPort for DeskUser {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        let recalled = self.desk.borrow().recall(&prompt);
+        if let Some(said) = recalled {
+            self.desk.borrow_mut().repeated.push(format!(
+                "{} answered as the user wanted it repeated: {}",
+                prompt.question.id(),
+                said.as_str()
+            ));
+            return match said {
+                Said::Yes => Reply::Yes(Scope::Once),
+                Said::No => Reply::No,
+            };
+        }
+        let (reply, keep) = self.user.ask_and_keep(prompt);
+        self.desk.borrow_mut().took(&prompt, &reply, keep);
+        reply
+    }
+
+    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
+        self.user.clarify(question, choices)
+    }
+}

@@ -1,0 +1,406 @@
+//! `caps` and `remembered`: what is kept between sessions, listed and ended.
+//!
+//! What a command here does is the word of the person who typed it. It is
+//! written into the ledger before and after; while a session runs, whose
+//! ledger it is, that session notices and writes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use hermitcrab_core::{
+    audit::Head,
+    rules::Isolation,
+    session::{Asking, Event, Session, SessionConfig},
+    standing::{Kept, StandingId},
+    time::Millis,
+};
+
+use super::{Setting, Trouble, Where, open, say};
+use crate::{
+    ambient::{self, BootClock},
+    audit::{Ledger, LedgerError},
+    digest::sha256,
+    exit,
+    ports::Clock as _,
+    store::{
+        StoreError,
+        contents::KeptGrant,
+        keeper::{self, Keeper},
+    },
+};
+
+/// Grants that are kept.
+#[derive(Debug, Args)]
+pub struct Caps {
+    #[command(flatten)]
+    place: Where,
+    #[command(subcommand)]
+    what: Option<CapsWhat>,
+}
+
+#[derive(Debug, Subcommand)]
+enum CapsWhat {
+    /// Show the standing grants of this workspace
+    List {
+        /// Those of every workspace, and those that ended
+        #[arg(long)]
+        all: bool,
+    },
+    /// Keep a grant for this workspace, until it is revoked or has to be confirmed again
+    Grant {
+        /// Such as fs.modify=./src
+        #[arg(required = true, value_name = "VERB=PATH")]
+        grants: Vec<String>,
+    },
+    /// Say yes again to grants that wait for it
+    Confirm {
+        /// As listed
+        #[arg(required = true, value_name = "ID", value_parser = standing_id)]
+        ids: Vec<StandingId>,
+    },
+    /// End grants for good; a session that runs ends them, too
+    Revoke {
+        /// As listed
+        #[arg(required = true, value_name = "ID", value_parser = standing_id)]
+        ids: Vec<StandingId>,
+    },
+    /// Print a reference that gives a grant to the agent of another workspace
+    Share {
+        /// As listed
+        #[arg(value_name = "ID", value_parser = standing_id)]
+        id: StandingId,
+        /// That workspace
+        #[arg(long, value_name = "DIR")]
+        with: PathBuf,
+    },
+}
+
+/// Answers that are repeated.
+#[derive(Debug, Args)]
+pub struct Remembered {
+    #[command(flatten)]
+    place: Where,
+    #[command(subcommand)]
+    what: Option<RememberedWhat>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RememberedWhat {
+    /// Show them
+    List,
+    /// Forget one, or all
+    Clear {
+        /// As listed
+        id: Option<u64>,
+    },
+}
+
+fn standing_id(text: &str) -> Result<StandingId, String> {
+    text.strip_prefix("standing")
+        .unwrap_or(text)
+        .parse()
+        .map(StandingId::new)
+        .map_err(|_| "it is the name of a standing grant, such as standing3".to_owned())
+}
+
+pub fn caps(caps: &Caps) -> u8 {
+    report(match &caps.what {
+        None => list(&caps.place, false),
+        Some(CapsWhat::List { all }) => list(&caps.place, *all),
+        Some(CapsWhat::Grant { grants }) => grant(&caps.place, grants),
+        Some(CapsWhat::Confirm { ids }) => confirm(&caps.place, ids),
+        Some(CapsWhat::Revoke { ids }) => revoke(&caps.place, ids),
+        Some(CapsWhat::Share { id, with }) => share(&caps.place, *id, with),
+    })
+}
+
+pub fn remembered(remembered: &Remembered) -> u8 {
+    report(match &remembered.what {
+        None | Some(RememberedWhat::List) => answers(&remembered.place),
+        Some(RememberedWhat::Clear { id }) => clear(&remembered.place, *id),
+    })
+}
+
+fn report(done: Result<u8, Trouble>) -> u8 {
+    done.unwrap_or_else(|(message, code)| {
+        say(&message);
+        code
+    })
+}
+
+fn desk(place: &Where) -> Result<(open::Ground, Keeper), Trouble> {
+    let ground = open::ground(place)?;
+    let state = ground.state()?.ok_or_else(|| {
+        (
+            "nothing that is kept can be trusted".to_owned(),
+            exit::LEDGER,
+        )
+    })?;
+    let isolation = ground.isolation()?;
+    let keeper = ground.keeper(state, isolation)?;
+    Ok((ground, keeper))
+}
+
+fn broken(error: StoreError) -> Trouble {
+    (error.to_string(), exit::LEDGER)
+}
+
+fn list(place: &Where, all: bool) -> Result<u8, Trouble> {
+    let (_, keeper) = desk(place)?;
+    let mut shown = false;
+    for kept in &keeper.contents().standing {
+        let ours = kept.standing.audience == keeper.here().audience;
+        if all || (ours && kept.standing.kept == Kept::Confirmed) {
+            println!("{}", line(kept, &keeper));
+            shown = true;
+        }
+    }
+    if !shown {
+        println!(
+            "nothing is kept{}",
+            if all { "" } else { " for this workspace" }
+        );
+    }
+    Ok(exit::OK)
+}
+
+fn line(kept: &KeptGrant, keeper: &Keeper) -> String {
+    let standing = &kept.standing;
+    let counts = match standing.check(keeper.here()) {
+        Ok(left) => format!("counts for another {}", span(left)),
+        Err(due) if due.can_be_confirmed() => {
+            format!("waits for `hermitcrab caps confirm {}`: {due}", standing.id)
+        }
+        Err(due) => format!("does not count here: {due}"),
+    };
+    let shared = keeper
+        .contents()
+        .sturdy
+        .iter()
+        .filter(|sturdy| sturdy.to == standing.id)
+        .count();
+    let shared = match shared {
+        0 => String::new(),
+        count => format!("; shared {count} times"),
+    };
+    format!(
+        "{}  {}\n    for {}, proved {} when confirmed; {counts}{shared}",
+        standing.id,
+        standing.authority,
+        kept.workspace.escape_debug(),
+        keeper::isolation_word(standing.isolation)
+    )
+}
+
+fn span(left: Millis) -> String {
+    let minutes = left.get() / 60_000;
+    match (minutes / (24 * 60), minutes / 60, minutes) {
+        (0, 0, minutes) => format!("{minutes} minutes"),
+        (0, hours, _) => format!("{hours} hours"),
+        (days, _, _) => format!("{days} days"),
+    }
+}
+
+fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
+    let (ground, mut keeper) = desk(place)?;
+    // A session that is only imagined finds out what the words mean.
+    let setting = Setting::at(place.clone());
+    let mut runtime = open::imagine(&setting)?;
+    for grant in grants {
+        let words = open::words(grant, &ground.places.current)?;
+        let agent = runtime.first_agent();
+        let authority = runtime
+            .portable_words(agent, &words)
+            .map_err(|error| (error.to_string(), exit::USAGE))?;
+        let mut id = None;
+        recorded(
+            &ground,
+            &format!("to be kept by command: always {authority}"),
+            || {
+                id = Some(keeper.keep(&authority).map_err(broken)?);
+                Ok(format!(
+                    "kept by command as {}",
+                    id.map_or_else(String::new, |id| id.to_string())
+                ))
+            },
+        )?;
+        if let Some(id) = id {
+            println!("{id}  {authority}");
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
+    let (ground, mut keeper) = desk(place)?;
+    let mut code = exit::OK;
+    for id in ids {
+        let mut outcome = String::new();
+        recorded(
+            &ground,
+            &format!("to be confirmed by command: {id}"),
+            || {
+                let done = keeper.confirm(*id).map_err(broken)?;
+                outcome = match done {
+                    Ok(left) => format!("{id} counts for another {}", span(left)),
+                    Err(Some(due)) => format!("{id} cannot be confirmed: {due}"),
+                    Err(None) => format!("there is no {id}"),
+                };
+                if done.is_err() {
+                    code = exit::REFUSED;
+                }
+                Ok(outcome.clone())
+            },
+        )?;
+        println!("{outcome}");
+    }
+    Ok(code)
+}
+
+fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
+    let (ground, mut keeper) = desk(place)?;
+    let mut code = exit::OK;
+    for id in ids {
+        let mut was = false;
+        recorded(&ground, &format!("to be revoked by command: {id}"), || {
+            was = keeper.revoke(*id).map_err(broken)?;
+            Ok(if was {
+                format!("revoked by command: {id}")
+            } else {
+                format!("there was no {id} to revoke")
+            })
+        })?;
+        if was {
+            println!("{id} is revoked");
+        } else {
+            say(&format!("there is no {id} that is not ended"));
+            code = exit::REFUSED;
+        }
+    }
+    Ok(code)
+}
+
+fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Trouble> {
+    let (ground, mut keeper) = desk(place)?;
+    let with = ground.places.current.join(with);
+    let with = with.canonicalize().map_err(|error| {
+        (
+            format!("cannot share with `{}`: {error}", with.display()),
+            exit::USAGE,
+        )
+    })?;
+    let audience = keeper::audience(&with)
+        .ok_or_else(|| ("that workspace has no name".to_owned(), exit::USAGE))?;
+    let mut shared = None;
+    let intent = format!("to be shared by command: {id} with {}", audience.as_str());
+    recorded(&ground, &intent, || {
+        let made = keeper.share(id, &audience).map_err(broken)?;
+        let line = match &made {
+            Ok(_) => format!("shared by command: {id}"),
+            Err(denial) => format!("not shared: {}", denial.code()),
+        };
+        shared = Some(made);
+        Ok(line)
+    })?;
+    match shared {
+        Some(Ok(name)) => {
+            println!("{}", name.reveal());
+            Ok(exit::OK)
+        }
+        Some(Err(denial)) => Err((denial.to_string(), exit::REFUSED)),
+        None => Ok(exit::INTERNAL),
+    }
+}
+
+fn answers(place: &Where) -> Result<u8, Trouble> {
+    let (_, keeper) = desk(place)?;
+    let all = &keeper.contents().remembered;
+    for answer in all {
+        let counts = if keeper.is_current(answer) {
+            "counts here"
+        } else {
+            "does not count here and now"
+        };
+        println!(
+            "{}  {} to exactly {} (content {}), proved {}; {counts}",
+            answer.id,
+            answer.said.as_str(),
+            answer.cap,
+            answer.digest,
+            keeper::isolation_word(answer.isolation)
+        );
+    }
+    if all.is_empty() {
+        println!("nothing is remembered");
+    }
+    Ok(exit::OK)
+}
+
+fn clear(place: &Where, id: Option<u64>) -> Result<u8, Trouble> {
+    let (ground, mut keeper) = desk(place)?;
+    let mut forgot = 0;
+    recorded(
+        &ground,
+        "remembered answers to be forgotten by command",
+        || {
+            forgot = keeper.forget(id).map_err(broken)?;
+            Ok(format!("{forgot} remembered answers forgotten by command"))
+        },
+    )?;
+    println!("{forgot} forgotten");
+    Ok(if forgot == 0 && id.is_some() {
+        exit::REFUSED
+    } else {
+        exit::OK
+    })
+}
+
+/// Does something between a record that says it will be done and one that says
+/// what came of it. If a session has the ledger, it does the recording.
+pub(super) fn recorded(
+    ground: &open::Ground,
+    intent: &str,
+    act: impl FnOnce() -> Result<String, Trouble>,
+) -> Result<(), Trouble> {
+    let trouble = |error: LedgerError| (error.to_string(), exit::LEDGER);
+    let state = ground.state()?;
+    let (mut ledger, opened) =
+        match Ledger::open_anchored(&ground.state_dir, state.map(|state| state.anchor)) {
+            Ok(opened) => opened,
+            Err(LedgerError::Busy(_)) => {
+                let done = act()?;
+                say(&format!("a session runs and will record it: {done}"));
+                return Ok(());
+            }
+            Err(error) => return Err(trouble(error)),
+        };
+    let number =
+        ambient::session_number().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let (mut session, mut records) = command_session(number, opened.head);
+    let mut step = |event| session.step(BootClock.now(), event).into_parts().records;
+    records.extend(step(Event::Note(intent.to_owned())));
+    ledger.append(&records).map_err(trouble)?;
+    ledger.settle().map_err(trouble)?;
+    let done = act();
+    let line = match &done {
+        Ok(line) => line.clone(),
+        Err((message, _)) => format!("failed: {message}"),
+    };
+    let mut records = step(Event::Note(line));
+    records.extend(step(Event::End));
+    ledger.append(&records).map_err(trouble)?;
+    done.map(drop)
+}
+
+/// A session for a command of the person: no agent acts in it.
+fn command_session(number: u64, ledger: Head) -> (Session, Vec<hermitcrab_core::audit::Record>) {
+    Session::open(SessionConfig {
+        id: number,
+        hash: sha256,
+        isolation: Isolation::Unknown,
+        protected: Vec::new(),
+        asking: Asking::Refuse,
+        ledger,
+        opened_at: BootClock.now(),
+    })
+}

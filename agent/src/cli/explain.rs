@@ -1,0 +1,48 @@
+//! `explain`: what would become of an effect, and by which rule.
+
+use clap::Args;
+
+use super::{Setting, Trouble, open, say};
+use crate::{exit, runtime::GrantWords};
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub struct Explain {
+    #[command(flatten)]
+    setting: Setting,
+    /// Such as fs.modify, or fs.* for all five on files
+    verb: String,
+    /// A path, or * for any program on a copy
+    #[arg(value_name = "OBJECT")]
+    on: String,
+}
+
+/// Says it; the exit code is that of a refusal only if it would be refused.
+pub fn explain(explain: &Explain) -> u8 {
+    match explained(explain) {
+        Ok(code) => code,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn explained(explain: &Explain) -> Result<u8, Trouble> {
+    let ground = open::ground(&explain.setting.place)?;
+    let mut runtime = open::imagine(&explain.setting)?;
+    let on = open::place(&explain.on, &ground.places.current);
+    let words = GrantWords::new(&explain.verb, &on);
+    let agent = runtime.first_agent();
+    let lines = runtime
+        .explain(agent, &words)
+        .map_err(|error| (error.to_string(), exit::USAGE))?;
+    let mut code = exit::OK;
+    for explained in lines {
+        println!("{explained}");
+        if explained.is_refused() {
+            code = exit::REFUSED;
+        }
+    }
+    Ok(code)
+}

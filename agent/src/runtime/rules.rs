@@ -1,0 +1,123 @@
+//! Rules from configuration, and what would come of an effect.
+
+use std::fmt;
+
+use hermitcrab_core::{
+    action::Action, approval::Stance, authority::Verb, digest::Digest, grant::AgentId,
+    outcome::Denial, rules::ConfiguredRule, session::Explanation, standing::PortableAuthority,
+    tool::Tool,
+};
+
+use super::{GrantWords, Runtime, WordsError};
+
+/// What would become of one effect, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The effect, as seen from `/`.
+    pub what: String,
+    /// What the session says.
+    pub explanation: Explanation,
+}
+
+impl Explained {
+    /// Would it be refused without a question?
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.explanation.stance == Stance::Deny
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation {
+            stance,
+            code,
+            rule,
+            grant,
+        } = &self.explanation;
+        write!(f, "{stance}: {}\n    rule: {rule}", self.what)?;
+        if let Some(grant) = grant {
+            write!(f, "\n    held: {grant}")?;
+        }
+        if let Some(code) = code {
+            write!(
+                f,
+                "\n    why: {} ({code})\n    next: {}",
+                code.wording(),
+                code.next_step()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Runtime {
+    /// Adds a rule a person wrote down; it counts from the next decision on.
+    ///
+    /// # Errors
+    /// `limit-reached`.
+    pub fn add_rule(&mut self, rule: ConfiguredRule) -> Result<(), Denial> {
+        self.session.add_rule(rule)
+    }
+
+    /// What would become of these effects of an agent. Nothing is charged,
+    /// recorded or done.
+    ///
+    /// # Errors
+    /// The words mean nothing, or a directory cannot be opened.
+    pub fn explain(
+        &mut self,
+        by: AgentId,
+        words: &GrantWords,
+    ) -> Result<Vec<Explained>, WordsError> {
+        let spec = words.spec(by, &mut self.mounts, &mut self.session, &self.config)?;
+        let mut all = Vec::new();
+        for cap in spec.authority.caps() {
+            let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
+                .map_err(|_| WordsError::Object(words.verb.clone(), words.on.clone()))?;
+            let what = self
+                .session
+                .rules()
+                .portable(&action)
+                .map_or_else(|| cap.to_string(), |cap| cap.to_string());
+            let explanation = self.session.explain(by, usual_tool(cap.verb()), &action);
+            all.push(Explained { what, explanation });
+        }
+        Ok(all)
+    }
+
+    /// What a grant in words would allow, in words that outlive the session.
+    ///
+    /// # Errors
+    /// The words mean nothing, or there are no lasting words for it.
+    pub fn portable_words(
+        &mut self,
+        holder: AgentId,
+        words: &GrantWords,
+    ) -> Result<PortableAuthority, WordsError> {
+        let wrong = || WordsError::Object(words.verb.clone(), words.on.clone());
+        let spec = words.spec(holder, &mut self.mounts, &mut self.session, &self.config)?;
+        let mut caps = Vec::new();
+        for cap in spec.authority.caps() {
+            let action =
+                Action::new(cap.verb(), cap.object().clone(), Digest::NONE).map_err(|_| wrong())?;
+            caps.push(self.session.rules().portable(&action).ok_or_else(wrong)?);
+        }
+        PortableAuthority::from_caps(caps).map_err(WordsError::Denied)
+    }
+}
+
+/// The tool that has such effects, for rules that look at the tool.
+const fn usual_tool(verb: Verb) -> Tool {
+    match verb {
+        Verb::FsList => Tool::SearchFiles,
+        Verb::FsRead => Tool::ReadFile,
+        Verb::FsCreate | Verb::FsModify => Tool::WriteFile,
+        Verb::FsDelete | Verb::FsMount => Tool::Patch,
+        Verb::ProcExec | Verb::NetConnect | Verb::NetListen | Verb::SecretUse => Tool::Terminal,
+        Verb::ModelSend => Tool::Converse,
+        Verb::UserAsk => Tool::Clarify,
+        Verb::AgentSpawn => Tool::DelegateTask,
+        Verb::ConfigChange | Verb::Extension => Tool::Directory,
+    }
+}

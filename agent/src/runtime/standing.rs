@@ -1,0 +1,182 @@
+//! Standing grants and remembered answers in a session: taken in at its start,
+//! kept when the user says so, let go of when they are ended elsewhere.
+
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
+
+use hermitcrab_core::{
+    approval::Question,
+    grant::GrantId,
+    outcome::{Denial, DenialCode},
+    session::{Event, Session},
+    standing::{PortableCap, PortableObject, Standing, StandingId, Surroundings},
+};
+
+use super::{Runtime, RuntimeError, words::nearest_directory};
+use crate::approvals::{SharedDesk, Wish};
+
+/// What of the kept grants a session took in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakenIn {
+    /// Those that count, with the grants they became.
+    pub adopted: Vec<(StandingId, GrantId)>,
+    /// Those that do not, and why, for a person.
+    pub refused: Vec<(StandingId, String)>,
+}
+
+/// The parts of a question nothing held covers, in words that outlive the session.
+pub(super) fn portable(session: &Session, question: &Question) -> Vec<Option<PortableCap>> {
+    question
+        .uncovered()
+        .map(|action| session.rules().portable(action))
+        .collect()
+}
+
+impl Runtime {
+    /// Puts the desk into the session: what is kept and counts is held by the
+    /// first agent from here on.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn attach(&mut self, desk: SharedDesk) -> Result<TakenIn, RuntimeError> {
+        let (here, live) = {
+            let keeper = &desk.borrow().keeper;
+            let live: Vec<Standing> = keeper.live().map(|(kept, _)| kept.clone()).collect();
+            (keeper.here().clone(), live)
+        };
+        self.desk = Some(desk);
+        let mut taken_in = TakenIn::default();
+        for standing in live {
+            match self.adopt(&standing, &here)? {
+                Ok(grant) => taken_in.adopted.push((standing.id, grant)),
+                Err(denial) => taken_in.refused.push((standing.id, denial.to_string())),
+            }
+        }
+        Ok(taken_in)
+    }
+
+    /// A kept grant comes to count in this session for its first agent, for as
+    /// long as its last confirmation lasts.
+    ///
+    /// # Errors
+    /// The ledger cannot be written; the refusal inside.
+    pub fn adopt(
+        &mut self,
+        standing: &Standing,
+        here: &Surroundings,
+    ) -> Result<Result<GrantId, Denial>, RuntimeError> {
+        if let Err(denial) = self.open_places(standing) {
+            return Ok(Err(denial));
+        }
+        let event = Event::Adopt {
+            holder: self.first_agent(),
+            standing: standing.clone(),
+            here: here.clone(),
+        };
+        let now = self.clock.now();
+        let parts = self.session.step(now, event).into_parts();
+        self.ledger.append(&parts.records)?;
+        let grant = match (parts.granted, parts.denials.into_iter().next()) {
+            (Some(grant), _) => grant,
+            (None, Some((_, denial))) => return Ok(Err(denial)),
+            (None, None) => return Ok(Err(Denial::new(DenialCode::NoCap, standing.id))),
+        };
+        self.adopted.push((standing.id, grant));
+        Ok(Ok(grant))
+    }
+
+    /// Ends what was ended in the store since the last look. If the store
+    /// cannot be trusted any more, everything that came from it ends.
+    pub(super) fn heed(&mut self) -> Result<(), RuntimeError> {
+        let Some(desk) = self.desk.clone() else {
+            return Ok(());
+        };
+        let looked = desk.borrow_mut().keeper.refresh();
+        match looked {
+            Ok(false) => return Ok(()),
+            Ok(true) => {}
+            Err(error) => self.note(format!("the store is not trusted any more: {error}"))?,
+        }
+        let (gone, stay): (Vec<_>, Vec<_>) = self
+            .adopted
+            .iter()
+            .copied()
+            .partition(|(standing, _)| !desk.borrow().keeper.is_live(*standing));
+        self.adopted = stay;
+        for (standing, grant) in gone {
+            self.note(format!(
+                "{standing} was ended in the store, and {grant} with it"
+            ))?;
+            // It may have ended by itself already.
+            let _ = self.revoke(grant);
+        }
+        Ok(())
+    }
+
+    /// Keeps what the user wanted kept, now that the session took their answers.
+    pub(super) fn settle_wishes(&mut self) -> Result<(), RuntimeError> {
+        let Some(desk) = self.desk.clone() else {
+            return Ok(());
+        };
+        let (wishes, repeated) = {
+            let mut desk = desk.borrow_mut();
+            (
+                std::mem::take(&mut desk.wishes),
+                std::mem::take(&mut desk.repeated),
+            )
+        };
+        for line in repeated {
+            self.note(line)?;
+        }
+        for wish in wishes {
+            let done = match &wish {
+                Wish::Always(authority) => {
+                    self.note(format!("to be kept: always {authority}"))?;
+                    let kept = desk.borrow_mut().keeper.keep(authority);
+                    kept.map(|id| format!("kept as {id}"))
+                }
+                Wish::Repeat(what, said) => {
+                    let caps: Vec<String> = what.iter().map(|(cap, _)| cap.to_string()).collect();
+                    let line = format!("{} to exactly {}", said.as_str(), caps.join(", "));
+                    self.note(format!("to be remembered: {line}"))?;
+                    let kept = desk.borrow_mut().keeper.remember(what, *said);
+                    kept.map(|()| format!("remembered: {line}"))
+                }
+            };
+            match done {
+                Ok(line) => self.note(line)?,
+                Err(error) => {
+                    self.note(format!("not kept: {error}"))?;
+                    self.told
+                        .push(format!("your answer counts in this session only: {error}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the person should be told and was not part of any result.
+    pub fn take_told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Opens the directories a kept grant names places in.
+    fn open_places(&mut self, standing: &Standing) -> Result<(), Denial> {
+        for cap in standing.authority.caps() {
+            let PortableObject::Place(place) = cap.object() else {
+                continue;
+            };
+            let path = Path::new("/").join(OsStr::from_bytes(place.as_bytes()));
+            // The place was resolved when it was kept. If a link stands in it
+            // by now, it is another place, which nobody said yes to.
+            if super::real(&path) != path {
+                return Err(Denial::new(DenialCode::SymlinkRefused, cap));
+            }
+            if self.mounts.locate(&path).is_none() {
+                self.mounts
+                    .open(&mut self.session, nearest_directory(&path))
+                    .map_err(|_| Denial::new(DenialCode::NoCap, cap))?;
+            }
+        }
+        Ok(())
+    }
+}
