@@ -33,6 +33,9 @@ pub enum Command {
         #[arg(long)]
         fault: Option<String>,
     },
+    /// A worker that is a bare shell; started by the oracle, not by people.
+    #[command(name = "__shell-worker", hide = true)]
+    ShellWorker,
 }
 
 /// What `check` takes.

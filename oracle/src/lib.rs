@@ -18,6 +18,8 @@ pub mod verdict;
 
 pub mod law;
 
+pub mod generate;
+
 pub mod hermes_env;
 pub mod report;
 pub mod result;

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::AgentWorker { isolation, fault } => {
             subject::agent::serve(&isolation, fault.as_deref())
         }
+        Command::ShellWorker => subject::shell::serve(),
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod agent_probe;
 pub mod agent_world;
+pub mod shell;
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -53,6 +54,11 @@ pub enum Start {
         isolation: String,
         /// A fault to plant, for the self-test.
         fault: Option<String>,
+    },
+    /// A bare shell, in this program's other hidden mode.
+    Shell {
+        /// This program.
+        program: PathBuf,
     },
 }
 
@@ -139,6 +145,11 @@ impl Restarting {
                 if let Some(fault) = fault {
                     command.args(["--fault", fault]);
                 }
+                command
+            }
+            Start::Shell { program } => {
+                let mut command = Command::new(program);
+                command.arg("__shell-worker");
                 command
             }
         };

@@ -75,7 +75,7 @@ fn plant(fault: Option<&str>) -> Result<(), WorldError> {
 }
 
 /// Forks of a process that is proved to have one thread.
-struct SingleThreaded;
+pub(super) struct SingleThreaded;
 
 impl Forker for SingleThreaded {
     fn fork(&self) -> io::Result<Forked> {

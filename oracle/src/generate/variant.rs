@@ -1,0 +1,145 @@
+//! One generated command: a seed and a chain of operators, by name.
+//!
+//! The description is the whole truth: rendering is a pure function of it, so
+//! a finding is replayed from its name alone and shrinks link by link.
+
+use std::fmt;
+
+use arbitrary::{Arbitrary, Unstructured};
+
+use super::effect::{Effect, SEEDS, Seed};
+use super::operator::{Class, Operator, Salt};
+use super::operators;
+
+/// The longest chain of operators.
+pub const DEPTH_MAX: usize = 3;
+/// Longer commands are not kept: Hermes refuses them by length alone.
+const LETTERS_MAX: usize = 4096;
+
+/// An operator and the place it is applied at.
+#[derive(Clone, Copy)]
+pub struct Link {
+    /// What is done.
+    pub operator: &'static Operator,
+    /// Where.
+    pub salt: Salt,
+}
+
+/// A seed and what is done to it, in order.
+#[derive(Clone)]
+pub struct Variant {
+    /// The plain command.
+    pub seed: &'static Seed,
+    /// At most [`DEPTH_MAX`].
+    pub chain: Vec<Link>,
+}
+
+/// A variant as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// For `bash -c`.
+    pub command: String,
+    /// What it must do to count.
+    pub effect: Effect,
+    /// Whether the chain says that the effect stays.
+    pub preserves_effect: bool,
+}
+
+impl Variant {
+    /// The text, or `None` where an operator of the chain does not apply.
+    #[must_use]
+    pub fn render(&self) -> Option<Rendered> {
+        let mut script = self.seed.script();
+        for link in &self.chain {
+            script = link.operator.apply(&script, link.salt)?;
+        }
+        let command = script.print();
+        (command.len() <= LETTERS_MAX && !command.contains('\0')).then(|| Rendered {
+            command,
+            effect: self.seed.effect,
+            preserves_effect: self
+                .chain
+                .iter()
+                .all(|l| l.operator.class.preserves_effect()),
+        })
+    }
+
+    /// Programs it needs, each once.
+    #[must_use]
+    pub fn needs(&self) -> Vec<&'static str> {
+        let chain = self.chain.iter().flat_map(|link| link.operator.needs);
+        let mut needs: Vec<&'static str> = self.seed.needs.iter().chain(chain).copied().collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// The classes of its operators, in order.
+    #[must_use]
+    pub fn classes(&self) -> Vec<Class> {
+        self.chain.iter().map(|link| link.operator.class).collect()
+    }
+
+    /// Variants with one link less, the shortest ways to shrink it.
+    pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
+        (0..self.chain.len()).map(|without| {
+            let mut chain = self.chain.clone();
+            chain.remove(without);
+            Self {
+                seed: self.seed,
+                chain,
+            }
+        })
+    }
+
+    /// The variant with this name, as [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut parts = name.split('+');
+        let seed_name = parts.next()?;
+        let seed = SEEDS.iter().find(|seed| seed.name == seed_name)?;
+        let chain: Option<Vec<Link>> = parts
+            .map(|part| {
+                let (operator, salt) = part.split_once('~')?;
+                Some(Link {
+                    operator: operators::named(operator)?,
+                    salt: Salt(salt.parse().ok()?),
+                })
+            })
+            .collect();
+        let chain = chain.filter(|chain| chain.len() <= DEPTH_MAX)?;
+        Some(Self { seed, chain })
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.seed.name)?;
+        for link in &self.chain {
+            write!(f, "+{}~{}", link.operator.name, link.salt.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<'a> Arbitrary<'a> for Variant {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let seed = bytes.choose(SEEDS)?;
+        let all: Vec<&'static Operator> = operators::all().collect();
+        let depth = bytes.int_in_range(1..=DEPTH_MAX)?;
+        let mut chain = Vec::with_capacity(depth);
+        for _ in 0..depth {
+            chain.push(Link {
+                operator: bytes.choose(&all)?,
+                salt: Salt(bytes.arbitrary()?),
+            });
+        }
+        Ok(Self { seed, chain })
+    }
+}

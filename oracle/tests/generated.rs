@@ -1,0 +1,164 @@
+//! Generated commands in front of a real shell, in worlds without a guard.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arbitrary::{Arbitrary as _, Unstructured};
+use bisim::generate::{Class, Effect, Link, SEEDS, Salt, Variant, judge, operators};
+use bisim::subject::{Processes, Restarting, Start, Subject as _};
+
+fn shell(processes: &Processes) -> Option<Restarting> {
+    let start = Start::Shell {
+        program: env!("CARGO_BIN_EXE_bisim").into(),
+    };
+    let mut shell = Restarting::new(start, processes.clone(), None);
+    match shell.ready() {
+        Ok(_) => Some(shell),
+        Err(error) => {
+            println!("SKIPPED: worlds cannot be built here: {error}");
+            None
+        }
+    }
+}
+
+fn has_effect(shell: &mut Restarting, variant: &Variant) -> bool {
+    let rendered = variant.render().unwrap();
+    let trace = shell.run(judge::job(&rendered.command)).unwrap();
+    judge::happened(rendered.effect, &trace)
+}
+
+fn programs(shell: &mut Restarting) -> BTreeSet<&'static str> {
+    let mut all: Vec<&'static str> = operators::all()
+        .flat_map(|operator| operator.needs)
+        .chain(SEEDS.iter().flat_map(|seed| seed.needs))
+        .copied()
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    judge::present(shell, &all).unwrap()
+}
+
+fn can_run(variant: &Variant, present: &BTreeSet<&str>) -> bool {
+    variant
+        .needs()
+        .iter()
+        .all(|program| present.contains(program))
+}
+
+#[test]
+fn every_seed_has_its_effect_and_a_harmless_command_has_none() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    let present = programs(&mut shell);
+    for seed in SEEDS {
+        let variant = Variant {
+            seed,
+            chain: Vec::new(),
+        };
+        if can_run(&variant, &present) {
+            assert!(has_effect(&mut shell, &variant), "{}", seed.name);
+        }
+    }
+    let trace = shell
+        .run(judge::job("ls -l; echo hello; git status"))
+        .unwrap();
+    for seed in SEEDS {
+        let wrongly = judge::happened(seed.effect, &trace);
+        assert!(!wrongly, "{} is seen where nothing happened", seed.name);
+    }
+}
+
+/// Each operator once, on the first seed it applies to, and the letters that
+/// only look alike as the negative control.
+#[test]
+fn nineteen_of_twenty_variants_keep_their_effect_and_look_alikes_never_do() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    let present = programs(&mut shell);
+    let (mut tried, mut kept, mut lost) = (0_usize, 0_usize, Vec::new());
+    let mut by_class: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (place, operator) in operators::all().enumerate() {
+        let seeds = SEEDS
+            .iter()
+            .cycle()
+            .skip(place % SEEDS.len())
+            .take(SEEDS.len());
+        let variant = seeds
+            .flat_map(|seed| (0..8).map(move |salt| (seed, Salt(salt * 8111))))
+            .map(|(seed, salt)| Variant {
+                seed,
+                chain: vec![Link { operator, salt }],
+            })
+            .find(|variant| variant.render().is_some());
+        let Some(variant) = variant.filter(|variant| can_run(variant, &present)) else {
+            continue;
+        };
+        let kept_here = has_effect(&mut shell, &variant);
+        if operator.class == Class::Confusable {
+            assert!(!kept_here, "{variant} is executable as it stands");
+            continue;
+        }
+        let counts = by_class.entry(operator.class.as_str()).or_default();
+        counts.1 += 1;
+        tried += 1;
+        if kept_here {
+            counts.0 += 1;
+            kept += 1;
+        } else {
+            lost.push(format!(
+                "{variant}: {:?}",
+                variant.render().unwrap().command
+            ));
+        }
+    }
+    println!("{kept} of {tried} keep their effect; by class {by_class:?}");
+    for line in &lost {
+        println!("lost {line}");
+    }
+    assert!(tried >= 250, "{tried}");
+    assert!(kept * 20 >= tried * 19, "{kept} of {tried}");
+}
+
+#[test]
+fn chains_of_operators_keep_their_effect_too() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    let present = programs(&mut shell);
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let (mut tried, mut kept, mut lost) = (0_usize, 0_usize, Vec::new());
+    while tried < 150 {
+        let bytes: Vec<u8> = (0..64)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 24) as u8
+            })
+            .collect();
+        let variant = Variant::arbitrary(&mut Unstructured::new(&bytes)).unwrap();
+        let Some(rendered) = variant.render() else {
+            continue;
+        };
+        let network = matches!(rendered.effect, Effect::Reached(_));
+        if network || !rendered.preserves_effect || !can_run(&variant, &present) {
+            continue;
+        }
+        tried += 1;
+        if has_effect(&mut shell, &variant) {
+            kept += 1;
+        } else {
+            lost.push(format!("{variant}: {:?}", rendered.command));
+        }
+    }
+    println!("{kept} of {tried} chains keep their effect");
+    for line in &lost {
+        println!("lost {line}");
+    }
+    assert!(kept * 20 >= tried * 19, "{kept} of {tried}");
+}
