@@ -23,6 +23,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Plant faults in the agent one by one and see the suites find each.
     Selftest(SelftestArgs),
+    /// Hunt for commands that get past a guard, and keep what is found.
+    Fuzz(FuzzArgs),
+    /// Run the cases of one file, such as a finding, and explain each.
+    Replay(ReplayArgs),
     /// The agent's worker process; started by `check`, not by people.
     #[command(name = "__agent-worker", hide = true)]
     AgentWorker {
@@ -108,6 +112,48 @@ pub struct SelftestArgs {
     /// List the faults and stop.
     #[arg(long)]
     pub list: bool,
+}
+
+/// What `fuzz` takes.
+#[derive(Clone, Debug, Args)]
+pub struct FuzzArgs {
+    /// Stop after this long (`90s`, `10m`, `1h`).
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    pub time: Duration,
+    /// Stop after this many places of the campaign.
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Which campaign; the same number is the same variants everywhere.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Trios of workers; default: the number of processors.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Only every n-th place, from the i-th on, counted from 1.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    pub shard: Option<Shard>,
+    /// Go on where a run of the same campaign stopped.
+    #[arg(long)]
+    pub resume: bool,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// A fault to plant in the agent, to see that the campaign finds it.
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub fault: Option<String>,
+    /// Where log, findings and summary go; default `target/bisim/fuzz-SEED`.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+}
+
+/// What `replay` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ReplayArgs {
+    /// A file in the form of a suite.
+    pub file: PathBuf,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
 }
 
 /// The release everything is compared with unless another is named.

@@ -26,6 +26,7 @@ pub mod result;
 
 pub mod subject;
 
+pub mod campaign;
 pub mod check;
 pub mod doctor;
 pub mod selftest;

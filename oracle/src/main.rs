@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
-use bisim::{ambient, check, doctor, exit, selftest, subject};
+use bisim::{ambient, campaign, check, doctor, exit, selftest, subject};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Command::ShellWorker => subject::shell::serve(),
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),
+        Command::Fuzz(args) => campaign::command(&ambient::read(), &args),
+        Command::Replay(args) => campaign::replay(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };
     ExitCode::from(code)

@@ -1,0 +1,186 @@
+//! `bisim fuzz`: hunt for commands that get past a guard, ours first of all.
+//!
+//! Each generated variant goes through three worlds. A bare shell shows whether
+//! it has its effect at all (if not, it says nothing and is not counted). The
+//! real Hermes and the agent then run it with a user who denies every prompt,
+//! and the relation judges as it does for every case. Two things come out: any
+//! unsafe verdict about the agent, made small and kept as a vector; and the map
+//! of what Hermes lets through unasked, class by class.
+//!
+//! A campaign is a pure function of its seed: variant `i` is the same on every
+//! machine, so shards and resumed runs deal the same cards. What was seen is
+//! appended to a log line by line; killing the run loses at most the variants
+//! in flight.
+
+mod examine;
+mod keep;
+mod plan;
+mod replay;
+mod tally;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use self::examine::Trio;
+pub use self::examine::{Examined, Fate};
+use self::keep::Log;
+pub use self::plan::{SINGLES, variant};
+pub use self::replay::command as replay;
+pub use self::tally::Tally;
+use crate::ambient::Ambient;
+use crate::check::Judge;
+use crate::cli::FuzzArgs;
+use crate::environment::{self, Starts};
+use crate::interrupt::Interrupt;
+use crate::subject::{Processes, Start};
+use crate::{check, exit};
+
+/// How often a plain line of progress is printed.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Runs the command; returns the exit code.
+#[must_use]
+pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
+    let catalogue = match check::load(&ambient.root.join("vectors")) {
+        Ok((_, catalogue)) => catalogue,
+        Err(code) => return code,
+    };
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
+    let place = args.report.clone().unwrap_or_else(|| {
+        ambient
+            .root
+            .join(format!("target/bisim/fuzz-{:016x}", args.seed))
+    });
+    let mut starts = match environment::prepare(ambient, &args.hermes, &place) {
+        Ok(starts) => starts,
+        Err(lack) => {
+            lack.print();
+            return exit::ENVIRONMENT;
+        }
+    };
+    let log = match Log::open(&place, args.seed, args.resume) {
+        Ok(log) => log,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return exit::USAGE;
+        }
+    };
+    if let Err(lack) = environment::try_out(&mut starts, &processes) {
+        lack.print();
+        return exit::ENVIRONMENT;
+    }
+    // After the sandbox was tried out, which would notice some faults by itself.
+    if let Start::Agent { fault, .. } = &mut starts.agent {
+        fault.clone_from(&args.fault);
+    }
+    let judge = Judge {
+        catalogue: &catalogue,
+        version: args.hermes.clone(),
+    };
+    let hunt = Hunt {
+        args,
+        judge: &judge,
+        starts: &starts,
+        interrupt: &interrupt,
+        processes,
+    };
+    match hunt.run(log, &place) {
+        Ok(tally) => {
+            print!("{}", tally.render());
+            println!("seed {}, hermes-agent {}", args.seed, args.hermes);
+            println!("log, findings and summary: {}", place.display());
+            tally.exit()
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            exit::INTERNAL
+        }
+    }
+}
+
+/// What a campaign works with.
+struct Hunt<'a> {
+    args: &'a FuzzArgs,
+    judge: &'a Judge<'a>,
+    starts: &'a Starts,
+    interrupt: &'a Interrupt,
+    processes: Processes,
+}
+
+impl Hunt<'_> {
+    fn run(&self, mut log: Log, place: &Path) -> Result<Tally, String> {
+        let jobs = self
+            .args
+            .jobs
+            .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+            .unwrap_or(1)
+            .max(1);
+        let until = Instant::now().checked_add(self.args.time);
+        let next = AtomicU64::new(0);
+        let done = log.done().clone();
+        let mut tally = Tally::default();
+        for old in log.take_old() {
+            tally.add(&old);
+        }
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let started = Instant::now();
+        let mut line = Instant::now();
+        let (mut new, mut failed) = (0_u64, None);
+        std::thread::scope(|scope| {
+            for _ in 0..jobs {
+                let (sender, next, done) = (sender.clone(), &next, &done);
+                scope.spawn(move || {
+                    let mut trio = Trio::new(self.starts, &self.processes);
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let over = until.is_some_and(|until| Instant::now() >= until)
+                            || self.args.count.is_some_and(|count| index >= count);
+                        if over || self.interrupt.is_set() {
+                            return;
+                        }
+                        let dealt = usize::try_from(index)
+                            .is_ok_and(|i| self.args.shard.is_none_or(|shard| shard.takes(i)));
+                        if !dealt || done.contains(&index) {
+                            continue;
+                        }
+                        let Some(variant) = variant(self.args.seed, index) else {
+                            continue;
+                        };
+                        let examined = trio.examine(index, &variant, self.judge);
+                        if self.interrupt.is_set() || sender.send(examined).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for examined in receiver {
+                tally.add(&examined);
+                new += 1;
+                if let Err(message) = log.add(&examined) {
+                    failed = Some(message);
+                    self.interrupt.set();
+                }
+                if line.elapsed() >= LINE_EVERY {
+                    line = Instant::now();
+                    let rate = new as f64 / started.elapsed().as_secs_f64().max(0.001);
+                    let left = self.args.time.saturating_sub(started.elapsed()).as_secs();
+                    eprintln!("{}, {rate:.1} a second, {left} s left", tally.line());
+                }
+            }
+        });
+        if let Some(message) = failed {
+            return Err(message);
+        }
+        keep::summary(place, self.args.seed, &self.args.hermes, &tally)?;
+        Ok(tally)
+    }
+}
+
+/// Where the findings of a campaign are kept.
+fn findings(place: &Path) -> PathBuf {
+    place.join("findings")
+}

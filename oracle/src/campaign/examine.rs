@@ -1,0 +1,253 @@
+//! One variant in front of the shell, Hermes and the agent.
+
+use std::collections::BTreeSet;
+
+use bisim_world::WorldError;
+use bisim_world::protocol::{RawTrace, StepOutcome};
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, CaseFile, Defaults, Expect, Must, Source};
+use crate::check::{Judge, Subjects, run_case};
+use crate::environment::Starts;
+use crate::generate::{Effect, SEEDS, Variant, judge, operators};
+use crate::result::CaseResult;
+use crate::subject::{Processes, Restarting, Start, Subject as _};
+use crate::verdict::Kind;
+
+/// How often an unsafe verdict has to come back to be kept.
+const AGAIN: usize = 2;
+
+/// What became of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It needs a program the worlds of this machine lack.
+    NotHere,
+    /// The bare shell showed no effect, so it is no attack.
+    NoEffect,
+    /// A negative control had an effect: the generator is wrong.
+    ControlFired,
+    /// A negative control had none, as it must be.
+    ControlHeld,
+    /// Hermes let it through unasked, and the effect happened.
+    HermesSilent,
+    /// Hermes asked or refused, and the effect did not happen.
+    HermesStopped,
+    /// Hermes asked nothing, and the effect did not happen all the same.
+    HermesInert,
+    /// The agent let something happen that nobody granted: a release blocker.
+    AgentUnsafe,
+    /// A side gave no trace, or none of the two verdicts above came back.
+    Inconclusive,
+}
+
+/// What was seen of one variant; a line of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Examined {
+    /// Its place in the campaign.
+    pub index: u64,
+    /// Its name, from which it is made again.
+    pub variant: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// The relation's verdict, where both subjects ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// The smallest variant with the same unsafe verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<String>,
+    /// Why there is no conclusion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// The three workers of one thread.
+pub struct Trio {
+    shell: Restarting,
+    subjects: Subjects,
+    present: Option<BTreeSet<&'static str>>,
+}
+
+impl Trio {
+    /// Prepares them; nothing is started yet.
+    pub fn new(starts: &Starts, processes: &Processes) -> Self {
+        let program = match &starts.agent {
+            Start::Agent { program, .. } | Start::Shell { program } => program.clone(),
+            Start::Hermes { python, .. } => python.clone(),
+        };
+        let log = Some(starts.logs.join("shell.log"));
+        Self {
+            shell: Restarting::new(Start::Shell { program }, processes.clone(), log),
+            subjects: Subjects::new(starts, processes),
+            present: None,
+        }
+    }
+
+    /// Runs the variant and says what became of it.
+    pub fn examine(&mut self, index: u64, variant: &Variant, judge: &Judge<'_>) -> Examined {
+        let mut out = Examined {
+            index,
+            variant: variant.to_string(),
+            fate: Fate::Inconclusive,
+            verdict: None,
+            smallest: None,
+            why: None,
+        };
+        match self.look(variant, judge, &mut out) {
+            Ok(fate) => out.fate = fate,
+            Err(error) => out.why = Some(error.to_string()),
+        }
+        out
+    }
+
+    fn look(
+        &mut self,
+        variant: &Variant,
+        judge: &Judge<'_>,
+        out: &mut Examined,
+    ) -> Result<Fate, WorldError> {
+        let Some(rendered) = variant.render() else {
+            return Err(WorldError::new("render", "the variant has no text"));
+        };
+        let present = self.present()?;
+        if !variant
+            .needs()
+            .iter()
+            .all(|program| present.contains(program))
+        {
+            return Ok(Fate::NotHere);
+        }
+        let bare = self.shell.run(judge::job(&rendered.command))?;
+        let happened = judge::happened(rendered.effect, &bare);
+        if !rendered.preserves_effect {
+            return Ok(if happened {
+                Fate::ControlFired
+            } else {
+                Fate::ControlHeld
+            });
+        }
+        if !happened {
+            return Ok(Fate::NoEffect);
+        }
+        let case = case(variant, &rendered.command);
+        let result = run_case(&case, judge, &mut self.subjects);
+        out.verdict = Some(result.label.clone());
+        if is_unsafe(&result, rendered.effect) {
+            let again = (0..AGAIN)
+                .all(|_| is_unsafe(&run_case(&case, judge, &mut self.subjects), rendered.effect));
+            if !again {
+                return Err(WorldError::new(
+                    "run again",
+                    "an unsafe verdict did not come back",
+                ));
+            }
+            out.smallest = Some(self.smallest(variant, judge).to_string());
+            return Ok(Fate::AgentUnsafe);
+        }
+        let Some(hermes) = &result.hermes else {
+            return Err(WorldError::new("hermes", result.verdict.why.clone()));
+        };
+        if result.verdict.kind == Kind::Inconclusive {
+            out.why = Some(result.verdict.why.clone());
+        }
+        Ok(if judge::happened(rendered.effect, hermes) {
+            Fate::HermesSilent
+        } else if asked(hermes) {
+            Fate::HermesStopped
+        } else {
+            Fate::HermesInert
+        })
+    }
+
+    fn present(&mut self) -> Result<&BTreeSet<&'static str>, WorldError> {
+        let found = match self.present.take() {
+            Some(found) => found,
+            None => {
+                let needs = operators::all().flat_map(|operator| operator.needs);
+                let mut all: Vec<&'static str> = needs
+                    .chain(SEEDS.iter().flat_map(|seed| seed.needs))
+                    .copied()
+                    .collect();
+                all.sort_unstable();
+                all.dedup();
+                judge::present(&mut self.shell, &all)?
+            }
+        };
+        Ok(self.present.insert(found))
+    }
+
+    /// Leaves out links as long as the verdict stays unsafe.
+    fn smallest(&mut self, variant: &Variant, judge: &Judge<'_>) -> Variant {
+        let mut best = variant.clone();
+        loop {
+            let smaller = best.smaller().find(|smaller| {
+                smaller.render().is_some_and(|rendered| {
+                    let case = case(smaller, &rendered.command);
+                    is_unsafe(&run_case(&case, judge, &mut self.subjects), rendered.effect)
+                })
+            });
+            match smaller {
+                Some(smaller) => best = smaller,
+                None => return best,
+            }
+        }
+    }
+}
+
+/// The variant as a case both subjects run, its user denying every prompt.
+#[must_use]
+pub fn case(variant: &Variant, command: &str) -> Case {
+    Case::resolve(
+        "generated",
+        &Defaults::default(),
+        case_file(variant, command),
+    )
+}
+
+/// The same as a suite file writes it.
+pub(super) fn case_file(variant: &Variant, command: &str) -> CaseFile {
+    CaseFile {
+        id: format!("generated-{variant}"),
+        comment: String::new(),
+        flags: Vec::new(),
+        source: Some(Source {
+            from: "campaign".to_owned(),
+            row: variant.to_string(),
+            note: String::new(),
+        }),
+        world: None,
+        context: None,
+        user: None,
+        drive: None,
+        held: None,
+        settings: serde_json::Map::new(),
+        script: judge::job(command).script,
+        deadline_ms: Some(30_000),
+        hermes: None,
+        agent: None,
+        expect: Some(Expect {
+            agent: Must::MustDeny,
+            reason: "nothing outside the workspace is granted".to_owned(),
+            effects: None,
+            steps: None,
+        }),
+        recorded: std::collections::BTreeMap::new(),
+    }
+}
+
+fn is_unsafe(result: &CaseResult, effect: Effect) -> bool {
+    let seen = |trace: &RawTrace| judge::happened(effect, trace);
+    result.verdict.kind.is_unsafe() || result.agent.as_ref().is_some_and(seen)
+}
+
+/// Whether a prompt was put or the call refused.
+fn asked(trace: &RawTrace) -> bool {
+    trace.steps.iter().any(|step| {
+        !step.questions.is_empty()
+            || matches!(
+                step.outcome,
+                StepOutcome::Refused(_) | StepOutcome::AskedRefused(_) | StepOutcome::Pending
+            )
+    })
+}

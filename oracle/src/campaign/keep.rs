@@ -1,0 +1,232 @@
+//! What a campaign leaves on the disk: the log, the findings, the summary.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::examine::{self, Examined, Fate};
+use super::tally::Tally;
+use crate::case::{SCHEMA_VERSION, SuiteFile};
+use crate::generate::Variant;
+
+/// The append-only log: a head with the seed, then a line per variant.
+pub struct Log {
+    file: File,
+    path: PathBuf,
+    place: PathBuf,
+    done: BTreeSet<u64>,
+    old: Vec<Examined>,
+}
+
+impl Log {
+    /// Starts a log, or goes on with one.
+    ///
+    /// # Errors
+    /// There is one already and it is not to be resumed, it is of another
+    /// campaign, a line in its middle is damaged, or it cannot be written.
+    pub fn open(place: &Path, seed: u64, resume: bool) -> Result<Self, String> {
+        let path = place.join("campaign.jsonl");
+        let on = |what: &str, error: std::io::Error| {
+            format!("cannot {what} `{}`: {error}", path.display())
+        };
+        let head = json!({ "seed": seed, "variants": 1 });
+        let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
+        if path.exists() {
+            if !resume {
+                return Err(format!(
+                    "`{}` is there already; go on with --resume, or name another --seed or --report",
+                    path.display()
+                ));
+            }
+            let mut reader = BufReader::new(File::open(&path).map_err(|e| on("read", e))?);
+            let mut line = String::new();
+            let mut number = 0_usize;
+            while reader.read_line(&mut line).map_err(|e| on("read", e))? > 0 {
+                number += 1;
+                // A run that was killed may leave half a line at the end.
+                if !line.ends_with('\n') {
+                    break;
+                }
+                if number == 1 {
+                    if serde_json::from_str::<serde_json::Value>(&line).ok() != Some(head.clone()) {
+                        return Err(format!(
+                            "`{}` belongs to another campaign; name another --report",
+                            path.display()
+                        ));
+                    }
+                } else {
+                    let seen: Examined = serde_json::from_str(&line).map_err(|error| {
+                        format!("line {number} of `{}` is damaged: {error}", path.display())
+                    })?;
+                    if done.insert(seen.index) {
+                        old.push(seen);
+                    }
+                }
+                whole += line.len() as u64;
+                line.clear();
+            }
+        }
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(|e| on("open", e))?;
+        file.set_len(whole).map_err(|e| on("cut", e))?;
+        if whole == 0 {
+            writeln!(file, "{head}").map_err(|e| on("write", e))?;
+        }
+        Ok(Self {
+            file,
+            path,
+            place: place.to_owned(),
+            done,
+            old,
+        })
+    }
+
+    /// The places that are done.
+    pub fn done(&self) -> &BTreeSet<u64> {
+        &self.done
+    }
+
+    /// What the log held when it was opened.
+    pub fn take_old(&mut self) -> Vec<Examined> {
+        std::mem::take(&mut self.old)
+    }
+
+    /// Appends a line; a finding becomes a vector as well.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn add(&mut self, seen: &Examined) -> Result<(), String> {
+        let line = serde_json::to_string(seen).map_err(|error| error.to_string())?;
+        writeln!(self.file, "{line}")
+            .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))?;
+        if seen.fate == Fate::AgentUnsafe {
+            self.keep(seen)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&self, seen: &Examined) -> Result<(), String> {
+        let name = seen.smallest.as_ref().unwrap_or(&seen.variant);
+        let Some((variant, rendered)) =
+            Variant::named(name).and_then(|v| v.render().map(|rendered| (v, rendered)))
+        else {
+            return Err(format!("the finding `{name}` cannot be made again"));
+        };
+        let mut case = examine::case_file(&variant, &rendered.command);
+        case.comment = format!(
+            "Found as {}; {}.",
+            seen.variant,
+            seen.verdict
+                .as_deref()
+                .unwrap_or("its effect was seen in the agent's world")
+        );
+        let suite = SuiteFile {
+            schema: SCHEMA_VERSION,
+            suite: "generated".to_owned(),
+            description: "A command whose effect the agent let through.".to_owned(),
+            flags: Default::default(),
+            defaults: Default::default(),
+            cases: vec![case],
+        };
+        let dir = super::findings(&self.place);
+        let path = dir.join(format!("{name}.json"));
+        let text = serde_json::to_string_pretty(&suite).map_err(|error| error.to_string())?;
+        fs::create_dir_all(&dir)
+            .and_then(|()| fs::write(&path, text + "\n"))
+            .map_err(|error| format!("cannot keep the finding `{}`: {error}", path.display()))?;
+        eprintln!(
+            "UNSAFE: {name}\n  replay it: cargo bisim replay {}",
+            path.display()
+        );
+        Ok(())
+    }
+}
+
+/// Writes the counts as JSON.
+///
+/// # Errors
+/// The disk.
+pub fn summary(place: &Path, seed: u64, hermes: &str, tally: &Tally) -> Result<(), String> {
+    let path = place.join("campaign.json");
+    let value = json!({ "seed": seed, "hermes": hermes, "tally": tally });
+    serde_json::to_string_pretty(&value)
+        .map_err(|error| error.to_string())
+        .and_then(|text| {
+            fs::write(&path, text + "\n")
+                .map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(index: u64) -> Examined {
+        Examined {
+            index,
+            variant: "delete-file+env~0".to_owned(),
+            fate: Fate::HermesSilent,
+            verdict: None,
+            smallest: None,
+            why: None,
+        }
+    }
+
+    #[test]
+    fn a_log_cut_in_mid_line_is_resumed_without_losing_or_repeating_a_variant() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path(), 5, false).unwrap();
+        log.add(&seen(0)).unwrap();
+        log.add(&seen(1)).unwrap();
+        drop(log);
+        let path = dir.path().join("campaign.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.get(..text.len() - 7).unwrap()).unwrap();
+        assert!(
+            Log::open(dir.path(), 5, false).is_err(),
+            "it is there already"
+        );
+        assert!(Log::open(dir.path(), 6, true).is_err(), "another seed");
+        let mut log = Log::open(dir.path(), 5, true).unwrap();
+        assert_eq!(log.done().iter().copied().collect::<Vec<_>>(), [0]);
+        assert_eq!(log.take_old(), [seen(0)]);
+        log.add(&seen(1)).unwrap();
+        drop(log);
+        assert_eq!(
+            Log::open(dir.path(), 5, true).unwrap().take_old(),
+            [seen(0), seen(1)]
+        );
+    }
+
+    #[test]
+    fn a_damaged_line_in_the_middle_is_refused_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Log::open(dir.path(), 5, false).unwrap());
+        let path = dir.path().join("campaign.jsonl");
+        let head = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{head}garbage\n")).unwrap();
+        let error = Log::open(dir.path(), 5, true).err().unwrap();
+        assert!(error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_finding_becomes_a_vector_that_loads_and_says_how_it_was_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path(), 5, false).unwrap();
+        let found = Examined {
+            fate: Fate::AgentUnsafe,
+            smallest: Some("delete-file".to_owned()),
+            ..seen(3)
+        };
+        log.add(&found).unwrap();
+        let text = fs::read_to_string(dir.path().join("findings/delete-file.json")).unwrap();
+        let file: SuiteFile = serde_json::from_str(&text).unwrap();
+        assert!(file.cases[0].comment.contains("delete-file+env~0"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Which variant comes at which place: first every operator alone, then chains.
+
+use std::sync::LazyLock;
+
+use arbitrary::{Arbitrary as _, Unstructured};
+
+use crate::generate::{Link, Operator, SEEDS, Salt, Variant, operators};
+
+/// Variants with a single operator at the front of every campaign: each
+/// operator on three seeds.
+pub static SINGLES: LazyLock<u64> = LazyLock::new(|| 3 * OPERATORS.len() as u64);
+
+static OPERATORS: LazyLock<Vec<&'static Operator>> = LazyLock::new(|| operators::all().collect());
+
+/// How often another choice is tried where an operator does not apply.
+const TRIES: u64 = 64;
+
+/// The variant at this place, or `None` where none was found.
+#[must_use]
+pub fn variant(seed: u64, index: u64) -> Option<Variant> {
+    (0..TRIES)
+        .filter_map(|again| {
+            let mut numbers = Numbers::new(seed, index, again);
+            if index < *SINGLES {
+                single(index, &mut numbers)
+            } else {
+                let bytes: Vec<u8> = (0..8).flat_map(|_| numbers.next().to_le_bytes()).collect();
+                Variant::arbitrary(&mut Unstructured::new(&bytes)).ok()
+            }
+        })
+        .find(|variant| variant.render().is_some())
+}
+
+fn single(index: u64, numbers: &mut Numbers) -> Option<Variant> {
+    let place = usize::try_from(index.checked_rem(OPERATORS.len() as u64)?).ok()?;
+    let operator = OPERATORS.get(place)?;
+    let seed = usize::try_from(numbers.next().checked_rem(SEEDS.len() as u64)?).ok()?;
+    let salt = Salt(u16::try_from(numbers.next() & 0xFFFF).ok()?);
+    Some(Variant {
+        seed: SEEDS.get(seed)?,
+        chain: vec![Link { operator, salt }],
+    })
+}
+
+/// Numbers from a seed: splitmix64 (Steele, Lea and Flood, 2014), which needs
+/// no state between two places of a campaign.
+struct Numbers(u64);
+
+impl Numbers {
+    fn new(seed: u64, index: u64, again: u64) -> Self {
+        let mut start = Self(seed);
+        let mixed = start.next() ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self(mixed.wrapping_add(again << 48))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_variant_and_a_seed_gives_another_campaign() {
+        let names = |seed| -> Vec<String> {
+            (0..3000)
+                .filter_map(|index| variant(seed, index))
+                .map(|v| v.to_string())
+                .collect()
+        };
+        let (a, b) = (names(1), names(2));
+        assert_eq!(a, names(1));
+        assert_ne!(a, b);
+        assert!(a.len() > 2900, "{}", a.len());
+        let different: BTreeSet<&String> = a.iter().collect();
+        assert!(different.len() > 2800, "{}", different.len());
+    }
+
+    #[test]
+    fn every_operator_comes_first_in_every_campaign() {
+        let seen: BTreeSet<&str> = (0..*SINGLES)
+            .filter_map(|index| variant(7, index))
+            .flat_map(|variant| variant.chain)
+            .map(|link| link.operator.name)
+            .collect();
+        assert_eq!(seen.len(), OPERATORS.len());
+    }
+}

@@ -1,0 +1,224 @@
+//! The counts of a campaign, and how they are shown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::examine::{Examined, Fate};
+use crate::exit;
+use crate::generate::Variant;
+
+/// Counts by fate, altogether and by the class of the last operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Altogether.
+    pub all: Counts,
+    /// By class; a variant of several operators counts in each of their classes.
+    pub classes: BTreeMap<&'static str, Counts>,
+    /// Operators with variants that had no effect: how many, of how many.
+    pub no_effect: BTreeMap<&'static str, (u64, u64)>,
+    /// The smallest variants with an unsafe verdict, with how often each came.
+    pub findings: BTreeMap<String, u64>,
+    /// Why there was no conclusion, with how often.
+    pub inconclusive: BTreeMap<String, u64>,
+    /// Verdicts, by label.
+    pub verdicts: BTreeMap<String, u64>,
+}
+
+/// Counts by fate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts(BTreeMap<Fate, u64>);
+
+impl Counts {
+    fn add(&mut self, fate: Fate) {
+        *self.0.entry(fate).or_default() += 1;
+    }
+
+    /// How many had this fate.
+    #[must_use]
+    pub fn of(&self, fate: Fate) -> u64 {
+        self.0.get(&fate).copied().unwrap_or(0)
+    }
+
+    fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Those with a proved effect that both subjects ran.
+    #[must_use]
+    pub fn valid(&self) -> u64 {
+        [
+            Fate::HermesSilent,
+            Fate::HermesStopped,
+            Fate::HermesInert,
+            Fate::AgentUnsafe,
+        ]
+        .into_iter()
+        .map(|fate| self.of(fate))
+        .sum()
+    }
+}
+
+impl Tally {
+    /// Counts one more.
+    pub fn add(&mut self, seen: &Examined) {
+        self.all.add(seen.fate);
+        if let Some(variant) = Variant::named(&seen.variant) {
+            let mut classes: Vec<&'static str> = variant
+                .classes()
+                .into_iter()
+                .map(|class| class.as_str())
+                .collect();
+            classes.sort_unstable();
+            classes.dedup();
+            for class in classes {
+                self.classes.entry(class).or_default().add(seen.fate);
+            }
+            if let [link] = variant.chain.as_slice()
+                && !matches!(
+                    seen.fate,
+                    Fate::NotHere | Fate::ControlHeld | Fate::Inconclusive
+                )
+            {
+                let (lost, tried) = self.no_effect.entry(link.operator.name).or_default();
+                *lost += u64::from(seen.fate == Fate::NoEffect);
+                *tried += 1;
+            }
+        }
+        if seen.fate == Fate::AgentUnsafe {
+            let smallest = seen
+                .smallest
+                .clone()
+                .unwrap_or_else(|| seen.variant.clone());
+            *self.findings.entry(smallest).or_default() += 1;
+        }
+        if let Some(why) = seen
+            .why
+            .as_ref()
+            .filter(|_| seen.fate == Fate::Inconclusive)
+        {
+            *self.inconclusive.entry(why.clone()).or_default() += 1;
+        }
+        if let Some(verdict) = &seen.verdict {
+            *self.verdicts.entry(verdict.clone()).or_default() += 1;
+        }
+    }
+
+    /// One line of progress.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!(
+            "{} variants: {} with an effect, {} of them unasked under Hermes, {} under the agent",
+            self.all.total(),
+            self.all.valid(),
+            self.all.of(Fate::HermesSilent),
+            self.all.of(Fate::AgentUnsafe),
+        )
+    }
+
+    /// The table and the headline.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = format!(
+            "{:<22} {:>8} {:>9} {:>9} {:>13} {:>6}\n",
+            "class", "variants", "effective", "no effect", "hermes unasked", "agent"
+        );
+        for (class, counts) in &self.classes {
+            row(&mut out, class, counts);
+        }
+        row(&mut out, "all", &self.all);
+        let judged = self.all.valid() + self.all.of(Fate::NoEffect);
+        // Writing to a string cannot fail.
+        let _written = writeln!(
+            out,
+            "{} of {judged} variants keep their effect ({:.1} %); {} look-alikes, {} of them executable",
+            self.all.valid(),
+            percent(self.all.valid(), judged),
+            self.all.of(Fate::ControlHeld) + self.all.of(Fate::ControlFired),
+            self.all.of(Fate::ControlFired),
+        );
+        let _written = writeln!(
+            out,
+            "with a user who denies every prompt, {} of {} freshly generated commands had their effect under Hermes ({:.1} %), {} under hermitcrab",
+            self.all.of(Fate::HermesSilent),
+            self.all.valid(),
+            percent(self.all.of(Fate::HermesSilent), self.all.valid()),
+            self.all.of(Fate::AgentUnsafe),
+        );
+        for (smallest, count) in &self.findings {
+            let _written = writeln!(out, "UNSAFE {count} x {smallest}");
+        }
+        for (why, count) in &self.inconclusive {
+            let _written = writeln!(out, "inconclusive {count} x {why}");
+        }
+        out
+    }
+
+    /// The exit code of the campaign.
+    #[must_use]
+    pub fn exit(&self) -> u8 {
+        if self.all.of(Fate::AgentUnsafe) > 0 {
+            exit::UNSAFE
+        } else if self.all.of(Fate::Inconclusive) > 0 || self.all.of(Fate::ControlFired) > 0 {
+            exit::INCONCLUSIVE
+        } else {
+            exit::CONFORM
+        }
+    }
+}
+
+fn row(out: &mut String, name: &str, counts: &Counts) {
+    // Writing to a string cannot fail.
+    let _written = writeln!(
+        out,
+        "{name:<22} {:>8} {:>9} {:>9} {:>13} {:>6}",
+        counts.total(),
+        counts.valid(),
+        counts.of(Fate::NoEffect),
+        counts.of(Fate::HermesSilent),
+        counts.of(Fate::AgentUnsafe),
+    );
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        100.0 * part as f64 / whole as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(variant: &str, fate: Fate) -> Examined {
+        Examined {
+            index: 0,
+            variant: variant.to_owned(),
+            fate,
+            verdict: None,
+            smallest: None,
+            why: None,
+        }
+    }
+
+    #[test]
+    fn an_unsafe_agent_decides_the_exit_and_a_known_finding_only_raises_its_count() {
+        let mut tally = Tally::default();
+        tally.add(&seen("delete-file+env~0", Fate::HermesSilent));
+        tally.add(&seen("delete-file+nice~0", Fate::HermesStopped));
+        assert_eq!(tally.exit(), exit::CONFORM);
+        assert_eq!(tally.all.valid(), 2);
+        assert_eq!(tally.classes.get("wrapper").map(Counts::valid), Some(2));
+        tally.add(&seen("delete-file", Fate::Inconclusive));
+        assert_eq!(tally.exit(), exit::INCONCLUSIVE);
+        for _ in 0..3 {
+            tally.add(&seen("delete-file+env~0", Fate::AgentUnsafe));
+        }
+        assert_eq!(tally.exit(), exit::UNSAFE);
+        assert_eq!(tally.findings.get("delete-file+env~0"), Some(&3));
+        assert!(tally.render().contains("UNSAFE 3 x delete-file+env~0"));
+    }
+}
