@@ -1,21 +1,39 @@
-//! What a decision costs: one turn of the session machine, ledger record and
-//! digest included, beside few and beside many grants.
+//! What a decision costs: the monitor alone, and one turn of the session
+//! machine with its ledger record and digest, beside few and beside many grants;
+//! and what Hermes' detector of dangerous commands costs for the same command.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
+use std::hint::black_box;
+use std::process::Command;
+
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use hermitcrab_core::action::Action;
-use hermitcrab_core::authority::Verb;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::cap::CapTable;
 use hermitcrab_core::digest::Digest;
-use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::grant::{AgentId, Lifetime, Limits, Uses};
+use hermitcrab_core::monitor::{Decision, Request, authorize};
+use hermitcrab_core::rules::{Isolation, Rules};
 use hermitcrab_core::session::{Call, Event};
 use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::sha256;
 use support::{grant, on_dir, rel, session, turn};
 
-fn decisions(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("decision");
+/// The command that both sides are asked about.
+const COMMAND: &str = "cd src && rm -rf ./build/cache && cp -r ../assets/img ./build && python3 tools/gen.py --out build/x.json";
+
+/// Grants beside which decisions are timed; few where only the benchmark itself is tried.
+const MANY: usize = if cfg!(debug_assertions) {
+    10_000
+} else {
+    1_000_000
+};
+
+fn turns(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("turn");
     for others in [0_usize, 100, 1000] {
         let (mut session, dir) = session();
         for number in 0..others {
@@ -48,5 +66,117 @@ fn decisions(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decisions);
+/// The monitor alone: rules, search, charge, permit.
+fn decisions(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("decision");
+    let mut ours = f64::MAX;
+    for others in [0_usize, 1000, MANY] {
+        let (mut table, rules, actions) = held(others);
+        for (name, tool, action) in actions {
+            let actions = [action];
+            let call = some_call();
+            let request = Request::new(call, AgentId::FIRST, tool, &actions);
+            let mut decide = || match authorize(&mut table, &rules, &request, Instant::BOOT) {
+                Decision::Permit(permits) => {
+                    permits.into_iter().map(|permit| permit.spend()).count()
+                }
+                Decision::Ask(_) | Decision::Deny(_) => panic!("{name} is held"),
+            };
+            group.bench_function(BenchmarkId::new(name, others), |bencher| {
+                bencher.iter(|| black_box(decide()));
+            });
+            if name == "command" && others == 0 {
+                ours = best_of(&mut decide);
+            }
+        }
+    }
+    group.finish();
+    match hermes_detector() {
+        Ok(hermes) => println!(
+            "`{COMMAND}`: Hermes' detector {:.1} us, the monitor {:.3} us: {:.0} times",
+            hermes / 1000.0,
+            ours / 1000.0,
+            hermes / ours
+        ),
+        Err(reason) => println!("SKIPPED: Hermes' detector was not timed: {reason}"),
+    }
+}
+
+/// Nanoseconds of one call, the best of several batches.
+fn best_of(call: &mut impl FnMut() -> usize) -> f64 {
+    let batch = 2000_u32;
+    (0..7)
+        .map(|_| {
+            let started = std::time::Instant::now();
+            for _ in 0..batch {
+                black_box(call());
+            }
+            started.elapsed().as_secs_f64() * 1e9 / f64::from(batch)
+        })
+        .fold(f64::MAX, f64::min)
+}
+
+fn some_call() -> hermitcrab_core::approval::CallId {
+    let (mut session, dir) = session();
+    let read = Action::on_path(Verb::FsRead, dir, rel("a"), Digest::NONE).unwrap();
+    turn(&mut session, Tool::ReadFile, read, |permit| permit.call())
+}
+
+type Actions = [(&'static str, Tool, Action); 2];
+
+/// A table with one grant on a directory and on commands beside `others`.
+fn held(others: usize) -> (CapTable, Rules, Actions) {
+    let mut rules = Rules::new(1, Isolation::Isolated, vec![rel("home/u/.config/agent")]);
+    let dir = rules.add_dir(rel("home/u/project")).unwrap();
+    let mut table = CapTable::new();
+    let limits = Limits::starting(Instant::BOOT, Uses::Uncounted, Lifetime::Session);
+    let program = Object::Program(Program::AnyInView);
+    let caps = vec![
+        on_dir(Verb::FsRead, dir, rel("src")),
+        hermitcrab_core::authority::Cap::new(Verb::ProcExec, program.clone()).unwrap(),
+    ];
+    let authority = hermitcrab_core::authority::Authority::from_caps(caps).unwrap();
+    table.grant(AgentId::FIRST, authority, limits).unwrap();
+    for number in 0..others {
+        let below = rel(&format!("other/{number}"));
+        let cap = on_dir(Verb::FsRead, dir, below);
+        let authority = hermitcrab_core::authority::Authority::of(cap);
+        table.grant(AgentId::FIRST, authority, limits).unwrap();
+    }
+    let read = Action::on_path(Verb::FsRead, dir, rel("src/deep/a.rs"), Digest::NONE).unwrap();
+    let run = Action::new(Verb::ProcExec, program, sha256(COMMAND.as_bytes())).unwrap();
+    let actions = [
+        ("file", Tool::ReadFile, read),
+        ("command", Tool::Terminal, run),
+    ];
+    (table, rules, actions)
+}
+
+/// Nanoseconds of CPU that the detector of the real Hermes takes, if one is installed.
+fn hermes_detector() -> Result<f64, String> {
+    let home = std::path::PathBuf::from(option_env!("HOME").ok_or("no home directory")?);
+    let cache = home.join(".cache/hermitcrab/hermes");
+    let python = std::fs::read_dir(&cache)
+        .map_err(|error| {
+            format!(
+                "`{}`: {error}; run `cargo bisim check` first",
+                cache.display()
+            )
+        })?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().join("venv/bin/python"))
+        .find(|python| python.is_file())
+        .ok_or("no environment of Hermes; run `cargo bisim check` first")?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../shim/src/time_detector.py");
+    let output = Command::new(python)
+        .args([script, COMMAND])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim()
+        .parse()
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+criterion_group!(benches, decisions, turns);
 criterion_main!(benches);

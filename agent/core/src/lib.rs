@@ -53,6 +53,8 @@ pub mod label;
 
 pub mod flow;
 
+pub mod wording;
+
 pub mod limits;
 
 pub mod fault;

@@ -1,0 +1,363 @@
+//! A book beside the session: every grant, its limits and its parent, and a
+//! judgement of each turn by that alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply};
+use hermitcrab_core::audit::{Head, Record};
+use hermitcrab_core::authority::{Authority, Cap, Object, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::grant::{AgentId, Grant, GrantId, Limits, Uses};
+use hermitcrab_core::limits::GRANT_LIFETIME_MAX;
+use hermitcrab_core::path::RelPath;
+use hermitcrab_core::session::{Event, Parts, Session};
+use hermitcrab_core::time::Instant;
+
+use super::super::{Verdict, ensure};
+use super::{LOCATIONS, PROTECTED, sha256};
+
+/// What the book has to know about an event to judge the turn.
+pub(super) enum Kind {
+    /// May lead to permits.
+    Call,
+    /// Effects of this call; permits only if it still runs.
+    Effects(CallId),
+    /// Permits only after a yes to exactly this question as it was shown.
+    Answer(Answer),
+    Revoke(GrantId),
+    /// The child may hold what comes from these, nothing else.
+    Spawn(Vec<GrantId>),
+    Finished(CallId),
+    /// Ends what the agents hold that the turn says ended.
+    EndAgent,
+    End,
+    /// Never leads to a permit.
+    Other,
+}
+
+/// One grant, as first seen.
+pub(super) struct Line {
+    holder: AgentId,
+    authority: Authority,
+    limits: Limits,
+    parent: Option<GrantId>,
+    spent: u64,
+}
+
+pub(super) struct Book {
+    pub(super) agents: Vec<AgentId>,
+    pub(super) lines: BTreeMap<GrantId, Line>,
+    ended: BTreeSet<GrantId>,
+    pub(super) questions: BTreeMap<QuestionId, Digest>,
+    pub(super) calls: Vec<CallId>,
+    /// Calls that had permits, with the grants these came from.
+    running: BTreeMap<CallId, BTreeSet<GrantId>>,
+    stopped: BTreeSet<CallId>,
+    head: Head,
+    over: bool,
+}
+
+impl Book {
+    pub(super) fn new() -> Self {
+        Self {
+            agents: vec![AgentId::FIRST],
+            lines: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            questions: BTreeMap::new(),
+            calls: Vec::new(),
+            running: BTreeMap::new(),
+            stopped: BTreeSet::new(),
+            head: Head::EMPTY,
+            over: false,
+        }
+    }
+
+    /// One turn: step the session, then compare.
+    pub(super) fn turn(
+        &mut self,
+        session: &mut Session,
+        at: Instant,
+        event: Event,
+        kind: &Kind,
+    ) -> Verdict {
+        let Parts {
+            call,
+            records,
+            permits,
+            question,
+            spawned,
+            stopped,
+            drained,
+            ended,
+            ..
+        } = session.step(at, event).into_parts();
+        let permits: Vec<(GrantId, AgentId, CallId, Cap)> = permits
+            .into_iter()
+            .map(|p| (p.grant(), p.by(), p.call(), p.action().cap().clone()))
+            .collect();
+        self.records(&records)?;
+        self.calls.extend(call);
+        ensure(!self.over || permits.is_empty(), || {
+            "a permit after the end".to_owned()
+        })?;
+        self.may_permit(kind, &permits)?;
+        if let Some(question) = question {
+            self.may_ask(question.by())?;
+            self.questions.insert(question.id(), question.digest());
+        }
+        self.learn(session)?;
+        for (grant, by, call, cap) in &permits {
+            self.permit(session, *grant, *by, cap)?;
+            self.running.entry(*call).or_default().insert(*grant);
+        }
+        match kind {
+            Kind::Revoke(grant) => self.revoke(*grant, &stopped)?,
+            Kind::Spawn(forward) => {
+                if let Some((child, _)) = spawned {
+                    self.spawned(session, child, forward)?;
+                }
+            }
+            Kind::Answer(answer) => {
+                self.questions.remove(&answer.question);
+            }
+            Kind::Finished(call) => {
+                self.running.remove(call);
+            }
+            Kind::EndAgent => self.agents_end(&ended, &stopped)?,
+            Kind::End => self.over = true,
+            Kind::Call | Kind::Effects(_) | Kind::Other => {}
+        }
+        self.drained(&drained)
+    }
+
+    /// Is this the kind of turn in which permits may be made at all?
+    fn may_permit(&self, kind: &Kind, permits: &[(GrantId, AgentId, CallId, Cap)]) -> Verdict {
+        if permits.is_empty() {
+            return Ok(());
+        }
+        match kind {
+            Kind::Call => Ok(()),
+            Kind::Effects(call) => ensure(!self.stopped.contains(call), || {
+                "effects of a stopped call stand".to_owned()
+            }),
+            Kind::Answer(answer) => {
+                ensure(matches!(answer.reply, Reply::Yes(_)), || {
+                    format!("a permit after {:?}", answer.reply)
+                })?;
+                ensure(
+                    self.questions.get(&answer.question) == Some(&answer.digest),
+                    || "a permit after an answer to something else".to_owned(),
+                )
+            }
+            Kind::Revoke(_)
+            | Kind::Spawn(_)
+            | Kind::Finished(_)
+            | Kind::EndAgent
+            | Kind::End
+            | Kind::Other => Err("a permit nobody asked for".to_owned()),
+        }
+    }
+
+    /// Only who holds the right to ask may have the user asked.
+    fn may_ask(&self, by: AgentId) -> Verdict {
+        let right = Cap::new(Verb::UserAsk, Object::Session).map_err(|error| error.to_string())?;
+        let held = self.lines.iter().any(|(id, line)| {
+            line.holder == by && line.authority.covers_cap(&right) && !self.is_ended(*id)
+        });
+        ensure(held && !self.over, || {
+            format!("{by} asked without the right to")
+        })
+    }
+
+    /// Write down every grant not seen before.
+    pub(super) fn learn(&mut self, session: &Session) -> Verdict {
+        let now = session.now();
+        for agent in &self.agents {
+            let fresh: Vec<&Grant> = session
+                .held_by(*agent)
+                .filter(|grant| !self.lines.contains_key(&grant.id()))
+                .collect();
+            for grant in fresh {
+                self.lines.insert(
+                    grant.id(),
+                    Line {
+                        holder: grant.holder(),
+                        authority: grant.authority().clone(),
+                        limits: grant.limits(),
+                        parent: grant.parent(),
+                        spent: 0,
+                    },
+                );
+                ensure(
+                    grant.limits().expires_at <= now.after(GRANT_LIFETIME_MAX),
+                    || format!("{} does not end", grant.id()),
+                )?;
+                let Some(parent) = grant.parent() else {
+                    continue;
+                };
+                let Some(from) = self.lines.get(&parent) else {
+                    return Err(format!("{} comes from nothing known", grant.id()));
+                };
+                ensure(from.authority.covers(grant.authority()), || {
+                    format!("{} is more than {parent}", grant.id())
+                })?;
+                ensure(grant.limits().expires_at <= from.limits.expires_at, || {
+                    format!("{} outlives {parent}", grant.id())
+                })?;
+                ensure(!self.is_ended(parent), || {
+                    format!("{} comes from the ended {parent}", grant.id())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judge one permit and charge it to the grant and all it comes from.
+    fn permit(&mut self, session: &Session, id: GrantId, by: AgentId, cap: &Cap) -> Verdict {
+        let now = session.now();
+        let Some(line) = self.lines.get(&id) else {
+            return Err(format!("a permit from the unknown {id}"));
+        };
+        ensure(line.holder == by, || format!("{by} used {id} of another"))?;
+        ensure(line.authority.covers_cap(cap), || {
+            format!("{id} does not allow {cap}")
+        })?;
+        ensure(!self.is_ended(id), || {
+            format!("{id} was used after its end")
+        })?;
+        ensure(!is_protected_change(session, cap), || {
+            format!("{cap} changes the agent's own files")
+        })?;
+        let mut next = Some(id);
+        while let Some(id) = next {
+            let Some(line) = self.lines.get_mut(&id) else {
+                return Err(format!("{id} is not in the book"));
+            };
+            line.spent += 1;
+            ensure(now <= line.limits.expires_at, || format!("{id} is expired"))?;
+            match line.limits.uses {
+                Uses::Uncounted => {}
+                Uses::AtMost(most) => ensure(line.spent <= most, || {
+                    format!("{id} was used {} times of {most}", line.spent)
+                })?,
+            }
+            next = line.parent;
+        }
+        Ok(())
+    }
+
+    /// Was it, or anything it comes from, revoked?
+    fn is_ended(&self, id: GrantId) -> bool {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if self.ended.contains(&id) {
+                return true;
+            }
+            next = self.lines.get(&id).and_then(|line| line.parent);
+        }
+        false
+    }
+
+    /// Every running call on an ended grant must be stopped in the same turn.
+    fn revoke(&mut self, grant: GrantId, stopped: &[CallId]) -> Verdict {
+        if self.over {
+            return Ok(());
+        }
+        self.ended.insert(grant);
+        self.none_runs_on(stopped)
+    }
+
+    /// Agents that end leave nothing held and nothing running.
+    fn agents_end(&mut self, agents: &[AgentId], stopped: &[CallId]) -> Verdict {
+        let theirs: Vec<GrantId> = self
+            .lines
+            .iter()
+            .filter(|(_, line)| agents.contains(&line.holder))
+            .map(|(id, _)| *id)
+            .collect();
+        self.ended.extend(theirs);
+        self.none_runs_on(stopped)
+    }
+
+    fn none_runs_on(&mut self, stopped: &[CallId]) -> Verdict {
+        for (call, grants) in &self.running {
+            let hit = grants.iter().any(|id| self.is_ended(*id));
+            ensure(
+                !hit || stopped.contains(call) || self.stopped.contains(call),
+                || format!("{call} runs on after its grant ended"),
+            )?;
+        }
+        self.stopped.extend(stopped);
+        Ok(())
+    }
+
+    /// What is reported as drained has ended, and nothing runs on it or below it.
+    fn drained(&self, drained: &[GrantId]) -> Verdict {
+        for grant in drained {
+            ensure(self.is_ended(*grant), || format!("{grant} drained, alive"))?;
+            for (call, grants) in &self.running {
+                let below = grants.iter().any(|id| self.comes_from(*id, *grant));
+                ensure(!below, || format!("{grant} drained while {call} runs"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn comes_from(&self, id: GrantId, ancestor: GrantId) -> bool {
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if id == ancestor {
+                return true;
+            }
+            next = self.lines.get(&id).and_then(|line| line.parent);
+        }
+        false
+    }
+
+    /// A child holds what was forwarded by name.
+    fn spawned(&mut self, session: &Session, child: AgentId, forward: &[GrantId]) -> Verdict {
+        for grant in session.held_by(child) {
+            let from = grant.parent();
+            ensure(from.is_some_and(|from| forward.contains(&from)), || {
+                format!("{child} was born with {}", grant.id())
+            })?;
+        }
+        self.agents.push(child);
+        self.learn(session)
+    }
+
+    /// The ledger continues without a gap.
+    pub(super) fn records(&mut self, records: &[Record]) -> Verdict {
+        for record in records {
+            ensure(
+                record.seq == self.head.next && record.prev == self.head.digest,
+                || format!("record {} does not continue the ledger", record.seq),
+            )?;
+            ensure(record.digest == record.expected_digest(sha256), || {
+                format!("record {} has another digest", record.seq)
+            })?;
+            self.head = Head {
+                next: record.seq + 1,
+                digest: record.digest,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Does `cap` change what is protected?
+fn is_protected_change(session: &Session, cap: &Cap) -> bool {
+    let Object::Dir { dir, below } = cap.object() else {
+        return false;
+    };
+    let protected = RelPath::parse(PROTECTED).ok();
+    let place = LOCATIONS
+        .get(usize::try_from(dir.index()).unwrap_or(usize::MAX))
+        .and_then(|location| RelPath::parse(location).ok())
+        .and_then(|location| location.join(below).ok());
+    let inside = match (place, protected) {
+        (Some(place), Some(protected)) => place.starts_with(&protected),
+        _ => true,
+    };
+    inside && cap.verb().changes_files() && !session.has_ended()
+}
