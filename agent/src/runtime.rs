@@ -255,6 +255,12 @@ impl Runtime {
         .collect()
     }
 
+    /// The processes that serve the sandbox and are no command's.
+    #[must_use]
+    pub fn sandbox_helpers(&self) -> Vec<u32> {
+        self.sandbox.helpers()
+    }
+
     /// Ends a grant and everything derived from it; says which grants ended.
     ///
     /// # Errors

@@ -123,6 +123,16 @@ impl DirCap {
         })
     }
 
+    /// Another hold of the same directory, for a command that outlives the
+    /// call that started it.
+    pub(crate) fn duplicate(&self) -> io::Result<Self> {
+        Ok(Self {
+            fd: self.fd.try_clone()?,
+            id: self.id,
+            prefix: self.prefix.clone(),
+        })
+    }
+
     /// Its handle in the session.
     #[must_use]
     pub fn id(&self) -> DirId {

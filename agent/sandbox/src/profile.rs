@@ -18,7 +18,9 @@ use hermitcrab_core::rules::Isolation;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
-use crate::spawn::{Command, Ending, Finished, Limits, SpawnError, View, ViewMode, run};
+use crate::spawn::{
+    Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
+};
 use crate::spawner::SpawnerProgram;
 
 pub use self::confined::Confined;
@@ -107,7 +109,11 @@ pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
             ..Limits::default()
         },
     };
-    let (facts, failure) = match run::run(program, &command) {
+    let sandbox = Sandbox::builder()
+        .spawner(program.clone())
+        .pool(PoolSize::OFF)
+        .build();
+    let (facts, failure) = match sandbox.run_own(&command) {
         Ok(finished) => (Facts::of(&finished, dir), None),
         Err(error) => (Facts::default(), Some(error)),
     };

@@ -17,18 +17,22 @@ pub(crate) mod filter;
 pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod output;
+pub(crate) mod pool;
+pub(crate) mod ready;
 pub(crate) mod root;
-pub(crate) mod run;
+pub(crate) mod running;
 pub(crate) mod spec;
 pub(crate) mod stage;
 pub(crate) mod step;
 pub(crate) mod supervisor;
 pub(crate) mod wire;
+pub(crate) mod zygote;
 
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermitcrab_core::Permit;
@@ -37,6 +41,8 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 
 pub use self::filter::{RefusedCall, refused_calls};
 pub use self::output::Captured;
+pub use self::pool::PoolSize;
+pub use self::running::{Input, Output, Running, Stream, Streams};
 pub use self::step::{Step, StepError};
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
@@ -45,10 +51,18 @@ use crate::spawner::SpawnerProgram;
 /// Where a command finds its inputs and leaves what the caller reads back.
 pub const EXCHANGE_DIR: &str = root::EXCHANGE_DIR;
 
-/// Starts confined commands.
+/// Starts confined commands. Clones share one spawner process, which is
+/// started when it is needed and ends with the last clone.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
+    pool: Arc<pool::Pool>,
+}
+
+/// Says how a [`Sandbox`] is to be.
+#[derive(Clone, Debug)]
+pub struct Builder {
     program: SpawnerProgram,
+    pool: PoolSize,
 }
 
 /// How a directory is shown to a command.
@@ -160,8 +174,22 @@ pub struct Finished {
     pub changes: Vec<ChangeSet>,
     /// What it left in [`EXCHANGE_DIR`].
     pub exchange: Exchange,
+    /// What it and everything it started used.
+    pub usage: Usage,
     /// How long it took, sandbox included.
     pub elapsed: Duration,
+}
+
+/// What a command and everything it started used. Nothing, if the sandbox was
+/// killed as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time in programs.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// Most memory one process had at once.
+    pub peak_resident_bytes: u64,
 }
 
 /// The files a command left for the caller.
@@ -181,19 +209,58 @@ pub enum SpawnError {
     ChangeSet(crate::changeset::ChangeSetError),
 }
 
+impl Builder {
+    /// Which program is started as the spawner.
+    #[must_use]
+    pub fn spawner(mut self, program: SpawnerProgram) -> Self {
+        self.program = program;
+        self
+    }
+
+    /// How many sandboxes are kept ready.
+    #[must_use]
+    pub fn pool(mut self, size: PoolSize) -> Self {
+        self.pool = size;
+        self
+    }
+
+    /// A sandbox as described; nothing is started yet.
+    #[must_use]
+    pub fn build(self) -> Sandbox {
+        Sandbox {
+            pool: Arc::new(pool::Pool::new(self.program, self.pool)),
+        }
+    }
+}
+
 impl Sandbox {
+    /// The running program as its own spawner, and a small pool.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            program: SpawnerProgram::Own,
+            pool: PoolSize::default(),
+        }
+    }
+
     /// With this program as the spawner.
     #[must_use]
     pub fn new(program: SpawnerProgram) -> Self {
-        Self { program }
+        Self::builder().spawner(program).build()
     }
 
-    /// Runs a command to its end (or to its timeout) and returns what it did.
+    /// Starts a command and returns without waiting for it. A sandbox that
+    /// cannot be built shows when the result is waited for.
     ///
     /// # Errors
-    /// The permit is for something else, or the sandbox could not be built; in
+    /// The permit is for something else, or the spawner cannot be started; in
     /// both cases nothing ran.
-    pub fn run(&self, permit: Permit<'_>, command: &Command<'_>) -> Result<Finished, SpawnError> {
+    pub fn spawn(
+        &self,
+        permit: Permit<'_>,
+        command: &Command<'_>,
+        streams: Streams,
+    ) -> Result<Running, SpawnError> {
         let allowed = permit.verb() == Verb::ProcExec
             && matches!(
                 permit.object(),
@@ -206,7 +273,28 @@ impl Sandbox {
             )));
         }
         let _spent = permit.spend();
-        run::run(&self.program, command)
+        Ok(Running::start(&self.pool, command, streams)?)
+    }
+
+    /// Runs a command to its end (or to its timeout) and returns what it did.
+    ///
+    /// # Errors
+    /// The permit is for something else, or the sandbox could not be built; in
+    /// both cases nothing ran.
+    pub fn run(&self, permit: Permit<'_>, command: &Command<'_>) -> Result<Finished, SpawnError> {
+        self.spawn(permit, command, Streams::default())?.wait()
+    }
+
+    /// Runs a command of this package's own, which no permit is needed for.
+    pub(crate) fn run_own(&self, command: &Command<'_>) -> Result<Finished, SpawnError> {
+        Running::start(&self.pool, command, Streams::default())?.wait()
+    }
+
+    /// The processes that serve the sandbox and are no command's: the spawner
+    /// and everything below it that has not been given a command.
+    #[must_use]
+    pub fn helpers(&self) -> Vec<u32> {
+        self.pool.helpers()
     }
 }
 

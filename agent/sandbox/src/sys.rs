@@ -185,6 +185,46 @@ pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
     }
 }
 
+/// Closes every descriptor above the standard streams that is not in `keep`.
+///
+/// For a process that has just begun and never comes back to what it was
+/// forked from: it must not hold what its parent happened to have open.
+pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut kept: Vec<u32> = keep
+        .iter()
+        .map(|fd| fd.as_raw_fd().unsigned_abs())
+        .collect();
+    kept.sort_unstable();
+    let mut first = 3_u32;
+    for last in kept.into_iter().map(Some).chain([None]) {
+        let end = last.map_or(u32::MAX, |kept| kept.saturating_sub(1));
+        if first <= end {
+            // JUSTIFICATION: as for `close_on_exec_from`.
+            // SAFETY: close_range(2) takes three integers. The descriptors
+            // closed are owned by values of the parent's stack and heap, which
+            // callers never return to, so none is used or closed again.
+            let result = unsafe { libc::syscall(libc::SYS_close_range, first, end, 0_u32) };
+            if result != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        first = first.max(last.map_or(u32::MAX, |kept| kept.saturating_add(1)));
+    }
+    Ok(())
+}
+
+/// Has the kernel reap the children of this process by itself.
+pub(crate) fn ignore_children() {
+    // JUSTIFICATION: nix's signal and sigaction are unsafe for the sake of
+    // handlers, and no safe crate in the tree offers the rest.
+    // SAFETY: SIG_IGN installs no handler, so no Rust code can be called in a
+    // signal context; signal(2) and wait(2): children of a process that
+    // ignores SIGCHLD leave no zombie.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+    }
+}
+
 /// Gives every signal its default action and blocks none.
 ///
 /// Rust programs ignore SIGPIPE; a command started with that inherited would

@@ -222,7 +222,7 @@ impl<'j> AgentWorld<'j> {
                     match agent {
                         Some(agent) => {
                             let trace = report(open.runtime.call(agent, tool, args));
-                            match left_behind() {
+                            match left_behind(&open.runtime) {
                                 Ok(left) if left.is_empty() => trace,
                                 Ok(left) => StepTrace {
                                     outcome: StepOutcome::Raised(format!(
@@ -376,14 +376,14 @@ fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
     }
 }
 
-/// The processes in the world beside its first one, after giving those that
-/// were killed time to go. The agent has no background commands: a process
-/// that outlives its call has escaped it.
-fn left_behind() -> std::io::Result<Vec<String>> {
+/// The processes in the world beside its first one and those that serve the
+/// sandbox, after giving those that were killed time to go. The agent has no
+/// background commands: a process that outlives its call has escaped it.
+fn left_behind(runtime: &Runtime) -> std::io::Result<Vec<String>> {
     const PATIENCE: Duration = Duration::from_secs(3);
     let started = std::time::Instant::now();
     loop {
-        let left = others()?;
+        let left = others(&runtime.sandbox_helpers())?;
         if left.is_empty() || started.elapsed() > PATIENCE {
             return Ok(left);
         }
@@ -391,12 +391,15 @@ fn left_behind() -> std::io::Result<Vec<String>> {
     }
 }
 
-fn others() -> std::io::Result<Vec<String>> {
-    let own = std::process::id().to_string();
+fn others(helpers: &[u32]) -> std::io::Result<Vec<String>> {
+    let own = std::process::id();
     let mut names = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name == own || !name.bytes().all(|byte| byte.is_ascii_digit()) {
+        let Ok(id) = name.parse::<u32>() else {
+            continue;
+        };
+        if id == own || helpers.contains(&id) {
             continue;
         }
         // Gone between listing and looking.

@@ -1,52 +1,82 @@
-//! Frames, with descriptors attached, over a stream socket.
+//! Messages, with descriptors attached, over a socket that keeps their bounds.
+//!
+//! One message is one datagram, so several processes can hold the same end and
+//! none ever sees half of what was meant for another. What does not fit into a
+//! datagram travels in a sealed memory file beside it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, socketpair,
 };
 
 use super::wire::FRAME_BYTES_MAX;
 
-/// The most descriptors one frame carries.
-pub(crate) const DESCRIPTORS_MAX: usize = 32;
-const READ_BYTES: usize = 64 * 1024;
+/// The most descriptors one message carries, its memory file included.
+pub(crate) const DESCRIPTORS_MAX: usize = 64;
+/// Longer messages go into a memory file.
+const INLINE_BYTES_MAX: usize = 16 * 1024;
 
-/// One end of the conversation.
+/// The first byte of a message: where the rest of it is.
+const INLINE: u8 = 0;
+const IN_MEMORY_FILE: u8 = 1;
+
+/// One end of a conversation.
+#[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
-    pending: Vec<u8>,
-    descriptors: Vec<OwnedFd>,
 }
 
 /// What a read brought.
 pub(crate) enum Received {
-    /// A whole frame, with the descriptors that came so far.
+    /// A whole message, with its descriptors.
     Frame(Vec<u8>, Vec<OwnedFd>),
-    /// Nothing complete yet.
+    /// Nothing is there yet.
     Nothing,
-    /// The other end is gone.
+    /// Every holder of the other end is gone.
     Closed,
 }
 
 impl Channel {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self {
-            socket,
-            pending: Vec::new(),
-            descriptors: Vec::new(),
-        }
+        Self { socket }
     }
 
-    /// Sends one frame, waiting as long as the other end takes to read it.
+    /// Both ends of a new conversation.
+    pub(crate) fn pair() -> io::Result<(Self, Self)> {
+        let (first, second) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self::new(first), Self::new(second)))
+    }
+
+    pub(crate) fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
+    /// Sends one message, waiting for room if there is none.
     pub(crate) fn send(&self, frame: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        if frame.len() > FRAME_BYTES_MAX || descriptors.len() > DESCRIPTORS_MAX {
+        if frame.len() > FRAME_BYTES_MAX || descriptors.len() >= DESCRIPTORS_MAX {
             return Err(io::Error::other("the message to the spawner is too long"));
         }
-        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX).to_le_bytes();
+        if frame.len() <= INLINE_BYTES_MAX {
+            return self.send_parts(&[&[INLINE], frame], descriptors);
+        }
+        let memory = memory_file(frame)?;
+        let length = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+        let mut all = vec![memory.as_fd()];
+        all.extend_from_slice(descriptors);
+        self.send_parts(&[&[IN_MEMORY_FILE], &length.to_le_bytes()], &all)
+    }
+
+    fn send_parts(&self, parts: &[&[u8]; 2], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space =
             [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -54,91 +84,77 @@ impl Channel {
         {
             return Err(io::Error::other("too many descriptors in one message"));
         }
-        // The length goes out with the descriptors; the rest needs none.
-        let sent = retry(|| {
-            rustix::net::sendmsg(
-                &self.socket,
-                &[IoSlice::new(&length)],
-                &mut ancillary,
-                SendFlags::NOSIGNAL,
-            )
-        })?;
-        self.send_all(length.get(sent..).unwrap_or_default())?;
-        self.send_all(frame)
-    }
-
-    fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let sent = retry(|| rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL))?;
-            bytes = bytes.get(sent..).unwrap_or_default();
-        }
+        let parts = parts.map(IoSlice::new);
+        retry(|| rustix::net::sendmsg(&self.socket, &parts, &mut ancillary, SendFlags::NOSIGNAL))?;
         Ok(())
     }
 
-    /// Reads once (waiting for at least one byte) and says what is complete.
-    pub(crate) fn receive(&mut self) -> io::Result<Received> {
-        if let Some(frame) = self.take_frame()? {
-            return Ok(Received::Frame(
-                frame,
-                std::mem::take(&mut self.descriptors),
-            ));
-        }
-        let mut buffer = vec![0_u8; READ_BYTES];
+    /// Waits for one message.
+    pub(crate) fn receive(&self) -> io::Result<Received> {
+        self.receive_with(RecvFlags::CMSG_CLOEXEC)
+    }
+
+    /// Takes one message if it is there already.
+    pub(crate) fn receive_now(&self) -> io::Result<Received> {
+        self.receive_with(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
+    }
+
+    fn receive_with(&self, flags: RecvFlags) -> io::Result<Received> {
+        let mut buffer = [0_u8; INLINE_BYTES_MAX + 1];
         let mut space =
             [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let message = retry(|| {
-            rustix::net::recvmsg(
-                &self.socket,
-                &mut [IoSliceMut::new(&mut buffer)],
-                &mut ancillary,
-                RecvFlags::CMSG_CLOEXEC,
-            )
-        })?;
+        let mut receive = || {
+            retry(|| {
+                rustix::net::recvmsg(
+                    &self.socket,
+                    &mut [IoSliceMut::new(&mut buffer)],
+                    &mut ancillary,
+                    flags,
+                )
+            })
+        };
+        // The other end went away before reading what it was sent. The kernel
+        // says so once, and only then gives out what had come before.
+        let received = match receive() {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => receive(),
+            received => received,
+        };
+        let message = match received {
+            Ok(message) => message,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Received::Nothing);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut descriptors = Vec::new();
         for item in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(received) = item {
-                self.descriptors.extend(received);
+                descriptors.extend(received);
             }
         }
-        if message.bytes == 0 {
-            return Ok(Received::Closed);
+        if message
+            .flags
+            .intersects(ReturnFlags::CTRUNC | ReturnFlags::TRUNC)
+        {
+            return Err(io::Error::other("a message was cut off"));
         }
-        self.pending
-            .extend_from_slice(buffer.get(..message.bytes).unwrap_or_default());
-        match self.take_frame()? {
-            Some(frame) => Ok(Received::Frame(
-                frame,
-                std::mem::take(&mut self.descriptors),
-            )),
-            None => Ok(Received::Nothing),
-        }
-    }
-
-    /// Reads until a frame is complete.
-    pub(crate) fn receive_frame(&mut self) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-        loop {
-            match self.receive()? {
-                Received::Frame(frame, descriptors) => return Ok((frame, descriptors)),
-                Received::Nothing => {}
-                Received::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
+        let bytes = buffer.get(..message.bytes).unwrap_or_default();
+        match bytes.split_first() {
+            None => Ok(Received::Closed),
+            Some((&INLINE, frame)) => Ok(Received::Frame(frame.to_vec(), descriptors)),
+            Some((&IN_MEMORY_FILE, length)) => {
+                if descriptors.is_empty() {
+                    return Err(io::Error::other("a message came without its memory file"));
+                }
+                let memory = descriptors.remove(0);
+                Ok(Received::Frame(
+                    read_memory_file(&memory, length)?,
+                    descriptors,
+                ))
             }
+            Some(_) => Err(io::Error::other("a message of an unknown kind")),
         }
-    }
-
-    fn take_frame(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let Some((head, rest)) = self.pending.split_first_chunk::<4>() else {
-            return Ok(None);
-        };
-        let length = usize::try_from(u32::from_le_bytes(*head)).unwrap_or(usize::MAX);
-        if length > FRAME_BYTES_MAX {
-            return Err(io::Error::other("a message of the spawner is too long"));
-        }
-        let Some(frame) = rest.get(..length) else {
-            return Ok(None);
-        };
-        let frame = frame.to_vec();
-        self.pending.drain(..length.saturating_add(4));
-        Ok(Some(frame))
     }
 }
 
@@ -148,11 +164,82 @@ impl AsFd for Channel {
     }
 }
 
+fn memory_file(frame: &[u8]) -> io::Result<OwnedFd> {
+    let memory = rustix::fs::memfd_create(
+        c"hermitcrab-message",
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+    )?;
+    let mut rest = frame;
+    while !rest.is_empty() {
+        let count = retry(|| rustix::io::write(&memory, rest))?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    rustix::fs::fcntl_add_seals(
+        &memory,
+        SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
+    )?;
+    Ok(memory)
+}
+
+fn read_memory_file(memory: &OwnedFd, length: &[u8]) -> io::Result<Vec<u8>> {
+    let length = length
+        .first_chunk::<8>()
+        .and_then(|bytes| usize::try_from(u64::from_le_bytes(*bytes)).ok())
+        .filter(|length| *length <= FRAME_BYTES_MAX)
+        .ok_or_else(|| io::Error::other("a message is too long"))?;
+    let mut frame = vec![0_u8; length];
+    let mut done = 0_usize;
+    while let Some(rest) = frame.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        let at = u64::try_from(done).unwrap_or(u64::MAX);
+        let count = retry(|| rustix::io::pread(memory, &mut *rest, at))?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        done = done.saturating_add(count);
+    }
+    Ok(frame)
+}
+
 fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(rustix::io::Errno::INTR) => {}
             other => return other.map_err(Into::into),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_any_length_arrive_whole_and_apart_with_their_descriptors() {
+        let (ours, theirs) = Channel::pair().unwrap();
+        let long: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+        let (read, _write) = rustix::pipe::pipe().unwrap();
+        for frame in [&b""[..], b"short", &long, &long[..INLINE_BYTES_MAX]] {
+            ours.send(frame, &[read.as_fd(), read.as_fd()]).unwrap();
+        }
+        for frame in [&b""[..], b"short", &long, &long[..INLINE_BYTES_MAX]] {
+            let Ok(Received::Frame(bytes, descriptors)) = theirs.receive() else {
+                panic!("no frame");
+            };
+            assert_eq!(bytes, frame);
+            assert_eq!(descriptors.len(), 2);
+        }
+        assert!(matches!(theirs.receive_now(), Ok(Received::Nothing)));
+        drop(ours);
+        assert!(matches!(theirs.receive(), Ok(Received::Closed)));
+    }
+
+    #[test]
+    fn the_last_words_of_an_end_that_closed_without_listening_are_heard() {
+        let (ours, theirs) = Channel::pair().unwrap();
+        ours.send(b"never read", &[]).unwrap();
+        theirs.send(b"last words", &[]).unwrap();
+        drop(theirs);
+        assert!(matches!(ours.receive(), Ok(Received::Frame(frame, _)) if frame == b"last words"));
+        assert!(matches!(ours.receive(), Ok(Received::Closed)));
     }
 }

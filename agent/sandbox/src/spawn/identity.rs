@@ -79,10 +79,30 @@ impl Identity {
         })
     }
 
-    /// Writes the maps of the process `pid`, which must be in a new user namespace.
-    pub(crate) fn write_maps(&self, pid: i32) -> Result<(), StepError> {
+    /// The same ids under their outer numbers: for the zygote, whose namespace
+    /// lies between the machine's and those of the commands.
+    pub(crate) fn outer(&self) -> Self {
+        let same = |extents: &[Extent]| {
+            let same = |extent: &Extent| Extent {
+                inner: extent.outer,
+                ..*extent
+            };
+            extents.iter().map(same).collect()
+        };
+        Self {
+            users: same(&self.users),
+            groups: same(&self.groups),
+            user: outer_id(&self.users, self.user),
+            group: outer_id(&self.groups, self.group),
+            ..self.clone()
+        }
+    }
+
+    /// Writes the maps of the process `pid`, which must be in a new user
+    /// namespace, through the /proc mounted at `proc`.
+    pub(crate) fn write_maps(&self, proc: &str, pid: i32) -> Result<(), StepError> {
         let write = |file: &str, text: &str| {
-            let path = format!("/proc/{pid}/{file}");
+            let path = format!("{proc}/{pid}/{file}");
             fs::write(&path, text).at(Step::MapIds, path)
         };
         if self.deny_setgroups {
@@ -96,6 +116,18 @@ impl Identity {
     pub(crate) fn must_switch(&self) -> bool {
         !self.deny_setgroups
     }
+}
+
+/// What `inner` is called outside; an id without a map stays what it is, and
+/// taking it fails.
+fn outer_id(extents: &[Extent], inner: u32) -> u32 {
+    extents
+        .iter()
+        .find_map(|extent| {
+            let offset = inner.checked_sub(extent.inner)?;
+            (offset < extent.count).then(|| extent.outer.saturating_add(offset))
+        })
+        .unwrap_or(inner)
 }
 
 fn single(inner: u32, outer: u32) -> Extent {
@@ -193,6 +225,23 @@ mod tests {
             text(&range_with(1_664_000_000)),
             "0 1879048192 65536\n1664000000 1879113728 1\n"
         );
+    }
+
+    #[test]
+    fn the_zygotes_ids_are_the_outer_ones() {
+        let identity = Identity {
+            users: range_with(1000),
+            groups: range_with(1_664_000_000),
+            deny_setgroups: false,
+            translate_owners: true,
+            user: 1000,
+            group: 1_664_000_000,
+        };
+        let outer = identity.outer();
+        assert_eq!(text(&outer.users), "1879048192 1879048192 65536\n");
+        assert_eq!(outer.user, RANGE_FIRST + 1000);
+        assert_eq!(outer.group, RANGE_FIRST + RANGE_COUNT);
+        assert_eq!(outer.outer(), outer);
     }
 
     #[test]

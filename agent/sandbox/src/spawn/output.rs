@@ -36,6 +36,7 @@ impl Captured {
 }
 
 /// Reads one stream.
+#[derive(Debug)]
 pub(crate) struct Collector {
     pipe: Option<OwnedFd>,
     head: Vec<u8>,
@@ -45,7 +46,7 @@ pub(crate) struct Collector {
     omitted: u64,
 }
 
-/// How many bytes one read takes.
+/// How many bytes one read takes: what a pipe holds.
 const READ_BYTES: usize = 64 * 1024;
 
 impl Collector {
@@ -80,8 +81,9 @@ impl Collector {
         self.pipe.as_ref()
     }
 
-    /// Reads once. Returns whether there may be more right now.
-    pub(crate) fn read(&mut self) -> io::Result<bool> {
+    /// Reads once and shows what it got. Returns whether there may be more
+    /// right now.
+    pub(crate) fn read(&mut self, show: &mut dyn FnMut(&[u8])) -> io::Result<bool> {
         let Some(pipe) = &self.pipe else {
             return Ok(false);
         };
@@ -92,7 +94,9 @@ impl Collector {
                 Ok(false)
             }
             Ok(count) => {
-                self.keep(buffer.get(..count).unwrap_or_default());
+                let bytes = buffer.get(..count).unwrap_or_default();
+                show(bytes);
+                self.keep(bytes);
                 Ok(true)
             }
             Err(rustix::io::Errno::AGAIN) => Ok(false),
@@ -103,11 +107,12 @@ impl Collector {
 
     /// Reads what is there and closes the pipe. Only right once every writer
     /// is gone; a writer outside the sandbox would be cut off.
-    pub(crate) fn finish(mut self) -> io::Result<Captured> {
-        while self.read()? {}
+    pub(crate) fn finish(&mut self, show: &mut dyn FnMut(&[u8])) -> io::Result<Captured> {
+        while self.read(show)? {}
+        self.pipe = None;
         Ok(Captured {
-            head: self.head,
-            tail: self.tail.into(),
+            head: std::mem::take(&mut self.head),
+            tail: std::mem::take(&mut self.tail).into(),
             omitted_bytes: self.omitted,
         })
     }
@@ -135,10 +140,10 @@ mod tests {
         let mut collector = Collector::new(read, bytes_max);
         for chunk in written.chunks(7) {
             rustix::io::write(&write, chunk).unwrap();
-            collector.read().unwrap();
+            collector.read(&mut |_| {}).unwrap();
         }
         drop(write);
-        collector.finish().unwrap()
+        collector.finish(&mut |_| {}).unwrap()
     }
 
     #[test]

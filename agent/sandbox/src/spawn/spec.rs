@@ -16,6 +16,8 @@ pub(crate) struct ViewSpec {
     pub owner: u32,
     /// Group of the owner.
     pub group: u32,
+    /// Permission bits, which the view's root gets.
+    pub mode: u32,
     /// Where the command sees it.
     pub at: Vec<u8>,
     /// Whether writes are kept in an upper layer (else they are refused).
@@ -43,38 +45,30 @@ pub(crate) struct FaultSpec {
     pub orphans: bool,
 }
 
-/// The whole request.
+/// What a command is surrounded by: everything that is prepared before the
+/// command itself is known. Equal surroundings have equal encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spec {
-    pub argv: Vec<Vec<u8>>,
-    pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    pub cwd: Vec<u8>,
+pub(crate) struct Surroundings {
     pub views: Vec<ViewSpec>,
     pub private_dirs: Vec<Vec<u8>>,
-    pub inputs: Vec<(Vec<u8>, Vec<u8>)>,
-    pub merge_stderr: bool,
     pub limits: LimitSpec,
     pub faults: FaultSpec,
 }
 
-impl Spec {
+impl Surroundings {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        w.list(&self.argv, |w, item| w.bytes(item));
-        w.list(&self.env, write_pair);
-        w.bytes(&self.cwd);
         w.list(&self.views, |w, view| {
             w.bytes(&view.source);
             w.u64(view.device);
             w.u64(view.inode);
             w.u32(view.owner);
             w.u32(view.group);
+            w.u32(view.mode);
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
         });
         w.list(&self.private_dirs, |w, item| w.bytes(item));
-        w.list(&self.inputs, write_pair);
-        w.u8(u8::from(self.merge_stderr));
         for value in [
             self.limits.processes,
             self.limits.open_files,
@@ -95,9 +89,6 @@ impl Spec {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(bytes);
         let spec = Self {
-            argv: r.list(Reader::bytes)?,
-            env: r.list(read_pair)?,
-            cwd: r.bytes()?,
             views: r.list(|r| {
                 Ok(ViewSpec {
                     source: r.bytes()?,
@@ -105,13 +96,12 @@ impl Spec {
                     inode: r.u64()?,
                     owner: r.u32()?,
                     group: r.u32()?,
+                    mode: r.u32()?,
                     at: r.bytes()?,
                     copy_on_write: flag(r)?,
                 })
             })?,
             private_dirs: r.list(Reader::bytes)?,
-            inputs: r.list(read_pair)?,
-            merge_stderr: flag(&mut r)?,
             limits: LimitSpec {
                 processes: r.u64()?,
                 open_files: r.u64()?,
@@ -129,6 +119,41 @@ impl Spec {
         };
         r.finish()?;
         Ok(spec)
+    }
+}
+
+/// The command itself, which the waiting process turns into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub argv: Vec<Vec<u8>>,
+    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    pub cwd: Vec<u8>,
+    pub inputs: Vec<(Vec<u8>, Vec<u8>)>,
+    pub merge_stderr: bool,
+}
+
+impl Program {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.list(&self.argv, |w, item| w.bytes(item));
+        w.list(&self.env, write_pair);
+        w.bytes(&self.cwd);
+        w.list(&self.inputs, write_pair);
+        w.u8(u8::from(self.merge_stderr));
+        w.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut r = Reader::new(bytes);
+        let program = Self {
+            argv: r.list(Reader::bytes)?,
+            env: r.list(read_pair)?,
+            cwd: r.bytes()?,
+            inputs: r.list(read_pair)?,
+            merge_stderr: flag(&mut r)?,
+        };
+        r.finish()?;
+        Ok(program)
     }
 }
 
@@ -154,19 +179,29 @@ fn flag(r: &mut Reader<'_>) -> Result<bool, WireError> {
 pub(crate) enum Ending {
     Exited(i32),
     Signalled(i32),
-    /// The sandbox was killed before the command ended.
-    Killed,
 }
 
-/// From the spawner, or from the sandbox's first process, to the agent.
-#[derive(Debug)]
+/// What the command and everything it started used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UsageSpec {
+    pub user_us: u64,
+    pub system_us: u64,
+    pub peak_resident_bytes: u64,
+}
+
+/// What the agent hears about one sandbox.
+#[derive(Clone, Debug)]
 pub(crate) enum Report {
-    /// The sandbox stands; the upper layers and the exchange directory come along.
+    /// It is being built; a descriptor of its first process comes along.
+    Made { zygote: u32, init: u32 },
+    /// It stands; the upper layers and the exchange directory come along.
     Ready,
     /// A step failed; nothing ran.
     Failed(StepError),
-    /// The command ended and no process of the sandbox is left.
-    Ended(Ending),
+    /// The command ended and no process that it started is left.
+    Ended(Ending, UsageSpec),
+    /// It waited for a command too long and is gone.
+    Retired,
 }
 
 impl Report {
@@ -180,15 +215,23 @@ impl Report {
                 w.bytes(error.on().as_bytes());
                 w.i32(error.errno());
             }
-            Self::Ended(ending) => {
+            Self::Ended(ending, usage) => {
                 let (tag, value) = match ending {
                     Ending::Exited(code) => (2, *code),
                     Ending::Signalled(signal) => (3, *signal),
-                    Ending::Killed => (4, 0),
                 };
                 w.u8(tag);
                 w.i32(value);
+                w.u64(usage.user_us);
+                w.u64(usage.system_us);
+                w.u64(usage.peak_resident_bytes);
             }
+            Self::Made { zygote, init } => {
+                w.u8(4);
+                w.u32(*zygote);
+                w.u32(*init);
+            }
+            Self::Retired => w.u8(5),
         }
         w.finish()
     }
@@ -202,15 +245,24 @@ impl Report {
                 let on = String::from_utf8_lossy(&r.bytes()?).into_owned();
                 Self::Failed(StepError::from_parts(step, on, r.i32()?))
             }
-            2 => Self::Ended(Ending::Exited(r.i32()?)),
-            3 => Self::Ended(Ending::Signalled(r.i32()?)),
-            4 => {
-                r.i32()?;
-                Self::Ended(Ending::Killed)
-            }
+            2 => Self::Ended(Ending::Exited(r.i32()?), usage(&mut r)?),
+            3 => Self::Ended(Ending::Signalled(r.i32()?), usage(&mut r)?),
+            4 => Self::Made {
+                zygote: r.u32()?,
+                init: r.u32()?,
+            },
+            5 => Self::Retired,
             _ => return Err(WireError),
         };
         r.finish()?;
         Ok(report)
     }
+}
+
+fn usage(r: &mut Reader<'_>) -> Result<UsageSpec, WireError> {
+    Ok(UsageSpec {
+        user_us: r.u64()?,
+        system_us: r.u64()?,
+        peak_resident_bytes: r.u64()?,
+    })
 }

@@ -9,33 +9,26 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::sched::CloneFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use rustix::fs::{CWD, Mode, OFlags};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
-    move_mount, open_tree,
-};
+use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::identity::Identity;
-use super::root::{base_dir, same_directory};
-use super::spec::Spec;
+use super::root::same_directory;
+use super::spec::Surroundings;
 use super::step::{AtStep, Step, StepError};
 use crate::sys;
 
-/// Makes a private mount namespace holding each view under a plain number, and
-/// says where they are.
-pub(crate) fn stage_views(spec: &Spec, identity: &Identity) -> Result<PathBuf, StepError> {
-    nix::sched::unshare(CloneFlags::CLONE_NEWNS).at(Step::StageViews, "unshare")?;
-    mount_change(
-        "/",
-        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
-    )
-    .at(Step::StageViews, "/")?;
-    let user_namespace = user_namespace(identity)?;
+/// A mount of each view that has no place yet, owners translated by the maps
+/// of `user_namespace`.
+pub(crate) fn trees(
+    spec: &Surroundings,
+    user_namespace: &OwnedFd,
+) -> Result<Vec<OwnedFd>, StepError> {
     let mut trees = Vec::new();
     for view in &spec.views {
         let source = Path::new(OsStr::from_bytes(&view.source));
@@ -50,32 +43,11 @@ pub(crate) fn stage_views(spec: &Spec, identity: &Identity) -> Result<PathBuf, S
         let _translated = sys::mount_idmap(tree.as_fd(), user_namespace.as_fd());
         trees.push(tree);
     }
-    let base = base_dir()?;
-    mount(
-        "tmpfs",
-        &base,
-        "tmpfs",
-        MountFlags::NOSUID | MountFlags::NODEV,
-        c"size=1m,mode=755",
-    )
-    .at(Step::StageViews, base.display().to_string())?;
-    for (number, tree) in trees.iter().enumerate() {
-        let place = base.join(number.to_string());
-        std::fs::create_dir(&place).at(Step::StageViews, place.display().to_string())?;
-        move_mount(
-            tree,
-            c"",
-            CWD,
-            &place,
-            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-        )
-        .at(Step::StageViews, place.display().to_string())?;
-    }
-    Ok(base)
+    Ok(trees)
 }
 
 /// A user namespace with the identity's maps, held by a descriptor only.
-fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
+pub(crate) fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
     match sys::fork_into(CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "user")? {
         sys::Forked::Child => loop {
             // Lives until it is killed below, or with its parent.
@@ -89,7 +61,7 @@ fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
         },
         sys::Forked::Parent(child) => {
             let path = format!("/proc/{child}/ns/user");
-            let opened = identity.write_maps(child.as_raw()).and_then(|()| {
+            let opened = identity.write_maps("/proc", child.as_raw()).and_then(|()| {
                 rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
                     .at(Step::MapIds, path.clone())
             });

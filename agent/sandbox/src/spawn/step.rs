@@ -173,7 +173,7 @@ impl Step {
 }
 
 /// A step that failed, on what, and why.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StepError {
     step: Step,
     on: String,

@@ -1,181 +1,226 @@
-//! The spawner process: builds one sandbox, watches it, kills it on request.
+//! The spawner process: one for each agent, single-threaded, started again
+//! from the program itself.
 //!
-//! It stays outside the sandbox, single-threaded, and does nothing with what
-//! the command says. When the agent goes away its socket closes, and the
-//! sandbox is killed; when the spawner goes away the kernel kills the sandbox.
+//! It stays outside of every sandbox and reads nothing a command says. It
+//! keeps a zygote for each identity and hands requests on to it. When the
+//! agent goes away its socket closes and the spawner ends; when the spawner
+//! ends the kernel kills the zygotes, and with them every sandbox.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sched::CloneFlags;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{DumpableBehavior, PidfdFlags, pidfd_open};
+use rustix::process::DumpableBehavior;
 
 use super::channel::{Channel, Received};
 use super::identity::Identity;
-use super::init::{self, Verdict};
-use super::spec::{Ending, Report, Spec};
-use super::stage::stage_views;
+use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
+use super::{stage, zygote};
 use crate::sys::{self, Forked};
+
+/// Zygotes kept at once; the oldest gives way.
+const ZYGOTES_MAX: usize = 4;
 
 /// The spawner's whole life; the result is its exit code.
 pub(crate) fn run(control: OwnedFd) -> i32 {
-    let mut control = Channel::new(control);
-    match supervise(&mut control) {
-        Ok(ending) => i32::from(control.send(&Report::Ended(ending).encode(), &[]).is_err()),
-        Err(error) => {
-            let _told = control.send(&Report::Failed(error).encode(), &[]);
-            1
-        }
+    // Whoever started the agent may have left descriptors open in it.
+    if sys::close_all_but(&[control.as_fd()]).is_err() {
+        return 1;
+    }
+    let mut spawner = Spawner {
+        control: Channel::new(control),
+        zygotes: Vec::new(),
+        mounts: rustix::fs::open(
+            "/proc/self/mountinfo",
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok(),
+    };
+    match spawner.serve() {
+        Ok(()) => 0,
+        Err(_) => 1,
     }
 }
 
-fn supervise(control: &mut Channel) -> Result<Ending, StepError> {
-    let (frame, _none) = control.receive_frame().at(Step::ReadRequest, "")?;
-    let spec = Spec::decode(&frame)
-        .map_err(|_| StepError::new(Step::ReadRequest, "", io::Error::other("garbled request")))?;
+struct Spawner {
+    control: Channel,
+    zygotes: Vec<Zygote>,
+    /// Tells when the machine's mounts have changed.
+    mounts: Option<OwnedFd>,
+}
+
+/// A process that lives where sandboxes are cloned from.
+struct Zygote {
+    identity: Identity,
+    control: Channel,
+    /// Its maps translate the owners of views, where that is done.
+    owners: Option<OwnedFd>,
+}
+
+impl Spawner {
+    /// Serves until the agent is gone.
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            if self.wait()? {
+                // What the old zygotes see is not the machine any more. They
+                // stay for what runs already.
+                self.zygotes.clear();
+            }
+            match self.control.receive_now()? {
+                Received::Frame(frame, descriptors) => {
+                    let Some(reply) = descriptors.into_iter().next() else {
+                        continue;
+                    };
+                    self.answer(&frame, Channel::new(reply));
+                }
+                Received::Nothing => {}
+                Received::Closed => return Ok(()),
+            }
+            reap();
+        }
+    }
+
+    /// Waits for a request, and says whether mounts changed meanwhile.
+    fn wait(&self) -> io::Result<bool> {
+        let mut wanted = vec![PollFd::from_borrowed_fd(
+            self.control.as_fd(),
+            PollFlags::IN,
+        )];
+        if let Some(mounts) = &self.mounts {
+            wanted.push(PollFd::new(mounts, PollFlags::PRI));
+        }
+        match poll(&mut wanted, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(wanted
+            .get(1)
+            .is_some_and(|fd| fd.revents().contains(PollFlags::PRI)))
+    }
+
+    /// Has a sandbox made; what fails is told to whoever asked for it.
+    fn answer(&mut self, frame: &[u8], reply: Channel) {
+        if let Err(error) = self.make(frame, &reply) {
+            // If the agent does not want to hear it any more, nobody does.
+            let _told = reply.send(&Report::Failed(error).encode(), &[]);
+        }
+    }
+
+    fn make(&mut self, frame: &[u8], reply: &Channel) -> Result<(), StepError> {
+        let spec = Surroundings::decode(frame).map_err(|_| {
+            StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
+        })?;
+        let (owner, group) = spec
+            .views
+            .first()
+            .map_or((0, 0), |view| (view.owner, view.group));
+        let identity = Identity::choose(owner, group)?;
+        let mut again = true;
+        loop {
+            let zygote = self.zygote(&identity)?;
+            let trees = match &zygote.owners {
+                Some(owners) => stage::trees(&spec, owners)?,
+                None => Vec::new(),
+            };
+            let mut descriptors = vec![reply.as_fd()];
+            descriptors.extend(trees.iter().map(AsFd::as_fd));
+            match zygote.control.send(frame, &descriptors) {
+                Ok(()) => return Ok(()),
+                // It is gone; a new one gets one try.
+                Err(error) if again && error.kind() == io::ErrorKind::BrokenPipe => {
+                    again = false;
+                    self.zygotes.retain(|zygote| zygote.identity != identity);
+                }
+                Err(error) => return Err(StepError::new(Step::Talk, "zygote", error)),
+            }
+        }
+    }
+
+    fn zygote(&mut self, identity: &Identity) -> Result<&Zygote, StepError> {
+        let known = self
+            .zygotes
+            .iter()
+            .position(|zygote| zygote.identity == *identity);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                if self.zygotes.len() >= ZYGOTES_MAX {
+                    self.zygotes.remove(0);
+                }
+                self.zygotes.push(start(identity)?);
+                self.zygotes.len().saturating_sub(1)
+            }
+        };
+        self.zygotes
+            .get(place)
+            .ok_or_else(|| StepError::new(Step::Fork, "zygote", io::ErrorKind::NotFound))
+    }
+}
+
+fn start(identity: &Identity) -> Result<Zygote, StepError> {
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let (owner, group) = spec
-        .views
-        .first()
-        .map_or((0, 0), |view| (view.owner, view.group));
-    let identity = Identity::choose(owner, group)?;
-    let staged = if identity.translate_owners {
-        Some(stage_views(&spec, &identity)?)
+    let started = start_dumpable(identity);
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .at(Step::Identity, "dumpable")?;
+    started
+}
+
+fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
+    let owners = if identity.translate_owners {
+        Some(stage::user_namespace(identity)?)
     } else {
         None
     };
-
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe");
-    let (verdict_read, verdict_write) = pipe()?;
-    let (mapped_read, mapped_write) = pipe()?;
-    let mut namespaces = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS
-        | CloneFlags::CLONE_NEWCGROUP;
-    if !spec.faults.network {
-        namespaces |= CloneFlags::CLONE_NEWNET;
-    }
-    let child = match sys::fork_into(namespaces).at(Step::Namespaces, "")? {
-        Forked::Child => {
-            drop((verdict_read, mapped_write));
-            init::run(init::Start {
-                spec,
-                identity,
-                staged,
-                control,
-                mapped: mapped_read,
-                verdict: verdict_write,
-            })
-        }
+    let (ours, theirs) = Channel::pair().at(Step::Fork, "zygote")?;
+    let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
+    let namespaces = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
+    let child = match sys::fork_into(namespaces).at(Step::Namespaces, "zygote")? {
+        Forked::Child => zygote::run(zygote::Start {
+            identity: identity.clone(),
+            control: theirs,
+            mapped: mapped_read,
+        }),
         Forked::Parent(child) => child,
     };
-    drop((verdict_write, mapped_read));
-    let guard = KillOnDrop(Some(child));
-    let pidfd = rustix::process::Pid::from_raw(child.as_raw())
-        .ok_or_else(|| StepError::new(Step::Fork, "", io::Error::other("no process id")))?;
-    let pidfd = pidfd_open(pidfd, PidfdFlags::empty()).at(Step::Wait, "pidfd")?;
-    identity.write_maps(child.as_raw())?;
-    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
-    // From here only the sandbox holds the command's output pipes.
-    init::forget_output().at(Step::Talk, "/dev/null")?;
-
-    wait_or_kill(control, &pidfd, child, spec.faults.orphans)?;
-    guard.reap()?;
-    Ok(match init::read_verdict(&verdict_read) {
-        Some(Verdict::Ended(ending)) => ending,
-        Some(Verdict::Failed(error)) => return Err(error),
-        None => Ending::Killed,
-    })
-}
-
-/// Returns when the sandbox's first process has ended, and everything with it.
-fn wait_or_kill(
-    control: &mut Channel,
-    pidfd: &OwnedFd,
-    child: Pid,
-    orphans: bool,
-) -> Result<(), StepError> {
-    let mut listening = true;
-    loop {
-        let ended = {
-            let mut wanted = vec![PollFd::new(pidfd, PollFlags::IN)];
-            if listening {
-                wanted.push(PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN));
-            }
-            match poll(&mut wanted, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(StepError::new(Step::Wait, "poll", errno)),
-            }
-            wanted.first().is_some_and(|fd| !fd.revents().is_empty())
-        };
-        if ended {
-            return Ok(());
-        }
-        if !listening {
-            continue;
-        }
-        if !readable(control) {
-            continue;
-        }
-        // Whatever the agent says after its request means: stop. So does its end.
-        match control.receive() {
-            Ok(Received::Nothing) => {}
-            Ok(Received::Frame(..) | Received::Closed) | Err(_) => {
-                listening = false;
-                if !orphans {
-                    kill(child, Signal::SIGKILL).at(Step::Wait, "kill")?;
-                }
-            }
-        }
+    drop((theirs, mapped_read));
+    identity.outer().write_maps("/proc", child.as_raw())?;
+    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "zygote")?;
+    // Nothing is asked of it before it stands: what fails is this request's.
+    match ours.receive().at(Step::Talk, "zygote")? {
+        Received::Frame(frame, _) => match Report::decode(&frame) {
+            Ok(Report::Ready) => Ok(Zygote {
+                identity: identity.clone(),
+                control: ours,
+                owners,
+            }),
+            Ok(Report::Failed(error)) => Err(error),
+            _ => Err(StepError::new(
+                Step::Talk,
+                "zygote",
+                io::Error::other("a garbled report"),
+            )),
+        },
+        Received::Nothing | Received::Closed => Err(StepError::new(
+            Step::Talk,
+            "zygote",
+            io::Error::other("it went away without a word"),
+        )),
     }
 }
 
-fn readable(control: &Channel) -> bool {
-    let mut wanted = [PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
-    let now = rustix::event::Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    matches!(poll(&mut wanted, Some(&now)), Ok(count) if count > 0)
-}
-
-/// Ends the sandbox on every path out.
-struct KillOnDrop(Option<Pid>);
-
-impl KillOnDrop {
-    fn reap(mut self) -> Result<(), StepError> {
-        match self.0.take() {
-            Some(child) => wait_for(child).at(Step::Wait, ""),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for KillOnDrop {
-    fn drop(&mut self) {
-        if let Some(child) = self.0.take() {
-            let _killed = kill(child, Signal::SIGKILL);
-            let _reaped = wait_for(child);
-        }
-    }
-}
-
-fn wait_for(child: Pid) -> io::Result<()> {
-    loop {
-        match waitpid(child, None) {
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return Ok(()),
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+/// Takes notice of zygotes that ended.
+fn reap() {
+    while matches!(
+        waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)),
+        Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
+    ) {}
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use hermitcrab_core::Permit;
@@ -104,8 +105,10 @@ pub fn spawner() -> SpawnerProgram {
     )))
 }
 
-pub fn sandbox() -> Sandbox {
-    Sandbox::new(spawner())
+/// One for the whole test process, as an agent has one.
+pub fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::new(spawner()))
 }
 
 /// A workspace, and the directory capability for it.

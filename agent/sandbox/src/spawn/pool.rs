@@ -1,0 +1,337 @@
+//! The agent's end: the spawner process, and sandboxes that wait for a command.
+//!
+//! A sandbox is used for one command and thrown away. What makes it quick is
+//! only that it was built before: for surroundings that recur, the pool keeps
+//! a few ready. Nothing is kept for surroundings seen once.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
+
+use super::channel::{Channel, Received};
+use super::spec::Report;
+use super::step::{AtStep, Step, StepError};
+use crate::ambient::CHILD_ARGUMENT;
+use crate::spawner::SpawnerProgram;
+
+/// How long a waiting sandbox is used; it gives up by itself some time later.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Surroundings remembered at once.
+const SHELVES_MAX: usize = 8;
+
+/// How many sandboxes are kept ready, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSize {
+    /// Ready at once for the same surroundings; none turns the pool off.
+    pub ready_max: usize,
+    /// How often surroundings must have been used before any is kept for them.
+    pub after_uses: u32,
+}
+
+impl Default for PoolSize {
+    fn default() -> Self {
+        Self {
+            ready_max: 2,
+            after_uses: 1,
+        }
+    }
+}
+
+impl PoolSize {
+    /// Every sandbox is built when it is needed.
+    pub const OFF: Self = Self {
+        ready_max: 0,
+        after_uses: 0,
+    };
+}
+
+/// A spawner process and what it has prepared.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    program: SpawnerProgram,
+    size: PoolSize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    spawner: Option<Spawner>,
+    /// Spawners started so far; the number of the last one.
+    generation: u64,
+    shelves: Vec<Shelf>,
+    null: Option<OwnedFd>,
+}
+
+/// What is ready for the same surroundings; the last used is the last.
+#[derive(Debug)]
+struct Shelf {
+    key: Vec<u8>,
+    uses: u32,
+    ready: VecDeque<Waiting>,
+}
+
+/// A sandbox that was asked for, built or not yet.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub control: Channel,
+    /// Of the spawner that makes it.
+    pub generation: u64,
+    /// Reports that were taken from the conversation already.
+    pub heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
+    asked: Instant,
+}
+
+#[derive(Debug)]
+struct Spawner {
+    child: Child,
+    control: Channel,
+}
+
+impl Pool {
+    pub(crate) fn new(program: SpawnerProgram, size: PoolSize) -> Self {
+        Self {
+            program,
+            size,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// A sandbox with these surroundings, ready or on its way.
+    pub(crate) fn take(&self, key: &[u8]) -> Result<Waiting, StepError> {
+        let mut inner = self.lock();
+        inner.forget_a_dead_spawner();
+        let shelf = inner.shelf(key);
+        shelf.uses = shelf.uses.saturating_add(1);
+        while let Some(waiting) = shelf.ready.pop_front() {
+            if waiting.asked.elapsed() < IDLE_MAX && !hung_up(&waiting.control) {
+                return Ok(waiting);
+            }
+        }
+        self.ask(&mut inner, key)
+    }
+
+    /// Has what was used replaced. A failure shows when one is needed.
+    pub(crate) fn refill(&self, key: &[u8]) {
+        let mut inner = self.lock();
+        inner.forget_a_dead_spawner();
+        loop {
+            let shelf = inner.shelf(key);
+            if shelf.uses <= self.size.after_uses || shelf.ready.len() >= self.size.ready_max {
+                break;
+            }
+            let Ok(waiting) = self.ask(&mut inner, key) else {
+                break;
+            };
+            inner.shelf(key).ready.push_back(waiting);
+        }
+        for shelf in &mut inner.shelves {
+            shelf
+                .ready
+                .retain(|waiting| waiting.asked.elapsed() < IDLE_MAX);
+        }
+    }
+
+    /// Whether the spawner with this number is gone.
+    pub(crate) fn is_gone(&self, generation: u64) -> bool {
+        let inner = self.lock();
+        inner.generation != generation
+            || inner
+                .spawner
+                .as_ref()
+                .is_none_or(|spawner| hung_up(&spawner.control))
+    }
+
+    /// Ends the spawner with this number and, through the kernel, all that it made.
+    pub(crate) fn end(&self, generation: u64) {
+        let mut inner = self.lock();
+        if inner.generation == generation {
+            inner.drop_spawner();
+        }
+    }
+
+    /// The processes that are no command's: the spawner, its zygotes, and the
+    /// sandboxes that wait.
+    pub(crate) fn helpers(&self) -> Vec<u32> {
+        let mut inner = self.lock();
+        let Some(spawner) = &inner.spawner else {
+            return Vec::new();
+        };
+        let mut helpers = vec![spawner.child.id()];
+        helpers.extend(children(spawner.child.id()));
+        for waiting in inner
+            .shelves
+            .iter_mut()
+            .flat_map(|shelf| shelf.ready.iter_mut())
+        {
+            let Some(first) = waiting.first_process() else {
+                continue;
+            };
+            helpers.push(first);
+            helpers.extend(children(first));
+        }
+        helpers
+    }
+
+    /// An input that is always at its end.
+    pub(crate) fn null(&self) -> Result<OwnedFd, StepError> {
+        let mut inner = self.lock();
+        if inner.null.is_none() {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            let opened = rustix::fs::open("/dev/null", flags, Mode::empty());
+            inner.null = Some(opened.at(Step::StartSpawner, "/dev/null")?);
+        }
+        match &inner.null {
+            Some(null) => null.try_clone().at(Step::StartSpawner, "/dev/null"),
+            None => Err(StepError::new(
+                Step::StartSpawner,
+                "/dev/null",
+                io::ErrorKind::NotFound,
+            )),
+        }
+    }
+
+    fn ask(&self, inner: &mut Inner, key: &[u8]) -> Result<Waiting, StepError> {
+        let (ours, theirs) = Channel::pair().at(Step::StartSpawner, "socketpair")?;
+        let mut again = true;
+        loop {
+            let spawner = match &inner.spawner {
+                Some(spawner) => spawner,
+                None => {
+                    inner.generation = inner.generation.saturating_add(1);
+                    inner.spawner.insert(start(&self.program)?)
+                }
+            };
+            match spawner.control.send(key, &[theirs.as_fd()]) {
+                Ok(()) => {
+                    return Ok(Waiting {
+                        control: ours,
+                        generation: inner.generation,
+                        heard: VecDeque::new(),
+                        asked: Instant::now(),
+                    });
+                }
+                // It died since it was looked at; a new one gets one try.
+                Err(error) if again && error.kind() == io::ErrorKind::BrokenPipe => {
+                    again = false;
+                    inner.drop_spawner();
+                }
+                Err(error) => return Err(StepError::new(Step::Talk, "request", error)),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Nothing in here is left half done by a panic elsewhere.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn forget_a_dead_spawner(&mut self) {
+        if self
+            .spawner
+            .as_ref()
+            .is_some_and(|spawner| hung_up(&spawner.control))
+        {
+            self.drop_spawner();
+        }
+    }
+
+    fn drop_spawner(&mut self) {
+        self.spawner = None;
+        // Whatever it made has died with it.
+        self.shelves
+            .iter_mut()
+            .for_each(|shelf| shelf.ready.clear());
+    }
+
+    /// The shelf for these surroundings, which becomes the last.
+    fn shelf(&mut self, key: &[u8]) -> &mut Shelf {
+        let shelf = match self.shelves.iter().position(|shelf| shelf.key == key) {
+            Some(place) => self.shelves.remove(place),
+            None => {
+                if self.shelves.len() >= SHELVES_MAX {
+                    self.shelves.remove(0);
+                }
+                Shelf {
+                    key: key.to_vec(),
+                    uses: 0,
+                    ready: VecDeque::new(),
+                }
+            }
+        };
+        self.shelves.push_mut(shelf)
+    }
+}
+
+impl Waiting {
+    /// The first process of the sandbox, if it has one by now.
+    fn first_process(&mut self) -> Option<u32> {
+        while let Ok(Received::Frame(frame, descriptors)) = self.control.receive_now() {
+            self.heard.push_back((frame, descriptors));
+        }
+        self.heard
+            .iter()
+            .find_map(|(frame, _)| match Report::decode(frame) {
+                Ok(Report::Made { init, .. }) => Some(init),
+                _ => None,
+            })
+    }
+}
+
+/// The children of a process, as the kernel lists them.
+fn children(of: u32) -> Vec<u32> {
+    let path = format!("/proc/{of}/task/{of}/children");
+    let listed = std::fs::read_to_string(path).unwrap_or_default();
+    listed
+        .split_ascii_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // It can only fail for a process that is gone.
+        let _killed = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+fn start(program: &SpawnerProgram) -> Result<Spawner, StepError> {
+    let path = program.path();
+    let (ours, theirs) = Channel::pair().at(Step::StartSpawner, "socketpair")?;
+    let child = std::process::Command::new(&path)
+        .arg(CHILD_ARGUMENT)
+        .env_clear()
+        .stdin(Stdio::from(theirs.into_socket()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .at(Step::StartSpawner, path.display().to_string())?;
+    Ok(Spawner {
+        child,
+        control: ours,
+    })
+}
+
+/// Whether every holder of the other end is gone.
+fn hung_up(channel: &Channel) -> bool {
+    let mut wanted = [PollFd::from_borrowed_fd(
+        channel.as_fd(),
+        PollFlags::empty(),
+    )];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut wanted, Some(&now)).is_err()
+        || wanted
+            .first()
+            .is_none_or(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
+}

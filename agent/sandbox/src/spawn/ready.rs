@@ -1,0 +1,164 @@
+//! The process that waits inside a finished sandbox to become the command.
+//!
+//! Everything that can be done before the command is known has been done: ids,
+//! capabilities, limits, filter, session. It is used for one command and has
+//! seen no data before.
+//!
+//! It is the child of a process with one thread, and has one itself: no lock
+//! is held that nobody could release, and no signal has a handler, so nothing
+//! here runs inside of something else.
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::channel::{Channel, Received};
+use super::root;
+use super::spec::{Program, Report};
+use super::step::{AtStep, Step, StepError};
+use crate::sys;
+
+/// How long it waits for a command. Longer than the agent would use it, so
+/// that only an agent that has forgotten it is affected.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 90,
+    tv_nsec: 0,
+};
+
+/// Runs in the child of the fork and never comes back.
+pub(crate) fn run(reply: &Channel) -> ! {
+    let result = rustix::process::setsid()
+        .at(Step::Exec, "setsid")
+        .and_then(|_| wait(reply))
+        .and_then(|(program, streams)| become_command(program, streams));
+    let error = match result {
+        Err(error) => error,
+        Ok(never) => match never {},
+    };
+    let _told = reply.send(&Report::Failed(error).encode(), &[]);
+    sys::exit_immediately(127)
+}
+
+/// Waits for the command and its standard streams.
+fn wait(reply: &Channel) -> Result<(Program, Vec<OwnedFd>), StepError> {
+    loop {
+        let mut wanted = [PollFd::from_borrowed_fd(reply.as_fd(), PollFlags::IN)];
+        match poll(&mut wanted, Some(&PATIENCE)) {
+            Ok(0) => retire(reply),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(errno) => return Err(StepError::new(Step::Talk, "command", errno)),
+        }
+        match reply.receive_now().at(Step::Talk, "command")? {
+            Received::Frame(frame, streams) => {
+                let program = Program::decode(&frame).map_err(|_| {
+                    StepError::new(Step::ReadRequest, "", io::Error::other("garbled command"))
+                })?;
+                return Ok((program, streams));
+            }
+            Received::Nothing => {}
+            // Nobody is there to run anything for.
+            Received::Closed => sys::exit_immediately(0),
+        }
+    }
+}
+
+/// Nothing was run, and nothing will be: the agent may ask elsewhere.
+fn retire(reply: &Channel) -> ! {
+    let _told = reply.send(&Report::Retired.encode(), &[]);
+    sys::exit_immediately(0)
+}
+
+fn become_command(program: Program, streams: Vec<OwnedFd>) -> Result<Infallible, StepError> {
+    let mut streams = streams.into_iter();
+    let mut next = || {
+        streams
+            .next()
+            .ok_or_else(|| StepError::new(Step::Exec, "streams", io::ErrorKind::NotFound))
+    };
+    rustix::stdio::dup2_stdin(next()?).at(Step::Exec, "stdin")?;
+    rustix::stdio::dup2_stdout(next()?).at(Step::Exec, "stdout")?;
+    if program.merge_stderr {
+        rustix::stdio::dup2_stderr(rustix::stdio::stdout()).at(Step::Exec, "stderr")?;
+    } else {
+        rustix::stdio::dup2_stderr(next()?).at(Step::Exec, "stderr")?;
+    }
+    root::write_inputs(&program.inputs)?;
+    Prepared::new(program)?.exec()
+}
+
+/// The command in the form exec wants it, made before the fork.
+struct Prepared {
+    candidates: Vec<CString>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    cwd: CString,
+}
+
+impl Prepared {
+    fn new(spec: Program) -> Result<Self, StepError> {
+        let text = |bytes: Vec<u8>| {
+            CString::new(bytes).map_err(|_| {
+                StepError::new(Step::Exec, "", io::Error::other("a NUL in an argument"))
+            })
+        };
+        let program = spec.argv.first().cloned().unwrap_or_default();
+        let mut candidates = Vec::new();
+        if program.contains(&b'/') {
+            candidates.push(text(program)?);
+        } else {
+            let path = spec.env.iter().find(|(name, _)| name == b"PATH");
+            let path = path.map_or(&b"/usr/bin:/bin"[..], |(_, value)| value);
+            for dir in path.split(|byte| *byte == b':') {
+                // An empty entry would mean the working directory.
+                if !dir.is_empty() && !program.is_empty() {
+                    candidates.push(text([dir, b"/", &program].concat())?);
+                }
+            }
+        }
+        let env = spec
+            .env
+            .into_iter()
+            .map(|(name, value)| text([name, b"=".to_vec(), value].concat()))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            candidates,
+            argv: spec.argv.into_iter().map(text).collect::<Result<_, _>>()?,
+            env,
+            cwd: text(spec.cwd)?,
+        })
+    }
+
+    /// Turns the calling process into the command.
+    fn exec(&self) -> Result<Infallible, StepError> {
+        rustix::process::chdir(&*self.cwd)
+            .at(Step::WorkingDir, self.cwd.to_string_lossy().into_owned())?;
+        sys::close_on_exec_from(3).at(Step::Exec, "close_range")?;
+        let mut refused = io::Error::from_raw_os_error(nix::libc::ENOENT);
+        for candidate in &self.candidates {
+            match nix::unistd::execve(candidate, &self.argv, &self.env) {
+                Ok(never) => return Ok(never),
+                Err(nix::errno::Errno::ENOENT | nix::errno::Errno::ENOTDIR) => {}
+                Err(nix::errno::Errno::EACCES) => {
+                    refused = io::Error::from_raw_os_error(nix::libc::EACCES);
+                }
+                Err(errno) => {
+                    refused = errno.into();
+                    break;
+                }
+            }
+        }
+        let program = self
+            .argv
+            .first()
+            .map(|text| text.to_string_lossy().into_owned());
+        Err(StepError::new(
+            Step::Exec,
+            program.unwrap_or_default(),
+            refused,
+        ))
+    }
+}

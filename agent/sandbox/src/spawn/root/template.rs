@@ -1,0 +1,244 @@
+//! What all private roots have in common: built once, bound into each.
+//!
+//! The template holds the system directories, a small /etc and the devices,
+//! all of it read-only before the first command exists. It lies outside of the
+//! roots and goes away with the old root when a sandbox enters its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountPropagationFlags, mount_bind_recursive, mount_change};
+
+use super::tools::{READ_ONLY, bind_read_only, open_dir, tmpfs};
+use super::{LAYERS, NEW, OLD};
+use crate::spawn::step::{AtStep, Step, StepError};
+use crate::sys;
+
+const TEMPLATE: &str = "/template";
+
+/// Top-level directories of the system, bound read-only (or copied as links).
+const SYSTEM_DIRS: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+
+/// What of /etc is shown, each read-only, if it is there.
+const ETC_ENTRIES: &[&str] = &[
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "fonts",
+    "gitconfig",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "login.defs",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "perl",
+    "pki",
+    "profile",
+    "protocols",
+    "python3",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "services",
+    "shells",
+    "ssl",
+    "terminfo",
+    "timezone",
+];
+
+/// Devices with their numbers, which are checked after binding.
+const DEVICES: &[(&str, u32, u32)] = &[
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+];
+
+/// Longer files of /etc are bound instead of copied.
+const COPY_BYTES_MAX: u64 = 1 << 20;
+
+/// What a sandbox repeats in its own root.
+#[derive(Debug, Default)]
+pub(crate) struct Template {
+    /// Names to bind: where from, and the name.
+    pub binds: Vec<(PathBuf, OsString)>,
+    /// Names that are links: the name, and where to.
+    pub links: Vec<(OsString, PathBuf)>,
+}
+
+/// Moves the calling process to a small root of its own, with the machine's
+/// below [`OLD`], and builds the template there.
+/// `user` and `group` are the command's own ids.
+pub(crate) fn build(user: u32, group: u32) -> Result<Template, StepError> {
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
+    )
+    .at(Step::PrivateRoot, "/")?;
+    leave_old_root(&base_dir()?)?;
+    let mut template = Template::default();
+    system_dirs(&mut template)?;
+    etc(&mut template, user, group)?;
+    devices(&mut template)?;
+    Ok(template)
+}
+
+/// A directory that exists, to mount the first tmpfs on; nothing is hidden by
+/// it in the end, because it moves away with the old root.
+fn base_dir() -> Result<PathBuf, StepError> {
+    ["/tmp", "/run", "/mnt", "/var/tmp", "/dev/shm"]
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|dir| fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir()))
+        .ok_or_else(|| {
+            StepError::new(
+                Step::PrivateRoot,
+                "/tmp",
+                io::Error::from(io::ErrorKind::NotFound),
+            )
+        })
+}
+
+fn leave_old_root(base: &Path) -> Result<(), StepError> {
+    let on = || base.display().to_string();
+    tmpfs(base, "size=1m,mode=755", Step::PrivateRoot)?;
+    rustix::process::chdir(base).at(Step::PrivateRoot, on())?;
+    for dir in [OLD, NEW, LAYERS, TEMPLATE] {
+        fs::create_dir(dir.trim_start_matches('/')).at(Step::PrivateRoot, dir)?;
+    }
+    rustix::process::pivot_root(".", OLD.trim_start_matches('/')).at(Step::PrivateRoot, on())?;
+    rustix::process::chdir("/").at(Step::PrivateRoot, "/")?;
+    symlink(Path::new(OLD).join("proc"), "/proc").at(Step::PrivateRoot, "/proc")
+}
+
+fn system_dirs(template: &mut Template) -> Result<(), StepError> {
+    for name in SYSTEM_DIRS {
+        let source = Path::new(OLD).join(name);
+        let Ok(meta) = fs::symlink_metadata(&source) else {
+            continue;
+        };
+        if meta.is_symlink() {
+            let link = fs::read_link(&source).at(Step::SystemDirs, *name)?;
+            template.links.push(((*name).into(), link));
+        } else if meta.is_dir() {
+            let target = Path::new(TEMPLATE).join(name);
+            fs::create_dir(&target).at(Step::SystemDirs, *name)?;
+            bind_read_only(&source, &target, Step::SystemDirs)?;
+            template.binds.push((target, (*name).into()));
+        }
+    }
+    Ok(())
+}
+
+fn etc(template: &mut Template, user: u32, group: u32) -> Result<(), StepError> {
+    let etc = Path::new(TEMPLATE).join("etc");
+    fs::create_dir(&etc).at(Step::SystemDirs, "etc")?;
+    tmpfs(&etc, "size=16m,nr_inodes=1k,mode=755", Step::SystemDirs)?;
+    for name in ETC_ENTRIES {
+        let source = Path::new(OLD).join("etc").join(name);
+        let target = etc.join(name);
+        let Ok(meta) = fs::symlink_metadata(&source) else {
+            continue;
+        };
+        if meta.is_symlink() {
+            let link = fs::read_link(&source).at(Step::SystemDirs, *name)?;
+            symlink(link, &target).at(Step::SystemDirs, *name)?;
+        } else if meta.is_dir() {
+            fs::create_dir(&target).at(Step::SystemDirs, *name)?;
+            bind_read_only(&source, &target, Step::SystemDirs)?;
+        } else if meta.is_file() && !copied(&source, &meta, &target) {
+            fs::write(&target, b"").at(Step::SystemDirs, *name)?;
+            bind_read_only(&source, &target, Step::SystemDirs)?;
+        }
+    }
+    accounts(&etc, "passwd", 2, user)?;
+    accounts(&etc, "group", 2, group)?;
+    fs::write(etc.join("hosts"), "127.0.0.1\tlocalhost\n::1\tlocalhost\n")
+        .at(Step::SystemDirs, "hosts")?;
+    seal(&etc, Step::SystemDirs)?;
+    template.binds.push((etc, "etc".into()));
+    Ok(())
+}
+
+/// Copies a small file: each mount less makes every sandbox cheaper.
+fn copied(source: &Path, meta: &fs::Metadata, target: &Path) -> bool {
+    meta.len() <= COPY_BYTES_MAX
+        && fs::read(source).is_ok_and(|bytes| fs::write(target, bytes).is_ok())
+        && fs::set_permissions(target, fs::Permissions::from_mode(meta.mode() & 0o555)).is_ok()
+}
+
+/// Copies only the lines of root, nobody and the command's own id: the other
+/// accounts of the machine are nobody's business.
+fn accounts(etc: &Path, name: &str, field: usize, own: u32) -> Result<(), StepError> {
+    let source = Path::new(OLD).join("etc").join(name);
+    let text = fs::read(&source).unwrap_or_default();
+    let wanted = [0, 65_534, own];
+    let mut kept = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        let id = line
+            .split(|byte| *byte == b':')
+            .nth(field)
+            .and_then(|bytes| std::str::from_utf8(bytes).ok())
+            .and_then(|text| text.parse::<u32>().ok());
+        if id.is_some_and(|id| wanted.contains(&id)) {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    fs::write(etc.join(name), kept).at(Step::SystemDirs, name)
+}
+
+/// Makes what is below a finished directory of the template read-only.
+fn seal(dir: &Path, step: Step) -> Result<(), StepError> {
+    let open = open_dir(dir, step)?;
+    sys::mount_setattr(open.as_fd(), c"", false, READ_ONLY).at(step, dir.display().to_string())
+}
+
+fn devices(template: &mut Template) -> Result<(), StepError> {
+    let dev = Path::new(TEMPLATE).join("dev");
+    fs::create_dir(&dev).at(Step::Devices, "dev")?;
+    tmpfs(&dev, "size=1m,nr_inodes=64,mode=755", Step::Devices)?;
+    for (name, major, minor) in DEVICES {
+        let target = dev.join(name);
+        fs::write(&target, b"").at(Step::Devices, *name)?;
+        let source = Path::new(OLD).join("dev").join(name);
+        mount_bind_recursive(&source, &target).at(Step::Devices, *name)?;
+        let meta = fs::symlink_metadata(&target).at(Step::Devices, *name)?;
+        if meta.rdev() != rustix::fs::makedev(*major, *minor)
+            || rustix::fs::FileType::from_raw_mode(meta.mode())
+                != rustix::fs::FileType::CharacterDevice
+        {
+            return Err(StepError::new(
+                Step::Devices,
+                *name,
+                io::Error::other("not the real device"),
+            ));
+        }
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
+        symlink(target, dev.join(name)).at(Step::Devices, name)?;
+    }
+    for dir in ["shm", "pts"] {
+        fs::create_dir(dev.join(dir)).at(Step::Devices, dir)?;
+    }
+    seal(&dev, Step::Devices)?;
+    template.binds.push((dev, "dev".into()));
+    Ok(())
+}

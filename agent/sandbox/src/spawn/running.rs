@@ -1,0 +1,571 @@
+//! A command that runs: its output as it comes, its end, and ending it.
+//!
+//! It never waits for the end of the output: a descendant that holds a pipe
+//! open holds up nobody. The end is the report of the sandbox's first process,
+//! which it sends when nothing else is left inside.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermitcrab_core::fault::{self, Fault};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::channel::{Channel, Received};
+use super::output::Collector;
+use super::pool::Pool;
+use super::spec::{self, FaultSpec, LimitSpec, Program, Report, Surroundings, UsageSpec, ViewSpec};
+use super::step::{AtStep, Step, StepError};
+use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
+use crate::changeset::ChangeSet;
+use crate::dircap::DirCap;
+
+/// How long a killed sandbox may take to be gone before its spawner is killed too.
+const REAP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a command's standard input comes from.
+#[derive(Debug, Default)]
+pub enum Input {
+    /// It is at its end from the beginning.
+    #[default]
+    Nothing,
+    /// A pipe, see [`Running::take_stdin`].
+    Pipe,
+    /// This descriptor, such as a terminal made for the command.
+    From(OwnedFd),
+}
+
+/// Where a command's standard output or error goes.
+#[derive(Debug, Default)]
+pub enum Output {
+    /// It is read and kept up to the command's ceiling.
+    #[default]
+    Captured,
+    /// Into this descriptor; nothing of it is read.
+    To(OwnedFd),
+}
+
+/// The standard streams of a command.
+#[derive(Debug, Default)]
+pub struct Streams {
+    /// Its input.
+    pub stdin: Input,
+    /// Its output.
+    pub stdout: Output,
+    /// Its errors; not used when the command merges them with its output.
+    pub stderr: Output,
+}
+
+/// Which of the two outputs a piece came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output, and error if the command merges them.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A command that was started. Dropping it kills the command.
+#[derive(Debug)]
+pub struct Running {
+    pool: Arc<Pool>,
+    key: Vec<u8>,
+    generation: u64,
+    control: Channel,
+    /// Reports taken from the conversation before the command was known.
+    heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
+    /// Of the sandbox's first process, once it exists.
+    first: Option<OwnedFd>,
+    stdin: Option<OwnedFd>,
+    stdout: Collector,
+    stderr: Collector,
+    /// The copy-on-write views, in order.
+    views: Vec<DirCap>,
+    /// Their upper layers and the exchange directory, once they exist.
+    layers: Vec<OwnedFd>,
+    failure: Option<StepError>,
+    ended: Option<(spec::Ending, UsageSpec)>,
+    /// Nobody in the sandbox can report any more.
+    silent: bool,
+    gone: bool,
+    stop: Option<Stop>,
+    started: Instant,
+    /// By the clock that file systems stamp changes with.
+    began: rustix::time::Timespec,
+    deadline: Option<Instant>,
+    orphans: bool,
+    view_bytes_max: u64,
+}
+
+/// The command is being killed.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    why: Ending,
+    /// When waiting for its end is given up.
+    until: Option<Instant>,
+}
+
+impl Running {
+    pub(crate) fn start(
+        pool: &Arc<Pool>,
+        command: &Command<'_>,
+        streams: Streams,
+    ) -> Result<Self, StepError> {
+        let started = Instant::now();
+        let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let surroundings = surroundings(command)?;
+        let key = surroundings.encode();
+        let mut views = Vec::new();
+        for view in &command.views {
+            if view.mode == ViewMode::CopyOnWrite {
+                let held = view.dir.duplicate();
+                views.push(held.at(Step::ViewSource, view.at.display().to_string())?);
+            }
+        }
+        let program = Program {
+            argv: command.argv.clone(),
+            env: command.env.clone(),
+            cwd: command.cwd.as_os_str().as_bytes().to_vec(),
+            inputs: command
+                .inputs
+                .iter()
+                .map(|(name, bytes)| (name.as_bytes().to_vec(), bytes.clone()))
+                .collect(),
+            merge_stderr: command.merge_stderr,
+        };
+        let (stdin_inside, stdin) = match streams.stdin {
+            Input::Nothing => (pool.null()?, None),
+            Input::Pipe => {
+                let (read, write) = pipe()?;
+                (read, Some(write))
+            }
+            Input::From(fd) => (fd, None),
+        };
+        let bytes_max = command.limits.output_bytes_max;
+        let (stdout_inside, stdout) = output(streams.stdout, bytes_max)?;
+        let mut inside = vec![stdin_inside, stdout_inside];
+        let stderr = if command.merge_stderr {
+            Collector::closed()
+        } else {
+            let (stderr_inside, stderr) = output(streams.stderr, bytes_max)?;
+            inside.push(stderr_inside);
+            stderr
+        };
+        let waiting = pool.take(&key)?;
+        let descriptors: Vec<BorrowedFd<'_>> = inside.iter().map(AsFd::as_fd).collect();
+        // One that failed while it was built says why, which is better than a
+        // broken pipe; and it is heard below.
+        let told = waiting.control.send(&program.encode(), &descriptors);
+        let mut running = Self {
+            pool: Arc::clone(pool),
+            key,
+            generation: waiting.generation,
+            control: waiting.control,
+            heard: waiting.heard,
+            first: None,
+            stdin,
+            stdout,
+            stderr,
+            views,
+            layers: Vec::new(),
+            failure: None,
+            ended: None,
+            silent: false,
+            gone: false,
+            stop: None,
+            started,
+            began,
+            deadline: started.checked_add(command.limits.timeout),
+            orphans: surroundings.faults.orphans,
+            view_bytes_max: command.limits.view_bytes_max,
+        };
+        match told {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) => {
+                running.kill();
+                return Err(StepError::new(Step::Talk, "command", error));
+            }
+        }
+        Ok(running)
+    }
+
+    /// The writing end of the command's input, if it was asked for. Dropping
+    /// it ends the input.
+    pub fn take_stdin(&mut self) -> Option<OwnedFd> {
+        self.stdin.take()
+    }
+
+    /// Kills the command and everything it started. Its end is waited for as
+    /// for any other.
+    pub fn kill(&mut self) {
+        self.stop_for(Ending::Killed);
+    }
+
+    /// How long it has run, its sandbox included.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Waits for the end, and for what the command did.
+    ///
+    /// # Errors
+    /// The sandbox could not be built, and nothing ran; or what was done could
+    /// not be read.
+    pub fn wait(self) -> Result<Finished, SpawnError> {
+        self.wait_with(|_, _| {})
+    }
+
+    /// Waits, and shows each piece of captured output as it comes.
+    ///
+    /// # Errors
+    /// As for [`Running::wait`].
+    pub fn wait_with(
+        mut self,
+        mut show: impl FnMut(Stream, &[u8]),
+    ) -> Result<Finished, SpawnError> {
+        while !self.turn(None, &mut show)? {}
+        self.finish(&mut show)
+    }
+
+    /// Waits at most `patience` for something to happen and shows new output.
+    /// Returns whether the command has ended; then [`Running::wait`] returns
+    /// without waiting.
+    ///
+    /// # Errors
+    /// The kernel could not be asked.
+    pub fn attend(
+        &mut self,
+        patience: Duration,
+        mut show: impl FnMut(Stream, &[u8]),
+    ) -> Result<bool, SpawnError> {
+        if self.is_over() {
+            return Ok(true);
+        }
+        Ok(self.turn(Some(patience), &mut show)?)
+    }
+
+    /// What to wait on for reading; see [`Running::next_deadline`].
+    pub(crate) fn sources(&self) -> Vec<BorrowedFd<'_>> {
+        let mut sources = Vec::with_capacity(4);
+        if self.silent || self.stop.is_some() {
+            sources.extend(self.first.as_ref().map(AsFd::as_fd));
+        }
+        if !self.silent {
+            sources.push(self.control.as_fd());
+        }
+        sources.extend(self.stdout.pipe().map(AsFd::as_fd));
+        sources.extend(self.stderr.pipe().map(AsFd::as_fd));
+        sources
+    }
+
+    /// When something is due even if nothing can be read.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.stop.map_or(self.deadline, |stop| stop.until)
+    }
+
+    /// Waits once and looks at everything. Returns whether it is over.
+    pub(crate) fn turn(
+        &mut self,
+        patience: Option<Duration>,
+        show: &mut dyn FnMut(Stream, &[u8]),
+    ) -> Result<bool, StepError> {
+        let now = Instant::now();
+        if self.next_deadline().is_some_and(|due| now >= due) {
+            if self.stop.is_some() || self.orphans {
+                self.abandon();
+                return Ok(true);
+            }
+            self.stop_for(Ending::TimedOut);
+        }
+        let due = self
+            .next_deadline()
+            .map(|due| due.saturating_duration_since(now));
+        let timeout = match (due, patience) {
+            (Some(due), Some(patience)) => Some(due.min(patience)),
+            (due, patience) => due.or(patience),
+        };
+        self.sleep(timeout)?;
+        self.stdout
+            .read(&mut |bytes| show(Stream::Stdout, bytes))
+            .at(Step::Talk, "stdout")?;
+        self.stderr
+            .read(&mut |bytes| show(Stream::Stderr, bytes))
+            .at(Step::Talk, "stderr")?;
+        self.listen()?;
+        if self.silent || self.stop.is_some() {
+            self.look_for_the_end()?;
+        }
+        Ok(self.is_over())
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended.is_some() || self.gone
+    }
+
+    fn sleep(&self, timeout: Option<Duration>) -> Result<(), StepError> {
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let sources = self.sources();
+        let mut wanted: Vec<_> = sources
+            .iter()
+            .map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN))
+            .collect();
+        match poll(&mut wanted, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(StepError::new(Step::Talk, "poll", errno)),
+        }
+    }
+
+    /// Takes every report that is there.
+    fn listen(&mut self) -> Result<(), StepError> {
+        while !self.silent && self.ended.is_none() {
+            let received = match self.heard.pop_front() {
+                Some((frame, descriptors)) => Received::Frame(frame, descriptors),
+                None => self.control.receive_now().at(Step::Talk, "")?,
+            };
+            let (frame, descriptors) = match received {
+                Received::Frame(frame, descriptors) => (frame, descriptors),
+                Received::Nothing => return Ok(()),
+                Received::Closed => {
+                    self.silent = true;
+                    // Without a first process there is no end to wait for.
+                    self.gone = self.first.is_none();
+                    return Ok(());
+                }
+            };
+            match Report::decode(&frame) {
+                Ok(Report::Made { .. }) => {
+                    self.first = descriptors.into_iter().next();
+                    if self.stop.is_some() {
+                        self.kill_first();
+                    }
+                }
+                Ok(Report::Ready) => self.layers = descriptors,
+                Ok(Report::Failed(error)) => self.failure = Some(error),
+                Ok(Report::Retired) => {
+                    self.failure = Some(StepError::new(
+                        Step::Talk,
+                        "",
+                        io::Error::other("the sandbox had waited too long for a command"),
+                    ));
+                }
+                Ok(Report::Ended(ending, usage)) => self.ended = Some((ending, usage)),
+                Err(_) => {
+                    return Err(StepError::new(
+                        Step::Talk,
+                        "",
+                        io::Error::other("a garbled report"),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first process ends after everything else in the sandbox.
+    fn look_for_the_end(&mut self) -> Result<(), StepError> {
+        let Some(first) = &self.first else {
+            return Ok(());
+        };
+        let mut wanted = [PollFd::new(first, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match poll(&mut wanted, Some(&now)) {
+            Ok(count) => self.gone |= count > 0,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(StepError::new(Step::Wait, "poll", errno)),
+        }
+        if self.gone {
+            // The last report may have come in between.
+            self.listen()?;
+        }
+        Ok(())
+    }
+
+    fn stop_for(&mut self, why: Ending) {
+        if self.stop.is_none() {
+            self.stop = Some(Stop {
+                why,
+                until: Instant::now().checked_add(REAP_TIMEOUT),
+            });
+            self.kill_first();
+        }
+    }
+
+    fn kill_first(&self) {
+        if let Some(first) = &self.first {
+            // It can only fail for a process that is gone.
+            let _killed = pidfd_send_signal(first, Signal::KILL);
+        }
+    }
+
+    /// Its end did not come in time: the spawner goes, and the kernel kills
+    /// all sandboxes with it.
+    fn abandon(&mut self) {
+        if self.orphans {
+            self.stop = Some(Stop {
+                why: Ending::TimedOut,
+                until: None,
+            });
+        } else {
+            self.pool.end(self.generation);
+        }
+        self.gone = true;
+    }
+
+    pub(crate) fn finish(
+        &mut self,
+        show: &mut dyn FnMut(Stream, &[u8]),
+    ) -> Result<Finished, SpawnError> {
+        if let Some(failure) = self.failure.take() {
+            // Only the command failed, and it used up what was ready.
+            if !self.layers.is_empty() {
+                self.pool.refill(&self.key);
+            }
+            return Err(failure.into());
+        }
+        let (ending, usage) = match (self.ended, self.stop) {
+            (ended, Some(stop)) => (stop.why, ended.map(|(_, usage)| usage)),
+            (Some((spec::Ending::Exited(code), usage)), None) => {
+                (Ending::Exited(code), Some(usage))
+            }
+            (Some((spec::Ending::Signalled(signal), usage)), None) => {
+                (Ending::Signalled(signal), Some(usage))
+            }
+            (None, None) if self.pool.is_gone(self.generation) => {
+                return Err(StepError::new(
+                    Step::Talk,
+                    "",
+                    io::Error::other("the spawner went away while the command ran"),
+                )
+                .into());
+            }
+            (None, None) => (Ending::Killed, None),
+        };
+        let stdout = self
+            .stdout
+            .finish(&mut |bytes| show(Stream::Stdout, bytes))
+            .at(Step::Talk, "stdout")?;
+        let stderr = self
+            .stderr
+            .finish(&mut |bytes| show(Stream::Stderr, bytes))
+            .at(Step::Talk, "stderr")?;
+        let mut layers = std::mem::take(&mut self.layers).into_iter();
+        let mut changes = Vec::new();
+        for view in &self.views {
+            let upper = layers.next().ok_or_else(missing_layer)?;
+            let set = ChangeSet::read(upper, view, self.view_bytes_max, self.began);
+            changes.push(set.map_err(SpawnError::ChangeSet)?);
+        }
+        let dir = layers.next().ok_or_else(missing_layer)?;
+        self.pool.refill(&self.key);
+        Ok(Finished {
+            ending,
+            stdout,
+            stderr,
+            changes,
+            exchange: Exchange { dir },
+            usage: usage.map_or_else(Usage::default, Usage::from),
+            elapsed: self.started.elapsed(),
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over() && !self.orphans {
+            // Closing the conversation ends a sandbox that has no command yet.
+            self.kill_first();
+        }
+    }
+}
+
+impl From<UsageSpec> for Usage {
+    fn from(usage: UsageSpec) -> Self {
+        Self {
+            user: Duration::from_micros(usage.user_us),
+            system: Duration::from_micros(usage.system_us),
+            peak_resident_bytes: usage.peak_resident_bytes,
+        }
+    }
+}
+
+fn missing_layer() -> StepError {
+    StepError::new(
+        Step::Talk,
+        "",
+        io::Error::other("the sandbox ended before it was ready"),
+    )
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), StepError> {
+    pipe_with(PipeFlags::CLOEXEC).at(Step::StartSpawner, "pipe")
+}
+
+/// The command's end of a stream, and ours.
+fn output(output: Output, bytes_max: usize) -> Result<(OwnedFd, Collector), StepError> {
+    match output {
+        Output::Captured => {
+            let (read, write) = pipe()?;
+            rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).at(Step::StartSpawner, "pipe")?;
+            Ok((write, Collector::new(read, bytes_max)))
+        }
+        Output::To(fd) => Ok((fd, Collector::closed())),
+    }
+}
+
+fn surroundings(command: &Command<'_>) -> Result<Surroundings, StepError> {
+    let mut views = Vec::new();
+    for view in &command.views {
+        let fd = view.dir.as_fd();
+        let on = view.at.display().to_string();
+        let stat = rustix::fs::fstat(fd).at(Step::ViewSource, on.clone())?;
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let source = std::fs::read_link(&link).at(Step::ViewSource, on)?;
+        views.push(ViewSpec {
+            source: source.as_os_str().as_bytes().to_vec(),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            owner: stat.st_uid,
+            group: stat.st_gid,
+            mode: stat.st_mode & 0o7777,
+            at: view.at.as_os_str().as_bytes().to_vec(),
+            copy_on_write: view.mode == ViewMode::CopyOnWrite,
+        });
+    }
+    let limits = &command.limits;
+    Ok(Surroundings {
+        views,
+        private_dirs: command
+            .private_dirs
+            .iter()
+            .map(|dir| dir.as_os_str().as_bytes().to_vec())
+            .collect(),
+        limits: LimitSpec {
+            processes: limits.processes_max,
+            open_files: limits.open_files_max,
+            file_bytes: limits.file_bytes_max,
+            data_bytes: limits.data_bytes_max.unwrap_or(0),
+            view_bytes: limits.view_bytes_max,
+            view_inodes: limits.view_inodes_max,
+            tmp_bytes: limits.tmp_bytes_max,
+        },
+        faults: FaultSpec {
+            network: fault::is(Fault::SandboxHasNetwork),
+            home: fault::is(Fault::SandboxSeesHome),
+            orphans: fault::is(Fault::TimeoutLeavesOrphans),
+        },
+    })
+}

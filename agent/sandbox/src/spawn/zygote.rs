@@ -1,0 +1,193 @@
+//! The zygote: the process sandboxes are cloned from.
+//!
+//! It lives in a user and a mount namespace of its own, in a small root with
+//! the template of the commands' roots ready and the machine's root beside it.
+//! It does nothing but clone: every sandbox builds itself, so that one that
+//! hangs on a file system holds up nobody. It never touches a view and never
+//! hears from a command.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::sched::CloneFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{DumpableBehavior, PidfdFlags, Signal, WaitOptions, pidfd_open};
+
+use super::channel::{Channel, Received};
+use super::filter::{Filter, FilterSpec, Sockets};
+use super::identity::Identity;
+use super::init;
+use super::root::{self, Template};
+use super::spec::{Report, Surroundings};
+use super::step::{AtStep, Step, StepError};
+use crate::sys::{self, Forked};
+
+/// What the process needs from its parent.
+pub(crate) struct Start {
+    pub identity: Identity,
+    /// Requests come and the first report goes this way.
+    pub control: Channel,
+    /// Readable once the id maps are written.
+    pub mapped: OwnedFd,
+}
+
+/// What every sandbox is made from.
+struct Stock {
+    identity: Identity,
+    template: Template,
+    filter: Filter,
+}
+
+/// Runs in the child of the fork and never comes back.
+pub(crate) fn run(start: Start) -> ! {
+    let Start {
+        identity,
+        control,
+        mapped,
+    } = start;
+    let alone = sys::close_all_but(&[control.as_fd(), mapped.as_fd()]);
+    let stock = match alone
+        .at(Step::Fork, "close_range")
+        .and_then(|()| prepare(identity, &mapped))
+    {
+        Ok(stock) => stock,
+        Err(error) => {
+            let _told = control.send(&Report::Failed(error).encode(), &[]);
+            sys::exit_immediately(1)
+        }
+    };
+    drop(mapped);
+    if control.send(&Report::Ready.encode(), &[]).is_err() {
+        sys::exit_immediately(0);
+    }
+    // The kernel reaps the sandboxes' first processes by itself.
+    sys::ignore_children();
+    serve(&stock, control);
+    // What runs already runs to its end, and ends with the zygote.
+    while !matches!(
+        rustix::process::wait(WaitOptions::empty()),
+        Err(rustix::io::Errno::CHILD)
+    ) {}
+    sys::exit_immediately(0)
+}
+
+fn prepare(identity: Identity, mapped: &OwnedFd) -> Result<Stock, StepError> {
+    let mut byte = [0_u8; 1];
+    if rustix::io::read(mapped, &mut byte).at(Step::MapIds, "zygote")? == 0 {
+        return Err(StepError::new(
+            Step::MapIds,
+            "zygote",
+            io::Error::other("the spawner is gone"),
+        ));
+    }
+    if identity.must_switch() {
+        take_ids(&identity.outer())?;
+    }
+    // A spawner that is gone before this closes the socket, which ends the
+    // zygote as well.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .at(Step::TakeIds, "death signal")?;
+    let template = root::template::build(identity.user, identity.group)?;
+    Ok(Stock {
+        identity,
+        template,
+        filter: filter(false),
+    })
+}
+
+fn filter(network: bool) -> Filter {
+    Filter::build(&FilterSpec {
+        sockets: if network {
+            Sockets::Internet
+        } else {
+            Sockets::Local
+        },
+    })
+}
+
+fn take_ids(identity: &Identity) -> Result<(), StepError> {
+    let user = rustix::process::Uid::from_raw(identity.user);
+    let group = rustix::process::Gid::from_raw(identity.group);
+    rustix::thread::set_thread_groups(&[group]).at(Step::TakeIds, "groups")?;
+    rustix::thread::set_thread_res_gid(group, group, group).at(Step::TakeIds, "group")?;
+    rustix::thread::set_thread_res_uid(user, user, user).at(Step::TakeIds, "user")
+}
+
+/// Serves until the spawner lets go.
+fn serve(stock: &Stock, control: Channel) {
+    loop {
+        let (frame, descriptors) = match control.receive() {
+            Ok(Received::Frame(frame, descriptors)) => (frame, descriptors),
+            Ok(Received::Nothing) => continue,
+            Ok(Received::Closed) | Err(_) => return,
+        };
+        let mut descriptors = descriptors.into_iter();
+        let Some(reply) = descriptors.next().map(Channel::new) else {
+            continue;
+        };
+        let made = Surroundings::decode(&frame)
+            .map_err(|_| StepError::new(Step::ReadRequest, "", io::Error::other("garbled request")))
+            .and_then(|spec| clone(stock, spec, descriptors.collect(), &reply));
+        if let Err(error) = made {
+            let _told = reply.send(&Report::Failed(error).encode(), &[]);
+        }
+    }
+}
+
+fn clone(
+    stock: &Stock,
+    spec: Surroundings,
+    trees: Vec<OwnedFd>,
+    reply: &Channel,
+) -> Result<(), StepError> {
+    let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
+    let mut namespaces = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    if !spec.faults.network {
+        namespaces |= CloneFlags::CLONE_NEWNET;
+    }
+    // The map files of a process that is not dumpable belong to root.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
+        .at(Step::Identity, "dumpable")?;
+    let child = match sys::fork_into(namespaces).at(Step::Namespaces, "")? {
+        Forked::Child => {
+            let reply = reply.as_fd();
+            let unusual;
+            let filter = if spec.faults.network {
+                unusual = filter(true);
+                &unusual
+            } else {
+                &stock.filter
+            };
+            init::run(init::Start {
+                spec,
+                trees,
+                template: &stock.template,
+                filter,
+                reply,
+                mapped: mapped_read,
+            })
+        }
+        Forked::Parent(child) => child,
+    };
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .at(Step::Identity, "dumpable")?;
+    drop(mapped_read);
+    let pid = rustix::process::Pid::from_raw(child.as_raw())
+        .ok_or_else(|| StepError::new(Step::Fork, "", io::Error::other("no process id")))?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).at(Step::Wait, "pidfd")?;
+    stock.identity.write_maps("/proc", child.as_raw())?;
+    let made = Report::Made {
+        zygote: std::process::id(),
+        init: child.as_raw().unsigned_abs(),
+    };
+    reply
+        .send(&made.encode(), &[pidfd.as_fd()])
+        .at(Step::Talk, "made")?;
+    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
+    Ok(())
+}
