@@ -11,6 +11,7 @@ mod file;
 mod patch;
 mod search;
 mod skills;
+mod terminal;
 mod v4a;
 
 use serde_json::{Value, json};
@@ -29,6 +30,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         search::suite()?,
         batch::suite()?,
         skills::suite()?,
+        terminal::suite()?,
     ])
 }
 
