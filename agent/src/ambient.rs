@@ -15,8 +15,9 @@ use std::{
 
 use hermitcrab_core::{
     approval::{Reply, Scope},
+    limits::QUESTION_LIFETIME,
     standing::{BootId, WallTime},
-    time::Instant,
+    time::{Instant, Millis},
 };
 use hermitcrab_sandbox::{
     DirCap, SpawnerProgram,
@@ -163,12 +164,38 @@ impl TerminalUser {
             prompt.shown.trim_end(),
         )?;
         self.terminal.flush()?;
+        if !self.answers_within(QUESTION_LIFETIME)? {
+            writeln!(self.terminal, "\nno answer came, so it is refused")?;
+            return Ok((Reply::Silence, Keep::Nothing));
+        }
         let mut line = String::new();
         let got = BufReader::new(&self.terminal).read_line(&mut line)?;
         Ok(match got {
             0 => (Reply::Cancelled, Keep::Nothing),
             _ => said(line.trim(), prompt.question.widest()),
         })
+    }
+}
+
+impl TerminalUser {
+    /// Does a line, or the end of the terminal, come within this time?
+    fn answers_within(&self, time: Millis) -> io::Result<bool> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let until = BootClock.now().after(time).as_millis();
+        loop {
+            let left = until.saturating_sub(BootClock.now().as_millis());
+            let wait = Timespec {
+                tv_sec: i64::try_from(left / 1000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(left % 1000 * 1_000_000).unwrap_or(0),
+            };
+            let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
+            match poll(&mut fds, Some(&wait)) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 

@@ -152,7 +152,7 @@ fn following_shows_what_is_written_later() {
         .unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
     let mut until = |wanted: &str| {
-        while let Some(line) = lines.next() {
+        for line in lines.by_ref() {
             if line.unwrap().contains(wanted) {
                 return true;
             }

@@ -276,7 +276,10 @@ fn a_named_grant_goes_along_and_ends_with_the_work() {
     let mut bench = bench(false);
     let grant = bench.grant("fs.*", "out");
     bench.put("out/old.txt", "o\n");
-    let hand_out = json!({"tasks": [{"goal": "write", "grants": [grant.to_string()]}]});
+    let first = bench.runtime.first_agent();
+    let name = bench.runtime.cap_of(first, grant);
+    assert!(name.starts_with("cap:"), "{name}");
+    let hand_out = json!({"tasks": [{"goal": "write", "grants": [name]}]});
     let mut script = Script::default()
         .calls(&[("delegate_task", hand_out)])
         .says("")

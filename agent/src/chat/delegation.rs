@@ -116,13 +116,17 @@ impl Chat {
         }
         let held = runtime.grants_in_words(self.agent);
         for name in &task.grants {
-            match held.iter().find(|(id, _)| id.to_string() == *name) {
+            let named = runtime.cap_named(self.agent, name).ok();
+            let is_meant = |id: &GrantId| named == Some(*id) || id.to_string() == *name;
+            match held.iter().find(|(id, _)| is_meant(id)) {
                 Some((id, _)) => forward.push(*id),
                 None => {
                     return Err(ToolResult::error(&format!(
                         "no grant named `{name}` is held; name one of: {}",
                         held.iter()
-                            .map(|(id, words)| format!("{id} ({words})"))
+                            .map(|(id, words)| {
+                                format!("{} ({words})", runtime.cap_of(self.agent, *id))
+                            })
                             .collect::<Vec<_>>()
                             .join("; ")
                     )));

@@ -175,7 +175,7 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
                 json!({
                     "goal": text("what is to be done; the agent knows nothing else"),
                     "context": text("what it should know"),
-                    "grants": texts("grants that go along, such as grant3"),
+                    "grants": texts("grants that go along, such as cap:3"),
                     "role": {"type": "string", "enum": ["leaf", "orchestrator"]},
                     "tasks": {"type": "array", "items": {"type": "object", "properties": {
                         "goal": {"type": "string"}, "context": {"type": "string"},
@@ -195,7 +195,7 @@ pub(super) fn place_in_words(runtime: &Runtime, agent: AgentId) -> String {
     let held = runtime
         .grants_in_words(agent)
         .into_iter()
-        .map(|(id, words)| format!("- {id}: {words}\n"))
+        .map(|(id, words)| format!("- {}: {words}\n", runtime.cap_of(agent, id)))
         .collect::<String>();
     format!(
         "You work in {} by calling tools. Commands run on a copy of it without a network; what they change is kept \

@@ -111,6 +111,15 @@ impl Runtime {
             .collect()
     }
 
+    /// The name a model may use for a grant its agent holds.
+    #[must_use]
+    pub fn cap_of(&self, agent: AgentId, grant: GrantId) -> String {
+        self.cap_list(agent)
+            .into_iter()
+            .find(|(_, held)| *held == grant)
+            .map_or_else(|| grant.to_string(), |(name, _)| name)
+    }
+
     /// The grant an agent means by a name.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ pub fn grant(id: u64, kept: Kept) -> KeptGrant {
             id: StandingId::new(id),
             audience: audience("workspace:aa"),
             authority: PortableAuthority::from_caps(caps).unwrap(),
-            uses_left: if id % 2 == 0 {
+            uses_left: if id.is_multiple_of(2) {
                 Uses::Uncounted
             } else {
                 Uses::AtMost(id)
