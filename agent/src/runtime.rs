@@ -306,6 +306,16 @@ impl Runtime {
             .collect()
     }
 
+    /// Lets time pass: what ended by itself since the last call is recorded.
+    fn tick(&mut self) -> Result<(), RuntimeError> {
+        let now = self.clock.now();
+        let parts = self.session.step(now, Event::Tick).into_parts();
+        if !parts.records.is_empty() {
+            self.ledger.append(&parts.records)?;
+        }
+        Ok(())
+    }
+
     /// Ends the session and with it every grant; later calls are refused.
     ///
     /// # Errors

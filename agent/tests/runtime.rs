@@ -213,6 +213,8 @@ fn a_grant_for_one_use_works_once() {
         "{:?}",
         bench.user.shown.borrow()
     );
+    let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+    assert!(ledger.contains("\"kind\":\"expired\""), "{ledger}");
 }
 
 #[test]
@@ -240,6 +242,8 @@ fn a_minute_ends_after_a_minute() {
         "{:?}",
         bench.user.shown.borrow()
     );
+    let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
+    assert!(ledger.contains(r#""kind":"expired""#), "{ledger}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Flow {
             .flat_map(Label::sources)
             .filter(|source| match source {
                 Source::User | Source::Model => false,
-                Source::File | Source::Command | Source::Network => true,
+                Source::File | Source::Command | Source::Network | Source::Secret => true,
             })
             .collect()
     }

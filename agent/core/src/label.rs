@@ -20,6 +20,8 @@ pub enum Source {
     Command,
     /// Received over a network.
     Network,
+    /// A secret's value. Nothing of it ever reaches a model.
+    Secret,
 }
 
 impl Source {
@@ -32,6 +34,7 @@ impl Source {
             Source::File => "file",
             Source::Command => "command",
             Source::Network => "network",
+            Source::Secret => "secret",
         }
     }
 }

@@ -403,6 +403,19 @@ fn what_is_not_waivable_is_refused_whatever_is_held_and_answered() {
 }
 
 #[test]
+fn a_secret_never_enters_what_a_model_reads() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    let secret = Label::new(Source::Secret, Readers::Anyone);
+    let mixed = Label::new(Source::File, Readers::Anyone).join(&secret);
+    for label in [secret, mixed] {
+        let agent = AgentId::FIRST;
+        let heard = Event::Heard { agent, label };
+        assert_eq!(bench.step(heard), Came::Denied(DenialCode::SecretToModel));
+    }
+    assert!(bench.session.flow().label(AgentId::FIRST).is_none());
+}
+
+#[test]
 fn a_connection_names_its_peer() {
     let bench = Bench::new(Asking::Prompt);
     let host = |name: HostPattern| {

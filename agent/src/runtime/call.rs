@@ -149,7 +149,7 @@ impl Runtime {
             ) })),
             fate: Fate::Refused(denial.code()),
         };
-        if let Err(error) = self.heed() {
+        if let Err(error) = self.heed().and_then(|()| self.tick()) {
             let message = error.to_string();
             return Err(ToolResult {
                 text: pyjson::text(&json!({ "error": message })),

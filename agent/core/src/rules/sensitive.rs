@@ -152,7 +152,7 @@ const OWN_DIRS: &[(Tool, &[&str])] = &[
 fn is_own(tool: Tool, location: &RelPath) -> bool {
     OWN_DIRS
         .iter()
-        .any(|(owner, dir)| *owner == tool && contains_chain(location, dir))
+        .any(|(owner, dir)| *owner == tool && within(location, &[(dir, "")]).is_some())
 }
 
 fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
@@ -211,28 +211,24 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
         .then_some("settings of git, which can name programs")
 }
 
+/// Do the names of one of `chains` occur next to each other on the way?
 fn within(location: &RelPath, chains: &[(&[&str], &'static str)]) -> Option<&'static str> {
-    chains
-        .iter()
-        .find(|(chain, _)| contains_chain(location, chain))
-        .map(|(_, what)| *what)
-}
-
-/// Do the names of `chain` occur next to each other on the way?
-fn contains_chain(location: &RelPath, chain: &[&str]) -> bool {
     let mut rest = location.components();
-    loop {
-        let mut from_here = rest.clone();
-        if chain
-            .iter()
-            .all(|wanted| from_here.next().is_some_and(|name| same(name, wanted)))
-        {
-            return true;
-        }
-        if rest.next().is_none() {
-            return false;
+    while let Some(name) = rest.next() {
+        let found = chains.iter().find(|(chain, _)| match chain.split_first() {
+            Some((first, others)) if same(name, first) => {
+                let mut further = rest.clone();
+                others
+                    .iter()
+                    .all(|wanted| further.next().is_some_and(|name| same(name, wanted)))
+            }
+            Some(_) | None => false,
+        });
+        if let Some((_, what)) = found {
+            return Some(what);
         }
     }
+    None
 }
 
 fn lies_below_text(location: &RelPath, place: &str) -> bool {

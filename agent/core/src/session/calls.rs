@@ -11,11 +11,11 @@ use crate::approval::{CallId, Stance};
 use crate::audit::Entry;
 use crate::authority::Verb;
 use crate::grant::{AgentId, GrantId, Origin};
-use crate::label::Label;
+use crate::label::{Label, Source};
 use crate::limits::{CALLS_IN_FLIGHT_MAX, DEADLINE_GRACE};
 use crate::monitor::{self, Gap, Request, Weighed};
 use crate::outcome::{Denial, DenialCode, Outcome, bounded};
-use crate::rules::Judgement;
+use crate::rules::{Judgement, NonWaivable, RuleRef};
 use crate::time::Instant;
 use crate::tool::Tool;
 
@@ -251,6 +251,12 @@ impl Session {
     pub(super) fn heard(&mut self, agent: AgentId, label: &Label) -> Effects<'_> {
         if !self.table.knows(agent) {
             return self.refuse(None, Denial::new(DenialCode::UnknownAgent, agent));
+        }
+        // What is refused here must not be given to the model.
+        if label.sources().any(|source| source == Source::Secret) {
+            let rule = NonWaivable::SecretsToModel;
+            let denial = Denial::new(rule.code(), agent).by_rule(RuleRef::builtin(rule.id()));
+            return self.refuse(None, denial);
         }
         if !self.flow.hear(agent, label) {
             return Effects::none();
