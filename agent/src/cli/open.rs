@@ -245,6 +245,15 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     let config = ground.runtime_config(isolation, asking)?;
     let mut runtime = Runtime::open_on(config, ledger, user, Box::new(BootClock))
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    // The ledger's own times count from the start of the machine.
+    runtime
+        .note(format!(
+            "begun {} in {}, {asking}, proved {}",
+            keeper::utc(ambient::wall_time()),
+            ground.workspace.display(),
+            keeper::isolation_word(isolation)
+        ))
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
     ground.furnish(&mut runtime, setting)?;
     match desk {
         Some(desk) => {

@@ -376,6 +376,33 @@ pub fn audience(workspace: &Path) -> Option<Audience> {
         .map(Audience::new)
 }
 
+/// A time on the wall clock, as people write it: `2026-11-22T05:30:00Z`.
+#[must_use]
+pub fn utc(time: WallTime) -> String {
+    let seconds = time.as_millis() / 1000;
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    // Counted from 1 March of year 0, so that a leap day ends a year; an era
+    // is the 400 years after which the calendar repeats.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let (month, later) = if month_from_march < 10 {
+        (month_from_march + 3, 0)
+    } else {
+        (month_from_march - 9, 1)
+    };
+    let year = era * 400 + year_of_era + later;
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        of_day / 3600,
+        of_day / 60 % 60,
+        of_day % 60
+    )
+}
+
 /// What is proved, in a word.
 #[must_use]
 pub const fn isolation_word(isolation: Isolation) -> &'static str {
@@ -383,5 +410,26 @@ pub const fn isolation_word(isolation: Isolation) -> &'static str {
         Isolation::Isolated => "isolated",
         Isolation::Unisolated => "unisolated",
         Isolation::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::standing::WallTime;
+
+    use super::utc;
+
+    #[test]
+    fn a_time_is_written_as_people_write_it() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_164_800, "2024-02-29T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc(WallTime::from_millis(seconds * 1000)), text);
+        }
     }
 }
