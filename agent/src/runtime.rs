@@ -14,6 +14,7 @@ mod call;
 mod change;
 mod command;
 mod converse;
+mod external;
 mod hands;
 mod mounts;
 mod objects;
@@ -42,6 +43,7 @@ pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     change::FileChange,
     command::{CommandRequest, CommandRun},
+    external::{ExternalServer, OUTSIDE},
     hands::{Before, Hands},
     mounts::{lexical, real},
     place::Place,
@@ -129,6 +131,7 @@ pub struct Runtime {
     user: Box<dyn UserPort>,
     clock: Box<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
+    externals: Vec<external::ExternalServer>,
     config: RuntimeConfig,
     /// What outlives the session, if anything does.
     desk: Option<SharedDesk>,
@@ -185,6 +188,7 @@ impl Runtime {
             user,
             clock,
             agents: BTreeMap::new(),
+            externals: Vec::new(),
             config,
             desk: None,
             adopted: Vec::new(),

@@ -32,7 +32,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "benches",
-        &["hermitcrab-core", "hermitcrab-sandbox", "bisim-world"],
+        &[
+            "hermitcrab-core",
+            "hermitcrab-sandbox",
+            "hermitcrab",
+            "bisim-world",
+        ],
     ),
     ("xtask", &["bisim"]),
 ];

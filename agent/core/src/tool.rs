@@ -40,6 +40,9 @@ pub enum Tool {
     SkillView,
     /// Makes, changes and removes skills.
     SkillManage,
+    /// A tool of a server outside, reached over the network; offered under the
+    /// server's own names.
+    External,
     /// Sends the conversation to a model; never offered to one.
     Converse,
     /// Operations on a directory capability by the program itself; never offered to a model.
@@ -48,7 +51,7 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 16] = [
+    pub const ALL: [Tool; 17] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
@@ -63,6 +66,7 @@ impl Tool {
         Tool::SkillsList,
         Tool::SkillView,
         Tool::SkillManage,
+        Tool::External,
         Tool::Converse,
         Tool::Directory,
     ];
@@ -85,6 +89,7 @@ impl Tool {
             Tool::SkillsList => "skills_list",
             Tool::SkillView => "skill_view",
             Tool::SkillManage => "skill_manage",
+            Tool::External => "external",
             Tool::Converse => "converse",
             Tool::Directory => "directory",
         }
@@ -116,7 +121,7 @@ impl Tool {
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage => true,
-            Tool::Converse | Tool::Directory => false,
+            Tool::External | Tool::Converse | Tool::Directory => false,
         }
     }
 
@@ -134,6 +139,7 @@ impl Tool {
             | Tool::SkillManage => Some(Source::File),
             Tool::Terminal | Tool::Process | Tool::ExecuteCode => Some(Source::Command),
             Tool::Clarify => Some(Source::User),
+            Tool::External => Some(Source::Network),
             // A write tells about what the model itself wrote; a child's report
             // carries the child's label.
             Tool::WriteFile
@@ -153,6 +159,7 @@ impl Tool {
             Tool::Process => &[],
             Tool::Todo => &[],
             Tool::Clarify => &[Verb::UserAsk],
+            Tool::External => &[Verb::NetConnect],
             Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
             Tool::WriteFile | Tool::Memory => {
@@ -194,6 +201,7 @@ impl Tool {
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage
+            | Tool::External
             | Tool::Converse
             | Tool::Directory => &[],
         }

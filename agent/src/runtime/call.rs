@@ -113,10 +113,12 @@ impl Runtime {
                 let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
                 run(&mut hands, tool, args)
             }
-            (Ok(()), None) => ToolResult {
-                text: pyjson::text(&json!({ "error": format!("Unknown tool: {tool}") })),
-                fate: Fate::Refused(DenialCode::UnknownTool),
-            },
+            (Ok(()), None) => self
+                .call_external(by, tool, args, &mut questions)
+                .unwrap_or_else(|| ToolResult {
+                    text: pyjson::text(&json!({ "error": format!("Unknown tool: {tool}") })),
+                    fate: Fate::Refused(DenialCode::UnknownTool),
+                }),
         };
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
@@ -197,7 +199,7 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
         Tool::SkillsList => tools::skills::list(hands, args),
         Tool::SkillView => tools::skills::view(hands, args),
         Tool::SkillManage => tools::skills::manage(hands, args),
-        Tool::Process | Tool::ExecuteCode | Tool::Converse | Tool::Directory => {
+        Tool::Process | Tool::ExecuteCode | Tool::External | Tool::Converse | Tool::Directory => {
             Err(Stop::Refused {
                 denial: Denial::new(DenialCode::UnknownTool, tool),
                 asked: false,
@@ -252,6 +254,7 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         | Tool::ExecuteCode
         | Tool::Clarify
         | Tool::Todo
+        | Tool::External
         | Tool::Converse
         | Tool::Directory => {
             json!({ "error": message })

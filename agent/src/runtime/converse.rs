@@ -79,6 +79,7 @@ impl Runtime {
             Tool::Converse,
             (Verb::ModelSend, object, sha256(sent)),
             shown,
+            &mut Vec::new(),
             |_| send(),
         )
     }
@@ -94,11 +95,18 @@ impl Runtime {
             sha256(asking.question.as_bytes()),
         );
         let shown = asking.question.clone();
-        self.guarded(by, Tool::Clarify, action, shown, |runtime| {
-            runtime
-                .user
-                .clarify(&asking.question, asking.choices.as_deref())
-        })
+        self.guarded(
+            by,
+            Tool::Clarify,
+            action,
+            shown,
+            &mut Vec::new(),
+            |runtime| {
+                runtime
+                    .user
+                    .clarify(&asking.question, asking.choices.as_deref())
+            },
+        )
     }
 
     /// The directory the session works in.
@@ -188,12 +196,13 @@ impl Runtime {
     }
 
     /// One action of the program's own, from the decision to the outcome.
-    fn guarded<R>(
+    pub(super) fn guarded<R>(
         &mut self,
         by: AgentId,
         tool: Tool,
         (verb, object, digest): (Verb, Object, Digest),
         shown: String,
+        questions: &mut Vec<Asked>,
         act: impl FnOnce(&mut Self) -> R,
     ) -> Result<R, Denial> {
         let action = Action::new(verb, object, digest)
@@ -203,9 +212,8 @@ impl Runtime {
             tool,
             actions: vec![action],
         });
-        let mut questions: Vec<Asked> = Vec::new();
         let (call, ()) = self
-            .own_turn(&mut questions)
+            .own_turn(questions)
             .begin(
                 event,
                 |_| shown,
@@ -217,7 +225,7 @@ impl Runtime {
             )
             .map_err(refusal)?;
         let done = act(self);
-        self.own_turn(&mut questions)
+        self.own_turn(questions)
             .finish(call, Outcome::Done(Digest::NONE))
             .map_err(refusal)?;
         Ok(done)

@@ -3,7 +3,7 @@
 use std::{fmt, path::Path};
 
 use hermitcrab_core::{
-    authority::{Authority, Cap, Name, Object, Program, Verb},
+    authority::{Authority, Cap, Host, HostPattern, Name, Object, Port, Program, Verb},
     grant::{AgentId, Lifetime, Uses},
     outcome::Denial,
     path::RelPath,
@@ -106,8 +106,8 @@ impl GrantWords {
                 Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
                 Verb::ModelSend => vec![Object::Model(Name::parse(&self.on).map_err(|_| wrong())?)],
                 Verb::ProcExec => return Err(wrong()),
+                Verb::NetConnect => vec![peer(&self.on).ok_or_else(wrong)?],
                 Verb::FsMount
-                | Verb::NetConnect
                 | Verb::NetListen
                 | Verb::SecretUse
                 | Verb::ConfigChange
@@ -146,6 +146,19 @@ impl GrantWords {
         }));
         Ok(objects)
     }
+}
+
+/// `host:port`, or `host` for all its ports.
+fn peer(text: &str) -> Option<Object> {
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, Port::Only(port.parse().ok()?)),
+        None => (text, Port::Any),
+    };
+    let name = Name::parse_caseless(name).ok()?;
+    Some(Object::Host(Host {
+        name: HostPattern::Exact(name),
+        port,
+    }))
 }
 
 /// The path itself if it is a directory, or the nearest directory above it.

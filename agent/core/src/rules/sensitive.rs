@@ -187,6 +187,7 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
         | Tool::SkillsList
         | Tool::SkillView
         | Tool::SkillManage
+        | Tool::External
         | Tool::Converse
         | Tool::Directory => in_git.then_some("the store of git, which only git should write"),
     }

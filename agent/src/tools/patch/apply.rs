@@ -304,3 +304,150 @@ fn with_hunk(text: String, hunk: &Hunk) -> Result<String, String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use hermitcrab_core::v4a::{Hunk, Line, Operation};
+    use proptest::prelude::*;
+
+    use super::{Picture, apply, problems};
+    use crate::runtime::Stop;
+
+    /// Files in memory.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    struct Memory(BTreeMap<String, String>);
+
+    impl Picture for Memory {
+        fn text_on_disk(&mut self, path: &str) -> Result<Result<String, String>, Stop> {
+            self.text_now(path)
+        }
+
+        fn text_now(&mut self, path: &str) -> Result<Result<String, String>, Stop> {
+            Ok(self.0.get(path).cloned().ok_or_else(|| "gone".to_owned()))
+        }
+
+        fn put(&mut self, path: &str, text: &str) -> Result<Result<(), String>, Stop> {
+            self.0.insert(path.to_owned(), text.to_owned());
+            Ok(Ok(()))
+        }
+
+        fn take_away(&mut self, path: &str) -> Result<(), Stop> {
+            self.0.remove(path);
+            Ok(())
+        }
+
+        fn rename(&mut self, from: &str, to: &str) -> Result<Result<(), String>, Stop> {
+            let text = self.0.remove(from).unwrap();
+            self.0.insert(to.to_owned(), text);
+            Ok(Ok(()))
+        }
+    }
+
+    /// The operations that take others back, last first. A deleted file comes
+    /// back only if it had no final line end: that is what an added file is like.
+    fn reversed(operations: &[Operation], before: &Memory) -> Vec<Operation> {
+        let lines = |text: &str| {
+            text.split('\n')
+                .map(|line| Line::Added(line.to_owned()))
+                .collect()
+        };
+        operations
+            .iter()
+            .rev()
+            .map(|operation| match operation {
+                Operation::Add { path, .. } => Operation::Delete { path: path.clone() },
+                Operation::Delete { path } => Operation::Add {
+                    path: path.clone(),
+                    hunks: vec![Hunk {
+                        hint: None,
+                        lines: lines(&before.0[path]),
+                    }],
+                },
+                Operation::Move { path, to } => Operation::Move {
+                    path: to.clone(),
+                    to: path.clone(),
+                },
+                Operation::Update { path, hunks } => Operation::Update {
+                    path: path.clone(),
+                    hunks: hunks
+                        .iter()
+                        .map(|hunk| Hunk {
+                            hint: hunk.hint.clone(),
+                            lines: hunk
+                                .lines
+                                .iter()
+                                .map(|line| match line {
+                                    Line::Context(text) => Line::Context(text.clone()),
+                                    Line::Removed(text) => Line::Added(text.clone()),
+                                    Line::Added(text) => Line::Removed(text.clone()),
+                                })
+                                .collect(),
+                        })
+                        .collect(),
+                },
+            })
+            .collect()
+    }
+
+    fn update(path: &str, lines: &[Line]) -> Operation {
+        Operation::Update {
+            path: path.to_owned(),
+            hunks: vec![Hunk {
+                hint: None,
+                lines: lines.to_vec(),
+            }],
+        }
+    }
+
+    fn done(operations: &[Operation], files: &mut Memory) {
+        let found = problems(operations, files).unwrap();
+        assert!(found.is_empty(), "{found:?}");
+        let applied = apply(operations, files).unwrap();
+        assert!(applied.problems.is_empty(), "{:?}", applied.problems);
+    }
+
+    proptest! {
+        #[test]
+        fn a_patch_and_its_reverse_leave_every_file_as_it_was(
+            count in 3..20_usize,
+            at in 0..17_usize,
+            gone in 1..3_usize,
+            come in prop::collection::vec("[a-z]{1,8}( [a-z]{1,8})?", 1..4),
+            kinds in prop::collection::vec(0..3_u8, 0..3),
+        ) {
+            // Every line is its own, so that a block is found where it is meant.
+            let text: Vec<String> = (0..count).map(|n| format!("line {n} {}", "x".repeat(n))).collect();
+            let mut files = Memory(BTreeMap::from([("f".to_owned(), text.join("\n"))]));
+            for (n, _) in kinds.iter().enumerate() {
+                files.0.insert(format!("g{n}"), format!("one {n}\ntwo"));
+            }
+            let at = at.min(count - 1);
+            let gone = gone.min(count - at);
+            let mut lines: Vec<Line> = Vec::new();
+            if at > 0 {
+                lines.push(Line::Context(text[at - 1].clone()));
+            }
+            lines.extend(text[at..at + gone].iter().cloned().map(Line::Removed));
+            lines.extend(come.iter().enumerate().map(|(n, line)| Line::Added(format!("new {n} {line}"))));
+            let mut operations = vec![update("f", &lines)];
+            for (n, kind) in kinds.iter().enumerate() {
+                operations.push(match kind {
+                    0 => Operation::Delete { path: format!("g{n}") },
+                    1 => Operation::Move { path: format!("g{n}"), to: format!("h{n}") },
+                    _ => Operation::Add {
+                        path: format!("i{n}"),
+                        hunks: vec![Hunk { hint: None, lines: vec![Line::Added("i".to_owned())] }],
+                    },
+                });
+            }
+            let before = files.clone();
+            done(&operations, &mut files);
+            prop_assert_ne!(&files, &before);
+            let back = reversed(&operations, &before);
+            done(&back, &mut files);
+            prop_assert_eq!(files, before);
+        }
+    }
+}
