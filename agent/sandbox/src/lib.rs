@@ -26,6 +26,10 @@ pub mod profile;
 
 pub mod cgroup;
 
+pub mod landlock;
+
+pub mod net;
+
 pub mod digest;
 
 pub mod sys;

@@ -1,0 +1,120 @@
+//! The second line for files, sockets and signals: Landlock.
+//!
+//! What for: the private root decides what a command can see; if a mount were
+//! wrong or a fault of the kernel let a command around one, this still holds,
+//! because it is checked by other code of the kernel at each call. Nothing is
+//! writable but the places named, mounts cannot be changed, processes outside
+//! cannot be signalled or traced, sockets without a name in the file system
+//! end at the sandbox, and without a network capability there is no TCP.
+//!
+//! The rules are made before the command's process exists and only closed in
+//! it. Older kernels know fewer of them: what the kernel offers is used and its
+//! version is reported, see [`Fence::close`]. Before version 9 a socket that
+//! has a name in the file system is not covered; the private root has none.
+//!
+//! This module must never widen anything: it only takes away.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetStatus, Scope,
+};
+
+/// The newest version whose rights this table was reviewed for.
+const REVIEWED: ABI = ABI::V9;
+
+/// What a command may do with TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tcp {
+    /// Neither connect nor listen.
+    Refused,
+    /// What its network namespace offers.
+    AsTheNamespace,
+}
+
+/// Rules that are ready and not yet closed around anybody.
+#[derive(Debug)]
+pub struct Fence {
+    rules: RulesetCreated,
+}
+
+/// How much of the fence the kernel could build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// The version of Landlock in force, 0 for none.
+    pub version: u8,
+}
+
+impl Fence {
+    /// Makes the rules: everything below `root` can be read and run, everything
+    /// below the `writable` places changed, devices below `devices` used.
+    ///
+    /// # Errors
+    /// The kernel has Landlock and refuses a rule.
+    pub fn build<'a>(
+        root: BorrowedFd<'_>,
+        devices: BorrowedFd<'_>,
+        writable: impl IntoIterator<Item = BorrowedFd<'a>>,
+        tcp: Tcp,
+    ) -> io::Result<Self> {
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(REVIEWED))
+            .map_err(io::Error::other)?
+            .scope(Scope::from_all(REVIEWED))
+            .map_err(io::Error::other)?;
+        if tcp == Tcp::Refused {
+            rules = rules
+                .handle_access(AccessNet::from_all(REVIEWED))
+                .map_err(io::Error::other)?;
+        }
+        let rules = rules.create().map_err(io::Error::other)?;
+        let read: BitFlags<AccessFs> = AccessFs::from_read(REVIEWED);
+        let device = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+        let mut rules = allow(rules, root, read)?;
+        rules = allow(rules, devices, device)?;
+        for place in writable {
+            rules = allow(rules, place, AccessFs::from_all(REVIEWED))?;
+        }
+        Ok(Self { rules })
+    }
+
+    /// Closes the fence around the calling process and its descendants, for good.
+    ///
+    /// # Errors
+    /// The kernel has Landlock and refuses, for instance because too many
+    /// fences stand inside each other.
+    pub fn close(self) -> io::Result<Closed> {
+        let status = self.rules.restrict_self().map_err(io::Error::other)?;
+        Ok(Closed {
+            version: version(&status),
+        })
+    }
+}
+
+fn allow(
+    rules: RulesetCreated,
+    place: BorrowedFd<'_>,
+    access: BitFlags<AccessFs>,
+) -> io::Result<RulesetCreated> {
+    rules
+        .add_rule(PathBeneath::new(place, access))
+        .map_err(io::Error::other)
+}
+
+fn version(status: &RestrictionStatus) -> u8 {
+    match (&status.ruleset, &status.landlock) {
+        (
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
+            LandlockStatus::Available { effective_abi, .. },
+        ) => *effective_abi as u8,
+        (RulesetStatus::NotEnforced, _)
+        | (
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
+            LandlockStatus::NotEnabled | LandlockStatus::NotImplemented,
+        ) => 0,
+    }
+}

@@ -1,0 +1,201 @@
+//! The proxy on the loopback of this machine: what passes, and what does not.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::allow::tests::list;
+use super::*;
+
+/// A peer that sends back what it gets, in upper case, to the end of input.
+fn echo() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 1024];
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    stream
+                        .write_all(&buffer[..count].to_ascii_uppercase())
+                        .unwrap();
+                }
+            });
+        }
+    });
+    port
+}
+
+fn start(allow: AllowList, resolver: impl Resolve + 'static) -> (Proxy, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let proxy = Proxy::start(listener.into(), allow, Box::new(resolver)).unwrap();
+    (proxy, port)
+}
+
+/// Answers each question from a list, and counts the questions.
+struct Fixed(Vec<IpAddr>, Arc<AtomicUsize>);
+
+impl Resolve for Fixed {
+    fn resolve(&self, _name: &str) -> io::Result<Vec<IpAddr>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        Ok(self.0.clone())
+    }
+}
+
+struct Nobody;
+
+impl Resolve for Nobody {
+    fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        panic!("asked for {name}");
+    }
+}
+
+fn say(port: u16, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    stream.write_all(bytes).unwrap();
+    stream
+}
+
+fn first_line(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(b"\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        bytes.push(byte[0]);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_listed_address_is_reached_through_a_tunnel_and_others_are_not() {
+    let peer = echo();
+    let (proxy, port) = start(list(&[("127.0.0.1", Some(peer))]), Nobody);
+    let mut stream = say(
+        port,
+        format!("CONNECT 127.0.0.1:{peer} HTTP/1.1\r\n\r\n").as_bytes(),
+    );
+    assert_eq!(
+        first_line(&mut stream),
+        "HTTP/1.1 200 Connection established\r\n"
+    );
+    first_line(&mut stream);
+    stream.write_all(b"hello").unwrap();
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HELLO");
+    for request in [
+        format!("CONNECT 127.0.0.2:{peer} HTTP/1.1\r\n\r\n"),
+        format!("CONNECT localhost:{peer} HTTP/1.1\r\n\r\n"),
+        format!("CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n", peer ^ 1),
+        format!("GET http://[::ffff:127.0.0.1]:{peer}/ HTTP/1.1\r\n\r\n"),
+    ] {
+        let mut refused = say(port, request.as_bytes());
+        assert_eq!(
+            first_line(&mut refused),
+            "HTTP/1.1 403 Forbidden\r\n",
+            "{request}"
+        );
+    }
+    let attempts = proxy.finish();
+    assert_eq!(attempts.len(), 5);
+    assert_eq!(
+        attempts
+            .iter()
+            .filter(|attempt| attempt.verdict == Verdict::Connected)
+            .count(),
+        1
+    );
+    // The end of the proxy is the end of what it connected.
+    assert_eq!(stream.read(&mut answer).unwrap_or(0), 0);
+}
+
+#[test]
+fn socks_reaches_the_same_peers() {
+    let peer = echo();
+    let (_proxy, port) = start(list(&[("127.0.0.1", Some(peer))]), Nobody);
+    for (last, wanted) in [(1, 0), (2, 2)] {
+        let mut request = vec![5, 1, 0, 5, 1, 0, 1, 127, 0, 0, last];
+        request.extend(peer.to_be_bytes());
+        let mut stream = say(port, &request);
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[..4], [5, 0, 5, wanted]);
+    }
+}
+
+#[test]
+fn a_listed_name_that_leads_to_this_machine_is_refused() {
+    let peer = echo();
+    for addresses in [
+        vec!["127.0.0.1"],
+        vec!["169.254.169.254"],
+        vec!["::ffff:127.0.0.1"],
+        // One public answer does not make up for a private one.
+        vec!["8.8.8.8", "127.0.0.1"],
+    ] {
+        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (proxy, port) = start(
+            list(&[("rebound.test", None)]),
+            Fixed(addresses, Arc::clone(&asked)),
+        );
+        let mut stream = say(
+            port,
+            format!("CONNECT rebound.test:{peer} HTTP/1.1\r\n\r\n").as_bytes(),
+        );
+        assert_eq!(first_line(&mut stream), "HTTP/1.1 403 Forbidden\r\n");
+        assert_eq!(proxy.finish()[0].verdict, Verdict::NotPublic);
+        // Asked once: there is no second answer to connect to.
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn a_name_that_is_not_listed_is_not_even_looked_up() {
+    let (proxy, port) = start(list(&[("example.com", Some(443))]), Nobody);
+    for request in [
+        "CONNECT evil.test:443 HTTP/1.1\r\n\r\n",
+        "CONNECT example.com:80 HTTP/1.1\r\n\r\n",
+        "GET http://secret-in-a-name.evil.test/ HTTP/1.1\r\n\r\n",
+    ] {
+        let mut stream = say(port, request.as_bytes());
+        assert_eq!(
+            first_line(&mut stream),
+            "HTTP/1.1 403 Forbidden\r\n",
+            "{request}"
+        );
+    }
+    assert!(
+        proxy
+            .finish()
+            .iter()
+            .all(|attempt| attempt.verdict == Verdict::NotListed)
+    );
+}
+
+#[test]
+fn plain_requests_pass_with_the_checked_host() {
+    let peer = echo();
+    let (_proxy, port) = start(list(&[("127.0.0.1", Some(peer))]), Nobody);
+    let request = format!(
+        "POST http://127.0.0.1:{peer}/p HTTP/1.1\r\nHost: other\r\nContent-Length: 4\r\n\r\nbody"
+    );
+    let mut stream = say(port, request.as_bytes());
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut echoed = String::new();
+    stream.read_to_string(&mut echoed).unwrap();
+    assert!(
+        echoed.starts_with("POST /P HTTP/1.1\r\nHOST: 127.0.0.1:"),
+        "{echoed}"
+    );
+    assert!(echoed.ends_with("\r\n\r\nBODY"), "{echoed}");
+}
+
+#[test]
+fn rubbish_is_answered_with_a_refusal() {
+    let (proxy, port) = start(AllowList::default(), Nobody);
+    let mut stream = say(port, b"\x16\x03\x01 not http\r\n\r\n");
+    assert_eq!(first_line(&mut stream), "HTTP/1.1 400 Bad Request\r\n");
+    assert_eq!(proxy.finish()[0].verdict, Verdict::Unreadable);
+}
