@@ -8,6 +8,7 @@
 mod ambient;
 mod ci;
 mod cmd;
+mod escape;
 mod house;
 mod licences;
 mod lock;
@@ -34,6 +35,8 @@ enum Chore {
     Ci(ci::Args),
     /// Check the rules of the house that no lint knows.
     House,
+    /// Run the escape suite and write its matrix into the documents.
+    EscapeReport,
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => test::run(&args),
         Chore::Ci(args) => ci::run(&args),
         Chore::House => house::run(),
+        Chore::EscapeReport => escape::run(),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };

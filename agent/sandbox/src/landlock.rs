@@ -39,6 +39,7 @@ pub enum Tcp {
 #[derive(Debug)]
 pub struct Fence {
     rules: RulesetCreated,
+    version: u8,
 }
 
 /// How much of the fence the kernel could build.
@@ -79,7 +80,16 @@ impl Fence {
         for place in writable {
             rules = allow(rules, place, AccessFs::from_all(REVIEWED))?;
         }
-        Ok(Self { rules })
+        Ok(Self {
+            rules,
+            version: crate::sys::landlock_version().min(REVIEWED as u8),
+        })
+    }
+
+    /// The version of Landlock that will be in force, 0 for none.
+    #[must_use]
+    pub const fn version(&self) -> u8 {
+        self.version
     }
 
     /// Closes the fence around the calling process and its descendants, for good.
@@ -88,10 +98,16 @@ impl Fence {
     /// The kernel has Landlock and refuses, for instance because too many
     /// fences stand inside each other.
     pub fn close(self) -> io::Result<Closed> {
+        let promised = self.version;
         let status = self.rules.restrict_self().map_err(io::Error::other)?;
-        Ok(Closed {
-            version: version(&status),
-        })
+        let version = version(&status);
+        // What was promised in the report must hold.
+        if version < promised {
+            return Err(io::Error::other(format!(
+                "version {version} in force, version {promised} was found before"
+            )));
+        }
+        Ok(Closed { version })
     }
 }
 

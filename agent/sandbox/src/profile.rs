@@ -141,6 +141,7 @@ struct Facts {
     values: BTreeMap<String, Vec<String>>,
     view_held_back: bool,
     contained: bool,
+    confined: Confined,
 }
 
 impl Facts {
@@ -168,6 +169,7 @@ impl Facts {
             values,
             view_held_back: listed && !outside,
             contained: crate::dircap::kernel_contains_paths(),
+            confined: finished.confined.clone(),
         }
     }
 
@@ -241,8 +243,23 @@ impl Facts {
                 true,
                 String::from("`..` refused by the kernel"),
             ),
-            Mechanism::ControlGroups | Mechanism::Landlock => {
-                (None, false, String::from("not used by this version"))
+            Mechanism::ControlGroups => {
+                let limited = self.confined.limited;
+                let held = self.confined.by.contains(mechanism);
+                let seen = match self.why("control groups") {
+                    Some(why) => why,
+                    None => format!("holding {limited}"),
+                };
+                (self.looked().then_some(held), held, seen)
+            }
+            Mechanism::Landlock => {
+                let version = self.confined.landlock_version;
+                let held = self.confined.by.contains(mechanism);
+                let seen = match self.why("landlock") {
+                    Some(why) => why,
+                    None => format!("version {version}"),
+                };
+                (self.looked().then_some(held), held, seen)
             }
         };
         Row {
@@ -253,6 +270,19 @@ impl Facts {
             seen,
             lost_without: mechanism.lost_without(),
         }
+    }
+
+    fn looked(&self) -> bool {
+        self.one("view").is_some()
+    }
+
+    /// Why a mechanism is missing, if a reason was told.
+    fn why(&self, name: &str) -> Option<String> {
+        let reasons = &self.confined.missing;
+        reasons
+            .iter()
+            .find_map(|why| why.strip_prefix(name)?.strip_prefix(": "))
+            .map(str::to_owned)
     }
 
     /// A row that holds when the script listed nothing under `name`.

@@ -13,6 +13,7 @@
 //! and use of processor time and memory below the limits of [`Limits`].
 
 pub(crate) mod channel;
+pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod identity;
 pub(crate) mod init;
@@ -46,6 +47,7 @@ pub use self::running::{Input, Output, Running, Stream, Streams};
 pub use self::step::{Step, StepError};
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
+use crate::profile::{Confined, MechanismSet};
 use crate::spawner::SpawnerProgram;
 
 /// Where a command finds its inputs and leaves what the caller reads back.
@@ -63,6 +65,7 @@ pub struct Sandbox {
 pub struct Builder {
     program: SpawnerProgram,
     pool: PoolSize,
+    without: MechanismSet,
 }
 
 /// How a directory is shown to a command.
@@ -174,6 +177,8 @@ pub struct Finished {
     pub changes: Vec<ChangeSet>,
     /// What it left in [`EXCHANGE_DIR`].
     pub exchange: Exchange,
+    /// What held it, as told by the processes that built its sandbox.
+    pub confined: Confined,
     /// What it and everything it started used.
     pub usage: Usage,
     /// How long it took, sandbox included.
@@ -224,11 +229,22 @@ impl Builder {
         self
     }
 
+    /// Leaves mechanisms out, to see that others hold without them.
+    ///
+    /// For the tests of this package: only a spawner made for it obeys, and an
+    /// agent's own program is none, see [`crate::spawner`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(mut self, without: MechanismSet) -> Self {
+        self.without = without;
+        self
+    }
+
     /// A sandbox as described; nothing is started yet.
     #[must_use]
     pub fn build(self) -> Sandbox {
         Sandbox {
-            pool: Arc::new(pool::Pool::new(self.program, self.pool)),
+            pool: Arc::new(pool::Pool::new(self.program, self.pool, self.without)),
         }
     }
 }
@@ -240,6 +256,7 @@ impl Sandbox {
         Builder {
             program: SpawnerProgram::Own,
             pool: PoolSize::default(),
+            without: MechanismSet::NONE,
         }
     }
 

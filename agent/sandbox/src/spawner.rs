@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use crate::ambient;
-use crate::spawn::supervisor;
+use crate::spawn::supervisor::{self, Leaving};
 
 /// Which program to start as the spawner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,16 @@ impl SpawnerProgram {
 /// Call it before anything else: the spawner must have a single thread.
 pub fn maybe_run_as_child() {
     if let Some(control) = ambient::control_socket() {
-        std::process::exit(supervisor::run(control));
+        std::process::exit(supervisor::run(control, Leaving::Nothing));
+    }
+}
+
+/// As [`maybe_run_as_child`], for the tests of this package alone: a spawner
+/// that leaves a mechanism out when it is told to, so that a second one can be
+/// seen to hold. The spawner inside an agent's own program never does.
+#[doc(hidden)]
+pub fn maybe_run_as_weakened_child() {
+    if let Some(control) = ambient::control_socket() {
+        std::process::exit(supervisor::run(control, Leaving::WhatIsAsked));
     }
 }

@@ -2,7 +2,7 @@
 //! theirs to change.
 
 fn main() -> std::process::ExitCode {
-    hermitcrab_sandbox::maybe_run_as_child();
+    hermitcrab_sandbox::spawner::maybe_run_as_weakened_child();
     eprintln!("this program is started by hermitcrab only");
     std::process::ExitCode::from(64)
 }

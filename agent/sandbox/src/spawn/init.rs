@@ -11,11 +11,13 @@ use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptio
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::channel::Channel;
+use super::fence;
 use super::filter::Filter;
 use super::ready;
 use super::root::{self, Template};
 use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
 use super::step::{AtStep, Step, StepError};
+use crate::profile::{Confined, Mechanism};
 use crate::sys::{self, Forked};
 
 /// What the process needs from its parent.
@@ -29,6 +31,8 @@ pub(crate) struct Start<'a> {
     pub reply: BorrowedFd<'a>,
     /// Readable once the id maps are written.
     pub mapped: OwnedFd,
+    /// What the namespaces it was made in are worth.
+    pub confined: Confined,
 }
 
 /// The exit code that means nothing: what there is to say has been said.
@@ -66,20 +70,57 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     }
     drop(start.mapped);
     let built = root::build(start.template, &start.spec, start.trees)?;
-    drop_capabilities()?;
-    limit(&start.spec.limits)?;
+    let without = start.spec.without;
+    let mut confined = start.confined;
+    for mechanism in [
+        Mechanism::PrivateRoot,
+        Mechanism::CopyOnWrite,
+        Mechanism::MaskedProc,
+        Mechanism::NoCapabilities,
+        Mechanism::ResourceLimits,
+        Mechanism::ClosedDescriptors,
+        Mechanism::SystemCallFilter,
+    ] {
+        if !without.contains(mechanism) {
+            confined.by.insert(mechanism);
+        }
+    }
+    // The first victim when memory runs out; what is raised here cannot harm.
+    let _preferred = std::fs::write("/proc/self/oom_score_adj", "1000");
+    let fence = if without.contains(Mechanism::Landlock) {
+        None
+    } else {
+        Some(fence::build(&start.spec).at(Step::Landlock, "rules")?)
+    };
+    match &fence {
+        Some(fence) if fence.version() > 0 => {
+            confined.landlock_version = fence.version();
+            confined.by.insert(Mechanism::Landlock);
+        }
+        _ => confined
+            .missing
+            .push(String::from("landlock: not offered by this kernel")),
+    }
+    if !without.contains(Mechanism::NoCapabilities) {
+        drop_capabilities()?;
+    }
+    if !without.contains(Mechanism::ResourceLimits) {
+        limit(&start.spec.limits)?;
+    }
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::DropCapabilities, "dumpable")?;
-    start
-        .filter
-        .install()
-        .at(Step::SystemCallFilter, "install")?;
+    if !without.contains(Mechanism::SystemCallFilter) {
+        start
+            .filter
+            .install()
+            .at(Step::SystemCallFilter, "install")?;
+    }
 
     let command = match sys::fork_single_threaded().at(Step::Fork, "")? {
         Forked::Child => {
             drop(built);
-            ready::run(reply)
+            ready::run(reply, fence)
         }
         Forked::Parent(command) => command,
     };
@@ -90,7 +131,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .map(AsFd::as_fd)
         .collect();
     reply
-        .send(&Report::Ready.encode(), &descriptors)
+        .send(&Report::Ready(confined).encode(), &descriptors)
         .at(Step::Talk, "ready")?;
     drop(built);
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;

@@ -18,6 +18,7 @@ use super::channel::{Channel, Received};
 use super::spec::Report;
 use super::step::{AtStep, Step, StepError};
 use crate::ambient::CHILD_ARGUMENT;
+use crate::profile::MechanismSet;
 use crate::spawner::SpawnerProgram;
 
 /// How long a waiting sandbox is used; it gives up by itself some time later.
@@ -56,6 +57,7 @@ impl PoolSize {
 pub(crate) struct Pool {
     program: SpawnerProgram,
     size: PoolSize,
+    without: MechanismSet,
     inner: Mutex<Inner>,
 }
 
@@ -94,12 +96,18 @@ struct Spawner {
 }
 
 impl Pool {
-    pub(crate) fn new(program: SpawnerProgram, size: PoolSize) -> Self {
+    pub(crate) fn new(program: SpawnerProgram, size: PoolSize, without: MechanismSet) -> Self {
         Self {
             program,
             size,
+            without,
             inner: Mutex::default(),
         }
+    }
+
+    /// What is left out of every sandbox, in tests.
+    pub(crate) fn without(&self) -> MechanismSet {
+        self.without
     }
 
     /// A sandbox with these surroundings, ready or on its way.

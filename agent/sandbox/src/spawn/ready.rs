@@ -19,6 +19,7 @@ use super::channel::{Channel, Received};
 use super::root;
 use super::spec::{Program, Report};
 use super::step::{AtStep, Step, StepError};
+use crate::landlock::Fence;
 use crate::sys;
 
 /// How long it waits for a command. Longer than the agent would use it, so
@@ -29,10 +30,17 @@ const PATIENCE: Timespec = Timespec {
 };
 
 /// Runs in the child of the fork and never comes back.
-pub(crate) fn run(reply: &Channel) -> ! {
+///
+/// The fence is closed first: from then on not even this program's own code
+/// can do more than the command.
+pub(crate) fn run(reply: &Channel, fence: Option<Fence>) -> ! {
     let result = rustix::process::setsid()
         .at(Step::Exec, "setsid")
-        .and_then(|_| wait(reply))
+        .and_then(|_| match fence {
+            Some(fence) => fence.close().map(drop).at(Step::Landlock, "close"),
+            None => Ok(()),
+        })
+        .and_then(|()| wait(reply))
         .and_then(|(program, streams)| become_command(program, streams));
     let error = match result {
         Err(error) => error,

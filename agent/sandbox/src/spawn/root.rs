@@ -25,6 +25,7 @@ use self::tools::{READ_ONLY, bind_read_only, open_dir, tmpfs};
 pub(crate) use self::views::same_directory;
 use super::spec::Surroundings;
 use super::step::{AtStep, Step, StepError};
+use crate::profile::Mechanism;
 use crate::sys;
 
 /// Where the command finds its inputs and leaves what the caller wants back.
@@ -84,7 +85,7 @@ pub(crate) fn build(
     )?;
     from_template(template)?;
     terminals_and_memory()?;
-    proc()?;
+    proc(!spec.without.contains(Mechanism::MaskedProc))?;
     private_dirs(spec)?;
     if spec.faults.home {
         for home in ["home", "root"] {
@@ -129,7 +130,7 @@ fn terminals_and_memory() -> Result<(), StepError> {
     Ok(())
 }
 
-fn proc() -> Result<(), StepError> {
+fn proc(masked: bool) -> Result<(), StepError> {
     let proc = make_dir("/proc", Step::MountProc)?;
     mount(
         "proc",
@@ -139,6 +140,12 @@ fn proc() -> Result<(), StepError> {
         c"",
     )
     .at(Step::MountProc, "/proc")?;
+    // No user namespace below this one, whatever the filter says. The file is
+    // this namespace's own; an old kernel without it has the filter alone.
+    let _forbidden = fs::write(proc.join("sys/user/max_user_namespaces"), "0");
+    if !masked {
+        return Ok(());
+    }
     let null = Path::new(NEW).join("dev/null");
     for name in PROC_MASKED {
         let target = proc.join(name);

@@ -25,6 +25,7 @@ use super::step::{AtStep, Step, StepError};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
+use crate::profile::{Confined, Mechanism, MechanismSet};
 
 /// How long a killed sandbox may take to be gone before its spawner is killed too.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -89,6 +90,8 @@ pub struct Running {
     views: Vec<DirCap>,
     /// Their upper layers and the exchange directory, once they exist.
     layers: Vec<OwnedFd>,
+    /// What holds it, as told by the sandbox's first process.
+    confined: Confined,
     failure: Option<StepError>,
     ended: Option<(spec::Ending, UsageSpec)>,
     /// Nobody in the sandbox can report any more.
@@ -119,7 +122,7 @@ impl Running {
     ) -> Result<Self, StepError> {
         let started = Instant::now();
         let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let surroundings = surroundings(command)?;
+        let surroundings = surroundings(command, pool.without())?;
         let key = surroundings.encode();
         let mut views = Vec::new();
         for view in &command.views {
@@ -174,6 +177,7 @@ impl Running {
             stderr,
             views,
             layers: Vec::new(),
+            confined: Confined::default(),
             failure: None,
             ended: None,
             silent: false,
@@ -350,7 +354,10 @@ impl Running {
                         self.kill_first();
                     }
                 }
-                Ok(Report::Ready) => self.layers = descriptors,
+                Ok(Report::Ready(confined)) => {
+                    self.layers = descriptors;
+                    self.confined = confined;
+                }
                 Ok(Report::Failed(error)) => self.failure = Some(error),
                 Ok(Report::Retired) => {
                     self.failure = Some(StepError::new(
@@ -470,6 +477,10 @@ impl Running {
             changes.push(set.map_err(SpawnError::ChangeSet)?);
         }
         let dir = layers.next().ok_or_else(missing_layer)?;
+        let mut confined = std::mem::take(&mut self.confined);
+        if crate::dircap::kernel_contains_paths() {
+            confined.by.insert(Mechanism::ContainedPaths);
+        }
         self.pool.refill(&self.key);
         Ok(Finished {
             ending,
@@ -477,6 +488,7 @@ impl Running {
             stderr,
             changes,
             exchange: Exchange { dir },
+            confined,
             usage: usage.map_or_else(Usage::default, Usage::from),
             elapsed: self.started.elapsed(),
         })
@@ -526,7 +538,7 @@ fn output(output: Output, bytes_max: usize) -> Result<(OwnedFd, Collector), Step
     }
 }
 
-fn surroundings(command: &Command<'_>) -> Result<Surroundings, StepError> {
+fn surroundings(command: &Command<'_>, without: MechanismSet) -> Result<Surroundings, StepError> {
     let mut views = Vec::new();
     for view in &command.views {
         let fd = view.dir.as_fd();
@@ -567,5 +579,6 @@ fn surroundings(command: &Command<'_>) -> Result<Surroundings, StepError> {
             home: fault::is(Fault::SandboxSeesHome),
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
         },
+        without,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::step::{Step, StepError};
 use super::wire::{Reader, WireError, Writer};
+use crate::profile::{Confined, MechanismSet};
 
 /// A directory the command sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +54,9 @@ pub(crate) struct Surroundings {
     pub private_dirs: Vec<Vec<u8>>,
     pub limits: LimitSpec,
     pub faults: FaultSpec,
+    /// Mechanisms left out on purpose. A spawner honours it only when it was
+    /// started by a program made for that, see [`crate::spawner`].
+    pub without: MechanismSet,
 }
 
 impl Surroundings {
@@ -83,6 +87,7 @@ impl Surroundings {
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
+        w.u32(self.without.bits());
         w.finish()
     }
 
@@ -116,6 +121,7 @@ impl Surroundings {
                 home: flag(&mut r)?,
                 orphans: flag(&mut r)?,
             },
+            without: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
         };
         r.finish()?;
         Ok(spec)
@@ -195,7 +201,7 @@ pub(crate) enum Report {
     /// It is being built; a descriptor of its first process comes along.
     Made { zygote: u32, init: u32 },
     /// It stands; the upper layers and the exchange directory come along.
-    Ready,
+    Ready(Confined),
     /// A step failed; nothing ran.
     Failed(StepError),
     /// The command ended and no process that it started is left.
@@ -208,7 +214,10 @@ impl Report {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
         match self {
-            Self::Ready => w.u8(0),
+            Self::Ready(confined) => {
+                w.u8(0);
+                confined.encode(&mut w);
+            }
             Self::Failed(error) => {
                 w.u8(1);
                 w.u8(error.step() as u8);
@@ -239,7 +248,7 @@ impl Report {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(bytes);
         let report = match r.u8()? {
-            0 => Self::Ready,
+            0 => Self::Ready(Confined::decode(&mut r)?),
             1 => {
                 let step = Step::from_code(r.u8()?).ok_or(WireError)?;
                 let on = String::from_utf8_lossy(&r.bytes()?).into_owned();

@@ -57,11 +57,13 @@ pub enum Step {
     Exec = 24,
     /// Waiting for the command.
     Wait = 25,
+    /// Putting the second line, Landlock, in place.
+    Landlock = 26,
 }
 
 impl Step {
     /// Every step, in the order they happen.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::StartSpawner,
         Self::Talk,
         Self::ReadRequest,
@@ -87,6 +89,7 @@ impl Step {
         Self::WorkingDir,
         Self::Exec,
         Self::Wait,
+        Self::Landlock,
     ];
 
     /// A stable kebab-case name.
@@ -118,6 +121,7 @@ impl Step {
             Self::WorkingDir => "working-dir",
             Self::Exec => "exec",
             Self::Wait => "wait",
+            Self::Landlock => "landlock",
         }
     }
 
@@ -160,6 +164,9 @@ impl Step {
             }
             Self::DropCapabilities | Self::ResourceLimits => {
                 "this should not fail on a supported kernel"
+            }
+            Self::Landlock => {
+                "the kernel has Landlock and refuses it: too many may stand inside each other"
             }
             Self::SystemCallFilter => "the kernel must have seccomp filters",
             Self::WorkingDir => "the working directory must exist inside the sandbox",

@@ -27,13 +27,23 @@ use crate::sys::{self, Forked};
 /// Zygotes kept at once; the oldest gives way.
 const ZYGOTES_MAX: usize = 4;
 
+/// What a spawner leaves out of the isolation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// Nothing, whoever asks.
+    Nothing,
+    /// What the request says: for tests.
+    WhatIsAsked,
+}
+
 /// The spawner's whole life; the result is its exit code.
-pub(crate) fn run(control: OwnedFd) -> i32 {
+pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
     // Whoever started the agent may have left descriptors open in it.
     if sys::close_all_but(&[control.as_fd()]).is_err() {
         return 1;
     }
     let mut spawner = Spawner {
+        leaving,
         control: Channel::new(control),
         zygotes: Vec::new(),
         mounts: rustix::fs::open(
@@ -50,6 +60,7 @@ pub(crate) fn run(control: OwnedFd) -> i32 {
 }
 
 struct Spawner {
+    leaving: Leaving,
     control: Channel,
     zygotes: Vec<Zygote>,
     /// Tells when the machine's mounts have changed.
@@ -117,6 +128,13 @@ impl Spawner {
         let spec = Surroundings::decode(frame).map_err(|_| {
             StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
         })?;
+        if self.leaving == Leaving::Nothing && !spec.without.is_empty() {
+            return Err(StepError::new(
+                Step::ReadRequest,
+                spec.without.to_string(),
+                io::Error::other("this spawner leaves nothing out"),
+            ));
+        }
         let (owner, group) = spec
             .views
             .first()
@@ -197,7 +215,7 @@ fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
     // Nothing is asked of it before it stands: what fails is this request's.
     match ours.receive().at(Step::Talk, "zygote")? {
         Received::Frame(frame, _) => match Report::decode(&frame) {
-            Ok(Report::Ready) => Ok(Zygote {
+            Ok(Report::Ready(_)) => Ok(Zygote {
                 identity: identity.clone(),
                 control: ours,
                 owners,

@@ -20,6 +20,7 @@ use super::init;
 use super::root::{self, Template};
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
+use crate::profile::{Confined, Mechanism};
 use crate::sys::{self, Forked};
 
 /// What the process needs from its parent.
@@ -57,7 +58,10 @@ pub(crate) fn run(start: Start) -> ! {
         }
     };
     drop(mapped);
-    if control.send(&Report::Ready.encode(), &[]).is_err() {
+    if control
+        .send(&Report::Ready(Confined::default()).encode(), &[])
+        .is_err()
+    {
         sys::exit_immediately(0);
     }
     // The kernel reaps the sandboxes' first processes by itself.
@@ -141,15 +145,7 @@ fn clone(
     reply: &Channel,
 ) -> Result<(), StepError> {
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
-    let mut namespaces = CloneFlags::CLONE_NEWUSER
-        | CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS
-        | CloneFlags::CLONE_NEWCGROUP;
-    if !spec.faults.network {
-        namespaces |= CloneFlags::CLONE_NEWNET;
-    }
+    let (namespaces, confined) = namespaces(&spec);
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
@@ -170,6 +166,7 @@ fn clone(
                 filter,
                 reply,
                 mapped: mapped_read,
+                confined,
             })
         }
         Forked::Parent(child) => child,
@@ -190,4 +187,26 @@ fn clone(
         .at(Step::Talk, "made")?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     Ok(())
+}
+
+/// The namespaces of a command, and what they are worth in its report.
+fn namespaces(spec: &Surroundings) -> (CloneFlags, Confined) {
+    let mut flags = CloneFlags::empty();
+    let mut confined = Confined::default();
+    for (mechanism, flag) in [
+        (Mechanism::UserNamespace, CloneFlags::CLONE_NEWUSER),
+        (Mechanism::MountNamespace, CloneFlags::CLONE_NEWNS),
+        (Mechanism::PidNamespace, CloneFlags::CLONE_NEWPID),
+        (Mechanism::NetworkNamespace, CloneFlags::CLONE_NEWNET),
+        (Mechanism::IpcNamespace, CloneFlags::CLONE_NEWIPC),
+        (Mechanism::UtsNamespace, CloneFlags::CLONE_NEWUTS),
+        (Mechanism::CgroupNamespace, CloneFlags::CLONE_NEWCGROUP),
+    ] {
+        let faulty = mechanism == Mechanism::NetworkNamespace && spec.faults.network;
+        if !faulty && !spec.without.contains(mechanism) {
+            flags |= flag;
+            confined.by.insert(mechanism);
+        }
+    }
+    (flags, confined)
 }
