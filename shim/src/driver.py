@@ -121,12 +121,12 @@ def tree():
 class Session:
     """One session of the case's own agent, and the children it delegates to."""
 
-    def __init__(self, context, answer, cwd, plan):
+    def __init__(self, context, answers, cwd, plan):
         """`plan` names who makes each call still to come; `None` unless a model does."""
         from hermes_shim_front import FRONTS
         from tools import terminal_tool
 
-        self.answer = answer
+        self.answers = answers
         self.cwd = cwd
         self.plan = plan
         self.questions = []
@@ -160,9 +160,16 @@ class Session:
 
     def asked(self, shown, answer=None):
         """The user is asked; what the case says they answer."""
-        answer = self.answer if answer is None else answer
+        if answer is None:
+            answer = self.next_answer()
         self.questions.append((shown, answer))
         return answer
+
+    def next_answer(self):
+        """The user's words in turn; the last one goes on, and without any it is a no."""
+        if len(self.answers) > 1:
+            return self.answers.pop(0)
+        return self.answers[0] if self.answers else "deny"
 
     def spawn(self, child):
         """Start a child; what the model is told about it."""

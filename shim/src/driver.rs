@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
-    Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace, UserModel,
+    Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
 };
 use bisim_world::template::HERMES_CONFIG;
 use bisim_world::zygote::{Driver, Interior, StepSink};
@@ -174,18 +174,14 @@ impl Driver for HermesDriver {
 
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
         Python::attach(|py| {
-            let answer = match &job.user {
-                UserModel::DenyAll => "deny",
-                UserModel::GrantOnce => "once",
-                UserModel::GrantSession => "session",
-                UserModel::Literal(word) => word,
-            };
             let cwd = job.world.as_ref().map_or("/", |world| world.cwd.as_str());
             let session = self
                 .module
                 .bind(py)
                 .getattr("Session")
-                .and_then(|class| class.call1((job.context.word(), answer, cwd, plan(job))))
+                .and_then(|class| {
+                    class.call1((job.context.word(), job.user.words(), cwd, plan(job)))
+                })
                 .map_err(|error| WorldError::new("begin session", describe(py, &error)))?;
             let mut standings = Standings::default();
             for held in &job.held {

@@ -213,6 +213,21 @@ pub enum UserModel {
     GrantSession,
     /// Answers with this literal word (for answers a subject does not know).
     Literal(String),
+    /// Answers with these words in turn; the last one goes on.
+    Words(Vec<String>),
+}
+
+impl UserModel {
+    /// The answers in turn; the last one goes on.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::DenyAll => vec!["deny".to_owned()],
+            Self::GrantOnce => vec!["once".to_owned()],
+            Self::GrantSession => vec!["session".to_owned()],
+            Self::Literal(word) => vec![word.clone()],
+            Self::Words(words) => words.clone(),
+        }
+    }
 }
 
 /// One grant of a case, in words both subjects understand.

@@ -5,15 +5,13 @@
 //! when the script says so.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{
-    Context, Held, Job, QuestionTrace, Step, StepOutcome, StepTrace, UserModel,
-};
+use bisim_world::protocol::{Context, Held, Job, QuestionTrace, Step, StepOutcome, StepTrace};
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::ports::{Clock, Prompt, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
@@ -138,7 +136,7 @@ impl<'j> AgentWorld<'j> {
             session: 1,
             spawner: self.machine.spawner.clone(),
         };
-        let user = Box::new(CaseUser(self.job.user.clone()));
+        let user = Box::new(CaseUser(self.job.user.words().into()));
         let clock = Box::new(self.clock.clone());
         let runtime = Runtime::open(config, user, clock).map_err(|error| error.to_string())?;
         let mut open = Open {
@@ -427,16 +425,16 @@ impl Clock for CaseClock {
     }
 }
 
-/// A user who answers every question as the case says.
-struct CaseUser(UserModel);
+/// A user who answers every question as the case says: with its words in
+/// turn, the last one going on.
+struct CaseUser(VecDeque<String>);
 
 impl UserPort for CaseUser {
     fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
-        match &self.0 {
-            UserModel::DenyAll => Reply::parse("deny"),
-            UserModel::GrantOnce => Reply::parse("once"),
-            UserModel::GrantSession => Reply::parse("session"),
-            UserModel::Literal(word) => Reply::parse(word),
-        }
+        let word = match self.0.len() {
+            0 | 1 => self.0.front().cloned(),
+            _ => self.0.pop_front(),
+        };
+        Reply::parse(word.as_deref().unwrap_or("deny"))
     }
 }

@@ -150,7 +150,8 @@ class Editor(Headless):
         for part in tool_call.content or []:
             shown += [text for text in (getattr(part, "path", None), getattr(part, "new_text", None)) if text]
         offered = {option.option_id for option in options}
-        chosen = OPTIONS.get(self.session.answer, self.session.answer)
+        word = self.session.next_answer()
+        chosen = OPTIONS.get(word, word)
         if chosen not in offered and chosen in OPTIONS.values():
             # A dialog has only the buttons it has: the nearest one that says yes.
             chosen = "allow_once"

@@ -95,6 +95,18 @@ impl Draft {
         self
     }
 
+    /// A step of any other kind.
+    pub fn step(mut self, step: Value) -> Self {
+        self.script.push(step);
+        self
+    }
+
+    /// The whole expectation, where it says more than what and why.
+    pub fn expecting(mut self, expect: Value) -> Self {
+        self.expect = expect;
+        self
+    }
+
     /// A step that asks one decision function.
     pub fn probe(mut self, name: &str, input: &Value) -> Self {
         self.script

@@ -4,6 +4,7 @@
 //! run again; a better strategy is a change here and a new seed is a new set.
 //! What Hermes does with a case is not written down: it is asked every time.
 
+mod approval_matrix;
 mod batch;
 mod document;
 mod draw;
@@ -31,6 +32,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         batch::suite()?,
         skills::suite()?,
         terminal::suite()?,
+        approval_matrix::suite(),
     ])
 }
 
