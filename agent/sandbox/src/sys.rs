@@ -70,52 +70,6 @@ fn forked(result: libc::c_long) -> io::Result<Forked> {
     }
 }
 
-/// The kernel's `struct clone_args` up to the member used last, see clone(2).
-#[repr(C)]
-#[derive(Default)]
-struct CloneArguments {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
-/// As [`fork_into`], with the child inside the control group `group` (version
-/// 2) from its first instruction: moving it there later can take long.
-pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> io::Result<Forked> {
-    /// See clone(2); the libc crate types it as a 32-bit flag, which it is not.
-    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-    require_single_thread()?;
-    let arguments = CloneArguments {
-        flags: u64::from(namespaces.bits().cast_unsigned()) | CLONE_INTO_CGROUP,
-        exit_signal: u64::from(libc::SIGCHLD.cast_unsigned()),
-        cgroup: u64::try_from(group.as_raw_fd())
-            .map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?,
-        ..CloneArguments::default()
-    };
-    // JUSTIFICATION: no safe crate wraps clone3(2), and clone(2) cannot name a
-    // control group.
-    // SAFETY: as for `fork_into`: without CLONE_VM and with a null stack the
-    // child gets a copy of the memory and returns here; one thread only. The
-    // kernel reads `arguments`, which is a `struct clone_args` of the size
-    // passed and outlives the call; every pointer member is null.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_clone3,
-            std::ptr::from_ref(&arguments),
-            size_of::<CloneArguments>(),
-        )
-    };
-    forked(result)
-}
-
 /// The version of Landlock the kernel offers, 0 for none.
 pub(crate) fn landlock_version() -> u8 {
     const VERSION_ONLY: libc::c_uint = 1;

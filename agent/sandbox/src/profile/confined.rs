@@ -33,25 +33,6 @@ impl Confined {
             .all(|mechanism| self.by.contains(mechanism))
     }
 
-    /// Adds what another process told about the same command.
-    pub(crate) fn merge(&mut self, other: Self) {
-        for mechanism in other.by.iter() {
-            self.by.insert(mechanism);
-        }
-        if other.limited != Limited::default() {
-            self.limited = other.limited;
-        }
-        self.landlock_version = self.landlock_version.max(other.landlock_version);
-        for why in other.missing {
-            if !self.missing.contains(&why) {
-                self.missing.push(why);
-            }
-        }
-        if other.usage != GroupUsage::default() {
-            self.usage = other.usage;
-        }
-    }
-
     pub(crate) fn encode(&self, w: &mut Writer) {
         w.u32(self.by.bits());
         w.u8(self.limited.bits());
