@@ -1,4 +1,5 @@
 //! A person's home, and the program run in it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 use std::{
     path::{Path, PathBuf},
