@@ -225,6 +225,7 @@ fn nothing_starts_after_its_deadline() {
         let reading = clock.clone();
         let now = move || Instant::from_millis(reading.load(Ordering::SeqCst));
         let live = Live::new(session, Box::new(now));
+        assert_eq!(live.quiet_until(), Some(Instant::from_millis(5)));
         let other = live.clone();
         let passed = Arc::new(AtomicUsize::new(0));
         let seen = passed.clone();
