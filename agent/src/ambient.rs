@@ -278,11 +278,38 @@ pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
     profile
 }
 
+/// A moment, in seconds since 1970, as `2026-01-31 12:00` in UTC.
+#[must_use]
+pub fn date(seconds: u64) -> String {
+    let days = i64::try_from(seconds / 86_400).unwrap_or(0);
+    // Civil date from days, counted in eras of 400 years from March of year 0.
+    let shifted = days.saturating_add(719_468);
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let minutes = seconds % 86_400 / 60;
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        minutes / 60,
+        minutes % 60
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use hermitcrab_core::approval::{Reply, Scope};
 
-    use super::said;
+    use super::{date, said};
     use crate::ports::Keep;
 
     #[test]
@@ -314,5 +341,14 @@ mod tests {
             let unknown = Reply::Unknown(line.to_owned());
             check(line, Scope::Once, unknown, Keep::Nothing);
         }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let check = |seconds, expected: &str| assert_eq!(date(seconds), expected);
+        check(0, "1970-01-01 00:00");
+        check(951_782_400, "2000-02-29 00:00");
+        check(1_709_251_199, "2024-02-29 23:59");
+        check(1_767_225_600, "2026-01-01 00:00");
     }
 }

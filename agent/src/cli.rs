@@ -7,6 +7,7 @@ mod doctor;
 mod explain;
 mod open;
 mod run;
+mod undo;
 
 use std::{
     path::{Path, PathBuf},
@@ -57,6 +58,20 @@ enum What {
         backend: chat::Backend,
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
+    },
+    /// Take back what the last command did to its workspace
+    Undo {
+        /// Show what could be taken back, newest first
+        #[arg(long, conflicts_with_all = ["id", "last"])]
+        list: bool,
+        /// This one instead of the last, as `--list` numbers them
+        #[arg(conflicts_with = "last")]
+        id: Option<u64>,
+        /// The last so many, one after the other
+        #[arg(long, value_name = "N")]
+        last: Option<usize>,
+        #[command(flatten)]
+        place: Where,
     },
     /// Try out what isolates commands on this machine, say when you are asked, and look after ledger and store
     Doctor(doctor::Doctor),
@@ -144,6 +159,12 @@ pub fn main() -> ExitCode {
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),
+        What::Undo {
+            list,
+            id,
+            last,
+            place,
+        } => undo::undo(list, id, last, &place),
     };
     ExitCode::from(code)
 }

@@ -23,6 +23,7 @@ mod rules;
 mod shown;
 mod standing;
 mod turn;
+mod undo;
 mod words;
 
 use std::{collections::BTreeMap, fmt, io, path::PathBuf};
@@ -36,7 +37,7 @@ use hermitcrab_core::{
     session::{Asking, Event, Session, SessionConfig},
     standing::StandingId,
 };
-use hermitcrab_sandbox::{spawn::Sandbox, spawner::SpawnerProgram};
+use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner::SpawnerProgram};
 
 use self::{agent_state::AgentState, mounts::Mounts};
 pub use self::{
@@ -50,6 +51,7 @@ pub use self::{
     rules::Explained,
     standing::TakenIn,
     turn::Stop,
+    undo::{UndoReport, UndoTrouble},
     words::{GrantWords, WordsError},
 };
 use crate::{
@@ -93,6 +95,8 @@ pub enum RuntimeError {
     Path(PathBuf),
     /// The ledger.
     Ledger(LedgerError),
+    /// What commits displaced cannot be kept, or does not hold.
+    Journal(JournalError),
     /// Too many of something.
     Limit(Denial),
 }
@@ -109,12 +113,19 @@ impl fmt::Display for RuntimeError {
                 path.display()
             ),
             Self::Ledger(error) => error.fmt(f),
+            Self::Journal(error) => error.fmt(f),
             Self::Limit(denial) => write!(f, "{denial}"),
         }
     }
 }
 
 impl std::error::Error for RuntimeError {}
+
+impl From<JournalError> for RuntimeError {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
 
 impl From<LedgerError> for RuntimeError {
     fn from(error: LedgerError) -> Self {
@@ -127,6 +138,7 @@ pub struct Runtime {
     session: Session,
     ledger: Ledger,
     mounts: Mounts,
+    journal: Journal,
     sandbox: Sandbox,
     user: Box<dyn UserPort>,
     clock: Box<dyn Clock>,
@@ -178,12 +190,15 @@ impl Runtime {
         user: Box<dyn UserPort>,
         clock: Box<dyn Clock>,
     ) -> Result<Self, RuntimeError> {
-        let (session, records) = session(&config, own_places(&config)?, opened.head, clock.now());
+        let (mut session, records) =
+            session(&config, own_places(&config)?, opened.head, clock.now());
         ledger.append(&records)?;
+        let journal = undo::open_journal(&config.state_dir, &mut session, &mut ledger, &*clock)?;
         let mut runtime = Self {
             session,
             ledger,
             mounts: Mounts::default(),
+            journal,
             sandbox: Sandbox::new(config.spawner.clone()),
             user,
             clock,

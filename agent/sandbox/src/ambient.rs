@@ -1,5 +1,6 @@
 //! What this package takes from its surroundings without being handed it: the
-//! first argument and the inherited control socket of a spawner process.
+//! first argument and the inherited control socket of a spawner process, and
+//! the date that people see in the journal.
 
 use std::os::fd::OwnedFd;
 
@@ -28,4 +29,10 @@ pub(crate) fn control_socket() -> Option<OwnedFd> {
     .ok()?;
     rustix::stdio::dup2_stdin(&null).ok()?;
     control
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds_since_1970() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    u64::try_from(now.tv_sec).unwrap_or(0)
 }

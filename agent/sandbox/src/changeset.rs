@@ -8,14 +8,21 @@
 //! It must never leave half a file visible, and never overwrite a file that is
 //! not the one the command saw.
 //!
-//! Not part of a change set: timestamps, owners, extended attributes, and the
-//! difference between a hard link and a copy. A rename is a deletion and a
-//! creation.
+//! Stated answers: a rename is a deletion and a creation, listed as such, and
+//! told apart by [`ChangeSet::renames`]; names the command linked together
+//! stay linked; extended attributes in `user.` are changes of their own, while
+//! access lists may not change; a time by itself is no change, but what is
+//! committed keeps the times it got in the view. Owners are not the command's
+//! to give.
 
-mod commit;
 mod kept;
+mod layer;
+pub(crate) mod node;
+mod renames;
 mod scan;
+mod steps;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +33,10 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
-pub use self::commit::{Commit, CommitFailure};
+pub use self::layer::Layer;
+use self::node::{Tree, Xattrs, xattr_bytes};
+pub use self::renames::Rename;
+use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, symlink_digest};
 
 /// Everything one command did to one view.
@@ -35,6 +45,13 @@ pub struct ChangeSet {
     changes: Vec<Change>,
     /// A file that somebody else changed while the command ran.
     overtaken: Option<RelPath>,
+    /// What the command saw under the names it changed, and what it made of them.
+    before: Tree,
+    after: Tree,
+    /// Unchanged files of the layer, by number: other names may be links to them.
+    unchanged: BTreeMap<u64, RelPath>,
+    renames: Vec<Rename>,
+    layer: Layer,
     upper: OwnedFd,
     lower: OwnedFd,
     prefix: RelPath,
@@ -93,6 +110,15 @@ pub enum What {
         /// The new ones.
         mode: u32,
     },
+    /// The extended attributes of a file or directory are different.
+    Xattrs {
+        /// Whether the name is new in this change set.
+        on: Whose,
+        /// Which ones, by name.
+        names: Vec<Vec<u8>>,
+        /// Of all of them as they are after.
+        digest: Digest,
+    },
     /// A file is gone.
     DeletedFile {
         /// Of the content the command saw; [`Digest::NONE`] if it could not be read.
@@ -109,6 +135,15 @@ pub enum What {
     DeletedSpecial,
 }
 
+/// Whether something was there before the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The command made it.
+    New,
+    /// It was there.
+    Old,
+}
+
 /// The layer could not be read.
 #[derive(Debug)]
 pub struct ChangeSetError {
@@ -121,7 +156,8 @@ impl ChangeSet {
     /// Reads the layer `upper` of a view of `dir`. No process may use it any more.
     ///
     /// Files with holes pretend to be longer than the layer can be; more than
-    /// `bytes_max` of them together is an error, or reading would not end.
+    /// eight times `bytes_max` of them together is an error, or reading would
+    /// not end.
     /// `started` is when the command had seen nothing yet.
     pub(crate) fn read(
         upper: OwnedFd,
@@ -137,10 +173,15 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
-        let (changes, overtaken) = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started)?;
+        let found = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started)?;
         Ok(Self {
-            changes,
-            overtaken,
+            renames: renames::find(&found.before, &found.after),
+            changes: found.changes,
+            overtaken: found.overtaken,
+            before: found.before,
+            after: found.after,
+            unchanged: found.unchanged,
+            layer: found.layer,
             upper,
             lower,
             prefix: dir.prefix().clone(),
@@ -157,6 +198,18 @@ impl ChangeSet {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// Which deletions and creations are one thing with another name.
+    #[must_use]
+    pub fn renames(&self) -> &[Rename] {
+        &self.renames
+    }
+
+    /// How the view was made.
+    #[must_use]
+    pub fn layer(&self) -> Layer {
+        self.layer
     }
 
     /// The effects applying it would have, one for each change, in order.
@@ -208,6 +261,8 @@ impl What {
             | Self::CreatedSymlink { .. }
             | Self::CreatedSpecial => Verb::FsCreate,
             Self::ModifiedFile { .. } | Self::ModifiedMode { .. } => Verb::FsModify,
+            Self::Xattrs { on: Whose::New, .. } => Verb::FsCreate,
+            Self::Xattrs { on: Whose::Old, .. } => Verb::FsModify,
             Self::DeletedFile { .. }
             | Self::DeletedSymlink { .. }
             | Self::DeletedDir
@@ -219,7 +274,9 @@ impl What {
     #[must_use]
     pub fn digest(&self) -> Digest {
         match self {
-            Self::CreatedFile { digest, .. } | Self::ModifiedFile { digest, .. } => *digest,
+            Self::CreatedFile { digest, .. }
+            | Self::ModifiedFile { digest, .. }
+            | Self::Xattrs { digest, .. } => *digest,
             Self::CreatedDir { mode } => dir_digest(*mode),
             Self::CreatedSymlink { target } => symlink_digest(target),
             Self::ModifiedMode { mode, .. } => mode_digest(*mode),
@@ -230,6 +287,11 @@ impl What {
             | Self::DeletedSpecial => Digest::NONE,
         }
     }
+}
+
+/// What a permit for changing extended attributes is bound to.
+pub(crate) fn xattr_digest(xattrs: &Xattrs) -> Digest {
+    sha256(&[b"attributes ", xattr_bytes(xattrs).as_slice()].concat())
 }
 
 impl fmt::Display for ChangeSetError {

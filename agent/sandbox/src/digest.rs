@@ -1,10 +1,20 @@
-//! SHA-256 of bytes and of open files.
+//! SHA-256 of bytes and of open files, holes included.
+//!
+//! A hole reads as zeroes and counts as such, but is never read and, in a
+//! copy, never written: three gigabytes of nothing stay nothing.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use hermitcrab_core::digest::Digest;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
+
+/// How much of a file is in memory at one time.
+const PIECE_BYTES: usize = 256 * 1024;
+/// What a hole reads as.
+static ZEROES: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
 /// The digest of these bytes; the function to give to the core.
 #[must_use]
@@ -12,20 +22,130 @@ pub fn sha256(bytes: &[u8]) -> Digest {
     Digest::from_bytes(Sha256::digest(bytes).into())
 }
 
-/// The digest and length of an open file, from where it stands to its end.
+/// The digest and length of an open file, from its beginning to its end.
 pub(crate) fn digest_file(file: impl AsFd) -> io::Result<(Digest, u64)> {
+    through(file.as_fd(), |_, _| Ok(()))
+}
+
+/// Fills the empty file `to` with what `from` holds, holes kept; the digest
+/// and length of it.
+///
+/// Where both lie on a file system that shares blocks, nothing is copied.
+pub(crate) fn copy_file(from: impl AsFd, to: impl AsFd) -> io::Result<(Digest, u64)> {
+    let (from, to) = (from.as_fd(), to.as_fd());
+    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+        return digest_file(to);
+    }
+    let (digest, bytes) = through(from, |piece, at| write_at(to, piece, at))?;
+    // A hole at the end has been written by nobody.
+    rustix::fs::ftruncate(to, bytes)?;
+    Ok((digest, bytes))
+}
+
+/// Hands every piece of data to `each` with its place, in order.
+fn through(
+    file: BorrowedFd<'_>,
+    mut each: impl FnMut(&[u8], u64) -> io::Result<()>,
+) -> io::Result<(Digest, u64)> {
     let mut hasher = Sha256::new();
-    let mut length = 0_u64;
-    let mut buffer = vec![0_u8; 64 * 1024];
+    let mut buffer = vec![0_u8; PIECE_BYTES];
+    let mut at = 0_u64;
     loop {
-        match rustix::io::read(file.as_fd(), &mut buffer) {
-            Ok(0) => return Ok((Digest::from_bytes(hasher.finalize().into()), length)),
-            Ok(count) => {
-                hasher.update(buffer.get(..count).unwrap_or_default());
-                length = length.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        // The next data; everything before it is a hole.
+        match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => {
+                hash_zeroes(&mut hasher, data.saturating_sub(at));
+                at = at.max(data);
             }
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::NXIO) => {
+                // A hole up to the end, or the end itself.
+                let end = rustix::fs::seek(file, SeekFrom::End(0))?;
+                hash_zeroes(&mut hasher, end.saturating_sub(at));
+                return Ok((Digest::from_bytes(hasher.finalize().into()), at.max(end)));
+            }
+            // Not every file system says where its holes are.
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(errno.into()),
         }
+        let end = match rustix::fs::seek(file, SeekFrom::Hole(at)) {
+            Ok(hole) => hole,
+            Err(_) => u64::MAX,
+        };
+        while at < end {
+            let wanted = usize::try_from(end.saturating_sub(at))
+                .unwrap_or(PIECE_BYTES)
+                .min(PIECE_BYTES);
+            let piece = buffer.get_mut(..wanted).unwrap_or_default();
+            let count = match rustix::io::pread(file, &mut *piece, at) {
+                Ok(0) => return Ok((Digest::from_bytes(hasher.finalize().into()), at)),
+                Ok(count) => count,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            };
+            let data = buffer.get(..count).unwrap_or_default();
+            hasher.update(data);
+            each(data, at)?;
+            at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        }
+    }
+}
+
+fn hash_zeroes(hasher: &mut Sha256, mut count: u64) {
+    while count > 0 {
+        let piece = usize::try_from(count)
+            .unwrap_or(PIECE_BYTES)
+            .min(PIECE_BYTES);
+        hasher.update(ZEROES.get(..piece).unwrap_or_default());
+        count = count.saturating_sub(u64::try_from(piece).unwrap_or(u64::MAX));
+    }
+}
+
+fn write_at(file: BorrowedFd<'_>, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::pwrite(file, bytes, at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                bytes = bytes.get(count..).unwrap_or_default();
+                at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::{copy_file, digest_file, sha256};
+
+    #[test]
+    fn holes_count_as_zeroes_and_stay_holes_in_a_copy() {
+        let check = |parts: &[(u64, &[u8])], length: u64| {
+            let mut file = tempfile::tempfile().expect("file");
+            let mut plain = vec![0_u8; usize::try_from(length).expect("length")];
+            for (at, bytes) in parts {
+                file.seek(SeekFrom::Start(*at)).expect("seek");
+                file.write_all(bytes).expect("write");
+                let at = usize::try_from(*at).expect("place");
+                plain[at..at + bytes.len()].copy_from_slice(bytes);
+            }
+            file.set_len(length).expect("length");
+            let expected = (sha256(&plain), length);
+            assert_eq!(digest_file(&file).expect("digest"), expected, "{parts:?}");
+            let copy = tempfile::tempfile().expect("copy");
+            assert_eq!(copy_file(&file, &copy).expect("copied"), expected);
+            assert_eq!(digest_file(&copy).expect("digest"), expected);
+            let blocks = |file: &std::fs::File| file.metadata().expect("stat").blocks();
+            assert!(blocks(&copy) <= blocks(&file).saturating_add(16));
+        };
+        check(&[], 0);
+        check(&[(0, b"plain")], 5);
+        check(&[], 4 << 20);
+        check(&[(0, b"head"), (2 << 20, b"middle")], 4 << 20);
+        check(&[((1 << 20) + 7, b"tail")], (1 << 20) + 11);
     }
 }

@@ -17,7 +17,7 @@
 //! directory who moves things into it.
 
 mod direct;
-mod open;
+pub(crate) mod open;
 mod write;
 
 use std::fmt;
@@ -33,6 +33,7 @@ use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};
+pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
 use crate::digest::{digest_file, sha256};
 
@@ -468,7 +469,7 @@ impl DirCap {
         Ok(())
     }
 
-    fn spend_content(
+    pub(crate) fn spend_content(
         &self,
         permit: Permit<'_>,
         verb: Verb,
@@ -640,11 +641,11 @@ impl From<rustix::fs::Stat> for Stat {
 }
 
 impl FsError {
-    fn denied(code: DenialCode, path: &RelPath) -> Self {
+    pub(crate) fn denied(code: DenialCode, path: &RelPath) -> Self {
         Self::Denied(Denial::new(code, path))
     }
 
-    fn io(operation: &'static str, path: &RelPath, errno: rustix::io::Errno) -> Self {
+    pub(crate) fn io(operation: &'static str, path: &RelPath, errno: rustix::io::Errno) -> Self {
         Self::Io {
             operation,
             path: path.clone(),

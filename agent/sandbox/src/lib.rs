@@ -3,7 +3,7 @@
 //! What for: the two ways in which the agent acts. Files are reached through a
 //! [`dircap::DirCap`], commands run through a [`spawn::Sandbox`]; both take a
 //! permit by value, and what a command did is a [`changeset::ChangeSet`] until
-//! it is committed.
+//! it is committed through the [`journal::Journal`], which can take it back.
 //!
 //! This package must never decide whether something is allowed: it enforces
 //! what was decided, and fails when it cannot.
@@ -17,6 +17,8 @@ compile_error!("hermitcrab confines commands with Linux namespaces and runs on L
 pub mod dircap;
 
 pub mod changeset;
+
+pub mod journal;
 
 pub mod spawn;
 
@@ -39,5 +41,6 @@ mod ambient;
 pub use changeset::ChangeSet;
 pub use digest::sha256;
 pub use dircap::{DirCap, FsError};
+pub use journal::Journal;
 pub use spawn::{Sandbox, SpawnError};
 pub use spawner::{SpawnerProgram, maybe_run_as_child};

@@ -212,6 +212,28 @@ impl Ground {
     }
 }
 
+/// Opens a session in which nothing is run and nothing granted yet; the rules
+/// hold all the same.
+pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
+    let ground = ground(place)?;
+    let anchor = ground.state()?.map(|state| state.anchor);
+    let ledger = Ledger::open_anchored(&ground.state_dir, anchor)
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    let (asking, user): (Asking, Box<dyn UserPort>) = match TerminalUser::open() {
+        Some(terminal) => (Asking::Prompt, Box::new(terminal)),
+        None => (Asking::Refuse, Box::new(NobodyThere)),
+    };
+    let config = ground.runtime_config(Isolation::Unknown, asking)?;
+    let mut runtime = Runtime::open_on(config, ledger, user, Box::new(BootClock))
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    for rule in ground.rules()? {
+        runtime
+            .add_rule(rule)
+            .map_err(|denial| (denial.to_string(), exit::USAGE))?;
+    }
+    Ok(runtime)
+}
+
 /// Opens a session for real.
 pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;

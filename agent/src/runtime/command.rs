@@ -27,6 +27,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     dircap::DirCap,
+    journal::Part,
     spawn::{Command, EXCHANGE_DIR, Ending, Finished, Limits, SpawnError, View, ViewMode},
 };
 
@@ -37,6 +38,7 @@ use super::{
     mounts::lexical,
     shown,
     turn::Stop,
+    words,
 };
 use crate::digest::sha256;
 
@@ -344,40 +346,52 @@ impl Hands<'_> {
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
             .collect();
-        let (mut turn, mounts) = self.turn();
+        let (mut turn, mounts, journal) = self.turn_with_journal();
         let begun = turn.begin(
             Event::Effects { call, actions },
             |question| shown::changes(question, command, &listed),
             |permits| {
                 let mut permits = permits.into_iter();
+                let mut parts = Vec::new();
                 for (seen, set) in &sets {
-                    let own = permits.by_ref().take(set.changes().len()).collect();
                     let dir = match &seen.part {
                         Some(part) => part,
-                        None => match mounts.get(seen.dir) {
-                            Some(mount) => &mount.cap,
-                            None => {
-                                return Some((
-                                    0,
-                                    Stop::refused(Denial::new(DenialCode::NoCap, seen.dir)),
-                                ));
-                            }
-                        },
+                        None => {
+                            &mounts
+                                .get(seen.dir)
+                                .ok_or_else(|| {
+                                    Stop::refused(Denial::new(DenialCode::NoCap, seen.dir))
+                                })?
+                                .cap
+                        }
                     };
-                    let commit = set.commit(dir, own);
-                    if let Some(failure) = commit.failure {
-                        return Some((commit.applied, stop(&failure.error)));
-                    }
+                    parts.push(Part {
+                        dir,
+                        set,
+                        permits: permits.by_ref().take(set.changes().len()).collect(),
+                    });
                 }
-                None
+                match journal.commit(parts, command).failure {
+                    None => Ok(()),
+                    Some(failure) if failure.stuck.is_empty() => Err(stop(&failure.error)),
+                    Some(failure) => Err(Stop::Broken(format!(
+                        "the changes of the command could not be kept ({}), and were taken back except at {}; what was there is kept in the journal",
+                        failure.error,
+                        words::listed(&failure.stuck),
+                    ))),
+                }
             },
         );
         match begun {
-            Ok((_, None)) => Ok(None),
-            Ok((_, Some((0, Stop::Refused { denial, asked })))) => Ok(Some((denial, asked))),
-            Ok((_, Some((applied, failure)))) => Err(Stop::Broken(format!(
-                "the changes of the command could not all be kept: {applied} were, then: {failure:?}"
+            Ok((_, Ok(()))) => Ok(None),
+            Ok((_, Err(Stop::Refused { denial, asked }))) => Ok(Some((denial, asked))),
+            Ok((_, Err(Stop::Missing))) => Err(Stop::Broken(
+                "the changes of the command could not be kept: a file it needs is gone; nothing was changed".to_owned(),
+            )),
+            Ok((_, Err(Stop::Io(error)))) => Err(Stop::Broken(format!(
+                "the changes of the command could not be kept: {error}; nothing was changed"
             ))),
+            Ok((_, Err(broken @ Stop::Broken(_)))) => Err(broken),
             Err(Stop::Refused { denial, asked }) => Ok(Some((denial, asked))),
             Err(stop) => Err(stop),
         }
@@ -436,7 +450,9 @@ fn summary(sets: &[ChangeSet]) -> ChangeSummary {
             | What::CreatedSpecial => {
                 summary.created += 1;
             }
-            What::ModifiedFile { .. } | What::ModifiedMode { .. } => summary.modified += 1,
+            What::ModifiedFile { .. } | What::ModifiedMode { .. } | What::Xattrs { .. } => {
+                summary.modified += 1;
+            }
             What::DeletedFile { .. }
             | What::DeletedSymlink { .. }
             | What::DeletedDir

@@ -18,7 +18,10 @@ use hermitcrab_core::{
     session::{Call, Event},
     tool::Tool,
 };
-use hermitcrab_sandbox::dircap::{Base, DirCap, Entry, FsError, Stat, dir_digest};
+use hermitcrab_sandbox::{
+    Journal,
+    dircap::{Base, DirCap, Entry, FsError, Stat, dir_digest},
+};
 
 use super::{
     Runtime,
@@ -451,12 +454,19 @@ impl<'r> Hands<'r> {
 
     /// The parts a turn needs, apart from the open directories.
     pub(super) fn turn(&mut self) -> (Turn<'_>, &Mounts) {
+        let (turn, mounts, _) = self.turn_with_journal();
+        (turn, mounts)
+    }
+
+    /// The same, and where commits are kept.
+    pub(super) fn turn_with_journal(&mut self) -> (Turn<'_>, &Mounts, &Journal) {
         let Runtime {
             session,
             ledger,
             user,
             clock,
             mounts,
+            journal,
             ..
         } = &mut *self.runtime;
         let turn = Turn {
@@ -466,7 +476,7 @@ impl<'r> Hands<'r> {
             clock: &**clock,
             questions: self.questions,
         };
-        (turn, mounts)
+        (turn, mounts, journal)
     }
 
     /// Reports a running call as over.

@@ -1,7 +1,10 @@
 //! What a person is shown before they answer: all of it.
 
-use hermitcrab_core::approval::Question;
-use hermitcrab_sandbox::changeset::{ChangeSet, What};
+use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
+use hermitcrab_sandbox::{
+    changeset::{ChangeSet, Rename, What, Whose},
+    journal::Undo,
+};
 
 use super::{change::FileChange, hands::Before, place::Place};
 use crate::tools::{difflib, pytext};
@@ -172,7 +175,31 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
         let root = one_line(root);
-        for change in set.changes() {
+        for Rename { from, to } in set.renames() {
+            let names = set
+                .changes()
+                .iter()
+                .filter(|change| change.path.starts_with(to) && change.path != *to)
+                .count();
+            let with = match names {
+                0 => String::new(),
+                1 => " with the name below it".to_owned(),
+                names => format!(" with the {names} names below it"),
+            };
+            out.push_str(&format!(
+                "renamed {root}/{from} to {root}/{to}{with}, nothing in it changed\n"
+            ));
+        }
+        let is_renamed = |path: &RelPath| {
+            set.renames()
+                .iter()
+                .any(|rename| path.starts_with(&rename.from) || path.starts_with(&rename.to))
+        };
+        for change in set
+            .changes()
+            .iter()
+            .filter(|change| !is_renamed(&change.path))
+        {
             let path = if change.path.is_root() {
                 root.clone()
             } else {
@@ -218,6 +245,20 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
                 What::ModifiedMode { before, mode } => {
                     format!("mode of {path}: {before:o} becomes {mode:o}\n")
                 }
+                What::Xattrs { on, names, digest } => {
+                    let names: Vec<String> = names
+                        .iter()
+                        .map(|name| one_line(&String::from_utf8_lossy(name)))
+                        .collect();
+                    let what = match on {
+                        Whose::New => "new file or directory",
+                        Whose::Old => "attributes of",
+                    };
+                    format!(
+                        "{what} {path}: {} set or removed, sha256 of all {digest}\n",
+                        names.join(", ")
+                    )
+                }
                 What::DeletedFile { base } => format!(
                     "deleted file {path}, sha256 {base}\n{}",
                     before().map_or_else(String::new, |old| difference(&path, Some(&old), None))
@@ -232,6 +273,27 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
                 What::DeletedSpecial => format!("deleted pipe, socket or device {path}\n"),
             });
         }
+    }
+    out
+}
+
+/// What taking a commit back would do.
+pub fn undo(question: &Question, undo: &Undo) -> String {
+    let kept = undo.kept();
+    let mut out = heading(question);
+    out.push_str(&format!(
+        "undo commit {}: {}\n",
+        kept.id,
+        marked(&kept.note)
+    ));
+    for change in undo.changes() {
+        let what = match change.verb {
+            Verb::FsCreate => "brings back",
+            Verb::FsDelete => "removes",
+            _ => "puts back the former version of",
+        };
+        let root = one_line(&String::from_utf8_lossy(&change.root));
+        out.push_str(&format!("{what} {root}/{}\n", change.path));
     }
     out
 }

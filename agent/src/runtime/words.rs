@@ -167,3 +167,9 @@ pub(super) fn nearest_directory(path: &Path) -> &Path {
         .find(|ancestor| ancestor.is_dir())
         .unwrap_or(Path::new("/"))
 }
+
+/// Names in a sentence.
+pub(super) fn listed(paths: &[RelPath]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+    names.join(", ")
+}

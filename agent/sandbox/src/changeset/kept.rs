@@ -5,6 +5,7 @@
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
+use super::node::{ACCESS_LISTS, OVERLAY_MARKS};
 use super::{Change, ChangeSet, What};
 
 /// Set-user-id and set-group-id.
@@ -13,7 +14,8 @@ const SET_ID: u32 = 0o6000;
 impl ChangeSet {
     /// The first change that is never applied, and why: a pipe or a socket,
     /// a file that would lend its owner's or group's rights to whoever runs
-    /// it, or one that somebody else changed while the command ran.
+    /// it, a changed access list, or a file that somebody else changed while
+    /// the command ran.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
         self.changes
@@ -39,6 +41,22 @@ fn refusal(change: &Change) -> Option<Denial> {
             mode_before, mode, ..
         } => (mode_before, mode),
         What::ModifiedMode { before, mode } => (before, mode),
+        // Rights in another form, and marks that would confuse the next view.
+        What::Xattrs { ref names, .. } => {
+            return names
+                .iter()
+                .find(|name| name.starts_with(ACCESS_LISTS) || name.starts_with(OVERLAY_MARKS))
+                .map(|name| {
+                    Denial::new(
+                        DenialCode::EffectNotCovered,
+                        format_args!(
+                            "the attribute {} of {}",
+                            String::from_utf8_lossy(name),
+                            change.path
+                        ),
+                    )
+                });
+        }
         // A directory hands the group bit on to what is made in it; it lends
         // nobody any right.
         What::CreatedDir { .. }

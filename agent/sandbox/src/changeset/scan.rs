@@ -1,57 +1,75 @@
-//! From the private layer of an overlay to a list of changes.
-//!
-//! The layer holds what was written, a character device 0:0 for each deleted
-//! name, and a mark on directories that hide everything below them.
+//! From the private layer of a view to a list of changes.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use hermitcrab_core::digest::Digest;
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Mode, Stat};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use super::{Change, ChangeSetError, What};
+use super::layer::{self, Layer};
+use super::node::{
+    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir,
+    xattrs_of,
+};
+use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
 use crate::dircap::{Kind, list_dir, open_plain};
 
-/// The mark, as overlayfs writes it in a user namespace.
-const OPAQUE: &str = "user.overlay.opaque";
-/// Deeper than any path the kernel accepts.
-const DEPTH_MAX: usize = 2048;
+/// How much longer files may be together than the layer is big, because of
+/// their holes. Each has to be hashed from end to end.
+const HOLES_FACTOR: u64 = 8;
+
+/// What the layer held.
+pub(super) struct Scanned {
+    pub changes: Vec<Change>,
+    /// A file that changed after the command had begun.
+    pub overtaken: Option<RelPath>,
+    /// What the command saw under each name it changed.
+    pub before: Tree,
+    /// What it made of them, modes as it left them.
+    pub after: Tree,
+    /// Files of the layer that are as before, by their number there: another
+    /// name of the same file is a link to this one.
+    pub unchanged: BTreeMap<u64, RelPath>,
+    pub layer: Layer,
+}
 
 pub(super) fn scan(
     upper: BorrowedFd<'_>,
     lower: BorrowedFd<'_>,
     bytes_max: u64,
     started: Timespec,
-) -> Result<(Vec<Change>, Option<RelPath>), ChangeSetError> {
-    let mut found = Found {
+) -> Result<Scanned, ChangeSetError> {
+    let root = RelPath::root();
+    let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
+    let mut scan = Scan {
+        layer,
         replaced: Vec::new(),
         dirs: Vec::new(),
         files: Vec::new(),
         deleted: Vec::new(),
         modes: Vec::new(),
-        bytes_left: bytes_max,
+        before: Tree::new(),
+        after: Tree::new(),
+        unchanged: BTreeMap::new(),
+        bytes_left: bytes_max.saturating_mul(HOLES_FACTOR),
         started,
         overtaken: None,
     };
-    let root = RelPath::root();
-    compare_modes(
-        &stat_fd(upper, &root)?,
-        &stat_fd(lower, &root)?,
-        &root,
-        &mut found,
-    );
-    merged(upper, Some(lower), &root, 0, &mut found)?;
-    let overtaken = found.overtaken.take();
-    Ok((found.in_order(), overtaken))
+    let stat =
+        |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
+    scan.compare_dirs(upper, &stat(upper)?, lower, &stat(lower)?, &root)?;
+    scan.merged(upper, Some(lower), &root, 0)?;
+    Ok(scan.finish())
 }
 
-/// Changes by the moment at which they are applied.
-struct Found {
+/// Changes by the moment at which they are listed.
+struct Scan {
+    layer: Layer,
     /// Deletions of names that come back as something else, deepest first.
     replaced: Vec<Change>,
     /// New directories, outermost first.
@@ -60,220 +78,16 @@ struct Found {
     files: Vec<Change>,
     /// Deletions, deepest first.
     deleted: Vec<Change>,
-    /// Modes, which may make a directory unusable, last.
+    /// Modes and attributes.
     modes: Vec<Change>,
+    before: Tree,
+    after: Tree,
+    unchanged: BTreeMap<u64, RelPath>,
     /// How long the files still to come may be together.
     bytes_left: u64,
     /// When the command had seen nothing yet.
     started: Timespec,
-    /// A file that changed after that.
     overtaken: Option<RelPath>,
-}
-
-impl Found {
-    /// Notes a file of the lower layer that is not the one the command saw.
-    /// Its kernel stamps every change of content, name or mode.
-    fn note_age(&mut self, old: &Stat, path: &RelPath) {
-        let started = (self.started.tv_sec, self.started.tv_nsec);
-        let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
-        if (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir {
-            self.overtaken.get_or_insert_with(|| path.clone());
-        }
-    }
-}
-
-impl Found {
-    fn in_order(self) -> Vec<Change> {
-        let mut all = self.replaced;
-        all.extend(self.dirs);
-        all.extend(self.files);
-        all.extend(self.deleted);
-        all.extend(self.modes);
-        all
-    }
-}
-
-/// Compares a directory of the layer with the one below it, if there is one.
-fn merged(
-    upper: BorrowedFd<'_>,
-    lower: Option<BorrowedFd<'_>>,
-    path: &RelPath,
-    depth: usize,
-    found: &mut Found,
-) -> Result<(), ChangeSetError> {
-    if depth > DEPTH_MAX {
-        return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
-    }
-    let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
-    for entry in &entries {
-        let child = path
-            .child(&entry.name)
-            .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
-        one(upper, lower, &entry.name, &child, depth, found)?;
-    }
-    if let Some(lower) = lower
-        && is_opaque(upper, path)?
-    {
-        // Whatever is not here again is gone.
-        for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
-            if entries.iter().all(|kept| kept.name != entry.name) {
-                let child = path
-                    .child(&entry.name)
-                    .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
-                deleted(lower, &entry.name, &child, depth, Gone::ForGood, found)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn one(
-    upper: BorrowedFd<'_>,
-    lower: Option<BorrowedFd<'_>>,
-    name: &[u8],
-    path: &RelPath,
-    depth: usize,
-    found: &mut Found,
-) -> Result<(), ChangeSetError> {
-    let Some(new) = stat_name(upper, name, path)? else {
-        return Err(failed("find", path, io::ErrorKind::NotFound));
-    };
-    let old = match lower {
-        Some(lower) => stat_name(lower, name, path)?,
-        None => None,
-    };
-    if is_whiteout(&new) {
-        if let (Some(lower), Some(_)) = (lower, &old) {
-            deleted(lower, name, path, depth, Gone::ForGood, found)?;
-        }
-        return Ok(());
-    }
-    let old = match (lower, old) {
-        (Some(lower), Some(old)) if kind_of(&old) != kind_of(&new) || is_link_or_special(&new) => {
-            if kind_of(&new) == Kind::Symlink && kind_of(&old) == Kind::Symlink {
-                let same = read_link(upper, name, path)? == read_link(lower, name, path)?;
-                if same {
-                    return Ok(());
-                }
-            }
-            deleted(lower, name, path, depth, Gone::Replaced, found)?;
-            None
-        }
-        (Some(lower), Some(old)) => Some((lower, old)),
-        _ => None,
-    };
-    match kind_of(&new) {
-        Kind::File => file(upper, name, path, &new, old, found),
-        Kind::Dir => {
-            unlock(upper, name, &new, path)?;
-            let upper_dir = open_dir(upper, name, path)?;
-            match old {
-                Some((lower, old)) => {
-                    let lower_dir = open_dir(lower, name, path)?;
-                    compare_modes(&new, &old, path, found);
-                    merged(
-                        upper_dir.as_fd(),
-                        Some(lower_dir.as_fd()),
-                        path,
-                        depth.saturating_add(1),
-                        found,
-                    )
-                }
-                None => {
-                    found.dirs.push(Change {
-                        path: path.clone(),
-                        what: What::CreatedDir {
-                            mode: mode_of(&new),
-                        },
-                    });
-                    merged(
-                        upper_dir.as_fd(),
-                        None,
-                        path,
-                        depth.saturating_add(1),
-                        found,
-                    )
-                }
-            }
-        }
-        Kind::Symlink => {
-            found.files.push(Change {
-                path: path.clone(),
-                what: What::CreatedSymlink {
-                    target: read_link(upper, name, path)?,
-                },
-            });
-            Ok(())
-        }
-        Kind::Special => {
-            found.files.push(Change {
-                path: path.clone(),
-                what: What::CreatedSpecial,
-            });
-            Ok(())
-        }
-    }
-}
-
-fn file(
-    upper: BorrowedFd<'_>,
-    name: &[u8],
-    path: &RelPath,
-    new: &Stat,
-    old: Option<(BorrowedFd<'_>, Stat)>,
-    found: &mut Found,
-) -> Result<(), ChangeSetError> {
-    found.bytes_left = u64::try_from(new.st_size)
-        .ok()
-        .and_then(|bytes| found.bytes_left.checked_sub(bytes))
-        .ok_or_else(|| {
-            let error = io::Error::other("the files are longer together than the view can hold");
-            failed("read", path, error)
-        })?;
-    unlock(upper, name, new, path)?;
-    let (digest, bytes) = digest_of(upper, name, path)?;
-    let mode = mode_of(new);
-    let what = match old {
-        None => What::CreatedFile {
-            digest,
-            bytes,
-            mode,
-        },
-        Some((lower, old)) => {
-            found.note_age(&old, path);
-            let base = base_of(lower, name, path)?;
-            if base == digest {
-                compare_modes(new, &old, path, found);
-                return Ok(());
-            }
-            What::ModifiedFile {
-                base,
-                digest,
-                bytes,
-                mode_before: mode_of(&old),
-                mode: if fault::is(Fault::ChangeSetMissesMetadata) {
-                    mode_of(&old)
-                } else {
-                    mode
-                },
-            }
-        }
-    };
-    found.files.push(Change {
-        path: path.clone(),
-        what,
-    });
-    Ok(())
-}
-
-fn compare_modes(new: &Stat, old: &Stat, path: &RelPath, found: &mut Found) {
-    let (before, mode) = (mode_of(old), mode_of(new));
-    if before != mode && !fault::is(Fault::ChangeSetMissesMetadata) {
-        found.modes.push(Change {
-            path: path.clone(),
-            what: What::ModifiedMode { before, mode },
-        });
-    }
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -283,60 +97,380 @@ enum Gone {
     ForGood,
 }
 
-/// Everything below a deleted name, then the name itself.
-fn deleted(
-    lower: BorrowedFd<'_>,
-    name: &[u8],
-    path: &RelPath,
-    depth: usize,
-    gone: Gone,
-    found: &mut Found,
-) -> Result<(), ChangeSetError> {
-    if fault::is(Fault::ChangeSetMissesDeletes) {
-        return Ok(());
-    }
-    if depth > DEPTH_MAX {
-        return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
-    }
-    let Some(old) = stat_name(lower, name, path)? else {
-        return Ok(());
-    };
-    found.note_age(&old, path);
-    let what = match kind_of(&old) {
-        Kind::File => What::DeletedFile {
-            base: base_of(lower, name, path)?,
-        },
-        Kind::Symlink => What::DeletedSymlink {
-            target: read_link(lower, name, path)?,
-        },
-        Kind::Special => What::DeletedSpecial,
-        Kind::Dir => {
-            let dir = open_dir(lower, name, path)?;
-            for entry in list_dir(&dir).map_err(|error| failed("list", path, error))? {
-                let child = path
-                    .child(&entry.name)
-                    .map_err(|error| failed("name", path, io::Error::other(error.to_string())))?;
-                deleted(
-                    dir.as_fd(),
-                    &entry.name,
-                    &child,
-                    depth.saturating_add(1),
-                    gone,
-                    found,
-                )?;
-            }
-            What::DeletedDir
+impl Scan {
+    fn finish(self) -> Scanned {
+        let mut changes = self.replaced;
+        changes.extend(self.dirs);
+        changes.extend(self.files);
+        changes.extend(self.deleted);
+        changes.extend(self.modes);
+        Scanned {
+            changes,
+            overtaken: self.overtaken,
+            before: self.before,
+            after: self.after,
+            unchanged: self.unchanged,
+            layer: self.layer,
         }
-    };
-    let change = Change {
-        path: path.clone(),
-        what,
-    };
-    match gone {
-        Gone::Replaced => found.replaced.push(change),
-        Gone::ForGood => found.deleted.push(change),
     }
-    Ok(())
+
+    /// Notes a file of the lower layer that is not the one the command saw.
+    /// Its kernel stamps every change of content, name or mode.
+    fn note_age(&mut self, old: &Stat, path: &RelPath) {
+        let started = (self.started.tv_sec, self.started.tv_nsec);
+        let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
+        if (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir {
+            self.overtaken.get_or_insert_with(|| path.clone());
+        }
+    }
+
+    /// Compares a directory of the layer with the one below it, if there is one.
+    fn merged(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        lower: Option<BorrowedFd<'_>>,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<(), ChangeSetError> {
+        if depth > DEPTH_MAX {
+            return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+        }
+        let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
+        for entry in &entries {
+            let child = child_of(path, &entry.name)?;
+            self.one(upper, lower, &entry.name, &child, depth)?;
+        }
+        let hides = self
+            .layer
+            .hides(upper)
+            .map_err(|error| failed("read the marks of", path, error))?;
+        if let (Some(lower), true) = (lower, hides) {
+            // Whatever is not here again is gone. Both lists are sorted by name.
+            for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
+                let kept = entries.binary_search_by(|kept| kept.name.cmp(&entry.name));
+                if kept.is_err() {
+                    let child = child_of(path, &entry.name)?;
+                    self.deleted(lower, &entry.name, &child, depth, Gone::ForGood)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        lower: Option<BorrowedFd<'_>>,
+        name: &[u8],
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<(), ChangeSetError> {
+        let new = stat_name(upper, name, path)?
+            .ok_or_else(|| failed("find", path, io::ErrorKind::NotFound))?;
+        let old = match lower {
+            Some(lower) => stat_name(lower, name, path)?.map(|old| (lower, old)),
+            None => None,
+        };
+        layer::unlock(upper, name, &new).map_err(|error| failed("unlock", path, error))?;
+        let whiteout = self
+            .layer
+            .is_whiteout(upper, name, &new)
+            .map_err(|error| failed("read the marks of", path, error))?;
+        if whiteout {
+            if let Some((lower, _)) = old {
+                self.deleted(lower, name, path, depth, Gone::ForGood)?;
+            }
+            return Ok(());
+        }
+        let old = match old {
+            Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
+                if self.layer == Layer::Copy && is_same_special(&new, &old) {
+                    return Ok(());
+                }
+                self.deleted(lower, name, path, depth, Gone::Replaced)?;
+                None
+            }
+            Some((_, old)) if kind_of(&old) == Kind::Symlink => return Ok(()),
+            old => old,
+        };
+        match kind_of(&new) {
+            Kind::File => self.file(upper, name, path, &new, old),
+            Kind::Dir => self.dir(upper, name, path, &new, old, depth),
+            Kind::Symlink => {
+                let target = read_link(upper, name, path)?;
+                self.created(
+                    path,
+                    What::CreatedSymlink {
+                        target: target.clone(),
+                    },
+                );
+                self.after.insert(
+                    path.clone(),
+                    Node {
+                        kind: Kind::Symlink,
+                        mode: 0,
+                        bytes: 0,
+                        holds: Holds::Target(target),
+                        xattrs: Xattrs::new(),
+                    },
+                );
+                Ok(())
+            }
+            Kind::Special => {
+                self.created(path, What::CreatedSpecial);
+                Ok(())
+            }
+        }
+    }
+
+    fn created(&mut self, path: &RelPath, what: What) {
+        self.files.push(Change {
+            path: path.clone(),
+            what,
+        });
+    }
+
+    /// Whether what lies in the layer is not a later state of what lies below.
+    fn is_another(
+        &self,
+        upper: BorrowedFd<'_>,
+        new: &Stat,
+        lower: BorrowedFd<'_>,
+        old: &Stat,
+        name: &[u8],
+        path: &RelPath,
+    ) -> Result<bool, ChangeSetError> {
+        Ok(match (kind_of(new), kind_of(old)) {
+            (Kind::File, Kind::File) | (Kind::Dir, Kind::Dir) => false,
+            (Kind::Symlink, Kind::Symlink) => {
+                read_link(upper, name, path)? != read_link(lower, name, path)?
+            }
+            (Kind::File | Kind::Dir | Kind::Symlink | Kind::Special, _) => true,
+        })
+    }
+
+    fn dir(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        new: &Stat,
+        old: Option<(BorrowedFd<'_>, Stat)>,
+        depth: usize,
+    ) -> Result<(), ChangeSetError> {
+        let opened =
+            |dir: BorrowedFd<'_>| open_dir(dir, name).map_err(|error| failed("open", path, error));
+        let upper_dir = opened(upper)?;
+        let deeper = depth.saturating_add(1);
+        if let Some((lower, old)) = old {
+            let lower_dir = opened(lower)?;
+            self.compare_dirs(upper_dir.as_fd(), new, lower_dir.as_fd(), &old, path)?;
+            return self.merged(upper_dir.as_fd(), Some(lower_dir.as_fd()), path, deeper);
+        }
+        let mode = mode_of(new);
+        self.dirs.push(Change {
+            path: path.clone(),
+            what: What::CreatedDir { mode },
+        });
+        let node = dir_node(upper_dir.as_fd(), mode, path)?;
+        self.note_xattrs(path, Whose::New, &Xattrs::new(), &node.xattrs);
+        self.after.insert(path.clone(), node);
+        self.merged(upper_dir.as_fd(), None, path, deeper)
+    }
+
+    fn file(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        new: &Stat,
+        old: Option<(BorrowedFd<'_>, Stat)>,
+    ) -> Result<(), ChangeSetError> {
+        self.bytes_left = u64::try_from(new.st_size)
+            .ok()
+            .and_then(|bytes| self.bytes_left.checked_sub(bytes))
+            .ok_or_else(|| {
+                let error = io::Error::other(
+                    "the files are longer together than the view can hold, holes included",
+                );
+                failed("read", path, error)
+            })?;
+        let mut node = open_plain(upper, name)
+            .and_then(|file| {
+                let (digest, bytes) = digest_file(&file)?;
+                Ok(Node {
+                    kind: Kind::File,
+                    mode: mode_of(new),
+                    bytes,
+                    holds: Holds::Content(digest),
+                    xattrs: xattrs_of(file.as_fd())?,
+                })
+            })
+            .map_err(|error| failed("read", path, error))?;
+        let (digest, bytes, mode) = (node.digest(), node.bytes, node.mode);
+        let Some((lower, old)) = old else {
+            self.created(
+                path,
+                What::CreatedFile {
+                    digest,
+                    bytes,
+                    mode,
+                },
+            );
+            self.note_xattrs(path, Whose::New, &Xattrs::new(), &node.xattrs);
+            self.after.insert(path.clone(), node);
+            return Ok(());
+        };
+        let before = node_of(lower, name, path)?;
+        // A copy-up drops access lists that the layer cannot hold.
+        keep_access_lists(&mut node.xattrs, &before.xattrs);
+        let base = before.digest();
+        let metadata = !fault::is(Fault::ChangeSetMissesMetadata);
+        let content = base != digest;
+        if content {
+            self.created(
+                path,
+                What::ModifiedFile {
+                    base,
+                    digest,
+                    bytes,
+                    mode_before: before.mode,
+                    mode: if metadata { mode } else { before.mode },
+                },
+            );
+        } else if before.mode != mode && metadata {
+            self.modes.push(Change {
+                path: path.clone(),
+                what: What::ModifiedMode {
+                    before: before.mode,
+                    mode,
+                },
+            });
+        }
+        let xattrs = self.note_xattrs(path, Whose::Old, &before.xattrs, &node.xattrs);
+        if content || xattrs || (before.mode != mode && metadata) {
+            self.note_age(&old, path);
+            if !metadata {
+                node.mode = before.mode;
+            }
+            self.before.insert(path.clone(), before);
+            self.after.insert(path.clone(), node);
+        } else if new.st_nlink > 1 {
+            self.unchanged.insert(new.st_ino, path.clone());
+        }
+        Ok(())
+    }
+
+    /// Modes and attributes of a directory that was there before.
+    fn compare_dirs(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        new: &Stat,
+        lower: BorrowedFd<'_>,
+        old: &Stat,
+        path: &RelPath,
+    ) -> Result<(), ChangeSetError> {
+        let before = dir_node(lower, mode_of(old), path)?;
+        let mut after = dir_node(upper, mode_of(new), path)?;
+        keep_access_lists(&mut after.xattrs, &before.xattrs);
+        if fault::is(Fault::ChangeSetMissesMetadata) {
+            after.mode = before.mode;
+        }
+        if before.mode != after.mode {
+            self.modes.push(Change {
+                path: path.clone(),
+                what: What::ModifiedMode {
+                    before: before.mode,
+                    mode: after.mode,
+                },
+            });
+        }
+        let xattrs = self.note_xattrs(path, Whose::Old, &before.xattrs, &after.xattrs);
+        if xattrs || before.mode != after.mode {
+            self.before.insert(path.clone(), before);
+            self.after.insert(path.clone(), after);
+        }
+        Ok(())
+    }
+
+    /// Lists a difference in attributes; whether there is one.
+    fn note_xattrs(&mut self, path: &RelPath, on: Whose, before: &Xattrs, after: &Xattrs) -> bool {
+        if before == after {
+            return false;
+        }
+        let mut names: Vec<Vec<u8>> = before
+            .iter()
+            .filter(|(name, value)| after.get(*name) != Some(value))
+            .chain(
+                after
+                    .iter()
+                    .filter(|(name, value)| before.get(*name) != Some(value)),
+            )
+            .map(|(name, _)| name.clone())
+            .collect();
+        names.sort();
+        names.dedup();
+        self.modes.push(Change {
+            path: path.clone(),
+            what: What::Xattrs {
+                on,
+                names,
+                digest: super::xattr_digest(after),
+            },
+        });
+        true
+    }
+
+    /// Everything below a deleted name, then the name itself.
+    fn deleted(
+        &mut self,
+        lower: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        depth: usize,
+        gone: Gone,
+    ) -> Result<(), ChangeSetError> {
+        if fault::is(Fault::ChangeSetMissesDeletes) {
+            return Ok(());
+        }
+        if depth > DEPTH_MAX {
+            return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+        }
+        let Some((node, old)) =
+            Node::read(lower, name).map_err(|error| failed("read", path, error))?
+        else {
+            return Ok(());
+        };
+        self.note_age(&old, path);
+        let what = match &node.holds {
+            Holds::Content(_) | Holds::Itself { .. } => What::DeletedFile {
+                base: node.digest(),
+            },
+            Holds::Target(target) => What::DeletedSymlink {
+                target: target.clone(),
+            },
+            Holds::Special { .. } => What::DeletedSpecial,
+            Holds::Names => {
+                let dir = open_dir(lower, name).map_err(|error| failed("open", path, error))?;
+                for entry in list_dir(&dir).map_err(|error| failed("list", path, error))? {
+                    let child = child_of(path, &entry.name)?;
+                    let deeper = depth.saturating_add(1);
+                    self.deleted(dir.as_fd(), &entry.name, &child, deeper, gone)?;
+                }
+                What::DeletedDir
+            }
+        };
+        self.before.insert(path.clone(), node);
+        let change = Change {
+            path: path.clone(),
+            what,
+        };
+        match gone {
+            Gone::Replaced => self.replaced.push(change),
+            Gone::ForGood => self.deleted.push(change),
+        }
+        Ok(())
+    }
 }
 
 /// Reads a regular file below `dir`, following nothing.
@@ -354,38 +488,42 @@ pub(super) fn read_below(
     crate::dircap::read_plain(&here, name, bytes_max)
 }
 
-const DIR_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
-
-fn is_opaque(upper: BorrowedFd<'_>, path: &RelPath) -> Result<bool, ChangeSetError> {
-    let mut value = [0_u8; 8];
-    match rustix::fs::fgetxattr(upper, OPAQUE, &mut value) {
-        Ok(length) => Ok(value.get(..length) == Some(b"y".as_slice())),
-        Err(Errno::NODATA) => Ok(false),
-        Err(errno) => Err(failed("read the marks of", path, errno)),
+fn keep_access_lists(after: &mut Xattrs, before: &Xattrs) {
+    if after.keys().any(|name| name.starts_with(ACCESS_LISTS)) {
+        return;
+    }
+    for (name, value) in before {
+        if name.starts_with(ACCESS_LISTS) {
+            after.insert(name.clone(), value.clone());
+        }
     }
 }
 
-fn is_whiteout(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
+fn is_same_special(new: &Stat, old: &Stat) -> bool {
+    kind_of(new) == Kind::Special && new.st_mode == old.st_mode && new.st_rdev == old.st_rdev
 }
 
-fn is_link_or_special(stat: &Stat) -> bool {
-    matches!(kind_of(stat), Kind::Symlink | Kind::Special)
+fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {
+    path.child(name)
+        .map_err(|error| failed("name", path, io::Error::other(error.to_string())))
 }
 
-fn kind_of(stat: &Stat) -> Kind {
-    Kind::from(FileType::from_raw_mode(stat.st_mode))
+fn dir_node(dir: BorrowedFd<'_>, mode: u32, path: &RelPath) -> Result<Node, ChangeSetError> {
+    Ok(Node {
+        kind: Kind::Dir,
+        mode,
+        bytes: 0,
+        holds: Holds::Names,
+        xattrs: xattrs_of(dir).map_err(|error| failed("read the attributes of", path, error))?,
+    })
 }
 
-fn mode_of(stat: &Stat) -> u32 {
-    stat.st_mode & 0o7777
-}
-
-fn stat_fd(dir: BorrowedFd<'_>, path: &RelPath) -> Result<Stat, ChangeSetError> {
-    rustix::fs::fstat(dir).map_err(|errno| failed("stat", path, errno))
+fn node_of(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Node, ChangeSetError> {
+    match Node::read(dir, name) {
+        Ok(Some((node, _))) => Ok(node),
+        Ok(None) => Err(failed("find", path, io::ErrorKind::NotFound)),
+        Err(error) => Err(failed("read", path, error)),
+    }
 }
 
 fn stat_name(
@@ -398,60 +536,6 @@ fn stat_name(
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(failed("stat", path, errno)),
     }
-}
-
-fn open_dir(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<OwnedFd, ChangeSetError> {
-    rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty())
-        .map_err(|errno| failed("open", path, errno))
-}
-
-fn digest_of(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    path: &RelPath,
-) -> Result<(Digest, u64), ChangeSetError> {
-    open_plain(dir, name)
-        .and_then(|file| digest_file(&file))
-        .map_err(|error| failed("read", path, error))
-}
-
-/// The digest of what the command saw; [`Digest::NONE`] if only its owner's
-/// next chmod would make it readable.
-fn base_of(lower: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Digest, ChangeSetError> {
-    match open_plain(lower, name) {
-        Ok(file) => digest_file(&file)
-            .map(|(digest, _)| digest)
-            .map_err(|error| failed("read", path, error)),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Digest::NONE),
-        Err(error) => Err(failed("read", path, error)),
-    }
-}
-
-/// Makes something in the private layer readable to the agent, whatever mode
-/// the command gave it. The mode was noted before; nobody else sees the layer.
-fn unlock(
-    upper: BorrowedFd<'_>,
-    name: &[u8],
-    stat: &Stat,
-    path: &RelPath,
-) -> Result<(), ChangeSetError> {
-    let mode = Mode::from_raw_mode(mode_of(stat));
-    let wanted = match kind_of(stat) {
-        Kind::Dir => mode | Mode::RUSR | Mode::XUSR,
-        Kind::File | Kind::Symlink | Kind::Special => mode | Mode::RUSR,
-    };
-    if wanted == mode {
-        return Ok(());
-    }
-    let file = rustix::fs::openat(
-        upper,
-        name,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(|errno| failed("open", path, errno))?;
-    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    rustix::fs::chmod(itself, wanted).map_err(|errno| failed("unlock", path, errno))
 }
 
 fn read_link(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Vec<u8>, ChangeSetError> {

@@ -17,7 +17,7 @@ const TRIES_MAX: u32 = 128;
 
 /// What a symbolic link on the way does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Links {
+pub(crate) enum Links {
     /// It is followed as long as it stays below the root.
     Follow,
     /// It ends the lookup.
@@ -25,7 +25,7 @@ pub(super) enum Links {
 }
 
 /// Opens `path` below `dir`.
-pub(super) fn open_beneath(
+pub(crate) fn open_beneath(
     dir: BorrowedFd<'_>,
     path: &RelPath,
     flags: OFlags,
@@ -80,7 +80,7 @@ fn try_open(
 }
 
 /// Opens a regular file for reading, and nothing else.
-pub(super) fn open_file(
+pub(crate) fn open_file(
     dir: BorrowedFd<'_>,
     path: &RelPath,
     links: Links,
@@ -101,7 +101,7 @@ pub(super) fn open_file(
 }
 
 /// Opens the directory a name lies in, refusing links on the way.
-pub(super) fn open_parent(
+pub(crate) fn open_parent(
     dir: BorrowedFd<'_>,
     path: &RelPath,
 ) -> Result<(OwnedFd, Vec<u8>), FsError> {
@@ -118,7 +118,7 @@ pub(super) fn open_parent(
 }
 
 /// What lies under a name, links not followed; `None` if nothing does.
-pub(super) fn stat_name(
+pub(crate) fn stat_name(
     parent: BorrowedFd<'_>,
     name: &[u8],
     path: &RelPath,
@@ -131,7 +131,7 @@ pub(super) fn stat_name(
 }
 
 /// Reads a file to its end; longer than `bytes_max` is an error.
-pub(super) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0_u8; 64 * 1024];
     loop {
@@ -148,7 +148,7 @@ pub(super) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Writes everything.
-pub(super) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(fd.as_fd(), bytes) {
             Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),

@@ -248,7 +248,7 @@ fn keep_owner(file: &OwnedFd, old: &Stat) {
 }
 
 /// A name nobody can predict, so nobody can put something there first.
-pub(super) fn temporary_name() -> io::Result<Vec<u8>> {
+pub(crate) fn temporary_name() -> io::Result<Vec<u8>> {
     let mut random = [0_u8; 12];
     let mut filled = 0;
     while let Some(rest) = random.get_mut(filled..).filter(|rest| !rest.is_empty()) {

@@ -2,6 +2,8 @@
 //! spawner built beside the test binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,6 +19,8 @@ use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::{Asking, Call, Event, GrantSpec, Session, SessionConfig};
 use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::changeset::ChangeSet;
+use hermitcrab_sandbox::journal::{Commit, CommitId, Journal, Part, UndoError};
 use hermitcrab_sandbox::spawn::{Command, Finished, Limits, Sandbox, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, SpawnError, SpawnerProgram, sha256};
 
@@ -111,18 +115,23 @@ pub fn sandbox() -> &'static Sandbox {
     SANDBOX.get_or_init(|| Sandbox::new(spawner()))
 }
 
-/// A workspace, and the directory capability for it.
+/// A workspace, the directory capability for it, and the agent's own directory.
 pub struct Workspace {
     temp: tempfile::TempDir,
+    pub state: tempfile::TempDir,
     pub cap: DirCap,
 }
 
 impl Workspace {
     pub fn new() -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    pub fn at(temp: tempfile::TempDir) -> Self {
         // The temporary directory is private by default, which a view keeps.
         let cap = DirCap::open_ambient_dir(temp.path(), dir_id()).unwrap();
-        Self { temp, cap }
+        let state = tempfile::tempdir().unwrap();
+        Self { temp, state, cap }
     }
 
     pub fn path(&self) -> &Path {
@@ -178,12 +187,95 @@ pub fn text(finished: &Finished) -> String {
 }
 
 /// Applies a change set with everything it needs.
-pub fn commit(finished: &Finished, workspace: &Workspace) -> hermitcrab_sandbox::changeset::Commit {
-    let changes = finished.changes.first().unwrap();
-    let actions = changes.actions(workspace.cap.id()).unwrap();
+pub fn commit(finished: &Finished, workspace: &Workspace) -> Commit {
+    let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+    assert!(recovered.is_clean(), "{recovered:?}");
+    commit_in(&journal, finished.changes.first().unwrap(), workspace)
+}
+
+/// The same, in this journal.
+pub fn commit_in(journal: &Journal, set: &ChangeSet, workspace: &Workspace) -> Commit {
+    let actions = set.actions(workspace.cap.id()).unwrap();
     with_permits(Tool::Directory, actions, |permits| {
-        changes.commit(&workspace.cap, permits)
+        let dir = &workspace.cap;
+        journal.commit(vec![Part { dir, set, permits }], "a test")
     })
+}
+
+/// Takes a commit back with everything that needs.
+pub fn undo_in(
+    journal: &Journal,
+    id: CommitId,
+    workspace: &Workspace,
+) -> Result<Commit, UndoError> {
+    let undo = journal.prepare_undo(id)?;
+    let dirs = [(workspace.cap.id(), RelPath::root())];
+    let actions = undo.actions(&dirs).unwrap();
+    Ok(with_permits(Tool::Directory, actions, |permits| {
+        journal.undo(&undo, &[&workspace.cap], permits)
+    }))
+}
+
+/// What is in a directory: kind, mode, name, target or content, attributes.
+/// Names that are the same file say so by the first of them.
+pub fn tree(path: &Path) -> Vec<String> {
+    fn add(path: &Path, top: &Path, seen: &mut BTreeMap<u64, String>, out: &mut Vec<String>) {
+        let stat = std::fs::symlink_metadata(path).unwrap();
+        let name = path.strip_prefix(top).unwrap().display().to_string();
+        let attributes: Vec<String> = xattrs(path);
+        if stat.is_dir() {
+            out.push(format!(
+                "d {:o} {name} {attributes:?}",
+                stat.mode() & 0o7777
+            ));
+            let mut names: Vec<_> = std::fs::read_dir(path)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
+            names.sort();
+            for name in names {
+                add(&name, top, seen, out);
+            }
+        } else if stat.is_symlink() {
+            let target = std::fs::read_link(path).unwrap();
+            out.push(format!("l {name} -> {}", target.display()));
+        } else if stat.is_file() {
+            let first = seen
+                .entry(stat.ino())
+                .or_insert_with(|| name.clone())
+                .clone();
+            let content = sha256(&std::fs::read(path).unwrap());
+            out.push(format!(
+                "f {:o} {name} = {first} {} {content} {attributes:?}",
+                stat.mode() & 0o7777,
+                stat.len(),
+            ));
+        } else {
+            out.push(format!("s {name}"));
+        }
+    }
+    let mut out = Vec::new();
+    add(path, path, &mut BTreeMap::new(), &mut out);
+    out
+}
+
+/// The user's attributes of a file or directory.
+pub fn xattrs(path: &Path) -> Vec<String> {
+    let mut names = vec![0; 4096];
+    let length = rustix::fs::llistxattr(path, &mut names).unwrap_or(0);
+    names[..length]
+        .split(|byte| *byte == 0)
+        .filter(|name| name.starts_with(b"user."))
+        .map(|name| {
+            let mut value = vec![0; 4096];
+            let length = rustix::fs::lgetxattr(path, name, &mut value).unwrap();
+            format!(
+                "{}={}",
+                String::from_utf8_lossy(name),
+                String::from_utf8_lossy(&value[..length])
+            )
+        })
+        .collect()
 }
 
 /// How many processes of the machine have this among their arguments.

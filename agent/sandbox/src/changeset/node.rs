@@ -1,0 +1,316 @@
+//! What stands under one name, as far as a change set knows about it.
+//!
+//! Two equal nodes are the same to whoever reads them; who owns a file, when
+//! it was touched and which number the file system gave it do not count.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::digest::{digest_file, sha256};
+use crate::dircap::{Kind, list_dir, open_plain};
+
+/// Extended attributes by name.
+pub(crate) type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Everything below one name, and (as the root) the name itself.
+pub(crate) type Tree = BTreeMap<RelPath, Node>;
+
+/// The marks of an overlay, which are nobody's data.
+pub(crate) const OVERLAY_MARKS: &[u8] = b"user.overlay.";
+/// Access lists: rights, not data.
+pub(crate) const ACCESS_LISTS: &[u8] = b"system.posix_acl_";
+/// Longer lists or values of attributes are an error.
+const XATTR_BYTES_MAX: usize = 1 << 20;
+/// Deeper than any path the kernel accepts.
+pub(crate) const DEPTH_MAX: usize = 2048;
+
+/// One name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub kind: Kind,
+    /// Permission bits; a link has none of its own.
+    pub mode: u32,
+    /// Length of a file.
+    pub bytes: u64,
+    pub holds: Holds,
+    pub xattrs: Xattrs,
+}
+
+/// What it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// A directory: see the names below it.
+    Names,
+    /// A file with this content.
+    Content(Digest),
+    /// A file its owner cannot read: this one and no other.
+    Itself { inode: u64, modified: (i64, i64) },
+    /// A link.
+    Target(Vec<u8>),
+    /// A pipe, socket or device: this one and no other.
+    Special { device: u64, inode: u64 },
+}
+
+/// Which state a whole tree is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(pub Digest);
+
+impl Node {
+    /// Looks at a name; `None` if there is nothing.
+    pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<(Self, Stat)>> {
+        let stat = match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let kind = kind_of(&stat);
+        let node = match kind {
+            Kind::File => Self::file(dir, name, &stat)?,
+            Kind::Dir => Self {
+                kind,
+                mode: mode_of(&stat),
+                bytes: 0,
+                holds: Holds::Names,
+                xattrs: match open_dir(dir, name) {
+                    Ok(opened) => xattrs_of(opened.as_fd())?,
+                    // A directory its owner cannot read.
+                    Err(error) if is_closed(&error) => Xattrs::new(),
+                    Err(error) => return Err(error),
+                },
+            },
+            Kind::Symlink => Self {
+                kind,
+                mode: 0,
+                bytes: 0,
+                holds: Holds::Target(rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes()),
+                xattrs: Xattrs::new(),
+            },
+            Kind::Special => Self {
+                kind,
+                mode: mode_of(&stat),
+                bytes: 0,
+                holds: Holds::Special {
+                    device: stat.st_rdev,
+                    inode: stat.st_ino,
+                },
+                xattrs: Xattrs::new(),
+            },
+        };
+        Ok(Some((node, stat)))
+    }
+
+    fn file(dir: BorrowedFd<'_>, name: &[u8], stat: &Stat) -> io::Result<Self> {
+        let mut node = Self {
+            kind: Kind::File,
+            mode: mode_of(stat),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            holds: itself(stat),
+            xattrs: Xattrs::new(),
+        };
+        if !owner_reads(stat) {
+            return Ok(node);
+        }
+        match open_plain(dir, name) {
+            Ok(file) => {
+                let (digest, bytes) = digest_file(&file)?;
+                node.bytes = bytes;
+                node.holds = Holds::Content(digest);
+                node.xattrs = xattrs_of(file.as_fd())?;
+                Ok(node)
+            }
+            Err(error) if is_closed(&error) => Ok(node),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The digest of the content, if it could be read.
+    pub(crate) fn digest(&self) -> Digest {
+        match self.holds {
+            Holds::Content(digest) => digest,
+            Holds::Names | Holds::Itself { .. } | Holds::Target(_) | Holds::Special { .. } => {
+                Digest::NONE
+            }
+        }
+    }
+
+    fn put_into(&self, out: &mut Vec<u8>) {
+        let (kind, numbers): (u8, [u64; 3]) = match &self.holds {
+            Holds::Names => (b'd', [0; 3]),
+            Holds::Content(_) => (b'f', [self.bytes, 0, 0]),
+            Holds::Itself { inode, modified } => {
+                let (seconds, nanos) = *modified;
+                (
+                    b'u',
+                    [
+                        *inode,
+                        seconds.cast_unsigned(),
+                        nanos.cast_unsigned() ^ self.bytes.rotate_left(32),
+                    ],
+                )
+            }
+            Holds::Target(_) => (b'l', [0; 3]),
+            Holds::Special { device, inode } => (b's', [*device, *inode, 0]),
+        };
+        out.push(kind);
+        out.extend_from_slice(&self.mode.to_le_bytes());
+        for number in numbers {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        match &self.holds {
+            Holds::Content(digest) => out.extend_from_slice(digest.as_bytes()),
+            Holds::Target(target) => counted(out, target),
+            Holds::Names | Holds::Itself { .. } | Holds::Special { .. } => {}
+        }
+        counted(out, &xattr_bytes(&self.xattrs));
+    }
+}
+
+/// The state of a whole tree as one value.
+pub(crate) fn fingerprint(tree: &Tree) -> Fingerprint {
+    let mut bytes = Vec::new();
+    for (path, node) in tree {
+        counted(&mut bytes, path.as_bytes());
+        node.put_into(&mut bytes);
+    }
+    Fingerprint(sha256(&bytes))
+}
+
+/// Everything under a name; empty if there is nothing.
+pub(crate) fn read_tree(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Tree> {
+    let mut tree = Tree::new();
+    add(dir, name, &RelPath::root(), 0, &mut tree)?;
+    Ok(tree)
+}
+
+fn add(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+    depth: usize,
+    tree: &mut Tree,
+) -> io::Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let Some((node, _)) = Node::read(dir, name)? else {
+        return Ok(());
+    };
+    let below = match node.kind {
+        Kind::Dir => Some(open_dir(dir, name)?),
+        Kind::File | Kind::Symlink | Kind::Special => None,
+    };
+    tree.insert(path.clone(), node);
+    if let Some(below) = below {
+        for entry in list_dir(&below)? {
+            let child = path.child(&entry.name).map_err(io::Error::other)?;
+            add(
+                below.as_fd(),
+                &entry.name,
+                &child,
+                depth.saturating_add(1),
+                tree,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// What a digest of attributes is taken of.
+pub(crate) fn xattr_bytes(xattrs: &Xattrs) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in xattrs {
+        counted(&mut out, name);
+        counted(&mut out, value);
+    }
+    out
+}
+
+fn counted(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// The attributes that are data or rights: `user.*` and access lists.
+pub(crate) fn xattrs_of(file: BorrowedFd<'_>) -> io::Result<Xattrs> {
+    let mut found = all_xattrs(file)?;
+    found.retain(|name, _| {
+        let overlay = name.starts_with(OVERLAY_MARKS)
+            && !name.starts_with(&[OVERLAY_MARKS, b"overlay."].concat());
+        (name.starts_with(b"user.") && !overlay) || name.starts_with(ACCESS_LISTS)
+    });
+    Ok(found)
+}
+
+/// Every attribute the kernel shows.
+pub(crate) fn all_xattrs(file: BorrowedFd<'_>) -> io::Result<Xattrs> {
+    let mut names = Vec::new();
+    match rustix::fs::flistxattr_query(file) {
+        Ok(0) | Err(Errno::OPNOTSUPP) => return Ok(Xattrs::new()),
+        Ok(length) if length > XATTR_BYTES_MAX => return Err(io::ErrorKind::FileTooLarge.into()),
+        Ok(length) => names.resize(length.saturating_add(4096), 0),
+        Err(errno) => return Err(errno.into()),
+    }
+    let length = rustix::fs::flistxattr(file, &mut names)?;
+    let mut found = Xattrs::new();
+    for name in names
+        .get(..length)
+        .unwrap_or_default()
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+    {
+        let mut value = vec![0; 64 * 1024];
+        match rustix::fs::fgetxattr(file, name, &mut value) {
+            Ok(length) => {
+                value.truncate(length);
+                found.insert(name.to_vec(), value);
+            }
+            // Listed, but not for us; or gone meanwhile.
+            Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(found)
+}
+
+/// What stands for a file that cannot be read.
+pub(crate) fn itself(stat: &Stat) -> Holds {
+    Holds::Itself {
+        inode: stat.st_ino,
+        modified: (
+            stat.st_mtime,
+            i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+        ),
+    }
+}
+
+/// Whether its owner may read a file; root, who always may, asks the same.
+pub(crate) fn owner_reads(stat: &Stat) -> bool {
+    stat.st_mode & 0o400 != 0
+}
+
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+pub(crate) fn kind_of(stat: &Stat) -> Kind {
+    Kind::from(FileType::from_raw_mode(stat.st_mode))
+}
+
+pub(crate) fn mode_of(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
+
+pub(crate) const DIR_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty())?)
+}

@@ -1,0 +1,289 @@
+//! From a list of changes to the few renames that bring it about.
+//!
+//! Everything new below a new directory comes with it, everything below a
+//! deleted one goes with it, so names of different steps never lie below each
+//! other. A file whose mode alone changed is replaced as a whole, too: an
+//! outside name of the same file must not change with it. Only directories,
+//! which have no other names, change in place.
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+
+use super::ChangeSet;
+use super::node::{Fingerprint, Node, Tree, fingerprint};
+use super::renames::below;
+use crate::dircap::open::{open_parent, stat_name};
+use crate::dircap::{FsError, Kind};
+use crate::journal::parts::{Act, Like, Meta, Source, Stager, Usable};
+
+/// The rights a directory's owner needs to move it and what is in it.
+const USABLE: u32 = 0o700;
+
+/// One step, not staged yet.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub path: RelPath,
+    kind: StepKind,
+}
+
+#[derive(Debug)]
+enum StepKind {
+    Put,
+    Swap(Fingerprint),
+    Take(Fingerprint),
+    Meta(Meta, Meta),
+}
+
+impl ChangeSet {
+    /// The steps, in the order in which they can be taken: directories are
+    /// opened first and closed last.
+    pub(crate) fn steps(&self, root: BorrowedFd<'_>) -> Result<Vec<Step>, (RelPath, FsError)> {
+        let mut opened: Tree = Tree::new();
+        let mut main = Vec::new();
+        let mut closing: Vec<(RelPath, Meta, Meta)> = Vec::new();
+        for path in self.names() {
+            let (old, new) = (self.before.get(&path), self.after.get(&path));
+            let dirs = |node: &Node| node.kind == Kind::Dir;
+            let kind = match (old, new) {
+                (Some(old), Some(new)) if dirs(old) && dirs(new) => {
+                    closing.push((path, meta(old), meta(new)));
+                    continue;
+                }
+                (None, Some(new)) => {
+                    if dirs(new) && new.mode & USABLE != USABLE {
+                        let mut usable = meta(new);
+                        usable.mode |= USABLE;
+                        closing.push((path.clone(), usable, meta(new)));
+                    }
+                    StepKind::Put
+                }
+                (Some(old), new) => {
+                    let mut gone = below(&self.before, &path);
+                    if dirs(old)
+                        && old.mode & USABLE != USABLE
+                        && let Some(top) = gone.get_mut(&RelPath::root())
+                    {
+                        opened.insert(path.clone(), old.clone());
+                        top.mode |= USABLE;
+                    }
+                    match new {
+                        Some(new) => {
+                            if dirs(new) && new.mode & USABLE != USABLE {
+                                let mut usable = meta(new);
+                                usable.mode |= USABLE;
+                                closing.push((path.clone(), usable, meta(new)));
+                            }
+                            StepKind::Swap(fingerprint(&gone))
+                        }
+                        None => StepKind::Take(fingerprint(&gone)),
+                    }
+                }
+                (None, None) => continue,
+            };
+            self.open_parent_of(root, &path, &mut opened)
+                .map_err(|error| (path.clone(), error))?;
+            main.push(Step { path, kind });
+        }
+        Ok(in_order(opened, main, closing))
+    }
+
+    /// The outermost names that change, each once.
+    fn names(&self) -> Vec<RelPath> {
+        let mut names: Vec<RelPath> = self
+            .before
+            .keys()
+            .chain(self.after.keys())
+            .cloned()
+            .collect();
+        names.sort();
+        names.dedup();
+        let comes_along = |path: &RelPath| {
+            let Some(parent) = path.parent() else {
+                return false;
+            };
+            let made = self.after.contains_key(&parent) && self.is_new(&parent);
+            let goes = self.before.contains_key(&parent) && self.is_gone(&parent);
+            made || goes
+        };
+        names.retain(|path| !comes_along(path));
+        names
+    }
+
+    fn is_dir(tree: &Tree, path: &RelPath) -> bool {
+        tree.get(path).is_some_and(|node| node.kind == Kind::Dir)
+    }
+
+    fn is_new(&self, path: &RelPath) -> bool {
+        Self::is_dir(&self.after, path) && !Self::is_dir(&self.before, path)
+    }
+
+    fn is_gone(&self, path: &RelPath) -> bool {
+        Self::is_dir(&self.before, path) && !Self::is_dir(&self.after, path)
+    }
+
+    /// A directory its owner cannot write is opened for as long as it takes.
+    fn open_parent_of(
+        &self,
+        root: BorrowedFd<'_>,
+        path: &RelPath,
+        opened: &mut Tree,
+    ) -> Result<(), FsError> {
+        let Some(parent) = path.parent() else {
+            return Ok(());
+        };
+        if opened.contains_key(&parent) {
+            return Ok(());
+        }
+        if let Some(node) = self.before.get(&parent) {
+            if node.mode & USABLE != USABLE {
+                opened.insert(parent, node.clone());
+            }
+            return Ok(());
+        }
+        let stat = if parent.is_root() {
+            Some(rustix::fs::fstat(root).map_err(|errno| FsError::io("stat", path, errno))?)
+        } else {
+            match open_parent(root, &parent) {
+                Ok((above, name)) => stat_name(above.as_fd(), &name, &parent)?,
+                // The step itself finds out and says so.
+                Err(_) => None,
+            }
+        };
+        if let Some(stat) = stat
+            && super::node::kind_of(&stat) == Kind::Dir
+            && stat.st_mode & USABLE != USABLE
+        {
+            let node = Node {
+                kind: Kind::Dir,
+                mode: super::node::mode_of(&stat),
+                bytes: 0,
+                holds: super::node::Holds::Names,
+                xattrs: super::node::Xattrs::new(),
+            };
+            opened.insert(parent, node);
+        }
+        Ok(())
+    }
+
+    /// How much the names held that are replaced or removed.
+    pub(crate) fn bytes_before(&self) -> u64 {
+        self.before
+            .values()
+            .fold(0, |sum, node| sum.saturating_add(node.bytes))
+    }
+}
+
+fn in_order(opened: Tree, main: Vec<Step>, closing: Vec<(RelPath, Meta, Meta)>) -> Vec<Step> {
+    let mut first = Vec::new();
+    let mut last = Vec::new();
+    let is_taken = |path: &RelPath| {
+        main.iter()
+            .any(|step| step.path == *path && !matches!(step.kind, StepKind::Put))
+    };
+    // Outermost first: the inner ones are reached through them.
+    for (path, node) in &opened {
+        let mut usable = meta(node);
+        usable.mode |= USABLE;
+        first.push(Step {
+            path: path.clone(),
+            kind: StepKind::Meta(meta(node), usable.clone()),
+        });
+        let closes = closing.iter().any(|(closed, _, _)| closed == path);
+        if !closes && !is_taken(path) {
+            last.push((path.clone(), usable, meta(node)));
+        }
+    }
+    for (path, mut before, after) in closing {
+        if opened.contains_key(&path) {
+            before.mode |= USABLE;
+        }
+        if before != after {
+            last.push((path, before, after));
+        }
+    }
+    // Innermost first: what closes the way to others comes after them.
+    last.sort_by_key(|(path, _, _)| std::cmp::Reverse(path.components().count()));
+    let closed = last.into_iter().map(|(path, before, after)| Step {
+        path,
+        kind: StepKind::Meta(before, after),
+    });
+    first.into_iter().chain(main).chain(closed).collect()
+}
+
+fn meta(node: &Node) -> Meta {
+    Meta {
+        mode: node.mode,
+        xattrs: node.xattrs.clone(),
+    }
+}
+
+impl Step {
+    /// Stages what the step brings.
+    pub(crate) fn stage(
+        self,
+        set: &ChangeSet,
+        root: BorrowedFd<'_>,
+        stager: &mut Stager<'_>,
+        slot: &RelPath,
+    ) -> Result<Act, FsError> {
+        let before = match self.kind {
+            StepKind::Take(before) => return Ok(Act::Take { before }),
+            StepKind::Meta(before, after) => return Ok(Act::Meta { before, after }),
+            StepKind::Put => None,
+            StepKind::Swap(before) => Some(before),
+        };
+        let nodes = below(&set.after, &self.path);
+        let staged = match set.other_name_of(&self.path, root)? {
+            Some((first, node)) if nodes.len() == 1 => stager.link_to(root, &first, slot, &node)?,
+            _ => {
+                let like = Like::at(root, &self.path).map_err(|error| gone(error, &self.path))?;
+                let source = Source {
+                    dir: set.upper.as_fd(),
+                    at: &self.path,
+                };
+                stager.copy(source, &nodes, slot, &like, Usable::ByItsOwner)?
+            }
+        };
+        Ok(match before {
+            None => Act::Put { staged },
+            Some(before) => Act::Swap { staged, before },
+        })
+    }
+}
+
+impl ChangeSet {
+    /// The unchanged file that a new name is a link to, if it has no other
+    /// names outside of the view's knowledge.
+    fn other_name_of(
+        &self,
+        path: &RelPath,
+        root: BorrowedFd<'_>,
+    ) -> Result<Option<(RelPath, Node)>, FsError> {
+        let Some(node) = self.after.get(path).filter(|node| node.kind == Kind::File) else {
+            return Ok(None);
+        };
+        let (parent, name) = open_parent(self.upper.as_fd(), path)?;
+        let Some(first) = stat_name(parent.as_fd(), &name, path)?
+            .and_then(|stat| self.unchanged.get(&stat.st_ino))
+        else {
+            return Ok(None);
+        };
+        let Ok((parent, name)) = open_parent(root, first) else {
+            return Ok(None);
+        };
+        let alone = stat_name(parent.as_fd(), &name, first)?.is_some_and(|stat| stat.st_nlink == 1);
+        Ok(alone.then(|| (first.clone(), node.clone())))
+    }
+}
+
+/// A place that is not there any more is a conflict.
+fn gone(error: FsError, path: &RelPath) -> FsError {
+    match error {
+        FsError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            FsError::denied(DenialCode::ChangedSinceShown, path)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,323 @@
+//! Commits that happen whole or not at all, and can be taken back.
+//!
+//! What for: a change set is many changes, and the machine may stop between
+//! any two of them. So what a commit brings is staged and flushed first, what
+//! it is about to do is written down and flushed, then every change is one
+//! rename; what it displaces stays in the journal. Whoever opens the journal
+//! next finds either no plan (nothing happened), a plan (everything it did is
+//! taken back), or a finished commit (nothing is left to do).
+//!
+//! The rule is one sentence: a commit that was not finished never happened.
+//! `undo` is a commit of its own, of the state before.
+//!
+//! It must never put anything anywhere without a permit for exactly that,
+//! never overwrite what it did not expect, and never throw away the only copy
+//! of anything: what cannot be put back is kept and named.
+//!
+//! Where things lie: in a directory of the agent's own, outside every
+//! workspace. Only if that lies on another file system than the workspace is
+//! there, for as long as a commit takes, a directory with the prefix
+//! [`crate::dircap::TEMPORARY_PREFIX`] in the workspace: a rename cannot leave
+//! its file system.
+//!
+//! What it does not protect against: somebody who can write the agent's own
+//! directory, and programs that go on writing through a file they had open
+//! before; what they write then lands in the version that is kept.
+
+mod act;
+mod commit;
+mod entry;
+mod plan;
+mod recover;
+mod retain;
+mod stage;
+mod steps;
+mod undo;
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use hermitcrab_core::authority::Verb;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+pub use self::commit::{Commit, CommitFailure, Part};
+pub use self::recover::Recovered;
+pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
+pub use self::steps::{Then, Watch};
+pub use self::undo::{Undo, UndoError};
+
+use self::entry::Entry;
+use self::steps::Steps;
+
+/// What a change set is made into.
+pub(crate) mod parts {
+    pub(crate) use super::plan::{Act, Meta};
+    pub(crate) use super::stage::{Like, Source, Stager, Usable};
+}
+
+/// The journal's directory in the agent's own.
+pub const DIR_NAME: &str = "journal";
+/// Held while something is done.
+const LOCK: &str = "lock";
+/// How long another process may take over what it does.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// An open journal.
+#[derive(Debug)]
+pub struct Journal {
+    dir: OwnedFd,
+    /// For messages.
+    place: String,
+    steps: Steps,
+}
+
+/// Which commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitId(u64);
+
+/// One commit that can be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Which one.
+    pub id: CommitId,
+    /// When it was made, in seconds since 1970.
+    pub made_at: u64,
+    /// What it was of, as its maker put it.
+    pub note: String,
+    /// The commit it took back, if it is an undo itself.
+    pub undoes: Option<CommitId>,
+    /// Every name it touched, in order.
+    pub touched: Vec<KeptChange>,
+    /// Whether parts of it could neither be kept nor taken back.
+    pub is_stuck: bool,
+}
+
+/// A name a commit touched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptChange {
+    /// The directory it lies in.
+    pub root: Vec<u8>,
+    /// Where in it.
+    pub path: RelPath,
+    /// What was done there.
+    pub verb: Verb,
+}
+
+/// The journal cannot be used.
+#[derive(Debug)]
+pub enum JournalError {
+    /// The system failed.
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        place: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Another process works with it.
+    Busy(String),
+    /// It is not the agent's own directory; it was not touched.
+    NotOurs(String, &'static str),
+    /// A part of it does not hold; that part was set aside under this name.
+    Broken(String, String),
+    /// There is no such commit.
+    Unknown(CommitId),
+}
+
+impl Journal {
+    /// Opens the journal in the agent's own directory, which must exist, and
+    /// takes back whatever was not finished.
+    ///
+    /// # Errors
+    /// See [`JournalError`].
+    pub fn open(state_dir: &Path) -> Result<(Self, Recovered), JournalError> {
+        Self::open_with(state_dir, Steps::default())
+    }
+
+    /// The same, with somebody who sees every step and can stop it.
+    ///
+    /// # Errors
+    /// See [`JournalError`].
+    pub fn open_watched(
+        state_dir: &Path,
+        watch: Box<dyn Watch>,
+    ) -> Result<(Self, Recovered), JournalError> {
+        Self::open_with(state_dir, Steps::watched(watch))
+    }
+
+    fn open_with(state_dir: &Path, steps: Steps) -> Result<(Self, Recovered), JournalError> {
+        let path = state_dir.join(DIR_NAME);
+        let place = path.display().to_string();
+        match rustix::fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(io_error("make", &place, errno)),
+        }
+        let dir = match rustix::fs::open(
+            &path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) {
+            Ok(dir) => dir,
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                return Err(JournalError::NotOurs(place, "it is not a directory"));
+            }
+            Err(errno) => return Err(io_error("open", &place, errno)),
+        };
+        let stat = rustix::fs::fstat(&dir).map_err(|errno| io_error("stat", &place, errno))?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(JournalError::NotOurs(place, "it belongs to somebody else"));
+        }
+        if stat.st_mode & 0o022 != 0 {
+            return Err(JournalError::NotOurs(place, "others can write it"));
+        }
+        let journal = Self { dir, place, steps };
+        let _lock = journal.lock()?;
+        let recovered = recover::recover(&journal)?;
+        Ok((journal, recovered))
+    }
+
+    /// Every commit in it, oldest first.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn list(&self) -> Result<Vec<Kept>, JournalError> {
+        let _lock = self.lock()?;
+        let mut kept = Vec::new();
+        for number in self.numbers()? {
+            let entry = Entry::open(self, number)?;
+            // What does not hold was reported when the journal was opened.
+            if let Ok(Some(plan)) = entry.plan() {
+                kept.push(Kept::of(&plan, entry.is_stuck()?));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The numbers of all entries, oldest first.
+    fn numbers(&self) -> Result<Vec<u64>, JournalError> {
+        let entries = crate::dircap::list_dir(&self.dir)
+            .map_err(|source| io_error("list", &self.place, source))?;
+        let mut numbers: Vec<u64> = entries
+            .iter()
+            .filter_map(|entry| entry::number(&entry.name))
+            .collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Nobody else works with the journal while this lives.
+    fn lock(&self) -> Result<OwnedFd, JournalError> {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let file = rustix::fs::openat(
+            &self.dir,
+            LOCK,
+            OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::RUSR | Mode::WUSR,
+        )
+        .map_err(|errno| io_error("lock", &self.place, errno))?;
+        let mut waited = Duration::ZERO;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if waited < LOCK_WAIT => {
+                    std::thread::sleep(PAUSE);
+                    waited = waited.saturating_add(PAUSE);
+                }
+                Err(Errno::WOULDBLOCK) => return Err(JournalError::Busy(self.place.clone())),
+                Err(errno) => return Err(io_error("lock", &self.place, errno)),
+            }
+        }
+    }
+
+    fn flush(&self) -> Result<(), JournalError> {
+        self.steps
+            .pass("flush the journal")
+            .map_err(|source| io_error("flush", &self.place, source))?;
+        rustix::fs::fsync(self.dir.as_fd()).map_err(|errno| io_error("flush", &self.place, errno))
+    }
+}
+
+impl CommitId {
+    /// The commit with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Kept {
+    fn of(plan: &plan::Plan, is_stuck: bool) -> Self {
+        Self {
+            id: CommitId(plan.number),
+            made_at: plan.made_at,
+            note: String::from_utf8_lossy(&plan.note).into_owned(),
+            undoes: plan.undoes.map(CommitId),
+            touched: changes_of(&plan.roots, &plan.touched),
+            is_stuck,
+        }
+    }
+}
+
+fn changes_of(roots: &[plan::Root], touched: &[plan::Touched]) -> Vec<KeptChange> {
+    touched
+        .iter()
+        .filter_map(|touched| {
+            Some(KeptChange {
+                root: roots.get(touched.root)?.path.clone(),
+                path: touched.path.clone(),
+                verb: touched.verb,
+            })
+        })
+        .collect()
+}
+
+fn io_error(
+    operation: &'static str,
+    place: impl Into<String>,
+    source: impl Into<io::Error>,
+) -> JournalError {
+    JournalError::Io {
+        operation,
+        place: place.into(),
+        source: source.into(),
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io {
+                operation,
+                place,
+                source,
+            } => write!(f, "cannot {operation} the journal `{place}`: {source}"),
+            Self::Busy(place) => write!(
+                f,
+                "the journal `{place}` is in use by another process; wait for its end"
+            ),
+            Self::NotOurs(place, why) => write!(
+                f,
+                "the journal `{place}` is not used: {why}; move it away and start again"
+            ),
+            Self::Broken(place, why) => write!(
+                f,
+                "a commit in the journal could not be taken back: {why}; it is kept as `{place}`, compare the files it names with what they should be"
+            ),
+            Self::Unknown(id) => write!(f, "there is no commit {id} in the journal"),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}

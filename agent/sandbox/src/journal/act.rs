@@ -1,0 +1,415 @@
+//! Taking one step of a transaction, and taking it back.
+//!
+//! Each step is one rename (or, for a directory's mode, one change in place),
+//! so that nobody ever sees half of it. What comes out is compared with what
+//! was to be there; if it is something else it goes back, and the step was not
+//! taken. Whether a step was taken can be seen afterwards, by anybody: what was
+//! staged is in its staging place, or it is not.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::plan::{Act, Meta, Op, Staged};
+use super::steps::Steps;
+use crate::changeset::node::{Fingerprint, Xattrs, fingerprint, mode_of, read_tree};
+use crate::dircap::FsError;
+use crate::dircap::open::open_parent;
+
+/// How often a version that came out of a swap is put back.
+const PUT_BACK_TRIES_MAX: u32 = 64;
+
+/// Where a step happens.
+pub(super) struct Ground<'a> {
+    pub steps: &'a Steps,
+    pub root: BorrowedFd<'a>,
+    pub area: BorrowedFd<'a>,
+    /// The name of the step's thing in the area.
+    pub slot: Vec<u8>,
+}
+
+/// What taking a step back came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Back {
+    /// It is as before the step.
+    Done,
+    /// Somebody changed the place since: it was left alone.
+    Kept,
+}
+
+/// Takes a step.
+///
+/// # Errors
+/// It was not taken; `changed-since-shown` if the place is not as expected.
+pub(super) fn forward(ground: &Ground<'_>, op: &Op) -> Result<(), FsError> {
+    match &op.act {
+        Act::Put { .. } => put(ground, &op.path),
+        Act::Swap { staged, before } => swap(ground, &op.path, staged, *before),
+        Act::Take { before } => take(ground, &op.path, *before),
+        Act::Meta { before, after } => {
+            let dir = open_dir(ground.root, &op.path)?;
+            if Meta::of(&dir, before, after, &op.path)? != *before {
+                return Err(changed(&op.path));
+            }
+            set_meta(ground.steps, &dir, before, after, &op.path)
+        }
+    }
+}
+
+/// Takes a step back if it was taken.
+///
+/// # Errors
+/// The system failed.
+pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
+    let path = &op.path;
+    match &op.act {
+        Act::Put { staged } => {
+            if ground.inode()?.is_some() {
+                return Ok(Back::Done);
+            }
+            match ground.state_of_target(path)? {
+                // Whoever removed it did what we would do.
+                None => Ok(Back::Done),
+                Some(state) if state == staged.state => undone(take(ground, path, staged.state)),
+                Some(_) => Ok(Back::Kept),
+            }
+        }
+        Act::Swap { staged, .. } => {
+            let there = ground.inode()?;
+            if there == Some(staged.inode) {
+                return Ok(Back::Done);
+            }
+            if there.is_none() || ground.state_of_target(path)? != Some(staged.state) {
+                return Ok(Back::Kept);
+            }
+            let old = Staged {
+                inode: there.unwrap_or_default(),
+                state: ground.state_of_slot()?,
+            };
+            undone(swap(ground, path, &old, staged.state))
+        }
+        Act::Take { .. } => {
+            if ground.inode()?.is_none() {
+                return Ok(Back::Done);
+            }
+            undone(put(ground, path))
+        }
+        Act::Meta { before, after } => {
+            let Ok(dir) = open_dir(ground.root, path) else {
+                return Ok(Back::Kept);
+            };
+            let now = Meta::of(&dir, before, after, path)?;
+            if !now.lies_between(before, after) {
+                return Ok(Back::Kept);
+            }
+            set_meta(ground.steps, &dir, &now, before, path)?;
+            Ok(Back::Done)
+        }
+    }
+}
+
+/// Whether the place is as `op` expects it, without touching anything.
+/// `meta` is how directories will be by then, where other steps come first.
+pub(super) fn fits(
+    root: BorrowedFd<'_>,
+    op: &Op,
+    meta: &mut std::collections::BTreeMap<RelPath, Meta>,
+) -> Result<bool, FsError> {
+    let found = match open_parent(root, &op.path) {
+        Ok((parent, name)) => {
+            let mut tree = read_tree(parent.as_fd(), &name)
+                .map_err(|source| failed("look at", &op.path, source))?;
+            if let (Some(top), Some(meta)) = (tree.get_mut(&RelPath::root()), meta.get(&op.path)) {
+                top.mode = meta.mode;
+                top.xattrs.clone_from(&meta.xattrs);
+            }
+            (!tree.is_empty()).then(|| fingerprint(&tree))
+        }
+        Err(_) if op.path.is_root() => None,
+        Err(FsError::Denied(_)) => return Ok(false),
+        Err(FsError::Io { source, .. }) if is_missing(&source) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(match &op.act {
+        Act::Put { .. } => found.is_none(),
+        Act::Swap { before, .. } | Act::Take { before } => found == Some(*before),
+        Act::Meta { before, after } => {
+            let Ok(dir) = open_dir(root, &op.path) else {
+                return Ok(false);
+            };
+            let now = match meta.get(&op.path) {
+                Some(meta) => meta.clone(),
+                None => Meta::of(&dir, before, after, &op.path)?,
+            };
+            meta.insert(op.path.clone(), after.clone());
+            now == *before
+        }
+    })
+}
+
+fn undone(done: Result<(), FsError>) -> Result<Back, FsError> {
+    match done {
+        Ok(()) => Ok(Back::Done),
+        Err(error) if error.code() == Some(DenialCode::ChangedSinceShown) => Ok(Back::Kept),
+        Err(error) => Err(error),
+    }
+}
+
+impl Ground<'_> {
+    /// The number of what lies in the staging place.
+    fn inode(&self) -> Result<Option<u64>, FsError> {
+        match rustix::fs::statat(self.area, self.slot.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat.st_ino)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(FsError::io("stat", &RelPath::root(), errno)),
+        }
+    }
+
+    fn state_of_slot(&self) -> Result<Fingerprint, FsError> {
+        read_tree(self.area, &self.slot)
+            .map(|tree| fingerprint(&tree))
+            .map_err(|source| failed("look at", &RelPath::root(), source))
+    }
+
+    fn state_of_target(&self, path: &RelPath) -> Result<Option<Fingerprint>, FsError> {
+        let (parent, name) = match open_parent(self.root, path) {
+            Ok(found) => found,
+            // A way that is not there any more, or leads elsewhere.
+            Err(FsError::Denied(_)) => return Ok(None),
+            Err(FsError::Io { source, .. }) if is_missing(&source) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let tree =
+            read_tree(parent.as_fd(), &name).map_err(|source| failed("look at", path, source))?;
+        Ok((!tree.is_empty()).then(|| fingerprint(&tree)))
+    }
+
+    /// What lies in the staging place, as exactly as can be told.
+    fn version(&self) -> Result<(Option<u64>, Option<Fingerprint>), FsError> {
+        Ok((self.inode()?, self.state_of_slot().ok()))
+    }
+
+    fn rename_out(
+        &self,
+        path: &RelPath,
+        parent: &OwnedFd,
+        name: &[u8],
+        flags: RenameFlags,
+        step: &'static str,
+    ) -> Result<(), FsError> {
+        self.steps
+            .pass(step)
+            .map_err(|source| failed(step, path, source))?;
+        renamed(
+            rustix::fs::renameat_with(self.area, self.slot.as_slice(), parent, name, flags),
+            step,
+            path,
+        )
+    }
+}
+
+fn put(ground: &Ground<'_>, path: &RelPath) -> Result<(), FsError> {
+    let (parent, name) = parent_of(ground.root, path)?;
+    ground.rename_out(path, &parent, &name, RenameFlags::NOREPLACE, "put in place")
+}
+
+fn take(ground: &Ground<'_>, path: &RelPath, before: Fingerprint) -> Result<(), FsError> {
+    let (parent, name) = parent_of(ground.root, path)?;
+    ground
+        .steps
+        .pass("take away")
+        .map_err(|source| failed("take away", path, source))?;
+    renamed(
+        rustix::fs::renameat_with(
+            &parent,
+            name.as_slice(),
+            ground.area,
+            ground.slot.as_slice(),
+            RenameFlags::NOREPLACE,
+        ),
+        "take away",
+        path,
+    )?;
+    // It is out of reach: what is looked at now cannot be swapped any more.
+    if ground.state_of_slot().is_ok_and(|state| state == before) {
+        return Ok(());
+    }
+    match ground.rename_out(path, &parent, &name, RenameFlags::NOREPLACE, "give back") {
+        // Taken again meanwhile means that somebody saved a newer one.
+        Ok(()) => Err(changed(path)),
+        Err(error) if error.code() == Some(DenialCode::ChangedSinceShown) => Err(changed(path)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Swaps, looks at what came out, and swaps back if it is not `before`.
+fn swap(
+    ground: &Ground<'_>,
+    path: &RelPath,
+    staged: &Staged,
+    before: Fingerprint,
+) -> Result<(), FsError> {
+    let (parent, name) = parent_of(ground.root, path)?;
+    let exchange = || ground.rename_out(path, &parent, &name, RenameFlags::EXCHANGE, "exchange");
+    exchange()?;
+    let mut out = ground.version()?;
+    if out.1 == Some(before) {
+        return Ok(());
+    }
+    // Somebody may save between two swaps; then that version comes out in
+    // place of what was put in, is the newest, and must go back in turn.
+    let mut put_in = (Some(staged.inode), Some(staged.state));
+    for _ in 0..PUT_BACK_TRIES_MAX {
+        let putting_back = out;
+        exchange()?;
+        out = ground.version()?;
+        if out == put_in {
+            return Err(changed(path));
+        }
+        put_in = putting_back;
+    }
+    Err(failed(
+        "put back",
+        path,
+        io::Error::other("it changes all the time; the last version seen is kept in the journal"),
+    ))
+}
+
+impl Meta {
+    /// How a directory is. Attributes are looked at only where they matter.
+    fn of(dir: &OwnedFd, before: &Self, after: &Self, path: &RelPath) -> Result<Self, FsError> {
+        let stat = rustix::fs::fstat(dir).map_err(|errno| FsError::io("stat", path, errno))?;
+        let xattrs = if before.xattrs == after.xattrs {
+            before.xattrs.clone()
+        } else {
+            read_xattrs(dir, path)?
+        };
+        Ok(Self {
+            mode: mode_of(&stat),
+            xattrs,
+        })
+    }
+
+    /// Whether everything is as in one or the other.
+    fn lies_between(&self, before: &Self, after: &Self) -> bool {
+        let mode = self.mode == before.mode || self.mode == after.mode;
+        let names = before.xattrs.keys().chain(after.xattrs.keys());
+        mode && names
+            .map(|name| {
+                let now = self.xattrs.get(name);
+                now == before.xattrs.get(name) || now == after.xattrs.get(name)
+            })
+            .all(|known| known)
+    }
+}
+
+fn read_xattrs(dir: &OwnedFd, path: &RelPath) -> Result<Xattrs, FsError> {
+    let readable = rustix::fs::openat(
+        dir,
+        ".",
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|errno| FsError::io("open", path, errno))?;
+    crate::changeset::node::xattrs_of(readable.as_fd())
+        .map_err(|source| failed("read the attributes of", path, source))
+}
+
+fn set_meta(
+    steps: &Steps,
+    dir: &OwnedFd,
+    from: &Meta,
+    to: &Meta,
+    path: &RelPath,
+) -> Result<(), FsError> {
+    let itself = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    for name in from.xattrs.keys().chain(to.xattrs.keys()) {
+        let (old, new) = (from.xattrs.get(name), to.xattrs.get(name));
+        if old == new {
+            continue;
+        }
+        steps
+            .pass("set an attribute")
+            .map_err(|source| failed("set an attribute of", path, source))?;
+        let set = match new {
+            Some(value) => rustix::fs::setxattr(
+                &itself,
+                name.as_slice(),
+                value,
+                rustix::fs::XattrFlags::empty(),
+            ),
+            None => rustix::fs::removexattr(&itself, name.as_slice()),
+        };
+        match set {
+            Ok(()) | Err(Errno::NODATA) => {}
+            Err(errno) => return Err(FsError::io("set an attribute of", path, errno)),
+        }
+    }
+    if from.mode != to.mode {
+        steps
+            .pass("set a mode")
+            .map_err(|source| failed("set the mode of", path, source))?;
+        rustix::fs::chmod(&itself, Mode::from_raw_mode(to.mode))
+            .map_err(|errno| FsError::io("set the mode of", path, errno))?;
+    }
+    Ok(())
+}
+
+/// A directory by itself, whatever its mode; a link is none.
+fn open_dir(root: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
+    if path.is_root() {
+        return root
+            .try_clone_to_owned()
+            .map_err(|source| failed("hold", path, source));
+    }
+    let (parent, name) = parent_of(root, path)?;
+    match rustix::fs::openat(
+        &parent,
+        name.as_slice(),
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
+        Ok(dir) => Ok(dir),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(changed(path)),
+        Err(errno) => Err(FsError::io("open", path, errno)),
+    }
+}
+
+/// The directory a name lies in; one that is gone is a conflict.
+fn parent_of(root: BorrowedFd<'_>, path: &RelPath) -> Result<(OwnedFd, Vec<u8>), FsError> {
+    match open_parent(root, path) {
+        Err(FsError::Io { source, .. }) if is_missing(&source) => Err(changed(path)),
+        other => other,
+    }
+}
+
+fn renamed(done: Result<(), Errno>, step: &'static str, path: &RelPath) -> Result<(), FsError> {
+    match done {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => Err(changed(path)),
+        Err(errno) => Err(FsError::io(step, path, errno)),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn changed(path: &RelPath) -> FsError {
+    FsError::denied(DenialCode::ChangedSinceShown, path)
+}
+
+fn failed(operation: &'static str, path: &RelPath, source: io::Error) -> FsError {
+    FsError::Io {
+        operation,
+        path: path.clone(),
+        source,
+    }
+}

@@ -1,0 +1,559 @@
+//! Carrying a change set over into the real directories.
+//!
+//! All changes of all directories, or none. The steps are: spend the permits,
+//! stage, flush, write the plan, take every step, flush, say that it is done.
+//! The first step that cannot be taken takes back those before it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+
+use super::act::{self, Back, Ground};
+use super::entry::{Entry, State, remove_tree};
+use super::plan::{Act, Op, Plan, Root, Touched};
+use super::stage::{Source, Stager, Usable};
+use super::{CommitId, Journal, JournalError, retain};
+use crate::changeset::ChangeSet;
+use crate::changeset::node::read_tree;
+use crate::dircap::open::{Links, open_beneath};
+use crate::dircap::{DirCap, FsError, temporary_name};
+
+/// Up to so many directories are flushed one by one.
+const FLUSHED_ONE_BY_ONE_MAX: usize = 16;
+
+/// What one view of a command brings.
+pub struct Part<'a, 'turn> {
+    /// The directory it was a view of.
+    pub dir: &'a DirCap,
+    /// What happened in the view.
+    pub set: &'a ChangeSet,
+    /// One for each of its changes, in order.
+    pub permits: Vec<Permit<'turn>>,
+}
+
+/// What came of a commit.
+#[derive(Debug)]
+pub struct Commit {
+    /// Its name, if it happened and there was anything to do.
+    pub id: Option<CommitId>,
+    /// How many changes it made: all of them, or none.
+    pub applied: usize,
+    /// Why it did not happen.
+    pub failure: Option<CommitFailure>,
+}
+
+/// Why a commit did not happen.
+#[derive(Debug)]
+pub struct CommitFailure {
+    /// At which name it was noticed, seen from the view.
+    pub path: RelPath,
+    /// Why.
+    pub error: FsError,
+    /// Names that could not be put back, because somebody changed them too;
+    /// what they held is kept in the journal.
+    pub stuck: Vec<RelPath>,
+}
+
+/// A transaction that is ready to be carried out.
+pub(super) struct Prepared<'j> {
+    pub entry: Entry<'j>,
+    pub plan: Plan,
+    pub grounds: Vec<Opened>,
+}
+
+/// An open root and its staging directory.
+pub(super) struct Opened {
+    pub root: OwnedFd,
+    pub area: OwnedFd,
+}
+
+/// A failure at a name, or of the journal itself.
+pub(super) type Failed = (RelPath, FsError);
+
+impl Journal {
+    /// Carries change sets over, spending one permit for each change.
+    ///
+    /// With too few permits, one for something else, or a change that is never
+    /// kept, nothing is done.
+    pub fn commit(&self, parts: Vec<Part<'_, '_>>, note: &str) -> Commit {
+        let changes = parts.iter().map(|part| part.set.changes().len()).sum();
+        if changes == 0 {
+            return Commit {
+                id: None,
+                applied: 0,
+                failure: None,
+            };
+        }
+        match self.try_commit(parts, note) {
+            Ok(id) => Commit {
+                id: Some(id),
+                applied: changes,
+                failure: None,
+            },
+            Err(failure) => Commit {
+                id: None,
+                applied: 0,
+                failure: Some(failure),
+            },
+        }
+    }
+
+    fn try_commit(&self, parts: Vec<Part<'_, '_>>, note: &str) -> Result<CommitId, CommitFailure> {
+        let mut bare = Vec::new();
+        for part in parts {
+            spend(part.dir, part.set, part.permits)?;
+            bare.push((part.dir, part.set));
+        }
+        let _lock = self.lock()?;
+        let entry = Entry::create(self, self.next_number()?)?;
+        let number = entry.number;
+        let prepared = match self.prepare(entry, &bare, note) {
+            Ok(prepared) => prepared,
+            Err((entry, failed)) => {
+                // Nothing happened yet; what was staged goes.
+                if let Some(entry) = entry {
+                    let _cleared = entry.remove();
+                }
+                return Err(failed.into());
+            }
+        };
+        prepared.carry_out(self).map_err(|failure| *failure)?;
+        // Older ones that are too many go; that they stay is no failure.
+        let _pruned = retain::prune(self, number);
+        Ok(CommitId(number))
+    }
+
+    pub(super) fn next_number(&self) -> Result<u64, JournalError> {
+        Ok(self
+            .numbers()?
+            .last()
+            .map_or(1, |last| last.saturating_add(1)))
+    }
+
+    /// Stages everything and writes the plan.
+    fn prepare<'j>(
+        &'j self,
+        entry: Entry<'j>,
+        parts: &[(&DirCap, &ChangeSet)],
+        note: &str,
+    ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
+        let mut plan = Plan {
+            number: entry.number,
+            made_at: crate::ambient::seconds_since_1970(),
+            note: note.as_bytes().to_vec(),
+            undoes: None,
+            roots: Vec::new(),
+            ops: Vec::new(),
+            touched: Vec::new(),
+            bytes_before: 0,
+        };
+        let mut dirs = Vec::new();
+        for (dir, _) in parts {
+            dirs.push(dir.as_fd());
+        }
+        let grounds = match self.open_grounds(&entry, &mut plan, &dirs) {
+            Ok(grounds) => grounds,
+            Err(failed) => return Err((Some(entry), failed)),
+        };
+        let staged = stage_sets(self, &mut plan, &grounds, parts);
+        finish_preparing(self, entry, plan, grounds, staged)
+    }
+
+    /// Opens every root and finds, or makes, a place to stage things for it.
+    pub(super) fn open_grounds(
+        &self,
+        entry: &Entry<'_>,
+        plan: &mut Plan,
+        dirs: &[BorrowedFd<'_>],
+    ) -> Result<Vec<Opened>, Failed> {
+        let top = RelPath::root();
+        let here = |error: FsError| (top.clone(), error);
+        let io = |operation: &'static str| {
+            let top = top.clone();
+            move |source: std::io::Error| {
+                (
+                    top.clone(),
+                    FsError::Io {
+                        operation,
+                        path: top,
+                        source,
+                    },
+                )
+            }
+        };
+        let own = mount_of(entry.dir.as_fd()).map_err(here)?;
+        let mut roots = Vec::new();
+        for dir in dirs {
+            let root = dir.try_clone_to_owned().map_err(io("hold"))?;
+            let stat =
+                rustix::fs::fstat(&root).map_err(|errno| here(FsError::io("stat", &top, errno)))?;
+            let path = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))
+                .map_err(io("name"))?;
+            let beside = if mount_of(root.as_fd()).map_err(here)? == own {
+                None
+            } else {
+                Some(temporary_name().map_err(io("name a staging directory in"))?)
+            };
+            plan.roots.push(Root {
+                path: std::os::unix::ffi::OsStringExt::into_vec(path.into_os_string()),
+                inode: stat.st_ino,
+                beside,
+            });
+            roots.push(root);
+        }
+        if plan.roots.iter().any(|root| root.beside.is_some()) {
+            // Written down first: whoever comes after a crash must find them.
+            entry
+                .write(plan, State::Opening)
+                .map_err(|error| here(error.into()))?;
+        }
+        let mut grounds = Vec::new();
+        for (root, spec) in roots.into_iter().zip(&plan.roots) {
+            if let Some(name) = &spec.beside {
+                self.steps
+                    .pass("make a staging directory")
+                    .map_err(io("make a staging directory in"))?;
+                rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU).map_err(|errno| {
+                    here(FsError::io("make a staging directory in", &top, errno))
+                })?;
+            }
+            let area = match spec.open_beside(root.as_fd()).map_err(io("open"))? {
+                Some(area) => area,
+                None => entry.dir.try_clone().map_err(io("hold"))?,
+            };
+            grounds.push(Opened { root, area });
+        }
+        Ok(grounds)
+    }
+}
+
+/// Flushes what was staged and writes the plan, or says what is to be cleared.
+pub(super) fn finish_preparing<'j>(
+    journal: &'j Journal,
+    entry: Entry<'j>,
+    plan: Plan,
+    grounds: Vec<Opened>,
+    staged: Result<(), Failed>,
+) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
+    let written = staged.and_then(|()| {
+        let top = |error: JournalError| (RelPath::root(), FsError::from(error));
+        entry.write(&plan, State::Planned).map_err(top)?;
+        journal.flush().map_err(top)
+    });
+    match written {
+        Ok(()) => Ok(Prepared {
+            entry,
+            plan,
+            grounds,
+        }),
+        Err(failed) => {
+            for (root, ground) in plan.roots.iter().zip(&grounds) {
+                if let Some(name) = &root.beside {
+                    let _cleared = remove_tree(journal, ground.root.as_fd(), name);
+                }
+            }
+            Err((Some(entry), failed))
+        }
+    }
+}
+
+/// Checks and spends the permits of one part.
+fn spend(dir: &DirCap, set: &ChangeSet, permits: Vec<Permit<'_>>) -> Result<(), CommitFailure> {
+    let failed = |path: &RelPath, error: FsError| CommitFailure {
+        path: path.clone(),
+        error,
+        stuck: Vec::new(),
+    };
+    if permits.len() != set.changes().len() {
+        let denial = Denial::new(
+            DenialCode::PermitMismatch,
+            format_args!(
+                "{} permits for {} changes",
+                permits.len(),
+                set.changes().len()
+            ),
+        );
+        return Err(failed(&RelPath::root(), denial.into()));
+    }
+    if let Some((change, denial)) = set.never_kept() {
+        return Err(failed(&change.path, denial.into()));
+    }
+    for (change, permit) in set.changes().iter().zip(permits) {
+        let what = &change.what;
+        dir.spend_content(permit, what.verb(), &change.path, what.digest())
+            .map_err(|error| failed(&change.path, error))?;
+    }
+    Ok(())
+}
+
+/// Stages every change set; the plan gets its steps.
+fn stage_sets(
+    journal: &Journal,
+    plan: &mut Plan,
+    grounds: &[Opened],
+    parts: &[(&DirCap, &ChangeSet)],
+) -> Result<(), Failed> {
+    for (number, ((_, set), ground)) in parts.iter().zip(grounds).enumerate() {
+        let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
+        let steps = set.steps(ground.root.as_fd())?;
+        for step in steps {
+            let at = plan.ops.len();
+            let path = step.path.clone();
+            let act = step
+                .stage(set, ground.root.as_fd(), &mut stager, &slot_of(at))
+                .map_err(|error| (path.clone(), error))?;
+            plan.ops.push(Op {
+                root: number,
+                path,
+                act,
+            });
+        }
+        stager.flush().map_err(|error| (RelPath::root(), error))?;
+        plan.bytes_before = plan.bytes_before.saturating_add(set.bytes_before());
+        plan.touched
+            .extend(set.changes().iter().map(|change| Touched {
+                root: number,
+                path: change.path.clone(),
+                verb: change.what.verb(),
+            }));
+    }
+    Ok(())
+}
+
+/// The name under which a step's thing is staged, and later what it displaced.
+pub(super) fn slot_of(at: usize) -> RelPath {
+    // Digits are a name.
+    RelPath::root()
+        .child(at.to_string().as_bytes())
+        .unwrap_or_else(|_| RelPath::root())
+}
+
+impl Prepared<'_> {
+    /// Takes every step; takes back those taken when one cannot be.
+    pub(super) fn carry_out(self, journal: &Journal) -> Result<(), Box<CommitFailure>> {
+        for (at, op) in self.plan.ops.iter().enumerate() {
+            let done = match self.ground(journal, at, op) {
+                Some(ground) => act::forward(&ground, op),
+                None => Err(FsError::denied(DenialCode::ChangedSinceShown, &op.path)),
+            };
+            if let Err(error) = done {
+                let path = op.path.clone();
+                return Err(Box::new(self.give_up(journal, path, error)));
+            }
+        }
+        let finished = self.flush_targets(journal).and_then(|()| {
+            self.bring_home(journal)?;
+            self.entry
+                .advance(State::Planned, State::Committed)
+                .map_err(|error| (RelPath::root(), error.into()))
+        });
+        if let Err((path, error)) = finished {
+            return Err(Box::new(self.give_up(journal, path, error)));
+        }
+        self.clear_beside(journal);
+        Ok(())
+    }
+
+    fn ground<'a>(&'a self, journal: &'a Journal, at: usize, op: &Op) -> Option<Ground<'a>> {
+        let opened = self.grounds.get(op.root)?;
+        Some(Ground {
+            steps: &journal.steps,
+            root: opened.root.as_fd(),
+            area: opened.area.as_fd(),
+            slot: slot_of(at).as_bytes().to_vec(),
+        })
+    }
+
+    /// Takes everything back and says what it came to.
+    fn give_up(self, journal: &Journal, path: RelPath, error: FsError) -> CommitFailure {
+        let stuck = match self.take_back(journal) {
+            Ok(stuck) => stuck,
+            // The next one to open the journal finds the plan and tries again.
+            Err((path, _)) => vec![path],
+        };
+        CommitFailure { path, error, stuck }
+    }
+
+    /// Takes back, last first, whatever was done; names what was left alone.
+    pub(super) fn take_back(self, journal: &Journal) -> Result<Vec<RelPath>, Failed> {
+        let mut stuck = Vec::new();
+        for (at, op) in self.plan.ops.iter().enumerate().rev() {
+            let Some(ground) = self.ground(journal, at, op) else {
+                continue;
+            };
+            match act::backward(&ground, op) {
+                Ok(Back::Done) => {}
+                Ok(Back::Kept) => stuck.push(op.path.clone()),
+                Err(error) => return Err((op.path.clone(), error)),
+            }
+        }
+        self.flush_targets(journal)?;
+        let top = |error: JournalError| (RelPath::root(), FsError::from(error));
+        if stuck.is_empty() {
+            self.clear_beside(journal);
+            self.entry.remove().map_err(top)?;
+        } else {
+            self.bring_home(journal)?;
+            let state = self.entry.state().map_err(top)?.unwrap_or(State::Planned);
+            self.entry.advance(state, State::Stuck).map_err(top)?;
+            self.clear_beside(journal);
+        }
+        Ok(stuck)
+    }
+
+    /// Waits until every rename is on the disk.
+    fn flush_targets(&self, journal: &Journal) -> Result<(), Failed> {
+        let failed = |path: &RelPath, errno: rustix::io::Errno| {
+            (path.clone(), FsError::io("flush", path, errno))
+        };
+        let mut parents = BTreeSet::new();
+        for op in &self.plan.ops {
+            parents.insert((op.root, op.path.parent().unwrap_or_else(RelPath::root)));
+        }
+        journal
+            .pass("flush what changed", &journal.place)
+            .map_err(|error| (RelPath::root(), error.into()))?;
+        if parents.len() > FLUSHED_ONE_BY_ONE_MAX {
+            for ground in &self.grounds {
+                rustix::fs::syncfs(&ground.root)
+                    .map_err(|errno| failed(&RelPath::root(), errno))?;
+            }
+            return Ok(());
+        }
+        for (root, path) in &parents {
+            let Some(ground) = self.grounds.get(*root) else {
+                continue;
+            };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            // One that is gone, or closed to its owner, keeps nothing of ours.
+            if let Ok(dir) = open_beneath(ground.root.as_fd(), path, flags, Links::Refuse) {
+                rustix::fs::fsync(&dir).map_err(|errno| failed(path, errno))?;
+            }
+        }
+        for ground in &self.grounds {
+            rustix::fs::fsync(&ground.area).map_err(|errno| failed(&RelPath::root(), errno))?;
+        }
+        Ok(())
+    }
+
+    /// Copies what was displaced beside a workspace into the entry.
+    fn bring_home(&self, journal: &Journal) -> Result<(), Failed> {
+        let mut stager = Stager::new(&journal.steps, self.entry.dir.as_fd());
+        let mut any = false;
+        for (at, op) in self.plan.ops.iter().enumerate() {
+            let (Some(root), Some(ground)) =
+                (self.plan.roots.get(op.root), self.grounds.get(op.root))
+            else {
+                continue;
+            };
+            let slot = slot_of(at);
+            if root.beside.is_none() || matches!(op.act, Act::Meta { .. }) {
+                continue;
+            }
+            let kept = read_tree(ground.area.as_fd(), slot.as_bytes()).map_err(|source| {
+                let error = FsError::Io {
+                    operation: "keep what was in",
+                    path: op.path.clone(),
+                    source,
+                };
+                (op.path.clone(), error)
+            })?;
+            if kept.is_empty() {
+                continue;
+            }
+            any = true;
+            let source = Source {
+                dir: ground.area.as_fd(),
+                at: &slot,
+            };
+            // Left by an attempt that was cut off.
+            remove_tree(journal, self.entry.dir.as_fd(), slot.as_bytes()).map_err(|source| {
+                let error = FsError::Io {
+                    operation: "keep what was in",
+                    path: op.path.clone(),
+                    source,
+                };
+                (op.path.clone(), error)
+            })?;
+            stager
+                .copy(
+                    source,
+                    &kept,
+                    &slot,
+                    &super::stage::Like::default(),
+                    Usable::AsItsModeSays,
+                )
+                .map_err(|error| (op.path.clone(), error))?;
+        }
+        if any {
+            stager.flush().map_err(|error| (RelPath::root(), error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the staging directories beside workspaces. One that cannot be
+    /// removed now goes when the journal is opened next.
+    fn clear_beside(&self, journal: &Journal) {
+        for (root, ground) in self.plan.roots.iter().zip(&self.grounds) {
+            if let Some(name) = &root.beside {
+                let _cleared = remove_tree(journal, ground.root.as_fd(), name);
+            }
+        }
+    }
+}
+
+/// Between which places a rename is possible: the mount, and the file system.
+fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
+    let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
+        .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
+    Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
+}
+
+impl From<JournalError> for FsError {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Io {
+                operation, source, ..
+            } => Self::Io {
+                operation,
+                path: RelPath::root(),
+                source,
+            },
+            other => Self::Io {
+                operation: "use the journal for",
+                path: RelPath::root(),
+                source: std::io::Error::other(other.to_string()),
+            },
+        }
+    }
+}
+
+impl From<JournalError> for CommitFailure {
+    fn from(error: JournalError) -> Self {
+        (RelPath::root(), FsError::from(error)).into()
+    }
+}
+
+impl From<Failed> for CommitFailure {
+    fn from((path, error): Failed) -> Self {
+        Self {
+            path,
+            error,
+            stuck: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Part<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part")
+            .field("dir", &self.dir.id())
+            .field("changes", &self.set.changes().len())
+            .finish_non_exhaustive()
+    }
+}

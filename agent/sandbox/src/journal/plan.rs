@@ -1,0 +1,375 @@
+//! What a transaction is about to do, as it lies on the disk.
+//!
+//! The form is written and read by the same version of the program; it ends
+//! with the digest of everything before it. A plan that does not decode, does
+//! not hold its own digest, or is of another version is refused, never
+//! guessed at.
+
+use hermitcrab_core::authority::Verb;
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+
+use crate::changeset::node::{Fingerprint, Xattrs};
+use crate::digest::sha256;
+use crate::spawn::wire::{Reader, WireError, Writer};
+
+/// The first bytes of the file.
+const MAGIC: &[u8] = b"hermitcrab journal 1\n";
+/// A longer plan is none.
+pub(crate) const PLAN_BYTES_MAX: usize = 256 << 20;
+
+/// A whole transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The number it was made under.
+    pub number: u64,
+    /// Seconds since 1970, for people.
+    pub made_at: u64,
+    /// What it was, for people.
+    pub note: Vec<u8>,
+    /// The transaction it takes back, if that is what it does.
+    pub undoes: Option<u64>,
+    pub roots: Vec<Root>,
+    pub ops: Vec<Op>,
+    /// Every name it touches, and what it does there.
+    pub touched: Vec<Touched>,
+    /// How much the names held before that it replaces or removes.
+    pub bytes_before: u64,
+}
+
+/// A directory in which things change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Where it lay; it must still be the same directory.
+    pub path: Vec<u8>,
+    pub inode: u64,
+    /// The name of the staging directory in it, if things cannot be staged in
+    /// the journal because that lies on another file system.
+    pub beside: Option<Vec<u8>>,
+}
+
+/// One name and what is done to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub root: usize,
+    pub path: RelPath,
+    pub verb: Verb,
+}
+
+/// One step of a transaction: names of different steps never lie below each
+/// other, except that [`Act::Meta`] stands for the directory alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub root: usize,
+    pub path: RelPath,
+    pub act: Act,
+}
+
+/// What is done to a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// What is staged comes to a free name.
+    Put { staged: Staged },
+    /// What is staged changes places with what is there.
+    Swap { staged: Staged, before: Fingerprint },
+    /// What is there comes to the staging directory.
+    Take { before: Fingerprint },
+    /// Mode and attributes of a directory, in place.
+    Meta { before: Meta, after: Meta },
+}
+
+/// A finished thing in the staging directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Staged {
+    /// Its number there, by which it is told from what it changes places with.
+    pub inode: u64,
+    pub state: Fingerprint,
+}
+
+/// What is not content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub mode: u32,
+    pub xattrs: Xattrs,
+}
+
+impl Plan {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.u64(self.number);
+        w.u64(self.made_at);
+        w.bytes(&self.note);
+        w.u64(self.undoes.unwrap_or(0));
+        w.list(&self.roots, |w, root| {
+            w.bytes(&root.path);
+            w.u64(root.inode);
+            w.bytes(root.beside.as_deref().unwrap_or_default());
+        });
+        w.list(&self.ops, |w, op| {
+            w.u64(u64::try_from(op.root).unwrap_or(u64::MAX));
+            w.bytes(op.path.as_bytes());
+            put_act(w, &op.act);
+        });
+        w.list(&self.touched, |w, touched| {
+            w.u64(u64::try_from(touched.root).unwrap_or(u64::MAX));
+            w.bytes(touched.path.as_bytes());
+            w.bytes(touched.verb.as_str().as_bytes());
+        });
+        w.u64(self.bytes_before);
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(w.finish());
+        let digest = sha256(&bytes);
+        bytes.extend_from_slice(digest.as_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
+        let (body, digest) = bytes
+            .split_last_chunk::<32>()
+            .ok_or("it is shorter than any plan")?;
+        if sha256(body) != Digest::from_bytes(*digest) {
+            return Err("it does not hold its own digest");
+        }
+        let body = body
+            .strip_prefix(MAGIC)
+            .ok_or("it is of another version, or none at all")?;
+        Self::read(body).map_err(|WireError| "it does not decode")
+    }
+
+    fn read(body: &[u8]) -> Result<Self, WireError> {
+        let mut r = Reader::new(body);
+        let plan = Self {
+            number: r.u64()?,
+            made_at: r.u64()?,
+            note: r.bytes()?,
+            undoes: match r.u64()? {
+                0 => None,
+                number => Some(number),
+            },
+            roots: r.list(|r| {
+                Ok(Root {
+                    path: r.bytes()?,
+                    inode: r.u64()?,
+                    beside: Some(r.bytes()?).filter(|name| !name.is_empty()),
+                })
+            })?,
+            ops: r.list(|r| {
+                Ok(Op {
+                    root: index(r)?,
+                    path: path(r)?,
+                    act: act(r)?,
+                })
+            })?,
+            touched: r.list(|r| {
+                Ok(Touched {
+                    root: index(r)?,
+                    path: path(r)?,
+                    verb: std::str::from_utf8(&r.bytes()?)
+                        .ok()
+                        .and_then(Verb::parse)
+                        .ok_or(WireError)?,
+                })
+            })?,
+            bytes_before: r.u64()?,
+        };
+        r.finish()?;
+        let roots = plan.roots.len();
+        let inside = plan.ops.iter().all(|op| op.root < roots)
+            && plan.touched.iter().all(|touched| touched.root < roots)
+            && plan.roots.iter().all(|root| {
+                root.path.first() == Some(&b'/')
+                    && root
+                        .beside
+                        .as_deref()
+                        .is_none_or(|name| RelPath::root().child(name).is_ok())
+            });
+        if inside { Ok(plan) } else { Err(WireError) }
+    }
+
+    /// The same transaction backwards, to be staged anew.
+    pub(crate) fn touched_backwards(&self) -> Vec<Touched> {
+        self.touched
+            .iter()
+            .rev()
+            .map(|touched| Touched {
+                verb: match touched.verb {
+                    Verb::FsCreate => Verb::FsDelete,
+                    Verb::FsDelete => Verb::FsCreate,
+                    other => other,
+                },
+                ..touched.clone()
+            })
+            .collect()
+    }
+}
+
+fn put_act(w: &mut Writer, act: &Act) {
+    let put_staged = |w: &mut Writer, staged: &Staged| {
+        w.u64(staged.inode);
+        w.bytes(staged.state.0.as_bytes());
+    };
+    let put_meta = |w: &mut Writer, meta: &Meta| {
+        w.u32(meta.mode);
+        let xattrs: Vec<_> = meta.xattrs.iter().collect();
+        w.list(&xattrs, |w, (name, value)| {
+            w.bytes(name);
+            w.bytes(value);
+        });
+    };
+    match act {
+        Act::Put { staged } => {
+            w.u8(0);
+            put_staged(w, staged);
+        }
+        Act::Swap { staged, before } => {
+            w.u8(1);
+            put_staged(w, staged);
+            w.bytes(before.0.as_bytes());
+        }
+        Act::Take { before } => {
+            w.u8(2);
+            w.bytes(before.0.as_bytes());
+        }
+        Act::Meta { before, after } => {
+            w.u8(3);
+            put_meta(w, before);
+            put_meta(w, after);
+        }
+    }
+}
+
+fn act(r: &mut Reader<'_>) -> Result<Act, WireError> {
+    Ok(match r.u8()? {
+        0 => Act::Put { staged: staged(r)? },
+        1 => Act::Swap {
+            staged: staged(r)?,
+            before: fingerprint(r)?,
+        },
+        2 => Act::Take {
+            before: fingerprint(r)?,
+        },
+        3 => Act::Meta {
+            before: meta(r)?,
+            after: meta(r)?,
+        },
+        _ => return Err(WireError),
+    })
+}
+
+fn staged(r: &mut Reader<'_>) -> Result<Staged, WireError> {
+    Ok(Staged {
+        inode: r.u64()?,
+        state: fingerprint(r)?,
+    })
+}
+
+fn meta(r: &mut Reader<'_>) -> Result<Meta, WireError> {
+    Ok(Meta {
+        mode: r.u32()?,
+        xattrs: r
+            .list(|r| Ok((r.bytes()?, r.bytes()?)))?
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn fingerprint(r: &mut Reader<'_>) -> Result<Fingerprint, WireError> {
+    let bytes = r.bytes()?;
+    let bytes: [u8; 32] = bytes.try_into().map_err(|_| WireError)?;
+    Ok(Fingerprint(Digest::from_bytes(bytes)))
+}
+
+fn index(r: &mut Reader<'_>) -> Result<usize, WireError> {
+    usize::try_from(r.u64()?).map_err(|_| WireError)
+}
+
+fn path(r: &mut Reader<'_>) -> Result<RelPath, WireError> {
+    RelPath::parse(&r.bytes()?).map_err(|_| WireError)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Act, Meta, Op, Plan, Root, Staged, Touched};
+    use crate::changeset::node::Fingerprint;
+    use crate::digest::sha256;
+    use hermitcrab_core::authority::Verb;
+    use hermitcrab_core::path::RelPath;
+
+    fn plan() -> Plan {
+        let path = |text: &str| RelPath::parse(text.as_bytes()).expect("path");
+        let state = Fingerprint(sha256(b"state"));
+        let staged = Staged { inode: 7, state };
+        let meta = |mode| Meta {
+            mode,
+            xattrs: [(b"user.a".to_vec(), b"1".to_vec())].into(),
+        };
+        let op = |path, act| Op { root: 0, path, act };
+        Plan {
+            number: 3,
+            made_at: 1_700_000_000,
+            note: b"make".to_vec(),
+            undoes: Some(2),
+            roots: vec![Root {
+                path: b"/work".to_vec(),
+                inode: 9,
+                beside: Some(b".hermitcrab-x".to_vec()),
+            }],
+            ops: vec![
+                op(path("a"), Act::Put { staged }),
+                op(
+                    path("b/c"),
+                    Act::Swap {
+                        staged,
+                        before: state,
+                    },
+                ),
+                op(path("d"), Act::Take { before: state }),
+                op(
+                    RelPath::root(),
+                    Act::Meta {
+                        before: meta(0o755),
+                        after: meta(0o700),
+                    },
+                ),
+            ],
+            touched: vec![Touched {
+                root: 0,
+                path: path("a"),
+                verb: Verb::FsCreate,
+            }],
+            bytes_before: 12,
+        }
+    }
+
+    #[test]
+    fn a_plan_comes_back_as_it_was_written() {
+        assert_eq!(Plan::decode(&plan().encode()), Ok(plan()));
+    }
+
+    #[test]
+    fn a_plan_that_was_cut_or_changed_anywhere_is_refused() {
+        let whole = plan().encode();
+        for length in 0..whole.len() {
+            assert!(Plan::decode(&whole[..length]).is_err(), "cut to {length}");
+        }
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 0x10;
+            assert!(Plan::decode(&changed).is_err(), "changed at {at}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_names_places_outside_is_refused() {
+        for (root, beside) in [
+            (1, b"x".to_vec()),
+            (0, b"..".to_vec()),
+            (0, b"a/b".to_vec()),
+        ] {
+            let mut bad = plan();
+            bad.ops[0].root = root;
+            bad.roots[0].beside = Some(beside);
+            assert!(Plan::decode(&bad.encode()).is_err());
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Putting finished things beside the place they will take.
+//!
+//! Everything a transaction brings is written and flushed here first, whole,
+//! with its mode, times and attributes, in a directory of the same file system
+//! that nobody else uses. What is not finished here is never seen elsewhere.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+
+use super::plan::Staged;
+use super::steps::Steps;
+use crate::changeset::node::{
+    ACCESS_LISTS, DIR_FLAGS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
+    owner_reads,
+};
+use crate::digest::copy_file;
+use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
+use crate::dircap::{FsError, Kind};
+
+/// Up to so many things are flushed one by one; beyond, their file system is.
+const FLUSHED_ONE_BY_ONE_MAX: usize = 16;
+/// Attributes of the system that a new version of a file does not inherit:
+/// rights that were given to the old content.
+const NOT_INHERITED: &[&[u8]] = &[b"security.capability", b"security.ima", b"security.evm"];
+
+/// Where something is copied from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub dir: BorrowedFd<'a>,
+    pub at: &'a RelPath,
+}
+
+/// What a new thing has from the place it will take.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Like {
+    /// Owner and group, where they are to be others than the agent's.
+    pub owner: Option<u32>,
+    pub group: Option<u32>,
+    /// Attributes of the system on the version before.
+    pub xattrs: Xattrs,
+}
+
+/// Fills one staging directory.
+pub(crate) struct Stager<'a> {
+    steps: &'a Steps,
+    area: BorrowedFd<'a>,
+    /// Files with several names in their source, by device and number there.
+    links: BTreeMap<(u64, u64), RelPath>,
+    made: Vec<RelPath>,
+}
+
+impl<'a> Stager<'a> {
+    pub(crate) fn new(steps: &'a Steps, area: BorrowedFd<'a>) -> Self {
+        Self {
+            steps,
+            area,
+            links: BTreeMap::new(),
+            made: Vec::new(),
+        }
+    }
+
+    /// Copies a name and everything below it.
+    ///
+    /// `nodes` says what there is; modes are taken from it, because the source
+    /// may have been unlocked to be read. With `usable` a directory at the top
+    /// stays its owner's to move and fill.
+    pub(crate) fn copy(
+        &mut self,
+        source: Source<'_>,
+        nodes: &Tree,
+        slot: &RelPath,
+        like: &Like,
+        usable: Usable,
+    ) -> Result<Staged, FsError> {
+        let mut copied = Tree::new();
+        for (path, node) in nodes {
+            let to = joined(slot, path)?;
+            let from = joined(source.at, path)?;
+            let mut node = node.clone();
+            match node.kind {
+                Kind::Dir => self.dir(&to)?,
+                Kind::File => self.file(source.dir, &from, &to, &mut node, like)?,
+                Kind::Symlink => self.symlink(&to, &node)?,
+                Kind::Special => self.link(source.dir, &from, &to)?,
+            }
+            self.made.push(to);
+            copied.insert(path.clone(), node);
+        }
+        // Innermost first: a mode may close a directory to its own owner.
+        for (path, node) in copied.iter_mut().rev() {
+            if node.kind == Kind::Dir {
+                if path.is_root() && usable == Usable::ByItsOwner {
+                    node.mode |= 0o700;
+                }
+                let from = joined(source.at, path)?;
+                self.finish_dir(source.dir, &from, &joined(slot, path)?, node, like)?;
+            }
+        }
+        Ok(Staged {
+            inode: self.inode(slot)?,
+            state: fingerprint(&copied),
+        })
+    }
+
+    /// Another name for a file that lies elsewhere on the same file system.
+    pub(crate) fn link_to(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        slot: &RelPath,
+        node: &Node,
+    ) -> Result<Staged, FsError> {
+        self.link(dir, from, slot)?;
+        Ok(Staged {
+            inode: self.inode(slot)?,
+            state: fingerprint(&[(RelPath::root(), node.clone())].into()),
+        })
+    }
+
+    /// Waits until everything that was staged is on the disk.
+    pub(crate) fn flush(&self) -> Result<(), FsError> {
+        let failed = |path: &RelPath| {
+            let path = path.clone();
+            move |source: io::Error| FsError::Io {
+                operation: "flush",
+                path: path.clone(),
+                source,
+            }
+        };
+        let top = RelPath::root();
+        self.steps
+            .pass("flush what is staged")
+            .map_err(failed(&top))?;
+        if self.made.len() > FLUSHED_ONE_BY_ONE_MAX {
+            return rustix::fs::syncfs(self.area).map_err(|errno| failed(&top)(errno.into()));
+        }
+        for path in &self.made {
+            // A file its owner cannot read is on the disk with its directory.
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+            if let Ok(file) = open_beneath(self.area, path, flags, Links::Refuse) {
+                rustix::fs::fsync(&file).map_err(|errno| failed(path)(errno.into()))?;
+            }
+        }
+        rustix::fs::fsync(self.area).map_err(|errno| failed(&top)(errno.into()))
+    }
+
+    fn step(&self, step: &'static str, path: &RelPath) -> Result<(), FsError> {
+        self.steps.pass(step).map_err(|source| FsError::Io {
+            operation: step,
+            path: path.clone(),
+            source,
+        })
+    }
+
+    fn dir(&self, to: &RelPath) -> Result<(), FsError> {
+        let (parent, name) = open_parent(self.area, to)?;
+        self.step("stage a directory", to)?;
+        rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU)
+            .map_err(|errno| FsError::io("stage", to, errno))
+    }
+
+    fn symlink(&self, to: &RelPath, node: &Node) -> Result<(), FsError> {
+        let Holds::Target(target) = &node.holds else {
+            return Err(FsError::denied(DenialCode::ChangedSinceShown, to));
+        };
+        let (parent, name) = open_parent(self.area, to)?;
+        self.step("stage a link", to)?;
+        rustix::fs::symlinkat(target.as_slice(), &parent, name.as_slice())
+            .map_err(|errno| FsError::io("stage", to, errno))
+    }
+
+    /// Another name for the very same thing.
+    fn link(&self, dir: BorrowedFd<'_>, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
+        let (from_parent, from_name) = open_parent(dir, from)?;
+        let (parent, name) = open_parent(self.area, to)?;
+        self.step("stage another name", to)?;
+        rustix::fs::linkat(
+            &from_parent,
+            from_name.as_slice(),
+            &parent,
+            name.as_slice(),
+            AtFlags::empty(),
+        )
+        .map_err(|errno| FsError::io("stage", to, errno))
+    }
+
+    fn file(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+        node: &mut Node,
+        like: &Like,
+    ) -> Result<(), FsError> {
+        if matches!(node.holds, Holds::Itself { .. }) {
+            return self.link(dir, from, to);
+        }
+        let file = open_beneath(
+            dir,
+            from,
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW,
+            Links::Refuse,
+        )?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", from, errno))?;
+        let identity = (stat.st_dev, stat.st_ino);
+        match self.links.get(&identity).cloned() {
+            Some(first) => self.link(self.area, &first, to)?,
+            None => {
+                let (parent, name) = open_parent(self.area, to)?;
+                self.step("stage a file", to)?;
+                let staged = rustix::fs::openat(
+                    &parent,
+                    name.as_slice(),
+                    OFlags::WRONLY
+                        | OFlags::CREATE
+                        | OFlags::EXCL
+                        | OFlags::NOFOLLOW
+                        | OFlags::CLOEXEC,
+                    Mode::RUSR | Mode::WUSR,
+                )
+                .map_err(|errno| FsError::io("stage", to, errno))?;
+                self.fill(&file, &stat, &staged, to, node, like)?;
+                if stat.st_nlink > 1 {
+                    self.links.insert(identity, to.clone());
+                }
+            }
+        }
+        if node.mode & 0o400 == 0
+            && let Some(stat) = {
+                let (parent, name) = open_parent(self.area, to)?;
+                stat_name(parent.as_fd(), &name, to)?
+            }
+        {
+            // From here on nobody can read it: it is known by itself.
+            node.holds = itself(&stat);
+            node.xattrs = Xattrs::new();
+        }
+        Ok(())
+    }
+
+    fn fill(
+        &self,
+        from: &OwnedFd,
+        stat: &Stat,
+        to: &OwnedFd,
+        path: &RelPath,
+        node: &Node,
+        like: &Like,
+    ) -> Result<(), FsError> {
+        let failed = |operation: &'static str| {
+            let path = path.clone();
+            move |source: io::Error| FsError::Io {
+                operation,
+                path,
+                source,
+            }
+        };
+        self.step("write what is staged", path)?;
+        let (digest, _) = copy_file(from, to).map_err(failed("stage"))?;
+        if digest != node.digest() {
+            return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+        }
+        set_xattrs(to.as_fd(), &node.xattrs, &like.xattrs).map_err(failed("set attributes of"))?;
+        keep_owner(to.as_fd(), like);
+        self.step("set a mode", path)?;
+        rustix::fs::fchmod(to, Mode::from_raw_mode(node.mode))
+            .map_err(|errno| FsError::io("set the mode of", path, errno))?;
+        rustix::fs::futimens(to, &times(stat))
+            .map_err(|errno| FsError::io("set the times of", path, errno))
+    }
+
+    fn finish_dir(
+        &self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+        node: &Node,
+        like: &Like,
+    ) -> Result<(), FsError> {
+        let opened = open_beneath(self.area, to, DIR_FLAGS, Links::Refuse)?;
+        set_xattrs(opened.as_fd(), &node.xattrs, &like.xattrs).map_err(|source| FsError::Io {
+            operation: "set attributes of",
+            path: to.clone(),
+            source,
+        })?;
+        keep_owner(opened.as_fd(), like);
+        let source = open_beneath(dir, from, OFlags::PATH, Links::Refuse)?;
+        let stat = rustix::fs::fstat(&source).map_err(|errno| FsError::io("stat", from, errno))?;
+        self.step("set a mode", to)?;
+        rustix::fs::fchmod(&opened, Mode::from_raw_mode(node.mode))
+            .map_err(|errno| FsError::io("set the mode of", to, errno))?;
+        rustix::fs::futimens(&opened, &times(&stat))
+            .map_err(|errno| FsError::io("set the times of", to, errno))
+    }
+
+    fn inode(&self, slot: &RelPath) -> Result<u64, FsError> {
+        let (parent, name) = open_parent(self.area, slot)?;
+        stat_name(parent.as_fd(), &name, slot)?
+            .map(|stat| stat.st_ino)
+            .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, slot))
+    }
+}
+
+/// Whether its owner can use a directory that is not in its place yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Usable {
+    ByItsOwner,
+    AsItsModeSays,
+}
+
+impl Like {
+    /// As the version under this name, or, for a new name, as the directory it
+    /// comes into says.
+    pub(crate) fn at(root: BorrowedFd<'_>, path: &RelPath) -> Result<Self, FsError> {
+        let (parent, name) = open_parent(root, path)?;
+        let above = rustix::fs::fstat(&parent).map_err(|errno| FsError::io("stat", path, errno))?;
+        let is_root = rustix::process::geteuid().is_root();
+        let Some(old) = stat_name(parent.as_fd(), &name, path)? else {
+            let top = rustix::fs::fstat(root).map_err(|errno| FsError::io("stat", path, errno))?;
+            return Ok(Self {
+                // The command ran as the owner of the directory it was shown.
+                owner: is_root.then_some(top.st_uid),
+                group: if above.st_mode & 0o2000 != 0 {
+                    Some(above.st_gid)
+                } else {
+                    is_root.then_some(top.st_gid)
+                },
+                xattrs: Xattrs::new(),
+            });
+        };
+        let mut xattrs = Xattrs::new();
+        if owner_reads(&old)
+            && let Ok(file) = crate::dircap::open_plain(&parent, &name)
+        {
+            xattrs = all_xattrs(file.as_fd()).unwrap_or_default();
+            xattrs.retain(|name, _| {
+                (name.starts_with(b"security.") && !NOT_INHERITED.contains(&name.as_slice()))
+                    || name.starts_with(ACCESS_LISTS)
+            });
+        }
+        Ok(Self {
+            owner: Some(old.st_uid),
+            group: Some(old.st_gid),
+            xattrs,
+        })
+    }
+}
+
+/// Attributes of the user must be there; those of the system are kept where
+/// the system lets us.
+fn set_xattrs(file: BorrowedFd<'_>, own: &Xattrs, system: &Xattrs) -> io::Result<()> {
+    let none = rustix::fs::XattrFlags::empty();
+    for (name, value) in system {
+        let _kept = rustix::fs::fsetxattr(file, name.as_slice(), value, none);
+    }
+    for (name, value) in own {
+        if !name.starts_with(ACCESS_LISTS) {
+            rustix::fs::fsetxattr(file, name.as_slice(), value, none)?;
+        }
+    }
+    Ok(())
+}
+
+/// Root's files stay those of others; an ordinary user cannot give any away,
+/// and theirs are their own, as with any editor.
+fn keep_owner(file: BorrowedFd<'_>, like: &Like) {
+    let owner = like.owner.map(Uid::from_raw);
+    let group = like.group.map(Gid::from_raw);
+    if rustix::fs::fchown(file, owner, group).is_err() {
+        let _kept = rustix::fs::fchown(file, None, group);
+    }
+}
+
+fn times(stat: &Stat) -> Timestamps {
+    let at = |seconds: i64, nanos: u64| Timespec {
+        tv_sec: seconds,
+        tv_nsec: i64::try_from(nanos).unwrap_or(0),
+    };
+    Timestamps {
+        last_access: at(stat.st_atime, stat.st_atime_nsec),
+        last_modification: at(stat.st_mtime, stat.st_mtime_nsec),
+    }
+}
+
+fn joined(base: &RelPath, path: &RelPath) -> Result<RelPath, FsError> {
+    base.join(path)
+        .map_err(|error| FsError::Denied(Denial::new(error.code(), path)))
+}

@@ -1,0 +1,77 @@
+//! Every change the journal makes to a disk, one at a time.
+//!
+//! What for: whoever wants to know that a commit is all or nothing must be
+//! able to stop it anywhere. Each call that changes something on a disk goes
+//! through [`Steps::pass`] first; a [`Watch`] sees it and may say that it
+//! fails, or that the process ends there. After that nothing passes any more,
+//! which is exactly what a killed process leaves behind.
+//!
+//! Nothing else may change a disk in this module's siblings.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What happens to one step.
+#[derive(Debug)]
+pub enum Then {
+    /// It is taken.
+    GoOn,
+    /// It fails with this error, and the journal deals with that.
+    Fail(io::Error),
+    /// The process ends before it: nothing further is done.
+    Stop,
+}
+
+/// Sees every step before it is taken.
+pub trait Watch: Send + Sync {
+    /// `step` is what is about to be done, such as `exchange`.
+    fn before(&self, step: &'static str) -> Then;
+}
+
+/// The way to the disk.
+#[derive(Default)]
+pub(crate) struct Steps {
+    watch: Option<Box<dyn Watch>>,
+    stopped: AtomicBool,
+}
+
+impl Steps {
+    pub(super) fn watched(watch: Box<dyn Watch>) -> Self {
+        Self {
+            watch: Some(watch),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether this step may be taken.
+    pub(super) fn pass(&self, step: &'static str) -> io::Result<()> {
+        let Some(watch) = &self.watch else {
+            return Ok(());
+        };
+        if self.stopped() {
+            return Err(io::Error::other("stopped before this step"));
+        }
+        match watch.before(step) {
+            Then::GoOn => Ok(()),
+            Then::Fail(error) => Err(error),
+            Then::Stop => {
+                self.stopped.store(true, Ordering::Relaxed);
+                Err(io::Error::other("stopped at this step"))
+            }
+        }
+    }
+
+    /// Whether the watcher ended it.
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steps")
+            .field("watched", &self.watch.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,397 @@
+//! Bringing back the state before a commit.
+//!
+//! Undoing is a commit of its own: staged, written down, all or nothing, and
+//! kept, so that it can be undone in turn. It expects every place to be as the
+//! commit left it; a place that somebody changed since is named, and then
+//! nothing is done.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::fd::AsFd as _;
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{CapError, DirId};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::path::RelPath;
+
+use super::act;
+use super::commit::{Commit, CommitFailure, Failed, Opened, Prepared, finish_preparing, slot_of};
+use super::entry::{Entry, State};
+use super::plan::{Act, Op, Plan, Touched};
+use super::recover::open_root;
+use super::stage::{Like, Source, Stager, Usable};
+use super::{CommitId, Journal, JournalError, Kept, KeptChange, changes_of, retain};
+use crate::changeset::node::{Tree, fingerprint, read_tree};
+use crate::digest::sha256;
+use crate::dircap::{DirCap, FsError};
+
+/// A commit about to be taken back, and what that would do.
+#[derive(Clone, Debug)]
+pub struct Undo {
+    kept: Kept,
+    plan: Plan,
+    backwards: Vec<Touched>,
+    digest: Digest,
+}
+
+/// A commit that cannot be taken back.
+#[derive(Debug)]
+pub enum UndoError {
+    /// The journal cannot be used, or does not hold it.
+    Journal(JournalError),
+    /// Somebody changed these since, in these directories; nothing was done.
+    Changed(Vec<(Vec<u8>, RelPath)>),
+    /// A directory it changed is not what it was; nothing was done.
+    Root(String),
+    /// It could neither be finished nor taken back before.
+    Stuck(CommitId),
+}
+
+impl Undo {
+    /// The commit.
+    #[must_use]
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// What taking it back does, in order.
+    #[must_use]
+    pub fn changes(&self) -> Vec<KeptChange> {
+        changes_of(&self.plan.roots, &self.backwards)
+    }
+
+    /// The directories it happens in.
+    #[must_use]
+    pub fn roots(&self) -> Vec<Vec<u8>> {
+        self.plan
+            .roots
+            .iter()
+            .map(|root| root.path.clone())
+            .collect()
+    }
+
+    /// The effects it has: one for each of [`Undo::changes`], bound to this
+    /// very commit. `dirs` are the directories of [`Undo::roots`], in order,
+    /// by their handle and where they lie below it.
+    ///
+    /// # Errors
+    /// A path would be too long.
+    pub fn actions(&self, dirs: &[(DirId, RelPath)]) -> Result<Vec<Action>, CapError> {
+        self.backwards
+            .iter()
+            .filter_map(|touched| Some((touched, dirs.get(touched.root)?)))
+            .map(|(touched, (dir, below))| {
+                let place = below
+                    .join(&touched.path)
+                    .unwrap_or_else(|_| touched.path.clone());
+                Action::on_path(touched.verb, *dir, place, self.digest)
+            })
+            .collect()
+    }
+}
+
+impl Journal {
+    /// Looks up a commit and checks that it could be taken back now.
+    ///
+    /// # Errors
+    /// See [`UndoError`].
+    pub fn prepare_undo(&self, id: CommitId) -> Result<Undo, UndoError> {
+        let _lock = self.lock()?;
+        let entry = self.committed(id)?;
+        let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
+        let changed = self.changed_since(&plan)?;
+        if !changed.is_empty() {
+            return Err(UndoError::Changed(changed));
+        }
+        Ok(Undo {
+            kept: Kept::of(&plan, false),
+            backwards: plan.touched_backwards(),
+            digest: sha256(&plan.encode()),
+            plan,
+        })
+    }
+
+    fn committed(&self, id: CommitId) -> Result<Entry<'_>, UndoError> {
+        if !self.numbers()?.contains(&id.0) {
+            return Err(JournalError::Unknown(id).into());
+        }
+        let entry = Entry::open(self, id.0)?;
+        match entry.state()? {
+            Some(State::Committed) => Ok(entry),
+            Some(State::Stuck) => Err(UndoError::Stuck(id)),
+            Some(State::Opening | State::Planned | State::Dropped) | None => {
+                Err(JournalError::Unknown(id).into())
+            }
+        }
+    }
+
+    fn changed_since(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, RelPath)>, UndoError> {
+        let mut roots = Vec::new();
+        for root in &plan.roots {
+            roots.push(open_root(root).map_err(UndoError::Root)?);
+        }
+        let mut metas = vec![BTreeMap::new(); roots.len()];
+        let mut changed = Vec::new();
+        for op in plan.ops.iter().rev() {
+            let (Some(root), Some(meta), Some(spec)) = (
+                roots.get(op.root),
+                metas.get_mut(op.root),
+                plan.roots.get(op.root),
+            ) else {
+                continue;
+            };
+            let backwards = Op {
+                act: expected(&op.act),
+                ..op.clone()
+            };
+            let fits = act::fits(root.as_fd(), &backwards, meta)
+                .map_err(|error| UndoError::Root(error.to_string()))?;
+            if !fits {
+                changed.push((spec.path.clone(), op.path.clone()));
+            }
+        }
+        changed.sort();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    /// Takes a commit back, spending one permit for each of its actions.
+    /// `dirs` are as for [`Undo::actions`].
+    pub fn undo(&self, undo: &Undo, dirs: &[&DirCap], permits: Vec<Permit<'_>>) -> Commit {
+        let changes = undo.backwards.len();
+        let done = spend(undo, dirs, permits)
+            .map_err(CommitFailure::from)
+            .and_then(|()| self.try_undo(undo, dirs));
+        match done {
+            Ok(id) => Commit {
+                id: Some(id),
+                applied: changes,
+                failure: None,
+            },
+            Err(failure) => Commit {
+                id: None,
+                applied: 0,
+                failure: Some(failure),
+            },
+        }
+    }
+
+    fn try_undo(&self, undo: &Undo, dirs: &[&DirCap]) -> Result<CommitId, CommitFailure> {
+        let top = |error: UndoError| {
+            let error = FsError::Io {
+                operation: "undo",
+                path: RelPath::root(),
+                source: std::io::Error::other(error.to_string()),
+            };
+            CommitFailure::from((RelPath::root(), error))
+        };
+        let _lock = self.lock()?;
+        let old = self.committed(undo.kept.id).map_err(top)?;
+        if old.plan()?.as_ref() != Some(&undo.plan) {
+            return Err(top(JournalError::Unknown(undo.kept.id).into()));
+        }
+        let entry = Entry::create(self, self.next_number()?)?;
+        let number = entry.number;
+        let mut plan = Plan {
+            number,
+            made_at: crate::ambient::seconds_since_1970(),
+            note: format!(
+                "undo {}: {}",
+                undo.kept.id,
+                String::from_utf8_lossy(&undo.plan.note)
+            )
+            .into_bytes(),
+            undoes: Some(undo.kept.id.0),
+            roots: Vec::new(),
+            ops: Vec::new(),
+            touched: undo.backwards.clone(),
+            bytes_before: 0,
+        };
+        let roots: Vec<_> = dirs.iter().map(|dir| dir.as_fd()).collect();
+        let prepared = match self.open_grounds(&entry, &mut plan, &roots) {
+            Ok(grounds) => {
+                let staged = stage_back(self, &mut plan, &grounds, &old, &undo.plan);
+                finish_preparing(self, entry, plan, grounds, staged)
+            }
+            Err(failed) => Err((Some(entry), failed)),
+        };
+        let prepared: Prepared<'_> = match prepared {
+            Ok(prepared) => prepared,
+            Err((entry, failed)) => {
+                if let Some(entry) = entry {
+                    let _cleared = entry.remove();
+                }
+                return Err(failed.into());
+            }
+        };
+        prepared.carry_out(self).map_err(|failure| *failure)?;
+        // What it held is in place again. If this is cut off, it is done when
+        // the journal is opened next.
+        let _removed = old.remove();
+        let _pruned = retain::prune(self, number);
+        Ok(CommitId(number))
+    }
+}
+
+/// What a step taken back expects, seen as a step of its own.
+fn expected(act: &Act) -> Act {
+    match act {
+        Act::Put { staged } => Act::Take {
+            before: staged.state,
+        },
+        Act::Swap { staged, .. } => Act::Swap {
+            staged: *staged,
+            before: staged.state,
+        },
+        // Nothing is compared with what is staged before it is.
+        Act::Take { before } => Act::Put {
+            staged: super::plan::Staged {
+                inode: 0,
+                state: *before,
+            },
+        },
+        Act::Meta { before, after } => Act::Meta {
+            before: after.clone(),
+            after: before.clone(),
+        },
+    }
+}
+
+fn spend(undo: &Undo, dirs: &[&DirCap], permits: Vec<Permit<'_>>) -> Result<(), Failed> {
+    if permits.len() != undo.backwards.len() || dirs.len() != undo.plan.roots.len() {
+        let denial = Denial::new(
+            DenialCode::PermitMismatch,
+            format_args!(
+                "{} permits for {} changes",
+                permits.len(),
+                undo.backwards.len()
+            ),
+        );
+        return Err((RelPath::root(), denial.into()));
+    }
+    for (touched, permit) in undo.backwards.iter().zip(permits) {
+        let denied = || FsError::denied(DenialCode::PermitMismatch, &touched.path);
+        let dir = dirs
+            .get(touched.root)
+            .ok_or_else(|| (touched.path.clone(), denied()))?;
+        dir.spend_content(permit, touched.verb, &touched.path, undo.digest)
+            .map_err(|error| (touched.path.clone(), error))?;
+    }
+    Ok(())
+}
+
+/// Stages copies of what is kept; the plan gets the steps backwards.
+fn stage_back(
+    journal: &Journal,
+    plan: &mut Plan,
+    grounds: &[Opened],
+    old: &Entry<'_>,
+    done: &Plan,
+) -> Result<(), Failed> {
+    // The directories must be the very ones the commit was about.
+    for (now, then) in plan.roots.iter().zip(&done.roots) {
+        if (now.inode, &now.path) != (then.inode, &then.path) {
+            let denial = Denial::new(
+                DenialCode::ChangedSinceShown,
+                String::from_utf8_lossy(&then.path),
+            );
+            return Err((RelPath::root(), denial.into()));
+        }
+    }
+    for (number, ground) in grounds.iter().enumerate() {
+        let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
+        for (from, op) in done.ops.iter().enumerate().rev() {
+            if op.root != number {
+                continue;
+            }
+            let slot = slot_of(plan.ops.len());
+            let act = one_back(&mut stager, old, from, op, &slot)
+                .map_err(|error| (op.path.clone(), error))?;
+            plan.ops.push(Op {
+                root: number,
+                path: op.path.clone(),
+                act,
+            });
+        }
+        stager.flush().map_err(|error| (RelPath::root(), error))?;
+    }
+    Ok(())
+}
+
+fn one_back(
+    stager: &mut Stager<'_>,
+    old: &Entry<'_>,
+    from: usize,
+    op: &Op,
+    slot: &RelPath,
+) -> Result<Act, FsError> {
+    let (before, expected) = match expected(&op.act) {
+        Act::Put { staged } => (None, staged.state),
+        Act::Swap { before, .. } => match &op.act {
+            Act::Swap { before: kept, .. } => (Some(before), *kept),
+            Act::Put { .. } | Act::Take { .. } | Act::Meta { .. } => return Ok(op.act.clone()),
+        },
+        other @ (Act::Take { .. } | Act::Meta { .. }) => return Ok(other),
+    };
+    let name = slot_of(from);
+    let kept: Tree = read_tree(old.dir.as_fd(), name.as_bytes()).map_err(|source| FsError::Io {
+        operation: "read what was kept of",
+        path: op.path.clone(),
+        source,
+    })?;
+    if fingerprint(&kept) != expected {
+        return Err(FsError::Io {
+            operation: "undo",
+            path: op.path.clone(),
+            source: std::io::Error::other(format!(
+                "what was kept of it in `{}` is damaged",
+                old.place()
+            )),
+        });
+    }
+    // Owners, and attributes of the system, are those of the kept version.
+    let like = Like::at(old.dir.as_fd(), &name).unwrap_or_else(|_| Like::default());
+    let source = Source {
+        dir: old.dir.as_fd(),
+        at: &name,
+    };
+    let staged = stager.copy(source, &kept, slot, &like, Usable::AsItsModeSays)?;
+    Ok(match before {
+        None => Act::Put { staged },
+        Some(before) => Act::Swap { staged, before },
+    })
+}
+
+impl From<JournalError> for UndoError {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl fmt::Display for UndoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Journal(error) => error.fmt(f),
+            Self::Changed(names) => {
+                let names: Vec<String> = names
+                    .iter()
+                    .map(|(root, path)| format!("`{}/{path}`", String::from_utf8_lossy(root)))
+                    .collect();
+                write!(
+                    f,
+                    "cannot undo: changed since the commit: {}; move them away or undo what changed them first",
+                    names.join(", ")
+                )
+            }
+            Self::Root(why) => write!(f, "cannot undo: {why}; put the directory back first"),
+            Self::Stuck(id) => write!(
+                f,
+                "cannot undo: commit {id} was cut off and somebody changed its files since; what it displaced is kept in the journal"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UndoError {}

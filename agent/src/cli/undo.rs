@@ -1,0 +1,154 @@
+//! `undo`: taking back what commands did.
+//!
+//! The person's own command is the authority: for this one run it grants what
+//! bringing the former state back needs, in the directories it happens in.
+
+use hermitcrab_sandbox::journal::{CommitId, Kept};
+
+use super::{Trouble, Where, open::open_bare, say};
+use crate::{
+    ambient, exit,
+    runtime::{GrantWords, Runtime, UndoTrouble},
+};
+
+/// Names shown of one commit in a list.
+const SHOWN_MAX: usize = 5;
+
+/// Runs the command.
+pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> u8 {
+    let done = open_bare(place).and_then(|mut runtime| {
+        let shown = if list {
+            show(&runtime)
+        } else {
+            take_back(&mut runtime, id, last.unwrap_or(1))
+        };
+        let ended = runtime
+            .end_session()
+            .map_err(|error| (error.to_string(), exit::LEDGER));
+        shown.and(ended)
+    });
+    match done {
+        Ok(()) => exit::OK,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
+    runtime
+        .commits()
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
+}
+
+fn show(runtime: &Runtime) -> Result<(), Trouble> {
+    for commit in commits(runtime)?.iter().rev() {
+        println!(
+            "{:>4}  {}  {}{}",
+            commit.id,
+            ambient::date(commit.made_at),
+            one_line(&commit.note),
+            if commit.is_stuck {
+                "  (cut off; somebody changed its files since)"
+            } else {
+                ""
+            }
+        );
+        for change in commit.touched.iter().take(SHOWN_MAX) {
+            println!(
+                "      {} {}/{}",
+                change.verb,
+                one_line(&String::from_utf8_lossy(&change.root)),
+                change.path
+            );
+        }
+        let more = commit.touched.len().saturating_sub(SHOWN_MAX);
+        if more > 0 {
+            println!("      and {more} more");
+        }
+    }
+    Ok(())
+}
+
+fn take_back(runtime: &mut Runtime, id: Option<u64>, last: usize) -> Result<(), Trouble> {
+    let commits = commits(runtime)?;
+    let chosen: Vec<&Kept> = match id {
+        Some(id) => commits
+            .iter()
+            .filter(|commit| commit.id == CommitId::new(id))
+            .collect(),
+        // An undo is undone by its number only: going back twice goes back twice.
+        None => commits
+            .iter()
+            .rev()
+            .filter(|commit| commit.undoes.is_none() && !commit.is_stuck)
+            .take(last)
+            .collect(),
+    };
+    if chosen.is_empty() {
+        return Err(match id {
+            Some(id) => (
+                format!("there is no commit {id}; see `hermitcrab undo --list`"),
+                exit::USAGE,
+            ),
+            None => ("there is nothing to undo".to_owned(), exit::TOOL_FAILED),
+        });
+    }
+    for commit in chosen {
+        one(runtime, commit)?;
+    }
+    Ok(())
+}
+
+fn one(runtime: &mut Runtime, commit: &Kept) -> Result<(), Trouble> {
+    let agent = runtime.first_agent();
+    let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
+    roots.sort();
+    roots.dedup();
+    for root in roots {
+        for verb in ["fs.create", "fs.modify", "fs.delete"] {
+            let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
+            runtime
+                .grant(agent, &words)
+                .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        }
+    }
+    match runtime.undo(agent, commit.id) {
+        Ok(report) => {
+            println!(
+                "took back commit {}: {} ({} changes); `hermitcrab undo {}` brings it back",
+                report.undone.id,
+                one_line(&report.undone.note),
+                report.undone.touched.len(),
+                report.id
+            );
+            Ok(())
+        }
+        Err(trouble) => {
+            let code = match trouble {
+                UndoTrouble::Undo(_) | UndoTrouble::Refused(..) => exit::REFUSED,
+                UndoTrouble::Runtime(_) => exit::ENVIRONMENT,
+                UndoTrouble::Failed(_) => exit::INTERNAL,
+            };
+            Err((trouble.to_string(), code))
+        }
+    }
+}
+
+/// A command's first line, nothing in it able to draw on the terminal.
+fn one_line(text: &str) -> String {
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .flat_map(|letter| {
+            if letter.is_control() {
+                letter.escape_unicode().collect::<Vec<_>>()
+            } else {
+                vec![letter]
+            }
+        })
+        .take(100)
+        .collect()
+}

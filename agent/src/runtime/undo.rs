@@ -1,0 +1,211 @@
+//! Taking back what a command's commit did, with the same authority as any
+//! other change of files, and in the ledger like any other.
+
+use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
+
+use hermitcrab_core::{
+    authority::DirId,
+    digest::Digest,
+    grant::AgentId,
+    outcome::{Denial, Outcome},
+    path::RelPath,
+    session::{Call, Event, Session},
+    tool::Tool,
+};
+use hermitcrab_sandbox::{
+    Journal,
+    dircap::DirCap,
+    journal::{Commit, CommitId, JournalError, Kept, Undo, UndoError},
+};
+
+use super::{
+    Runtime, RuntimeError,
+    call::Asked,
+    mounts::Mounts,
+    shown,
+    turn::{Stop, Turn},
+    words,
+};
+use crate::{audit::Ledger, ports::Clock};
+
+/// A commit that was taken back.
+#[derive(Clone, Debug)]
+pub struct UndoReport {
+    /// What was taken back.
+    pub undone: Kept,
+    /// The commit that did so; undoing it brings everything back again.
+    pub id: CommitId,
+    /// What the user was asked.
+    pub questions: Vec<Asked>,
+}
+
+/// Why nothing was taken back.
+#[derive(Debug)]
+pub enum UndoTrouble {
+    /// The journal says why not.
+    Undo(UndoError),
+    /// A directory cannot be opened.
+    Runtime(RuntimeError),
+    /// It was refused; whether the user was asked.
+    Refused(Denial, bool),
+    /// The machinery failed.
+    Failed(String),
+}
+
+impl Runtime {
+    /// Every commit that could be taken back, oldest first.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn commits(&self) -> Result<Vec<Kept>, RuntimeError> {
+        Ok(self.journal.list()?)
+    }
+
+    /// Takes a commit back on behalf of an agent, which needs the authority
+    /// to make, change and delete what that makes, changes and deletes.
+    ///
+    /// # Errors
+    /// See [`UndoTrouble`]; nothing was changed then.
+    pub fn undo(&mut self, by: AgentId, id: CommitId) -> Result<UndoReport, UndoTrouble> {
+        let undo = self.journal.prepare_undo(id)?;
+        let mut dirs = Vec::new();
+        for root in undo.roots() {
+            let path = Path::new(OsStr::from_bytes(&root));
+            let dir = self
+                .mounts
+                .open(&mut self.session, path)
+                .map_err(UndoTrouble::Runtime)?;
+            dirs.push((dir, RelPath::root()));
+        }
+        let actions = undo
+            .actions(&dirs)
+            .map_err(|error| UndoTrouble::Failed(error.to_string()))?;
+        let mut questions = Vec::new();
+        let mut turn = Turn {
+            session: &mut self.session,
+            ledger: &mut self.ledger,
+            user: &mut *self.user,
+            clock: &*self.clock,
+            questions: &mut questions,
+        };
+        let (mounts, journal) = (&self.mounts, &self.journal);
+        let event = Event::Call(Call {
+            by,
+            tool: Tool::Directory,
+            actions,
+        });
+        let (call, commit) = turn.begin(
+            event,
+            |question| shown::undo(question, &undo),
+            |permits| match caps(mounts, &dirs) {
+                Some(caps) => Ok(journal.undo(&undo, &caps, permits)),
+                None => Err(UndoTrouble::Failed("a directory was not opened".to_owned())),
+            },
+        )?;
+        let done = commit.and_then(|commit| taken_back(commit, &undo));
+        turn.finish(
+            call,
+            match &done {
+                Ok(_) => Outcome::Done(Digest::NONE),
+                Err(UndoTrouble::Refused(denial, _)) => Outcome::Refused(denial.code()),
+                Err(_) => Outcome::Failed,
+            },
+        )?;
+        Ok(UndoReport {
+            undone: undo.kept().clone(),
+            id: done?,
+            questions,
+        })
+    }
+}
+
+fn caps<'m>(mounts: &'m Mounts, dirs: &[(DirId, RelPath)]) -> Option<Vec<&'m DirCap>> {
+    dirs.iter()
+        .map(|(dir, _)| mounts.get(*dir).map(|mount| &mount.cap))
+        .collect()
+}
+
+fn taken_back(commit: Commit, undo: &Undo) -> Result<CommitId, UndoTrouble> {
+    match (commit.failure, commit.id) {
+        (None, Some(id)) => Ok(id),
+        (None, None) => Ok(undo.kept().id),
+        (Some(failure), _) => match (super::hands::stop(&failure.error), failure.stuck) {
+            (Stop::Refused { denial, asked }, stuck) if stuck.is_empty() => {
+                Err(UndoTrouble::Refused(denial, asked))
+            }
+            (_, stuck) if stuck.is_empty() => Err(UndoTrouble::Failed(format!(
+                "{}; nothing was changed",
+                failure.error
+            ))),
+            (_, stuck) => Err(UndoTrouble::Failed(format!(
+                "{}; not everything could be put back: {} changed meanwhile, what was there is kept in the journal",
+                failure.error,
+                words::listed(&stuck),
+            ))),
+        },
+    }
+}
+
+/// Opens the journal and says in the ledger what was taken back.
+pub(super) fn open_journal(
+    state_dir: &Path,
+    session: &mut Session,
+    ledger: &mut Ledger,
+    clock: &dyn Clock,
+) -> Result<Journal, RuntimeError> {
+    let (journal, recovered) = Journal::open(state_dir)?;
+    let mut notes = Vec::new();
+    for id in &recovered.taken_back {
+        notes.push(format!("commit {id} was cut off and is taken back"));
+    }
+    for (id, paths) in &recovered.stuck {
+        notes.push(format!(
+            "commit {id} was cut off and is taken back except at {}, which changed since",
+            words::listed(paths)
+        ));
+    }
+    for (place, why) in &recovered.broken {
+        notes.push(format!("a commit is set aside as {place}: {why}"));
+    }
+    for note in notes {
+        let parts = session.step(clock.now(), Event::Note(note)).into_parts();
+        ledger.append(&parts.records)?;
+    }
+    match recovered.broken.into_iter().next() {
+        Some((place, why)) => Err(JournalError::Broken(place, why).into()),
+        None => Ok(journal),
+    }
+}
+
+impl From<UndoError> for UndoTrouble {
+    fn from(error: UndoError) -> Self {
+        Self::Undo(error)
+    }
+}
+
+impl From<Stop> for UndoTrouble {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused { denial, asked } => Self::Refused(denial, asked),
+            Stop::Missing => Self::Failed("a file is gone".to_owned()),
+            Stop::Io(error) | Stop::Broken(error) => Self::Failed(error),
+        }
+    }
+}
+
+impl fmt::Display for UndoTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undo(error) => error.fmt(f),
+            Self::Runtime(error) => error.fmt(f),
+            Self::Refused(denial, _) => write!(
+                f,
+                "cannot undo: {denial}; next step: {}",
+                denial.code().next_step()
+            ),
+            Self::Failed(error) => write!(f, "cannot undo: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for UndoTrouble {}

@@ -1,0 +1,125 @@
+//! Taking back what commands did, as a person would, also after a kill.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    path::Path,
+    process::{Command, Output, Stdio},
+    time::Duration,
+};
+
+fn program(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("setsid");
+    command
+        .arg("--wait")
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(arguments)
+        .current_dir(dir.join("proj"))
+        .env_clear()
+        .env("HOME", dir)
+        .env("PATH", "/usr/bin:/bin");
+    command
+}
+
+fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
+    program(dir, arguments).output().unwrap()
+}
+
+fn bench() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("proj")).unwrap();
+    std::fs::write(dir.path().join("proj/a.txt"), "a\n").unwrap();
+    dir
+}
+
+fn exec(dir: &Path, line: &str) {
+    let output = hermitcrab(dir, &["exec", "--grant", "fs.*=.", "--", line]);
+    assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+}
+
+fn text(dir: &Path, name: &str) -> Option<String> {
+    std::fs::read_to_string(dir.join("proj").join(name)).ok()
+}
+
+#[test]
+fn the_last_commands_are_taken_back_one_after_the_other() {
+    let dir = bench();
+    exec(dir.path(), "echo b > a.txt; mkdir n; echo new > n/f");
+    exec(dir.path(), "rm a.txt");
+    let list = hermitcrab(dir.path(), &["undo", "--list"]);
+    let shown = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(
+        shown.contains("rm a.txt") && shown.contains("fs.delete"),
+        "{shown}"
+    );
+    assert_eq!(hermitcrab(dir.path(), &["undo"]).status.code(), Some(0));
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("b\n"));
+    assert_eq!(hermitcrab(dir.path(), &["undo"]).status.code(), Some(0));
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("a\n"));
+    assert!(!dir.path().join("proj/n").exists());
+    assert_eq!(hermitcrab(dir.path(), &["undo"]).status.code(), Some(1));
+    // An undo is undone by its number.
+    assert_eq!(
+        hermitcrab(dir.path(), &["undo", "4"]).status.code(),
+        Some(0)
+    );
+    assert_eq!(text(dir.path(), "n/f").as_deref(), Some("new\n"));
+    let ledger = hermitcrab(dir.path(), &["audit", "verify"]);
+    assert_eq!(ledger.status.code(), Some(0), "{ledger:?}");
+}
+
+#[test]
+fn what_somebody_changed_since_is_named_and_stays() {
+    let dir = bench();
+    exec(dir.path(), "echo b > a.txt; echo x > x");
+    std::fs::write(dir.path().join("proj/a.txt"), "mine\n").unwrap();
+    let output = hermitcrab(dir.path(), &["undo"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(77), "{said}");
+    assert!(said.contains("a.txt") && !said.contains("/x`"), "{said}");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("mine\n"));
+    assert!(dir.path().join("proj/x").exists());
+}
+
+#[test]
+fn a_program_that_is_killed_leaves_all_of_a_commit_or_nothing() {
+    let dir = bench();
+    let line = "for i in $(seq 300); do echo new > f$i; done; rm -f a.txt; echo new > g";
+    let state = || {
+        let names = std::fs::read_dir(dir.path().join("proj")).unwrap().count();
+        (names, dir.path().join("proj/a.txt").exists())
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for delay in 0..16 {
+        let arguments = ["exec", "--grant", "fs.*=.", "--", line];
+        let mut child = program(dir.path(), &arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(40 * delay));
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        for pid in std::fs::read_to_string(children)
+            .unwrap_or_default()
+            .split_whitespace()
+        {
+            let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+            // It may have ended by itself.
+            let _killed = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let _ended = child.wait().unwrap();
+        let list = hermitcrab(dir.path(), &["undo", "--list"]);
+        assert_eq!(list.status.code(), Some(0), "{list:?}");
+        let found = state();
+        assert!(
+            [(1, true), (301, false)].contains(&found),
+            "after {delay}: {found:?}"
+        );
+        seen.insert(found);
+        if found == (301, false) {
+            let undone = hermitcrab(dir.path(), &["undo"]);
+            assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+            assert_eq!(state(), (1, true));
+        }
+    }
+    assert!(seen.contains(&(1, true)), "{seen:?}");
+}
