@@ -6,6 +6,7 @@
 //! must never be needed to build or to use the programs.
 
 mod ambient;
+mod bench_report;
 mod ci;
 mod cmd;
 mod escape;
@@ -37,6 +38,8 @@ enum Chore {
     House,
     /// Run the escape suite and write its matrix into the documents.
     EscapeReport,
+    /// Measure the spawn path beside its peers and write docs/benchmarks.
+    BenchReport,
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Ci(args) => ci::run(&args),
         Chore::House => house::run(),
         Chore::EscapeReport => escape::run(),
+        Chore::BenchReport => bench_report::run(),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };

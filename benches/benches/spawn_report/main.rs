@@ -1,0 +1,496 @@
+//! The spawn path beside its peers, in one run: a table and a plot.
+//!
+//! ```console
+//! $ cargo xtask bench-report
+//! ```
+//!
+//! Without `--write` everything is done a few times only, to see that it works.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ambient;
+mod sheet;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::process::{Command as Bare, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::session::{Call, Event};
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::spawn::{
+    Command, Ending, Finished, Limits, PoolSize, Sandbox, View, ViewMode,
+};
+use hermitcrab_sandbox::{DirCap, maybe_run_as_child};
+use sheet::Line;
+
+/// Time for the pool to be full again; it works while the agent does not.
+const REFILL: Duration = Duration::from_millis(12);
+
+fn main() {
+    maybe_run_as_child();
+    let write_to = ambient::write_to();
+    let rounds = if write_to.is_some() { 200 } else { 2 };
+    let bench = Bench::new();
+    if let Err(why) = bench.usable() {
+        println!("SKIPPED: no confined command can run here: {why}");
+        return;
+    }
+    let mut notes = Vec::new();
+    let mut lines = one_by_one(&bench, rounds, &mut notes);
+    lines.extend(interpreters(&bench, rounds / 2));
+    lines.extend(pauses(&bench, rounds / 4));
+    lines.extend(big_parents(&bench, rounds / 4, write_to.is_some()));
+    lines.extend(under_load(&bench, rounds));
+    at_once(&bench, write_to.is_some(), &mut notes);
+    deadline(&bench, &mut notes);
+    commit(&bench, write_to.is_some(), &mut notes);
+    let table = sheet::table(&lines, &notes);
+    println!("{table}");
+    if let Some(dir) = write_to {
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("spawn.md"), table).unwrap();
+        std::fs::write(dir.join("spawn.svg"), sheet::plot(&lines)).unwrap();
+    }
+}
+
+struct Bench {
+    temp: tempfile::TempDir,
+    warm: Sandbox,
+    cold: Sandbox,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            temp: tempfile::tempdir().unwrap(),
+            warm: Sandbox::builder().build(),
+            cold: Sandbox::builder().pool(PoolSize::OFF).build(),
+        }
+    }
+
+    fn usable(&self) -> Result<(), String> {
+        let (mut session, dir) = support::session();
+        let cap = DirCap::open_ambient_dir(self.temp.path(), dir).unwrap();
+        let command = command(self, Some(&cap), &["/bin/true"]);
+        spend(&self.cold, &mut session, &command).map(drop)
+    }
+
+    /// One confined run; with a view of the directory, or without any.
+    fn confined(&self, sandbox: &Sandbox, argv: &[&str], seen: bool) -> Duration {
+        let (mut session, dir) = support::session();
+        let cap = DirCap::open_ambient_dir(self.temp.path(), dir).unwrap();
+        let command = command(self, seen.then_some(&cap), argv);
+        let started = Instant::now();
+        let finished = spend(sandbox, &mut session, &command).unwrap();
+        let taken = started.elapsed();
+        assert_eq!(finished.ending, Ending::Exited(0));
+        taken
+    }
+
+    fn warm(&self, argv: &[&str]) -> Duration {
+        std::thread::sleep(REFILL);
+        self.confined(&self.warm, argv, true)
+    }
+}
+
+fn command<'a>(bench: &Bench, cap: Option<&'a DirCap>, argv: &[&str]) -> Command<'a> {
+    Command {
+        argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
+        env: vec![(b"PATH".to_vec(), b"/usr/bin:/bin".to_vec())],
+        cwd: "/".into(),
+        views: cap
+            .map(|dir| View {
+                dir,
+                at: bench.temp.path().to_owned(),
+                mode: ViewMode::CopyOnWrite,
+            })
+            .into_iter()
+            .collect(),
+        private_dirs: Vec::new(),
+        inputs: Vec::new(),
+        merge_stderr: false,
+        limits: Limits::default(),
+    }
+}
+
+fn spend(
+    sandbox: &Sandbox,
+    session: &mut hermitcrab_core::session::Session,
+    command: &Command<'_>,
+) -> Result<Finished, String> {
+    let program = Object::Program(Program::AnyInView);
+    let action = Action::new(Verb::ProcExec, program, Digest::NONE).unwrap();
+    support::turn(session, Tool::Terminal, action, |permit| {
+        sandbox.run(permit, command)
+    })
+    .map_err(|error| error.to_string())
+}
+
+/// posix_spawn with two capture pipes, read to their end.
+fn bare(argv: &[&str]) -> Duration {
+    let started = Instant::now();
+    let output = Bare::new(argv[0])
+        .args(&argv[1..])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{argv:?}: {output:?}");
+    started.elapsed()
+}
+
+/// Runs all contenders and the baseline in turns.
+fn in_turns(
+    group: &'static str,
+    rounds: usize,
+    base: &dyn Fn() -> Duration,
+    contenders: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)>,
+) -> Vec<Line> {
+    let mut lines: Vec<Line> = contenders
+        .iter()
+        .map(|(name, target, _)| Line {
+            group,
+            name: name.clone(),
+            times: Vec::new(),
+            base: Vec::new(),
+            target: *target,
+        })
+        .collect();
+    for _ in 0..rounds.max(1) {
+        for (line, (_, _, run)) in lines.iter_mut().zip(&contenders) {
+            line.base.push(base());
+            line.times.push(run());
+        }
+    }
+    lines
+}
+
+fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line> {
+    let ours: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)> = vec![
+        (
+            "hermitcrab, waiting sandbox".into(),
+            Some(1.15),
+            Box::new(|| bench.warm(&["/bin/true"])),
+        ),
+        (
+            "hermitcrab, waiting sandbox, no view".into(),
+            None,
+            Box::new(|| {
+                std::thread::sleep(REFILL);
+                bench.confined(&bench.warm, &["/bin/true"], false)
+            }),
+        ),
+    ];
+    let group = "One `/bin/true`";
+    let base = || bare(&["/bin/true"]);
+    let mut lines = in_turns(group, rounds, &base, ours);
+    // Apart from the above: destroyed network namespaces slow down what follows.
+    let mut others: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)> = vec![
+        (
+            "hermitcrab, cold, everything fresh".into(),
+            Some(3.0),
+            Box::new(|| bench.confined(&bench.cold, &["/bin/true"], true)),
+        ),
+        (
+            "hermitcrab, cold, no view".into(),
+            Some(3.0),
+            Box::new(|| bench.confined(&bench.cold, &["/bin/true"], false)),
+        ),
+    ];
+    const PEERS: [(&str, &[&str]); 7] = [
+        (
+            "bubblewrap",
+            &[
+                "bwrap",
+                "--ro-bind",
+                "/",
+                "/",
+                "--proc",
+                "/proc",
+                "--dev",
+                "/dev",
+                "--tmpfs",
+                "/tmp",
+                "--unshare-all",
+                "/bin/true",
+            ],
+        ),
+        (
+            "minijail",
+            &[
+                "minijail0",
+                "-p",
+                "-v",
+                "-N",
+                "-l",
+                "-e",
+                "--uts",
+                "-u",
+                "nobody",
+                "-g",
+                "nogroup",
+                "-n",
+                "--",
+                "/bin/true",
+            ],
+        ),
+        (
+            "nsjail",
+            &["nsjail", "-Mo", "-Q", "--chroot", "/", "--", "/bin/true"],
+        ),
+        (
+            "firejail",
+            &[
+                "firejail",
+                "--quiet",
+                "--noprofile",
+                "--net=none",
+                "/bin/true",
+            ],
+        ),
+        (
+            "unshare alone",
+            &[
+                "unshare",
+                "-m",
+                "-p",
+                "-n",
+                "-i",
+                "-u",
+                "-C",
+                "-f",
+                "/bin/true",
+            ],
+        ),
+        (
+            "unshare + chroot",
+            &[
+                "unshare",
+                "-m",
+                "-p",
+                "-n",
+                "-i",
+                "-u",
+                "-f",
+                "chroot",
+                "/",
+                "/bin/true",
+            ],
+        ),
+        (
+            "unshare + chroot + python3 wrapper",
+            &[
+                "unshare",
+                "-m",
+                "-p",
+                "-n",
+                "-i",
+                "-u",
+                "-f",
+                "chroot",
+                "/",
+                "/usr/bin/python3",
+                "-c",
+                "import os; os.execv('/bin/true', ['/bin/true'])",
+            ],
+        ),
+    ];
+    for (name, argv) in PEERS {
+        let tried = Bare::new(argv[0])
+            .args(&argv[1..])
+            .stdin(Stdio::null())
+            .output();
+        match tried {
+            Ok(output) if output.status.success() => {
+                others.push((name.into(), None, Box::new(|| bare(argv))));
+            }
+            Ok(output) => notes.push(format!("{name} does not run here ({})", output.status)),
+            Err(error) => notes.push(format!("{name} is not installed ({error})")),
+        }
+    }
+    lines.extend(in_turns(group, rounds / 2, &base, others));
+    lines
+}
+
+fn interpreters(bench: &Bench, rounds: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for argv in [
+        &["/bin/sh", "-c", "true"][..],
+        &["/bin/bash", "-c", "echo hi; ls / > /dev/null"],
+        &["/usr/bin/python3", "-c", "print(1)"],
+    ] {
+        if !std::path::Path::new(argv[0]).exists() {
+            continue;
+        }
+        let name = format!("hermitcrab, `{}`", argv[2..].join(" "));
+        let run: Box<dyn Fn() -> Duration + '_> = Box::new(|| bench.warm(argv));
+        let base = || bare(argv);
+        lines.extend(in_turns(
+            "Interpreters, to the same one started bare",
+            rounds,
+            &base,
+            vec![(name, None, run)],
+        ));
+    }
+    lines
+}
+
+fn pauses(bench: &Bench, rounds: usize) -> Vec<Line> {
+    let pause = Duration::from_millis(200);
+    let base = || {
+        std::thread::sleep(pause);
+        bare(&["/bin/true"])
+    };
+    let run: Box<dyn Fn() -> Duration + '_> = Box::new(|| {
+        std::thread::sleep(pause);
+        bench.confined(&bench.warm, &["/bin/true"], true)
+    });
+    in_turns(
+        "One command every 200 ms",
+        rounds,
+        &base,
+        vec![(
+            "hermitcrab, waiting sandbox, after a pause".into(),
+            Some(1.2),
+            run,
+        )],
+    )
+}
+
+fn big_parents(bench: &Bench, rounds: usize, full: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let sizes: &[usize] = if full { &[50, 500, 1024] } else { &[50] };
+    for megabytes in sizes {
+        // Written, so that the pages exist.
+        let memory = vec![1_u8; megabytes << 20];
+        let base = || bare(&["/bin/true"]);
+        let run: Box<dyn Fn() -> Duration + '_> = Box::new(|| bench.warm(&["/bin/true"]));
+        lines.extend(in_turns(
+            "From a big parent",
+            rounds,
+            &base,
+            vec![(
+                format!("hermitcrab, from {megabytes} MB resident"),
+                Some(1.15),
+                run,
+            )],
+        ));
+        assert_eq!(std::hint::black_box(&memory).last(), Some(&1));
+    }
+    lines
+}
+
+/// Two busy threads for each core.
+fn under_load(bench: &Bench, rounds: usize) -> Vec<Line> {
+    let stop = AtomicBool::new(false);
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores * 2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let base = || bare(&["/bin/true"]);
+        let run: Box<dyn Fn() -> Duration + '_> = Box::new(|| bench.warm(&["/bin/true"]));
+        let lines = in_turns(
+            "On a busy machine: two spinning threads for each core",
+            rounds,
+            &base,
+            vec![("hermitcrab, waiting sandbox, busy".into(), None, run)],
+        );
+        stop.store(true, Ordering::Relaxed);
+        lines
+    })
+}
+
+/// Commands in a second, from 1 to 16 threads, refill included.
+fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
+    let time = Duration::from_millis(if full { 2000 } else { 50 });
+    for threads in [1_usize, 2, 4, 8, 16] {
+        let rate = |run: &(dyn Fn() -> Duration + Sync)| {
+            let started = Instant::now();
+            let all: u32 = std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..threads)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let mut done = 0_u32;
+                            while started.elapsed() < time {
+                                run();
+                                done += 1;
+                            }
+                            done
+                        })
+                    })
+                    .collect();
+                workers
+                    .into_iter()
+                    .map(|worker| worker.join().unwrap())
+                    .sum()
+            });
+            f64::from(all) / started.elapsed().as_secs_f64()
+        };
+        let bare = rate(&|| bare(&["/bin/true"]));
+        let ours = rate(&|| bench.confined(&bench.warm, &["/bin/true"], true));
+        notes.push(format!(
+            "sustained, refill included, {threads} at once: {ours:.0} a second, bare {bare:.0}, share {:.2} (target 0.5 with 2)",
+            ours / bare
+        ));
+    }
+}
+
+/// From the deadline to the return, with 100 processes to be killed.
+fn deadline(bench: &Bench, notes: &mut Vec<String>) {
+    let (mut session, dir) = support::session();
+    let cap = DirCap::open_ambient_dir(bench.temp.path(), dir).unwrap();
+    let script = "trap '' TERM; for i in $(seq 99); do setsid sleep 1000 & done; exec sleep 1000";
+    let mut command = command(bench, Some(&cap), &["/bin/bash", "-c", script]);
+    command.limits.timeout = Duration::from_millis(1500);
+    let mut late = Vec::new();
+    for _ in 0..3 {
+        let finished = spend(&bench.warm, &mut session, &command).unwrap();
+        assert_eq!(finished.ending, Ending::TimedOut);
+        late.push(finished.elapsed.saturating_sub(command.limits.timeout));
+    }
+    notes.push(format!(
+        "deadline to 100 processes reaped and the result read: {:.1} ms (target 5)",
+        sheet::quantile(&late, 0.5) / 1000.0
+    ));
+}
+
+fn commit(bench: &Bench, full: bool, notes: &mut Vec<String>) {
+    let files = if full { 1000 } else { 10 };
+    let (mut session, dir) = support::session();
+    let cap = DirCap::open_ambient_dir(bench.temp.path(), dir).unwrap();
+    let script = format!(
+        "cd {}; for i in $(seq {files}); do echo $i > f$i; done",
+        bench.temp.path().display()
+    );
+    let command = command(bench, Some(&cap), &["/bin/bash", "-c", &script]);
+    let finished = spend(&bench.warm, &mut session, &command).unwrap();
+    let changes = finished.changes.first().unwrap();
+    let actions = changes.actions(dir).unwrap();
+    let parts = session
+        .step(
+            hermitcrab_core::time::Instant::BOOT,
+            Event::Call(Call {
+                by: AgentId::FIRST,
+                tool: Tool::Directory,
+                actions,
+            }),
+        )
+        .into_parts();
+    let started = Instant::now();
+    let commit = changes.commit(&cap, parts.permits);
+    let taken = started.elapsed();
+    assert!(commit.failure.is_none(), "{:?}", commit.failure);
+    notes.push(format!(
+        "commit of {files} new files, each made durable: {:.0} µs a file",
+        taken.as_secs_f64() * 1e6 / f64::from(files)
+    ));
+}
