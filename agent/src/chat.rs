@@ -200,6 +200,8 @@ impl Chat {
             } else if let Some(batch) = self.take_delegated() {
                 let words = self.finish(runtime, port, batch, &mut turn)?;
                 self.messages.push(Message::User(words));
+            } else if let Some(words) = self.endings(runtime)? {
+                self.messages.push(Message::User(words));
             } else {
                 turn.end = TurnEnd::Answered;
                 break;
@@ -263,6 +265,28 @@ impl Chat {
         }
         self.note(turn, call, result.fate, questions);
         Ok(result.text)
+    }
+
+    /// What background commands that ended have to say, if any is to be told.
+    fn endings(&self, runtime: &mut Runtime) -> Result<Option<String>, ChatError> {
+        let ended = runtime.take_endings(self.agent);
+        if ended.is_empty() {
+            return Ok(None);
+        }
+        runtime.hear(self.agent, Source::Command)?;
+        let told = ended.iter().map(|job| {
+            let status = job.end.as_ref().map_or(-1, |end| end.status);
+            format!(
+                "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}\nOutput:\n{}",
+                job.id,
+                job.command,
+                crate::tools::output::cleaned(
+                    crate::tools::pytext::tail(&job.output, 2000),
+                    &job.command
+                ),
+            )
+        });
+        Ok(Some(told.collect::<Vec<_>>().join("\n\n")))
     }
 
     fn note(&self, turn: &mut ChatTurn, call: &ProposedCall, fate: Fate, questions: usize) {

@@ -5,6 +5,7 @@
 
 use hermitcrab_core::{
     approval::{Question, Reply},
+    grant::AgentId,
     standing::PortableCap,
     time::Instant,
 };
@@ -13,6 +14,13 @@ use hermitcrab_core::{
 pub trait Clock {
     /// Milliseconds since some fixed instant, suspend included.
     fn now(&self) -> Instant;
+}
+
+/// Is shown what a command prints, while it runs. What it is given is the
+/// command's own text: it may hold control letters.
+pub trait ProgressPort {
+    /// A piece of output of a command that an agent runs.
+    fn output(&mut self, agent: AgentId, piece: &str);
 }
 
 /// A question as it is put to a person.

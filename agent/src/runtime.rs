@@ -10,6 +10,7 @@
 //! never let a result say more than what happened.
 
 mod agent_state;
+mod background;
 mod call;
 mod change;
 mod command;
@@ -20,6 +21,7 @@ mod mounts;
 mod objects;
 mod place;
 mod rules;
+mod script;
 mod shown;
 mod standing;
 mod turn;
@@ -41,6 +43,7 @@ use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner
 
 use self::{agent_state::AgentState, mounts::Mounts};
 pub use self::{
+    background::{JobEnd, JobRequest, JobView},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     change::FileChange,
     command::{CommandRequest, CommandRun},
@@ -49,6 +52,7 @@ pub use self::{
     mounts::{lexical, real},
     place::Place,
     rules::Explained,
+    script::{SCRIPT_TIMEOUT, ScriptRun},
     standing::TakenIn,
     turn::Stop,
     undo::{UndoReport, UndoTrouble},
@@ -59,7 +63,7 @@ use crate::{
     audit::{Ledger, LedgerError, Opened, Tail},
     digest::sha256,
     handles::Exports,
-    ports::{Clock, UserPort},
+    ports::{Clock, ProgressPort, UserPort},
     store::own_file,
 };
 
@@ -144,6 +148,8 @@ pub struct Runtime {
     clock: Box<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
     externals: Vec<external::ExternalServer>,
+    jobs: background::Jobs,
+    progress: Option<Box<dyn ProgressPort>>,
     config: RuntimeConfig,
     /// What outlives the session, if anything does.
     desk: Option<SharedDesk>,
@@ -204,6 +210,8 @@ impl Runtime {
             clock,
             agents: BTreeMap::new(),
             externals: Vec::new(),
+            jobs: background::Jobs::default(),
+            progress: None,
             config,
             desk: None,
             adopted: Vec::new(),
@@ -274,6 +282,11 @@ impl Runtime {
         .collect()
     }
 
+    /// Where the output of commands is shown while they run.
+    pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) {
+        self.progress = Some(port);
+    }
+
     /// The processes that serve the sandbox and are no command's.
     #[must_use]
     pub fn sandbox_helpers(&self) -> Vec<u32> {
@@ -288,9 +301,11 @@ impl Runtime {
         let now = self.clock.now();
         let parts = self.session.step(now, Event::Revoke(grant)).into_parts();
         write(&mut self.ledger, &parts.records)?;
-        match parts.denials.into_iter().next() {
+        let (denials, revoked, stopped) = (parts.denials, parts.revoked, parts.stopped);
+        self.stop_jobs(|call| stopped.contains(&call))?;
+        match denials.into_iter().next() {
             Some((_, denial)) => Err(denial),
-            None => Ok(parts.revoked),
+            None => Ok(revoked),
         }
     }
 
@@ -343,7 +358,8 @@ impl Runtime {
         self.heed()?;
         let now = self.clock.now();
         let parts = self.session.step(now, Event::End).into_parts();
-        Ok(self.ledger.append(&parts.records)?)
+        self.ledger.append(&parts.records)?;
+        self.stop_jobs(|_| true).map_err(RuntimeError::Limit)
     }
 
     /// Begins another session on the same workspace and ledger. Nothing that
@@ -369,6 +385,7 @@ impl Runtime {
         self.mounts = Mounts::default();
         let workspace = self.config.workspace.clone();
         self.mounts.open(&mut self.session, &workspace)?;
+        self.jobs = background::Jobs::default();
         self.agents.clear();
         self.agents
             .insert(AgentId::FIRST, AgentState::new(&self.config));

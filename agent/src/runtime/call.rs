@@ -111,7 +111,10 @@ impl Runtime {
             (Err(result), _) => result,
             (Ok(()), Some(tool)) => {
                 let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
-                run(&mut hands, tool, args)
+                match hands.look_after() {
+                    Ok(()) => run(&mut hands, tool, args),
+                    Err(stop) => stopped(tool, &stop),
+                }
             }
             (Ok(()), None) => self
                 .call_external(by, tool, args, &mut questions)
@@ -199,12 +202,12 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
         Tool::SkillsList => tools::skills::list(hands, args),
         Tool::SkillView => tools::skills::view(hands, args),
         Tool::SkillManage => tools::skills::manage(hands, args),
-        Tool::Process | Tool::ExecuteCode | Tool::External | Tool::Converse | Tool::Directory => {
-            Err(Stop::Refused {
-                denial: Denial::new(DenialCode::UnknownTool, tool),
-                asked: false,
-            })
-        }
+        Tool::Process => tools::process::run(hands, args),
+        Tool::ExecuteCode => tools::execute_code::run(hands, args),
+        Tool::External | Tool::Converse | Tool::Directory => Err(Stop::Refused {
+            denial: Denial::new(DenialCode::UnknownTool, tool),
+            asked: false,
+        }),
     };
     match result {
         Ok(result) => result,

@@ -16,7 +16,7 @@ use std::{
 use hermitcrab_core::{
     action::Action,
     approval::CallId,
-    authority::{DirId, Object, Program, Verb},
+    authority::{DirId, Object, Verb},
     digest::Digest,
     grant::Uses,
     outcome::{Denial, DenialCode, Outcome},
@@ -28,22 +28,23 @@ use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     dircap::DirCap,
     journal::Part,
-    spawn::{Command, EXCHANGE_DIR, Ending, Finished, Limits, SpawnError, View, ViewMode},
+    spawn::{EXCHANGE_DIR, Ending, Finished, SpawnError, Streams, View, ViewMode},
 };
 
+mod launch;
+
+pub(super) use self::launch::Launch;
 use super::{
     Runtime,
     call::ChangeSummary,
     hands::{Hands, stop},
-    mounts::lexical,
+    mounts::{Mounts, lexical},
     shown,
     turn::Stop,
     words,
 };
 use crate::digest::sha256;
 
-/// Output bytes kept of a command.
-const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// Bytes of exported variables carried to the next command.
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
 /// The longest working directory, in bytes.
@@ -89,12 +90,28 @@ fn script() -> String {
     )
 }
 
-/// A directory the command sees.
-struct Seen {
+/// A directory a command sees.
+#[derive(Debug)]
+pub(super) struct Seen {
     dir: DirId,
     at: PathBuf,
     /// A narrower capability, where only a part is held.
     part: Option<DirCap>,
+}
+
+impl Seen {
+    /// The copy of it that a command gets.
+    fn view<'m>(&'m self, mounts: &'m Mounts) -> Option<View<'m>> {
+        let dir = match &self.part {
+            Some(part) => part,
+            None => &mounts.get(self.dir)?.cap,
+        };
+        Some(View {
+            dir,
+            at: self.at.clone(),
+            mode: ViewMode::CopyOnWrite,
+        })
+    }
 }
 
 impl Hands<'_> {
@@ -117,7 +134,28 @@ impl Hands<'_> {
             ("workdir".to_owned(), workdir),
             ("command".to_owned(), request.command.as_bytes().to_vec()),
         ];
-        let (call, finished) = self.spawn(request, &seen, inputs)?;
+        let launch = Launch {
+            tool: Tool::Terminal,
+            about: request.command,
+            argv: vec![
+                b"/usr/bin/bash".to_vec(),
+                b"-c".to_vec(),
+                script().into_bytes(),
+            ],
+            env: Vec::new(),
+            inputs,
+            merge_stderr: true,
+            timeout: request.timeout,
+        };
+        let (call, running) = self.launch(launch, &seen, Streams::default())?;
+        let finished = running.and_then(|running| {
+            let (by, progress) = (self.by, &mut self.runtime.progress);
+            running.wait_with(|_, bytes| {
+                if let Some(progress) = progress {
+                    progress.output(by, &String::from_utf8_lossy(bytes));
+                }
+            })
+        });
         let finished = match finished {
             Ok(finished) => finished,
             Err(SpawnError::Denied(denial)) => {
@@ -164,7 +202,7 @@ impl Hands<'_> {
     }
 
     /// Everything this agent may read, as directories for a command to see.
-    fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
+    pub(super) fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
         let mut parts: Vec<(DirId, RelPath)> = Vec::new();
         let Runtime { session, clock, .. } = &*self.runtime;
         for grant in session.held_by(self.by) {
@@ -239,84 +277,8 @@ impl Hands<'_> {
         Ok(part)
     }
 
-    fn spawn(
-        &mut self,
-        request: &CommandRequest<'_>,
-        seen: &[Seen],
-        inputs: Vec<(String, Vec<u8>)>,
-    ) -> Result<(CallId, Result<Finished, SpawnError>), Stop> {
-        let action = Action::new(
-            Verb::ProcExec,
-            Object::Program(Program::AnyInView),
-            sha256(request.command.as_bytes()),
-        )
-        .map_err(|error| Stop::Broken(error.to_string()))?;
-        let event = Event::Call(Call {
-            by: self.by,
-            tool: Tool::Terminal,
-            actions: vec![action],
-        });
-        let env: Vec<(Vec<u8>, Vec<u8>)> = self
-            .runtime
-            .config
-            .env
-            .iter()
-            .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()))
-            .collect();
-        let sandbox = self.runtime.sandbox.clone();
-        let text = format!("run: {}", request.command);
-        let (mut turn, mounts) = self.turn();
-        turn.begin(
-            event,
-            |_| text,
-            |mut permits| {
-                let Some(permit) = permits.pop() else {
-                    return Err(SpawnError::Denied(Denial::new(
-                        DenialCode::UnknownCall,
-                        "no permit was made",
-                    )));
-                };
-                let views = seen
-                    .iter()
-                    .filter_map(|seen| {
-                        let dir = match &seen.part {
-                            Some(part) => part,
-                            None => &mounts.get(seen.dir)?.cap,
-                        };
-                        Some(View {
-                            dir,
-                            at: seen.at.clone(),
-                            mode: ViewMode::CopyOnWrite,
-                        })
-                    })
-                    .collect();
-                sandbox.run(
-                    permit,
-                    &Command {
-                        argv: vec![
-                            b"/usr/bin/bash".to_vec(),
-                            b"-c".to_vec(),
-                            script().into_bytes(),
-                        ],
-                        env,
-                        cwd: PathBuf::from("/"),
-                        views,
-                        private_dirs: Vec::new(),
-                        inputs,
-                        merge_stderr: true,
-                        limits: Limits {
-                            timeout: request.timeout,
-                            output_bytes_max: OUTPUT_BYTES_MAX,
-                            ..Limits::default()
-                        },
-                    },
-                )
-            },
-        )
-    }
-
     /// Commits what is held or granted now; says why not otherwise.
-    fn settle(
+    pub(super) fn settle(
         &mut self,
         call: CallId,
         command: &str,
@@ -440,7 +402,8 @@ impl Hands<'_> {
     }
 }
 
-fn summary(sets: &[ChangeSet]) -> ChangeSummary {
+/// How much was changed.
+pub(super) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
     let mut summary = ChangeSummary::default();
     for change in sets.iter().flat_map(ChangeSet::changes) {
         match change.what {

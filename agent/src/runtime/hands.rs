@@ -46,7 +46,7 @@ pub struct Hands<'r> {
     pub(super) runtime: &'r mut Runtime,
     pub(super) by: AgentId,
     tool: Tool,
-    questions: &'r mut Vec<Asked>,
+    pub(super) questions: &'r mut Vec<Asked>,
     pub(super) changes: &'r mut ChangeSummary,
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     pyjson,
-    runtime::{CommandRequest, CommandRun, Fate, Hands, Stop, ToolResult},
+    runtime::{CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
     tools::{args, args::Declared, exit_note, foreground, output, pytext},
 };
 
@@ -19,6 +19,10 @@ const TIMEOUT_SECONDS_MAX: i64 = 600;
 /// Letters the compared agent's own last line takes of the output limit,
 /// besides the working directory; it counts and is then removed.
 const TRAILER_LETTERS: usize = 54;
+
+/// What is said to a model that did not ask to be told of the end.
+const SILENT: &str = "nobody will be told when this ends; look with process(action='poll') or wait for it, or start \
+                      such work with notify_on_complete=true";
 
 fn failed(message: &str, status: &str) -> ToolResult {
     ToolResult::failed(&json!({"output": "", "exit_code": -1, "error": message, "status": status}))
@@ -37,6 +41,8 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             ("timeout", Declared::Whole),
             ("workdir", Declared::Text),
             ("pty", Declared::Truth),
+            ("notify_on_complete", Declared::Truth),
+            ("watch_patterns", Declared::Texts),
         ],
     );
     hands.state().reads.note_other_call();
@@ -83,16 +89,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             ..result
         });
     }
-    if background {
-        return Ok(failed(
-            "Background processes are not available to this agent.",
-            "error",
-        ));
-    }
     if command.contains('\0') {
         return Ok(ToolResult::failed(&json!({
             "output": "", "exit_code": -1, "error": "Command execution failed: ValueError: embedded null byte",
         })));
+    }
+    if background {
+        return in_background(hands, command, workdir, &given);
     }
     let timeout = Duration::from_secs(u64::try_from(seconds.max(1)).unwrap_or(1));
     let run = hands.run(&CommandRequest {
@@ -101,6 +104,51 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         timeout,
     })?;
     Ok(worded(command, seconds, &run))
+}
+
+/// Starts the command and returns at once.
+fn in_background(
+    hands: &mut Hands<'_>,
+    command: &str,
+    workdir: Option<&str>,
+    given: &Map<String, Value>,
+) -> Result<ToolResult, Stop> {
+    let notify = args::truthy(given.get("notify_on_complete"));
+    let watch: Vec<String> = match given.get("watch_patterns") {
+        Some(Value::Array(words)) => words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    };
+    let request = JobRequest {
+        command,
+        workdir,
+        notify,
+        watch: if notify { Vec::new() } else { watch.clone() },
+    };
+    let job = hands.start(&request)?;
+    let mut result = Map::new();
+    result.insert("output".into(), "Background process started".into());
+    result.insert("session_id".into(), job.id.into());
+    result.insert("pid".into(), Value::Null);
+    result.insert("exit_code".into(), 0.into());
+    result.insert("error".into(), Value::Null);
+    if !notify && watch.is_empty() {
+        result.insert("hint".into(), SILENT.into());
+    }
+    if notify && !watch.is_empty() {
+        let note = "watch_patterns ignored because notify_on_complete=True; these two flags produce duplicate \
+                    notifications when combined";
+        result.insert("watch_patterns_ignored".into(), note.into());
+    }
+    if notify {
+        result.insert("notify_on_complete".into(), true.into());
+    } else if !watch.is_empty() {
+        result.insert("watch_patterns".into(), json!(watch));
+    }
+    Ok(ToolResult::ran(&Value::Object(result)))
 }
 
 fn plain_in_path(letter: char) -> bool {

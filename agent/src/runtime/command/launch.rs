@@ -1,0 +1,110 @@
+//! Starting a program in its copies, with a permit spent on exactly it.
+
+use std::{path::PathBuf, time::Duration};
+
+use hermitcrab_core::{
+    action::Action,
+    approval::CallId,
+    authority::{Object, Program, Verb},
+    outcome::{Denial, DenialCode},
+    session::{Call, Event},
+    tool::Tool,
+};
+use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
+
+use super::{
+    super::{hands::Hands, turn::Stop},
+    Seen,
+};
+use crate::digest::sha256;
+
+/// Output bytes kept of a program.
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
+
+/// A program as it is started.
+#[derive(Debug)]
+pub(in crate::runtime) struct Launch<'l> {
+    /// The tool it runs for.
+    pub(in crate::runtime) tool: Tool,
+    /// What the user is asked about and the ledger names: the command, the script.
+    pub(in crate::runtime) about: &'l str,
+    /// The program and its arguments.
+    pub(in crate::runtime) argv: Vec<Vec<u8>>,
+    /// Variables besides the session's own; a later one wins.
+    pub(in crate::runtime) env: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Files it finds beside the exchange.
+    pub(in crate::runtime) inputs: Vec<(String, Vec<u8>)>,
+    /// Whether both outputs are one.
+    pub(in crate::runtime) merge_stderr: bool,
+    /// How long it may run.
+    pub(in crate::runtime) timeout: Duration,
+}
+
+/// The variables of the session with others laid over them.
+fn laid_over(base: &[(String, String)], over: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut env: Vec<(Vec<u8>, Vec<u8>)> = base
+        .iter()
+        .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()))
+        .collect();
+    for (name, value) in over {
+        match env.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, old)) => *old = value,
+            None => env.push((name, value)),
+        }
+    }
+    env
+}
+
+impl Hands<'_> {
+    /// Starts a program. The call is running from here on and has to be
+    /// reported as finished, however the program ends.
+    pub(in crate::runtime) fn launch(
+        &mut self,
+        launch: Launch<'_>,
+        seen: &[Seen],
+        streams: Streams,
+    ) -> Result<(CallId, Result<Running, SpawnError>), Stop> {
+        let action = Action::new(
+            Verb::ProcExec,
+            Object::Program(Program::AnyInView),
+            sha256(launch.about.as_bytes()),
+        )
+        .map_err(|error| Stop::Broken(error.to_string()))?;
+        let event = Event::Call(Call {
+            by: self.by,
+            tool: launch.tool,
+            actions: vec![action],
+        });
+        let env = laid_over(&self.runtime.config.env, launch.env);
+        let sandbox = self.runtime.sandbox.clone();
+        let text = format!("run: {}", launch.about);
+        let (mut turn, mounts) = self.turn();
+        turn.begin(
+            event,
+            |_| text,
+            |mut permits| {
+                let Some(permit) = permits.pop() else {
+                    return Err(SpawnError::Denied(Denial::new(
+                        DenialCode::UnknownCall,
+                        "no permit was made",
+                    )));
+                };
+                let command = Command {
+                    argv: launch.argv,
+                    env,
+                    cwd: PathBuf::from("/"),
+                    views: seen.iter().filter_map(|seen| seen.view(mounts)).collect(),
+                    private_dirs: Vec::new(),
+                    inputs: launch.inputs,
+                    merge_stderr: launch.merge_stderr,
+                    limits: Limits {
+                        timeout: launch.timeout,
+                        output_bytes_max: OUTPUT_BYTES_MAX,
+                        ..Limits::default()
+                    },
+                };
+                sandbox.spawn(permit, &command, streams)
+            },
+        )
+    }
+}

@@ -1,0 +1,234 @@
+//! A script that runs in its copies and calls tools of the agent meanwhile.
+//!
+//! The calls come over a socket that the script holds as a descriptor; each is
+//! a call of its own agent like any other, decided and recorded by itself. The
+//! script's own changes are decided when it has ended.
+
+use std::{
+    io::{Read, Write},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use hermitcrab_core::{
+    outcome::{Denial, Outcome},
+    tool::Tool,
+};
+use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
+use serde_json::{Map, Value, json};
+
+use super::{
+    command::{Launch, summary},
+    hands::Hands,
+    turn::Stop,
+};
+use crate::{digest::sha256, pyjson};
+
+/// What a script imports.
+const STUBS: &str = include_str!("script/stubs.py");
+/// Tools a script may call.
+const TOOLS: [Tool; 5] = [
+    Tool::Patch,
+    Tool::ReadFile,
+    Tool::SearchFiles,
+    Tool::Terminal,
+    Tool::WriteFile,
+];
+/// Parameters of `terminal` a script cannot use.
+const NOT_FOR_SCRIPTS: [&str; 4] = ["background", "pty", "notify_on_complete", "watch_patterns"];
+/// How many calls one script may make.
+const CALLS_MAX: usize = 50;
+/// The longest request of a script.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+/// How long a script may run.
+pub const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often a script's calls are looked for.
+const PATIENCE: Duration = Duration::from_millis(2);
+/// A script that ran.
+#[derive(Debug)]
+pub struct ScriptRun {
+    /// How it ended.
+    pub ending: Ending,
+    /// What it printed.
+    pub stdout: Captured,
+    /// What it complained about.
+    pub stderr: Captured,
+    /// Calls it made.
+    pub calls: usize,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// Why what it changed was thrown away, if it was.
+    pub discarded: Option<Denial>,
+}
+
+impl Hands<'_> {
+    /// Runs a script to its end, serving its calls.
+    pub fn run_script(&mut self, code: &str) -> Result<ScriptRun, Stop> {
+        let seen = self.seen()?;
+        let (ours, theirs) = UnixStream::pair().map_err(|error| Stop::Io(error.to_string()))?;
+        ours.set_nonblocking(true)
+            .map_err(|error| Stop::Io(error.to_string()))?;
+        let text = |text: &str| text.as_bytes().to_vec();
+        let launch = Launch {
+            tool: Tool::ExecuteCode,
+            about: code,
+            argv: vec![
+                text("/usr/bin/bash"),
+                text("-c"),
+                text(
+                    "builtin cd -- \"$1\" 2>/dev/null; exec 3<&0 </dev/null python3 \"$2/script.py\"",
+                ),
+                text("bash"),
+                self.cwd().to_string_lossy().into_owned().into_bytes(),
+                text(EXCHANGE_DIR),
+            ],
+            env: vec![
+                (text("HERMITCRAB_RPC"), text("3")),
+                (text("PYTHONDONTWRITEBYTECODE"), text("1")),
+                (text("PYTHONIOENCODING"), text("utf-8")),
+                (text("PYTHONUTF8"), text("1")),
+                (text("PYTHONPATH"), text(EXCHANGE_DIR)),
+            ],
+            inputs: vec![
+                ("script.py".to_owned(), text(code)),
+                ("hermes_tools.py".to_owned(), text(STUBS)),
+            ],
+            merge_stderr: false,
+            timeout: SCRIPT_TIMEOUT,
+        };
+        let streams = Streams {
+            stdin: Input::From(theirs.into()),
+            stdout: Output::Captured,
+            stderr: Output::Captured,
+        };
+        let (call, running) = self.launch(launch, &seen, streams)?;
+        let mut running = match running {
+            Ok(running) => running,
+            Err(error) => return Err(self.not_started(call, error)?),
+        };
+        let mut line = Line {
+            socket: ours,
+            unread: Vec::new(),
+            calls: 0,
+        };
+        let over = loop {
+            match running.attend(PATIENCE, |_, _| {}) {
+                Ok(true) => break Ok(()),
+                Ok(false) => self.serve(&mut line),
+                Err(error) => break Err(error),
+            }
+        };
+        let finished = match over.and_then(|()| running.wait()) {
+            Ok(finished) => finished,
+            Err(error) => return Err(self.not_started(call, error)?),
+        };
+        *self.changes = summary(&finished.changes);
+        // What was revoked while it ran does not cover what it did.
+        if let Err(error) = self.runtime.heed() {
+            self.finish(call, Outcome::Failed)?;
+            return Err(Stop::Broken(error.to_string()));
+        }
+        let settled = self.settle(call, code, &seen, &finished);
+        let outcome = match &settled {
+            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
+            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
+            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
+            Err(_) => Outcome::Failed,
+        };
+        self.finish(call, outcome)?;
+        Ok(ScriptRun {
+            ending: finished.ending,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            calls: line.calls,
+            elapsed: finished.elapsed,
+            discarded: settled?.map(|(denial, _)| denial),
+        })
+    }
+
+    /// Answers every request that is there.
+    fn serve(&mut self, line: &mut Line) {
+        while let Some(request) = line.next() {
+            let mut answer = self.answer(&request, &mut line.calls).into_bytes();
+            answer.push(b'\n');
+            // A script that does not listen any more gets no answer.
+            let _told = line.say(&answer);
+        }
+    }
+
+    fn answer(&mut self, request: &[u8], calls: &mut usize) -> String {
+        let error = |message: String| pyjson::text(&json!({ "error": message }));
+        let request: Value = match serde_json::from_slice(request) {
+            Ok(request) => request,
+            Err(why) => return error(format!("Invalid RPC request: {why}")),
+        };
+        let name = request.get("tool").and_then(Value::as_str).unwrap_or("");
+        let Some(tool) = Tool::offered(name).filter(|tool| TOOLS.contains(tool)) else {
+            let offered: Vec<&str> = TOOLS.iter().map(|tool| tool.as_str()).collect();
+            return error(format!(
+                "Tool '{name}' is not available in execute_code. Available: {}",
+                offered.join(", ")
+            ));
+        };
+        if *calls >= CALLS_MAX {
+            return error(format!(
+                "Tool call limit reached ({CALLS_MAX}). No more tool calls allowed in this execution."
+            ));
+        }
+        *calls += 1;
+        let mut args = match request.get("args") {
+            Some(Value::Object(args)) => args.clone(),
+            _ => Map::new(),
+        };
+        if tool == Tool::Terminal {
+            for name in NOT_FOR_SCRIPTS {
+                args.shift_remove(name);
+            }
+        }
+        let by = self.by;
+        let report = self.runtime.call(by, name, &Value::Object(args));
+        self.questions.extend(report.questions);
+        report.text
+    }
+}
+
+/// The script's end of a conversation, as the runtime holds it.
+struct Line {
+    socket: UnixStream,
+    unread: Vec<u8>,
+    calls: usize,
+}
+
+impl Line {
+    /// The next whole request, if one is there.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let mut buffer = vec![0_u8; 65_536];
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(end + 1);
+                return Some(std::mem::replace(&mut self.unread, rest));
+            }
+            match self.socket.read(&mut buffer) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => {
+                    self.unread
+                        .extend_from_slice(buffer.get(..count).unwrap_or_default());
+                    if self.unread.len() > REQUEST_BYTES_MAX {
+                        self.unread.clear();
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends all of it; a script that reads nothing for long is given up.
+    fn say(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.socket.set_nonblocking(false)?;
+        self.socket
+            .set_write_timeout(Some(Duration::from_secs(10)))?;
+        let said = self.socket.write_all(bytes);
+        self.socket.set_nonblocking(true)?;
+        said
+    }
+}

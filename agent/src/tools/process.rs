@@ -1,0 +1,326 @@
+//! `process`: looks after commands left running in the background.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    pyjson,
+    runtime::{Fate, Hands, JobView, Stop, ToolResult},
+    tools::{
+        ansi,
+        args::{self, Declared},
+        pytext, redact,
+    },
+};
+
+/// Seconds one wait may take, and takes if the call does not say.
+const WAIT_SECONDS_MAX: i64 = 180;
+/// Lines of a log if the call does not say.
+const LOG_LINES: i64 = 200;
+
+/// Runs the call.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
+    let given = args::coerced(
+        given,
+        &[
+            ("action", Declared::Text),
+            ("session_id", Declared::Text),
+            ("data", Declared::Text),
+            ("timeout", Declared::Whole),
+            ("offset", Declared::Whole),
+            ("limit", Declared::Whole),
+        ],
+    );
+    hands.state().reads.note_other_call();
+    hands.look_after()?;
+    let action = given.get("action").and_then(Value::as_str).unwrap_or("");
+    let id = match given.get("session_id") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(id)) => id.clone(),
+        Some(other) => other.to_string(),
+    };
+    match action {
+        "list" => {
+            let jobs: Vec<Value> = hands.jobs().iter().map(listed).collect();
+            return Ok(ToolResult::ran(&json!({ "processes": jobs })));
+        }
+        "poll" | "log" | "wait" | "kill" | "write" | "submit" | "close" => {}
+        other => {
+            return Ok(ToolResult::error(&format!(
+                "Unknown process action: {other}. Use: list, poll, log, wait, kill, write, submit, close"
+            )));
+        }
+    }
+    if id.is_empty() {
+        return Ok(ToolResult::error(&format!(
+            "session_id is required for {action}"
+        )));
+    }
+    let Some(job) = hands.job(&id) else {
+        return Ok(ToolResult::failed(
+            &json!({"status": "not_found", "error": format!("No process with ID {id}")}),
+        ));
+    };
+    match action {
+        "poll" => Ok(shown(&job, polled(&job))),
+        "log" => Ok(log(&job, &given)),
+        "wait" => wait(hands, &job, &given),
+        "kill" => kill(hands, &job),
+        _ => Ok(input(&job)),
+    }
+}
+
+fn status(job: &JobView) -> &'static str {
+    if job.end.is_some() {
+        "exited"
+    } else {
+        "running"
+    }
+}
+
+fn reason(killed: bool) -> (&'static str, &'static str) {
+    if killed {
+        ("killed", "process.kill")
+    } else {
+        ("exited", "")
+    }
+}
+
+fn listed(job: &JobView) -> Value {
+    let mut entry = Map::new();
+    entry.insert("session_id".into(), job.id.as_str().into());
+    entry.insert("command".into(), pytext::head(&job.command, 200).into());
+    entry.insert("cwd".into(), job.cwd.as_str().into());
+    entry.insert("pid".into(), Value::Null);
+    entry.insert("uptime_seconds".into(), job.uptime_seconds.into());
+    entry.insert("status".into(), status(job).into());
+    let preview = redact::masked_output(pytext::tail(&job.output, 200), &job.command);
+    entry.insert("output_preview".into(), preview.into());
+    let (watched, hit) = &job.watched;
+    if !watched.is_empty() {
+        entry.insert("watch_patterns".into(), json!(watched));
+        entry.insert("watch_hit".into(), (*hit).into());
+    }
+    if job.notify {
+        entry.insert("notify_on_complete".into(), true.into());
+    }
+    if let Some(end) = &job.end {
+        entry.insert("exit_code".into(), end.status.into());
+    }
+    Value::Object(entry)
+}
+
+fn polled(job: &JobView) -> Map<String, Value> {
+    let mut result = Map::new();
+    result.insert("session_id".into(), job.id.as_str().into());
+    result.insert("command".into(), job.command.as_str().into());
+    result.insert("status".into(), status(job).into());
+    result.insert("pid".into(), Value::Null);
+    result.insert("uptime_seconds".into(), job.uptime_seconds.into());
+    result.insert(
+        "output_preview".into(),
+        ansi::strip(pytext::tail(&job.output, 1000)).into(),
+    );
+    if let Some(end) = &job.end {
+        let (reason, source) = reason(end.killed);
+        result.insert("exit_code".into(), end.status.into());
+        result.insert("completion_reason".into(), reason.into());
+        result.insert("termination_source".into(), source.into());
+    }
+    result
+}
+
+/// The result with secrets masked, and what became of the command's changes.
+fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
+    for field in ["output", "output_preview"] {
+        if let Some(Value::String(text)) = result.get(field) {
+            let masked = redact::masked_output(text, &job.command);
+            result.insert(field.into(), masked.into());
+        }
+    }
+    if let Some(Value::String(command)) = result.get("command") {
+        let masked = redact::masked(command, redact::Mask::Ends);
+        result.insert("command".into(), masked.into());
+    }
+    let discarded = job.end.as_ref().and_then(|end| end.discarded.as_ref());
+    let fate = match discarded {
+        Some(denial) => {
+            let code = denial.code();
+            let words = format!(
+                "discarded ({code}): {denial}. Next step: {}.",
+                code.next_step()
+            );
+            result.insert("changes".into(), words.into());
+            Fate::RanDiscarded(code)
+        }
+        None => Fate::Ran,
+    };
+    ToolResult {
+        text: pyjson::text(&Value::Object(result)),
+        fate,
+    }
+}
+
+fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
+    let number = |name: &str, default: i64| match given.get(name) {
+        None => Some(default),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+            Some(args::whole_or(Some(value), default))
+        }
+        Some(_) => None,
+    };
+    let (Some(offset), Some(limit)) = (number("offset", 0), number("limit", LOG_LINES)) else {
+        return ToolResult::error("offset and limit must be whole numbers");
+    };
+    let text = ansi::strip(&job.output);
+    let lines = pytext::lines(&text);
+    let total = lines.len();
+    let (from, to) = if offset == 0 && limit > 0 {
+        (
+            total.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX)),
+            total,
+        )
+    } else {
+        (
+            index(offset, total),
+            index(offset.saturating_add(limit), total),
+        )
+    };
+    let selected = lines.get(from..to.max(from)).unwrap_or_default();
+    let mut result = Map::new();
+    result.insert("session_id".into(), job.id.as_str().into());
+    result.insert("command".into(), job.command.as_str().into());
+    result.insert("status".into(), status(job).into());
+    result.insert("output".into(), selected.join("\n").into());
+    result.insert("total_lines".into(), total.into());
+    result.insert("showing".into(), format!("{} lines", selected.len()).into());
+    shown(job, result)
+}
+
+/// A place in a list of this length; negative ones count from its end.
+fn index(place: i64, length: usize) -> usize {
+    match usize::try_from(place) {
+        Ok(place) => place.min(length),
+        Err(_) => {
+            length.saturating_sub(usize::try_from(place.unsigned_abs()).unwrap_or(usize::MAX))
+        }
+    }
+}
+
+fn wait(
+    hands: &mut Hands<'_>,
+    job: &JobView,
+    given: &Map<String, Value>,
+) -> Result<ToolResult, Stop> {
+    let asked = match given.get("timeout") {
+        None | Some(Value::Null) => 0,
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => args::whole_or(Some(value), 0),
+        Some(_) => {
+            return Ok(ToolResult::error(
+                "timeout must be a whole number of seconds",
+            ));
+        }
+    };
+    let seconds = if asked == 0 {
+        WAIT_SECONDS_MAX
+    } else {
+        asked.min(WAIT_SECONDS_MAX)
+    };
+    hands.wait_for(
+        &job.id,
+        Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+    )?;
+    let job = hands.job(&job.id).unwrap_or_else(|| job.clone());
+    let mut result = Map::new();
+    let clamped = (asked > WAIT_SECONDS_MAX).then(|| {
+        format!("Requested wait of {asked}s was clamped to configured limit of {WAIT_SECONDS_MAX}s")
+    });
+    match &job.end {
+        Some(end) => {
+            let (reason, source) = reason(end.killed);
+            result.insert("status".into(), "exited".into());
+            result.insert("command".into(), job.command.as_str().into());
+            result.insert("exit_code".into(), end.status.into());
+            result.insert("completion_reason".into(), reason.into());
+            result.insert("termination_source".into(), source.into());
+            result.insert(
+                "output".into(),
+                ansi::strip(pytext::tail(&job.output, 2000)).into(),
+            );
+            if let Some(note) = clamped {
+                result.insert("timeout_note".into(), note.into());
+            }
+        }
+        None => {
+            result.insert("status".into(), "timeout".into());
+            result.insert("command".into(), job.command.as_str().into());
+            result.insert(
+                "output".into(),
+                ansi::strip(pytext::tail(&job.output, 1000)).into(),
+            );
+            let note =
+                clamped.unwrap_or_else(|| format!("Waited {seconds}s, process still running"));
+            result.insert("timeout_note".into(), note.into());
+        }
+    }
+    Ok(shown(&job, result))
+}
+
+fn kill(hands: &mut Hands<'_>, job: &JobView) -> Result<ToolResult, Stop> {
+    let mut result = Map::new();
+    if let Some(end) = &job.end {
+        let (reason, source) = reason(end.killed);
+        result.insert("status".into(), "already_exited".into());
+        result.insert("command".into(), job.command.as_str().into());
+        result.insert("exit_code".into(), end.status.into());
+        result.insert("completion_reason".into(), reason.into());
+        result.insert("termination_source".into(), source.into());
+        result.insert(
+            "output".into(),
+            ansi::strip(pytext::tail(&job.output, 2000)).into(),
+        );
+        return Ok(shown(job, result));
+    }
+    hands.kill(&job.id)?;
+    let job = hands.job(&job.id).unwrap_or_else(|| job.clone());
+    result.insert("status".into(), "killed".into());
+    result.insert("session_id".into(), job.id.as_str().into());
+    result.insert("completion_reason".into(), "killed".into());
+    result.insert("termination_source".into(), "process.kill".into());
+    result.insert(
+        "output".into(),
+        ansi::strip(pytext::tail(&job.output, 2000)).into(),
+    );
+    Ok(shown(&job, result))
+}
+
+/// Background commands have no input: theirs is at its end from the beginning.
+fn input(job: &JobView) -> ToolResult {
+    if job.end.is_some() {
+        return ToolResult::failed(
+            &json!({"status": "already_exited", "error": "Process has already finished"}),
+        );
+    }
+    ToolResult::failed(&json!({
+        "status": "error",
+        "error": "Process stdin not available (non-local backend or stdin closed)",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::index;
+
+    #[test]
+    fn places_beyond_a_list_are_its_ends_and_negative_ones_count_back() {
+        let got: Vec<usize> = [0, 2, 5, 9, -1, -5, -9]
+            .iter()
+            .map(|n| index(*n, 5))
+            .collect();
+        assert_eq!(got, [0, 2, 5, 5, 4, 0, 0]);
+    }
+}
