@@ -78,7 +78,12 @@ fn decisions(criterion: &mut Criterion) {
             let request = Request::new(call, AgentId::FIRST, tool, &actions);
             let mut decide = || match authorize(&mut table, &rules, &request, Instant::BOOT) {
                 Decision::Permit(permits) => {
-                    permits.into_iter().map(|permit| permit.spend()).count()
+                    let mut spent = 0_usize;
+                    for permit in permits {
+                        let _spent = permit.spend();
+                        spent += 1;
+                    }
+                    spent
                 }
                 Decision::Ask(_) | Decision::Deny(_) => panic!("{name} is held"),
             };

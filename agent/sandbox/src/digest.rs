@@ -67,10 +67,7 @@ fn through(
             Err(Errno::INVAL | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let end = match rustix::fs::seek(file, SeekFrom::Hole(at)) {
-            Ok(hole) => hole,
-            Err(_) => u64::MAX,
-        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(at)).unwrap_or(u64::MAX);
         while at < end {
             let wanted = usize::try_from(end.saturating_sub(at))
                 .unwrap_or(PIECE_BYTES)

@@ -110,11 +110,14 @@ impl Outside {
         workspace.file("probes.pl", PROBES);
         let secret = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(secret.path(), "secret").unwrap();
-        let abstract_name = format!("hermitcrab-escape-{}", std::process::id());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // The port is this test's alone, also where two tests share a process.
+        let port = listener.local_addr().unwrap().port();
+        let abstract_name = format!("hermitcrab-escape-{port}");
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap();
         Self {
             workspace,
-            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+            listener,
             _abstract: std::os::unix::net::UnixListener::bind_addr(&address).unwrap(),
             abstract_name,
             secret,

@@ -11,6 +11,12 @@ use super::{
 };
 use crate::digest::sha256;
 
+/// What is done with the next permits in a directory; `None` if one is missing.
+type Act<'a> = &'a mut dyn FnMut(
+    &hermitcrab_sandbox::dircap::DirCap,
+    &mut dyn Iterator<Item = hermitcrab_core::Permit<'_>>,
+) -> Option<Result<(), FsError>>;
+
 /// One file's change.
 #[derive(Clone, Debug)]
 pub enum FileChange {
@@ -102,11 +108,7 @@ impl Hands<'_> {
         let made = self.perform(actions, show, |mounts, permits| {
             let mut permits = permits.into_iter();
             let mut made = 0_usize;
-            let mut step = |place: &Place,
-                            act: &mut dyn FnMut(
-                &hermitcrab_sandbox::dircap::DirCap,
-                &mut dyn Iterator<Item = hermitcrab_core::Permit<'_>>,
-            ) -> Option<Result<(), FsError>>| {
+            let mut step = |place: &Place, act: Act<'_>| {
                 let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
                 act(&mount.cap, &mut permits)
                     .ok_or_else(|| unknown(place))?

@@ -143,12 +143,15 @@ fn bare(argv: &[&str]) -> Duration {
     started.elapsed()
 }
 
+/// A name, the ratio it should reach, and one run of it.
+type Contender<'a> = (String, Option<f64>, Box<dyn Fn() -> Duration + 'a>);
+
 /// Runs all contenders and the baseline in turns.
 fn in_turns(
     group: &'static str,
     rounds: usize,
     base: &dyn Fn() -> Duration,
-    contenders: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)>,
+    contenders: Vec<Contender<'_>>,
 ) -> Vec<Line> {
     let mut lines: Vec<Line> = contenders
         .iter()
@@ -170,7 +173,7 @@ fn in_turns(
 }
 
 fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line> {
-    let ours: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)> = vec![
+    let ours: Vec<Contender<'_>> = vec![
         (
             "hermitcrab, waiting sandbox".into(),
             Some(1.15),
@@ -189,7 +192,7 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
     let base = || bare(&["/bin/true"]);
     let mut lines = in_turns(group, rounds, &base, ours);
     // Apart from the above: destroyed network namespaces slow down what follows.
-    let mut others: Vec<(String, Option<f64>, Box<dyn Fn() -> Duration + '_>)> = vec![
+    let mut others: Vec<Contender<'_>> = vec![
         (
             "hermitcrab, cold, everything fresh".into(),
             Some(3.0),
@@ -485,8 +488,15 @@ fn commit(bench: &Bench, full: bool, notes: &mut Vec<String>) {
             }),
         )
         .into_parts();
+    let state = tempfile::tempdir().unwrap();
+    let (journal, _) = hermitcrab_sandbox::Journal::open(state.path()).unwrap();
+    let part = hermitcrab_sandbox::journal::Part {
+        dir: &cap,
+        set: changes,
+        permits: parts.permits,
+    };
     let started = Instant::now();
-    let commit = changes.commit(&cap, parts.permits);
+    let commit = journal.commit(vec![part], "bench");
     let taken = started.elapsed();
     assert!(commit.failure.is_none(), "{:?}", commit.failure);
     notes.push(format!(

@@ -297,13 +297,11 @@ impl Meta {
     /// Whether everything is as in one or the other.
     fn lies_between(&self, before: &Self, after: &Self) -> bool {
         let mode = self.mode == before.mode || self.mode == after.mode;
-        let names = before.xattrs.keys().chain(after.xattrs.keys());
-        mode && names
-            .map(|name| {
-                let now = self.xattrs.get(name);
-                now == before.xattrs.get(name) || now == after.xattrs.get(name)
-            })
-            .all(|known| known)
+        let mut names = before.xattrs.keys().chain(after.xattrs.keys());
+        mode && names.all(|name| {
+            let now = self.xattrs.get(name);
+            now == before.xattrs.get(name) || now == after.xattrs.get(name)
+        })
     }
 }
 

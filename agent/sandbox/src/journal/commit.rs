@@ -4,6 +4,11 @@
 //! stage, flush, write the plan, take every step, flush, say that it is done.
 //! The first step that cannot be taken takes back those before it.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "a failure is made at most once for each commit, and says all there is to show"
+)]
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};

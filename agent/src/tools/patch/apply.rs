@@ -248,10 +248,7 @@ fn update(
         Ok(text) => text,
         Err(problem) => return Ok(Err(format!("Cannot read file: {problem}"))),
     };
-    let new = match hunks
-        .iter()
-        .try_fold(old.clone(), |text, hunk| with_hunk(text, hunk))
-    {
+    let new = match hunks.iter().try_fold(old.clone(), with_hunk) {
         Ok(text) => text,
         Err(problem) => return Ok(Err(problem)),
     };

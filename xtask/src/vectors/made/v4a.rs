@@ -89,7 +89,7 @@ fn update(draw: &mut Draw, file: &File, body: &mut String) -> anyhow::Result<()>
         if part.is_empty() {
             continue;
         }
-        let hint = draw.one(&part.to_vec())?;
+        let hint = draw.one(part)?;
         match draw.below(4)? {
             0 => body.push_str("@@\n"),
             1 => body.push_str(&format!("@@ {} @@\n", hint.trim())),
