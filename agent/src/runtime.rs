@@ -142,7 +142,8 @@ pub struct Runtime {
     session: Session,
     ledger: Ledger,
     mounts: Mounts,
-    journal: Journal,
+    /// Opened at the first change that is kept, or at the start if there is one.
+    journal: Option<Journal>,
     sandbox: Sandbox,
     user: Box<dyn UserPort>,
     clock: Box<dyn Clock>,
@@ -199,7 +200,16 @@ impl Runtime {
         let (mut session, records) =
             session(&config, own_places(&config)?, opened.head, clock.now());
         ledger.append(&records)?;
-        let journal = undo::open_journal(&config.state_dir, &mut session, &mut ledger, &*clock)?;
+        let journal = if Journal::is_at(&config.state_dir) {
+            Some(undo::open_journal(
+                &config.state_dir,
+                &mut session,
+                &mut ledger,
+                &*clock,
+            )?)
+        } else {
+            None
+        };
         let mut runtime = Self {
             session,
             ledger,

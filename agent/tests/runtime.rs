@@ -213,8 +213,6 @@ fn a_grant_for_one_use_works_once() {
         "{:?}",
         bench.user.shown.borrow()
     );
-    let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();
-    assert!(ledger.contains("\"kind\":\"expired\""), "{ledger}");
 }
 
 #[test]

@@ -131,6 +131,13 @@ pub enum JournalError {
 }
 
 impl Journal {
+    /// Whether there is a journal in the agent's own directory already.
+    #[must_use]
+    pub fn is_at(state_dir: &Path) -> bool {
+        // What is not a directory is refused when it is opened, not overlooked.
+        state_dir.join(DIR_NAME).symlink_metadata().is_ok()
+    }
+
     /// Opens the journal in the agent's own directory, which must exist, and
     /// takes back whatever was not finished.
     ///

@@ -308,7 +308,7 @@ impl Hands<'_> {
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
             .collect();
-        let (mut turn, mounts, journal) = self.turn_with_journal();
+        let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let begun = turn.begin(
             Event::Effects { call, actions },
             |question| shown::changes(question, command, &listed),

@@ -454,12 +454,22 @@ impl<'r> Hands<'r> {
 
     /// The parts a turn needs, apart from the open directories.
     pub(super) fn turn(&mut self) -> (Turn<'_>, &Mounts) {
-        let (turn, mounts, _) = self.turn_with_journal();
+        let (turn, mounts, _) = self.turn_and_journal();
         (turn, mounts)
     }
 
     /// The same, and where commits are kept.
-    pub(super) fn turn_with_journal(&mut self) -> (Turn<'_>, &Mounts, &Journal) {
+    pub(super) fn turn_with_journal(&mut self) -> Result<(Turn<'_>, &Mounts, &Journal), Stop> {
+        let broken = |why: String| Stop::Broken(why);
+        self.runtime
+            .need_journal()
+            .map_err(|error| broken(error.to_string()))?;
+        let (turn, mounts, journal) = self.turn_and_journal();
+        let journal = journal.ok_or_else(|| broken("there is no journal".to_owned()))?;
+        Ok((turn, mounts, journal))
+    }
+
+    fn turn_and_journal(&mut self) -> (Turn<'_>, &Mounts, Option<&Journal>) {
         let Runtime {
             session,
             ledger,
@@ -476,7 +486,7 @@ impl<'r> Hands<'r> {
             clock: &**clock,
             questions: self.questions,
         };
-        (turn, mounts, journal)
+        (turn, mounts, journal.as_ref())
     }
 
     /// Reports a running call as over.

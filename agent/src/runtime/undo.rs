@@ -18,6 +18,8 @@ use hermitcrab_sandbox::{
     journal::{Commit, CommitId, JournalError, Kept, Undo, UndoError},
 };
 
+use crate::{audit::LedgerError, store::own_file};
+
 use super::{
     Runtime, RuntimeError,
     call::Asked,
@@ -58,7 +60,22 @@ impl Runtime {
     /// # Errors
     /// The journal cannot be read.
     pub fn commits(&self) -> Result<Vec<Kept>, RuntimeError> {
-        Ok(self.journal.list()?)
+        match &self.journal {
+            Some(journal) => Ok(journal.list()?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Makes sure that there is a journal.
+    pub(super) fn need_journal(&mut self) -> Result<(), RuntimeError> {
+        if self.journal.is_none() {
+            let state_dir = &self.config.state_dir;
+            own_file::state_dir(state_dir)
+                .map_err(|error| RuntimeError::Ledger(LedgerError::Own(error)))?;
+            let (session, ledger) = (&mut self.session, &mut self.ledger);
+            self.journal = Some(open_journal(state_dir, session, ledger, &*self.clock)?);
+        }
+        Ok(())
     }
 
     /// Takes a commit back on behalf of an agent, which needs the authority
@@ -67,7 +84,11 @@ impl Runtime {
     /// # Errors
     /// See [`UndoTrouble`]; nothing was changed then.
     pub fn undo(&mut self, by: AgentId, id: CommitId) -> Result<UndoReport, UndoTrouble> {
-        let undo = self.journal.prepare_undo(id)?;
+        self.need_journal().map_err(UndoTrouble::Runtime)?;
+        let Some(journal) = &self.journal else {
+            return Err(UndoTrouble::Failed("there is no journal".to_owned()));
+        };
+        let undo = journal.prepare_undo(id)?;
         let mut dirs = Vec::new();
         for root in undo.roots() {
             let path = Path::new(OsStr::from_bytes(&root));
@@ -88,7 +109,7 @@ impl Runtime {
             clock: &*self.clock,
             questions: &mut questions,
         };
-        let (mounts, journal) = (&self.mounts, &self.journal);
+        let mounts = &self.mounts;
         let event = Event::Call(Call {
             by,
             tool: Tool::Directory,
