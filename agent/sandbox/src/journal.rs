@@ -25,6 +25,7 @@
 //! before; what they write then lands in the version that is kept.
 
 mod act;
+mod carry;
 mod commit;
 mod entry;
 mod plan;

@@ -14,6 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::carry;
 use super::plan::{Act, Meta, Op, Staged};
 use super::steps::Steps;
 use crate::changeset::node::{Fingerprint, Xattrs, fingerprint, mode_of, read_tree};
@@ -96,7 +97,20 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
             if ground.inode()?.is_none() {
                 return Ok(Back::Done);
             }
-            undone(put(ground, path))
+            match undone(put(ground, path))? {
+                Back::Done => Ok(Back::Done),
+                // A directory that was carried away entry by entry, not wholly.
+                Back::Kept => {
+                    let (parent, name) = parent_of(ground.root, path)?;
+                    let slot = (ground.area, ground.slot.as_slice());
+                    Ok(
+                        match carry::carry(slot, (parent.as_fd(), name.as_slice())) {
+                            Ok(()) => Back::Done,
+                            Err(_) => Back::Kept,
+                        },
+                    )
+                }
+            }
         }
         Act::Meta { before, after } => {
             let Ok(dir) = open_dir(ground.root, path) else {
@@ -223,17 +237,25 @@ fn take(ground: &Ground<'_>, path: &RelPath, before: Fingerprint) -> Result<(), 
         .steps
         .pass("take away")
         .map_err(|source| failed("take away", path, source))?;
-    renamed(
-        rustix::fs::renameat_with(
-            &parent,
-            name.as_slice(),
-            ground.area,
-            ground.slot.as_slice(),
-            RenameFlags::NOREPLACE,
-        ),
-        "take away",
-        path,
-    )?;
+    let out = rustix::fs::renameat_with(
+        &parent,
+        name.as_slice(),
+        ground.area,
+        ground.slot.as_slice(),
+        RenameFlags::NOREPLACE,
+    );
+    if out == Err(Errno::XDEV) {
+        let place = (parent.as_fd(), name.as_slice());
+        let slot = (ground.area, ground.slot.as_slice());
+        if let Err(errno) = carry::carry(place, slot) {
+            // What cannot be carried back stays in the slot, where taking the
+            // step back looks for it.
+            let _back = carry::carry(slot, place);
+            return Err(FsError::io("take away", path, errno));
+        }
+    } else {
+        renamed(out, "take away", path)?;
+    }
     // It is out of reach: what is looked at now cannot be swapped any more.
     if ground.state_of_slot().is_ok_and(|state| state == before) {
         return Ok(());
