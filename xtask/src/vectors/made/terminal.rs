@@ -282,7 +282,7 @@ fn endings(draw: &mut Draw) -> anyhow::Result<Draft> {
                 "kill -ABRT $$",
             ])?
             .to_owned(),
-        4 => "sh -c 'kill -9 $$' 2> /dev/null; echo $?".to_owned(),
+        4 => "{ sh -c 'kill -9 $$'; } 2> /dev/null; echo $?".to_owned(),
         5 => "grep -q nothing-like-it README".to_owned(),
         6 => "ls | grep nothing-like-it".to_owned(),
         7 => "diff README file1 > /dev/null".to_owned(),
