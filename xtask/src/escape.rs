@@ -15,7 +15,7 @@ const MARK: &str = "MATRIX ";
 const INTRODUCTION: &str = "# Escape matrix
 
 Made by `cargo xtask escape-report`; do not edit. Each row is a probe of
-`agent/sandbox/tests/escape/probes.pl` that tries one forbidden thing. With
+`agent/sandbox/tests/it/escape/probes.pl` that tries one forbidden thing. With
 everything in place all of them are held, and the allowed twin of each works.
 Each column leaves one mechanism out: `held` means that another one stopped the
 probe all the same, **through** that this mechanism is its single line of
@@ -25,14 +25,8 @@ defence on the machine the page was made on.
 /// Runs the suite and writes the page.
 pub fn run() -> Result<Passed> {
     let mut test = cmd::cargo();
-    test.args([
-        "test",
-        "--package",
-        "hermitcrab-sandbox",
-        "--test",
-        "escape",
-    ]);
-    test.args(["--", "--nocapture", "a_second_mechanism_holds"]);
+    test.args(["test", "--package", "hermitcrab-sandbox", "--test", "it"]);
+    test.args(["--", "--nocapture", "escape::a_second_mechanism_holds"]);
     let output = test.output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let rows: Vec<&str> = text

@@ -1,0 +1,442 @@
+//! Who may speak for the user: modes, remembered answers, proposals. And what none of them reaches.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab_core::{
+    action::Action,
+    approval::{Acceptor, Answer, ProposalSpec, Reply, Said, Scope, Stance},
+    authority::{Host, HostPattern, Name, Object, Port, Reversibility, Verb},
+    digest::Digest,
+    grant::{AgentId, Origin, Uses},
+    label::{Label, Readers, Source},
+    outcome::DenialCode,
+    rules::Isolation,
+    session::{Asking, Event, SessionConfig},
+    tool::Tool,
+};
+use support::{Bench, Came, ONCE, SESSION, any_program, config, sha256};
+
+// Modes
+
+#[test]
+fn the_table_of_modes_is_what_it_is_said_to_be() {
+    use Reversibility::{Harmless, Irrevocable, Lossy, Undoable};
+    for isolation in [
+        Isolation::Isolated,
+        Isolation::Unisolated,
+        Isolation::Unknown,
+    ] {
+        for class in [Harmless, Undoable, Lossy, Irrevocable] {
+            let stance = |mode: Asking| mode.stance(isolation, class);
+            assert_eq!(stance(Asking::Refuse), Stance::Deny);
+            assert_eq!(stance(Asking::Prompt), Stance::Ask);
+            let all = match (isolation, class) {
+                (Isolation::Isolated, Harmless | Undoable | Lossy) => Stance::Allow,
+                _ => Stance::Ask,
+            };
+            assert_eq!(stance(Asking::ApproveAll), all, "{isolation:?} {class}");
+        }
+    }
+    for mode in Asking::ALL {
+        assert_eq!(Asking::parse(mode.as_str()), Some(mode));
+    }
+    assert_eq!(Asking::parse("Prompt"), None);
+}
+
+#[test]
+fn approving_all_allows_what_can_be_undone_and_records_why() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    assert_eq!(bench.read("a"), Came::Permitted(1));
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    let made = bench.session.held_by(AgentId::FIRST).last().unwrap();
+    assert_eq!((made.origin(), made.limits().uses), (Origin::Mode, ONCE));
+    assert!(
+        bench
+            .ledger
+            .iter()
+            .any(|record| record.text.contains("by mode"))
+    );
+}
+
+#[test]
+fn approving_all_reaches_past_no_rule() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    assert_eq!(bench.read(".env"), Came::Asked, "a sensitive name");
+    let own = Object::Dir {
+        dir: bench.session.add_dir(support::path("home/u")).unwrap(),
+        below: support::path(".hermitcrab/ledger"),
+    };
+    let own = Action::new(Verb::FsRead, own, Digest::NONE).unwrap();
+    assert_eq!(
+        bench.call_as(AgentId::FIRST, Tool::ReadFile, vec![own]),
+        Came::Denied(DenialCode::Protected)
+    );
+    let mut unproved = Bench::with(SessionConfig {
+        isolation: Isolation::Unknown,
+        ..config(Asking::ApproveAll)
+    });
+    assert_eq!(
+        unproved.run("ls"),
+        Came::Denied(DenialCode::IsolationUnknown)
+    );
+    assert_eq!(unproved.write("a"), Came::Asked);
+}
+
+#[test]
+fn approving_all_asks_once_something_untrusted_was_read() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    bench.step(Event::Heard {
+        agent: AgentId::FIRST,
+        label: Label::new(Source::File, Readers::Anyone),
+    });
+    assert_eq!(bench.write("a"), Came::Asked);
+    assert_eq!(bench.read("a"), Came::Permitted(1));
+}
+
+#[test]
+fn approving_all_is_no_business_of_a_child_without_the_right_to_ask() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    assert_eq!(bench.read_as(child, "a"), Came::Denied(DenialCode::NoCap));
+}
+
+#[test]
+fn the_user_changes_the_mode_in_mid_session() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.read("a"), Came::Asked);
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(bench.read("b"), Came::Denied(DenialCode::NoCap));
+    bench.step(Event::SetAsking(Asking::ApproveAll));
+    assert_eq!(bench.read("b"), Came::Permitted(1));
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.read("b"), Came::Asked);
+}
+
+// Remembered answers
+
+fn remember(bench: &mut Bench, reply: Reply) -> Came {
+    let question = bench.question.clone().unwrap();
+    let answer = Answer {
+        question: question.id(),
+        digest: question.digest(),
+        reply,
+    };
+    let came = bench.step(Event::AnswerAndRemember(answer));
+    if matches!(came, Came::Permitted(_)) {
+        bench.finish();
+    }
+    came
+}
+
+#[test]
+fn a_remembered_yes_saves_the_same_question_and_no_other() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.write("a"), Came::Asked);
+    let yes = Reply::Yes(Scope::Once);
+    assert_eq!(remember(&mut bench, yes), Came::Permitted(1));
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    assert_eq!(bench.write("b"), Came::Asked, "another place");
+    assert_eq!(bench.read("a"), Came::Asked, "another verb");
+    let other = Object::Dir {
+        dir: bench.dir,
+        below: support::path("a"),
+    };
+    let other = Action::new(Verb::FsModify, other, sha256(b"other text")).unwrap();
+    assert_eq!(
+        bench.call_as(AgentId::FIRST, Tool::WriteFile, vec![other]),
+        Came::Asked,
+        "another content"
+    );
+    let made: Vec<Uses> = bench
+        .session
+        .held_by(AgentId::FIRST)
+        .filter(|grant| grant.origin() == Origin::Remembered)
+        .map(|grant| grant.limits().uses)
+        .collect();
+    assert_eq!(made, [ONCE, ONCE]);
+}
+
+#[test]
+fn a_remembered_no_refuses_without_asking_again() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.write("a"), Came::Asked);
+    let no = Came::Denied(DenialCode::RejectedByUser);
+    assert_eq!(remember(&mut bench, Reply::No), no);
+    assert_eq!(bench.write("a"), no);
+    let both = vec![
+        bench.file(Verb::FsModify, "b"),
+        bench.file(Verb::FsModify, "a"),
+    ];
+    assert_eq!(bench.call_as(AgentId::FIRST, Tool::WriteFile, both), no);
+}
+
+#[test]
+fn remembered_answers_are_listed_and_cleared() {
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.write("a");
+    remember(&mut bench, Reply::Yes(Scope::Once));
+    bench.write("b");
+    remember(&mut bench, Reply::No);
+    let list: Vec<(u32, String, Said)> = bench
+        .session
+        .memory()
+        .list()
+        .map(|(id, row)| (id.get(), row.cap.to_string(), row.said))
+        .collect();
+    assert_eq!(
+        list,
+        [
+            (0, "fs.modify /home/u/proj/a".into(), Said::Yes),
+            (1, "fs.modify /home/u/proj/b".into(), Said::No),
+        ]
+    );
+    let first = bench.session.memory().list().next().unwrap().0;
+    bench.step(Event::Forget(Some(first)));
+    assert_eq!(bench.write("a"), Came::Asked);
+    bench.step(Event::Forget(None));
+    assert_eq!(bench.session.memory().list().count(), 0);
+    assert_eq!(bench.write("b"), Came::Asked);
+}
+
+#[test]
+fn what_is_asked_each_time_and_what_was_not_answered_is_not_remembered() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.write(".env"), Came::Asked);
+    remember(&mut bench, Reply::Yes(Scope::Session));
+    assert_eq!(bench.write(".env"), Came::Asked);
+    for reply in [
+        Reply::Silence,
+        Reply::Cancelled,
+        Reply::Unknown("ok".into()),
+    ] {
+        assert_eq!(bench.write("a"), Came::Asked);
+        remember(&mut bench, reply);
+    }
+    assert_eq!(bench.session.memory().list().count(), 0);
+}
+
+#[test]
+fn a_remembered_yes_lifts_no_refusal() {
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.write("a");
+    remember(&mut bench, Reply::Yes(Scope::Once));
+    // What the yes itself made was for one use, and is spent.
+    bench.step(Event::SetAsking(Asking::Refuse));
+    assert_eq!(bench.write("a"), Came::Denied(DenialCode::Exhausted));
+    bench.step(Event::SetAsking(Asking::Prompt));
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    let deny = hermitcrab_core::rules::ConfiguredRule::new(
+        "keep",
+        Stance::Deny,
+        vec![Verb::FsModify],
+        hermitcrab_core::rules::Pattern::Named("a".into()),
+        ("rules.toml", 3, hermitcrab_core::rules::Layer::Project),
+    );
+    bench.session.add_rule(deny.unwrap()).unwrap();
+    assert_eq!(bench.write("a"), Came::Denied(DenialCode::DeniedByRule));
+}
+
+// Proposals
+
+fn proposal(bench: &Bench, below: &str) -> Event {
+    Event::Propose(ProposalSpec {
+        judge: Name::parse("judge-1").unwrap(),
+        holder: AgentId::FIRST,
+        authority: bench.on_files(&[Verb::FsRead], below),
+        uses: Uses::AtMost(2),
+        lifetime: SESSION,
+    })
+}
+
+fn propose(bench: &mut Bench, below: &str) -> hermitcrab_core::approval::Proposal {
+    let (now, event) = (bench.now(), proposal(bench, below));
+    let parts = bench.session.step(now, event).into_parts();
+    bench.ledger.extend(parts.records);
+    parts.proposal.unwrap()
+}
+
+#[test]
+fn a_judges_proposal_alone_gives_nothing() {
+    let mut bench = Bench::new(Asking::Refuse);
+    propose(&mut bench, ".");
+    assert_eq!(bench.read("a"), Came::Denied(DenialCode::NoCap));
+}
+
+#[test]
+fn a_person_accepts_exactly_what_was_shown_once() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let shown = propose(&mut bench, "src");
+    let accept = |digest: Digest| Event::Accept {
+        proposal: shown.id(),
+        digest,
+        by: Acceptor::User,
+    };
+    assert_eq!(
+        bench.step(accept(sha256(b"something else"))),
+        Came::Denied(DenialCode::ChangedSinceShown)
+    );
+    assert_eq!(
+        bench.step(accept(shown.digest())),
+        Came::Denied(DenialCode::UnknownProposal),
+        "a wrong word settles it"
+    );
+    let shown = propose(&mut bench, "src");
+    let accept = Event::Accept {
+        proposal: shown.id(),
+        digest: shown.digest(),
+        by: Acceptor::User,
+    };
+    assert_eq!(bench.step(accept), Came::Nothing);
+    assert_eq!(bench.read("src/a"), Came::Permitted(1));
+    assert_eq!(bench.read("src/a"), Came::Permitted(1));
+    assert_eq!(bench.read("src/a"), Came::Denied(DenialCode::Exhausted));
+    assert_eq!(bench.read("b"), Came::Denied(DenialCode::NoCap));
+}
+
+#[test]
+fn a_holder_accepts_no_more_than_it_holds() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    let some = bench.on_files(&[Verb::FsRead], "src");
+    let from = bench
+        .try_grant(child, some, Uses::Uncounted, SESSION)
+        .unwrap();
+    for (below, agent, expected) in [
+        (".", child, Came::Denied(DenialCode::Amplifies)),
+        ("src", AgentId::FIRST, Came::Denied(DenialCode::NoCap)),
+        ("src/deep", child, Came::Nothing),
+    ] {
+        let shown = propose(&mut bench, below);
+        let accept = Event::Accept {
+            proposal: shown.id(),
+            digest: shown.digest(),
+            by: Acceptor::Holder { agent, from },
+        };
+        assert_eq!(bench.step(accept), expected, "{below}");
+    }
+    assert_eq!(bench.read("src/deep/a"), Came::Permitted(1));
+    bench.step(Event::Revoke(from));
+    assert_eq!(bench.read("src/deep/a"), Came::Denied(DenialCode::Revoked));
+}
+
+#[test]
+fn a_proposal_declined_or_left_lying_cannot_be_accepted() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let declined = propose(&mut bench, ".");
+    assert_eq!(bench.step(Event::Decline(declined.id())), Came::Nothing);
+    let late = propose(&mut bench, ".");
+    let accept = |shown: &hermitcrab_core::approval::Proposal| Event::Accept {
+        proposal: shown.id(),
+        digest: shown.digest(),
+        by: Acceptor::User,
+    };
+    let unknown = Came::Denied(DenialCode::UnknownProposal);
+    assert_eq!(bench.step(accept(&declined)), unknown);
+    bench.seconds = 601;
+    assert_eq!(
+        bench.step(accept(&late)),
+        Came::Denied(DenialCode::NoAnswer)
+    );
+    let stale = propose(&mut bench, ".");
+    bench.seconds = 1300;
+    bench.step(Event::Tick);
+    assert_eq!(bench.step(accept(&stale)), unknown);
+    assert_eq!(bench.read("a"), Came::Denied(DenialCode::NoCap));
+}
+
+// What nothing lifts
+
+#[test]
+fn what_is_not_waivable_is_refused_whatever_is_held_and_answered() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    let root = bench
+        .session
+        .add_dir(hermitcrab_core::path::RelPath::root())
+        .unwrap();
+    let place = |below: &str| Object::Dir {
+        dir: root,
+        below: support::path(below),
+    };
+    let everything = hermitcrab_core::authority::Authority::from_caps(
+        Verb::FILES.map(|verb| hermitcrab_core::authority::Cap::new(verb, place(".")).unwrap()),
+    );
+    bench.grant(everything.unwrap(), Uses::Uncounted, SESSION);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let mut check = |verb, below: &str, expected| {
+        let action = Action::new(verb, place(below), Digest::NONE).unwrap();
+        let came = bench.call_as(AgentId::FIRST, Tool::Directory, vec![action]);
+        if let Came::Permitted(_) = came {
+            bench.finish();
+        }
+        assert_eq!(came, expected, "{verb} {below}");
+    };
+    let denied = Came::Denied;
+    check(
+        Verb::FsModify,
+        "proc/sys/kernel/x",
+        denied(DenialCode::IsolationControl),
+    );
+    check(
+        Verb::FsModify,
+        "proc/self/uid_map",
+        denied(DenialCode::IsolationControl),
+    );
+    check(
+        Verb::FsCreate,
+        "sys/fs/cgroup/x",
+        denied(DenialCode::IsolationControl),
+    );
+    check(Verb::FsRead, "sys/fs/cgroup/x", Came::Permitted(1));
+    check(Verb::FsRead, "dev/sda", denied(DenialCode::RawDevice));
+    check(Verb::FsModify, "dev/mem", denied(DenialCode::RawDevice));
+    check(Verb::FsList, "dev/disk", Came::Permitted(1));
+    check(Verb::FsRead, "dev/null", Came::Permitted(1));
+    check(
+        Verb::FsModify,
+        "home/u/.hermitcrab/config",
+        denied(DenialCode::Protected),
+    );
+    check(Verb::FsDelete, "home/u", denied(DenialCode::Protected));
+    check(Verb::FsRead, "home/u/notes", Came::Permitted(1));
+}
+
+#[test]
+fn a_secret_never_enters_what_a_model_reads() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    let secret = Label::new(Source::Secret, Readers::Anyone);
+    let mixed = Label::new(Source::File, Readers::Anyone).join(&secret);
+    for label in [secret, mixed] {
+        let agent = AgentId::FIRST;
+        let heard = Event::Heard { agent, label };
+        assert_eq!(bench.step(heard), Came::Denied(DenialCode::SecretToModel));
+    }
+    assert!(bench.session.flow().label(AgentId::FIRST).is_none());
+}
+
+#[test]
+fn a_connection_names_its_peer() {
+    let bench = Bench::new(Asking::Prompt);
+    let host = |name: HostPattern| {
+        let port = Port::Only(443);
+        Action::new(
+            Verb::NetConnect,
+            Object::Host(Host { name, port }),
+            Digest::NONE,
+        )
+        .unwrap()
+    };
+    let name = || Name::parse("example.org").unwrap();
+    let explain = |action: &Action| {
+        bench
+            .session
+            .explain(AgentId::FIRST, Tool::Terminal, action)
+    };
+    let wide = explain(&host(HostPattern::Subdomains(name())));
+    assert_eq!(wide.code, Some(DenialCode::NetworkUnnamed));
+    assert_eq!(
+        explain(&host(HostPattern::Exact(name()))).stance,
+        Stance::Ask
+    );
+}

@@ -1,0 +1,155 @@
+//! Each fault of the core, planted, is noticed by the check made for it; and
+//! no check complains while nothing is planted.
+//!
+//! One test function: a fault is planted for the whole process.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab_core::{
+    approval::{Answer, Reply, Scope},
+    authority::Verb,
+    fault::{self, Fault},
+    grant::{AgentId, Uses},
+    session::{Asking, Event, SessionConfig},
+};
+use support::{Bench, Came, ONCE, SESSION, config, for_seconds, path, sha256};
+
+/// Where a fault has its place, or a sentence that holds while the core is right.
+enum Home {
+    Core(fn() -> bool),
+    Sandbox,
+    Agent,
+}
+
+fn is_permitted(came: &Came) -> bool {
+    matches!(came, Came::Permitted(_))
+}
+
+fn home(fault: Fault) -> Home {
+    match fault {
+        Fault::ForgetExpiry => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, for_seconds(60));
+            bench.seconds = 61;
+            !is_permitted(&bench.read("a"))
+        }),
+        Fault::ForgetRevocation => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            let grant = bench.grant(reading, Uses::Uncounted, SESSION);
+            bench.step(Event::Revoke(grant));
+            !is_permitted(&bench.read("a"))
+        }),
+        Fault::ForgetUses => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, ONCE, SESSION);
+            bench.read("a");
+            !is_permitted(&bench.read("a"))
+        }),
+        Fault::LeakGrantsToChild => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, SESSION);
+            let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+            !is_permitted(&bench.read_as(child, "a"))
+        }),
+        Fault::SessionEndKeepsGrants => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, SESSION);
+            bench.step(Event::End);
+            !is_permitted(&bench.read("a"))
+        }),
+        Fault::UnknownAnswerIsYes => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.read("a");
+            !is_permitted(&bench.answer(Reply::parse("whatever")))
+        }),
+        Fault::AnswerNotBoundToDigest => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.read("a");
+            let question = bench.question.as_ref().unwrap().id();
+            let answer = Answer {
+                question,
+                digest: sha256(b"other"),
+                reply: Reply::Yes(Scope::Once),
+            };
+            !is_permitted(&bench.step(Event::Answer(answer)))
+        }),
+        Fault::ApproveWholeClass => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.read("a");
+            bench.answer(Reply::Yes(Scope::Session));
+            !is_permitted(&bench.read("b"))
+        }),
+        Fault::RefuseEverything => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, SESSION);
+            is_permitted(&bench.read("a"))
+        }),
+        Fault::SensitivePathsArePlain => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Refuse);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, SESSION);
+            !is_permitted(&bench.read(".env"))
+        }),
+        Fault::ProtectedPathsArePlain => Home::Core(|| {
+            let mut bench = Bench::with(SessionConfig {
+                protected: vec![path("home/u/proj/own")],
+                ..config(Asking::Refuse)
+            });
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            bench.grant(reading, Uses::Uncounted, SESSION);
+            !is_permitted(&bench.read("own/ledger"))
+        }),
+        Fault::DirCapFollowsLinks
+        | Fault::DirCapAllowsDotDot
+        | Fault::WriteFollowsSymlink
+        | Fault::ChangeSetMissesDeletes
+        | Fault::ChangeSetMissesMetadata
+        | Fault::SandboxHasNetwork
+        | Fault::SandboxSeesHome
+        | Fault::TimeoutLeavesOrphans => Home::Sandbox,
+        Fault::CommitWithoutAsking | Fault::DenialLooksLikeSuccess | Fault::ReadTruncates => {
+            Home::Agent
+        }
+    }
+}
+
+#[test]
+fn every_fault_of_the_core_is_noticed_when_planted_and_only_then() {
+    let checks: Vec<(Fault, fn() -> bool)> = Fault::ALL
+        .iter()
+        .filter_map(|fault| match home(*fault) {
+            Home::Core(holds) => Some((*fault, holds)),
+            Home::Sandbox | Home::Agent => None,
+        })
+        .collect();
+    assert!(checks.len() >= 11);
+    for (fault, holds) in &checks {
+        assert!(
+            holds(),
+            "{} complains although nothing is planted",
+            fault.name()
+        );
+    }
+    for (fault, holds) in &checks {
+        fault::plant(Some(*fault));
+        let noticed = !holds();
+        fault::plant(None);
+        assert!(noticed, "{} was planted and not noticed", fault.name());
+    }
+}
+
+#[test]
+fn faults_have_distinct_names_that_parse_back() {
+    for fault in Fault::ALL {
+        assert_eq!(Fault::parse(fault.name()), Some(*fault));
+        assert!(!fault.description().is_empty());
+    }
+    assert_eq!(Fault::parse("no-such-fault"), None);
+}

@@ -1,0 +1,149 @@
+//! What an agent has read decides which of its grants still act without a
+//! question.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab_core::{
+    approval::Reply,
+    approval::Scope,
+    authority::Verb,
+    grant::{AgentId, Uses},
+    label::{Label, Readers, Source},
+    outcome::DenialCode,
+    session::{Asking, Attenuation, Event},
+};
+use support::{Bench, Came, SESSION, any_program};
+
+fn hear(bench: &mut Bench, agent: AgentId, source: Source) {
+    let label = Label::new(source, Readers::Anyone);
+    assert_eq!(bench.step(Event::Heard { agent, label }), Came::Nothing);
+}
+
+fn with_everything(asking: Asking) -> Bench {
+    let mut bench = Bench::new(asking);
+    let all = bench.on_files(&Verb::FILES, ".");
+    bench.grant(all, Uses::Uncounted, SESSION);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    bench
+}
+
+#[test]
+fn a_grant_acts_alone_until_its_holder_has_read_something() {
+    let mut bench = with_everything(Asking::Prompt);
+    for source in [Source::User, Source::Model] {
+        hear(&mut bench, AgentId::FIRST, source);
+        assert_eq!(bench.write("a"), Came::Permitted(1));
+    }
+    for source in [Source::File, Source::Command, Source::Network] {
+        let mut bench = with_everything(Asking::Prompt);
+        hear(&mut bench, AgentId::FIRST, source);
+        assert_eq!(bench.write("a"), Came::Asked, "{source:?}");
+        let question = bench.question.clone().unwrap();
+        assert_eq!(question.because(), DenialCode::UntrustedFlow);
+        assert_eq!(
+            bench.answer(Reply::No),
+            Came::Denied(DenialCode::RejectedByUser)
+        );
+    }
+}
+
+#[test]
+fn looking_reading_and_running_on_a_copy_stay_free() {
+    let mut bench = with_everything(Asking::Prompt);
+    hear(&mut bench, AgentId::FIRST, Source::Network);
+    assert_eq!(bench.read("a"), Came::Permitted(1));
+    assert_eq!(bench.run("make"), Came::Permitted(1));
+    let change = bench.file(Verb::FsCreate, "out");
+    assert_eq!(bench.effects(vec![change]), Came::Asked);
+}
+
+#[test]
+fn where_nobody_can_be_asked_it_is_refused() {
+    let mut bench = with_everything(Asking::Refuse);
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    assert_eq!(bench.write("a"), Came::Denied(DenialCode::UntrustedFlow));
+}
+
+#[test]
+fn a_yes_for_the_session_vouches_for_what_had_been_read_and_no_more() {
+    let mut bench = with_everything(Asking::Prompt);
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    assert_eq!(bench.write("a"), Came::Asked);
+    assert_eq!(bench.answer(Reply::Yes(Scope::Session)), Came::Permitted(1));
+    bench.finish();
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    // For another file the old grant still does not vouch.
+    assert_eq!(bench.write("b"), Came::Asked);
+    bench.answer(Reply::No);
+    // Data of another kind arrives: the yes was not about that.
+    hear(&mut bench, AgentId::FIRST, Source::Network);
+    assert_eq!(bench.write("a"), Came::Asked);
+}
+
+#[test]
+fn a_yes_for_once_is_over_with_its_call() {
+    let mut bench = with_everything(Asking::Prompt);
+    hear(&mut bench, AgentId::FIRST, Source::Command);
+    assert_eq!(bench.write("a"), Came::Asked);
+    assert_eq!(bench.answer(Reply::Yes(Scope::Once)), Came::Permitted(1));
+    bench.finish();
+    assert_eq!(bench.write("a"), Came::Asked);
+}
+
+#[test]
+fn a_grant_the_user_makes_afterwards_vouches_and_what_is_derived_from_it_too() {
+    let mut bench = with_everything(Asking::Prompt);
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    let all = bench.on_files(&Verb::FILES, "src");
+    let from = bench.grant(all, Uses::Uncounted, SESSION);
+    assert_eq!(bench.write("src/a"), Came::Permitted(1));
+    assert_eq!(bench.write("b"), Came::Asked);
+    bench.answer(Reply::No);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[from]).unwrap();
+    let action = bench.file(Verb::FsModify, "src/a");
+    let came = bench.call_as(child, hermitcrab_core::tool::Tool::WriteFile, vec![action]);
+    assert_eq!(came, Came::Permitted(1));
+}
+
+#[test]
+fn an_agent_cannot_launder_a_grant_by_deriving_one_or_starting_a_child() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let all = bench.on_files(&Verb::FILES, ".");
+    let from = bench.grant(all.clone(), Uses::Uncounted, SESSION);
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    bench
+        .attenuate(Attenuation {
+            by: AgentId::FIRST,
+            from,
+            holder: AgentId::FIRST,
+            authority: all,
+            uses: Uses::Uncounted,
+            lifetime: SESSION,
+        })
+        .unwrap();
+    assert_eq!(bench.write("a"), Came::Denied(DenialCode::UntrustedFlow));
+    let (child, _) = bench.spawn(AgentId::FIRST, &[from]).unwrap();
+    let action = bench.file(Verb::FsModify, "a");
+    let came = bench.call_as(child, hermitcrab_core::tool::Tool::WriteFile, vec![action]);
+    assert_eq!(came, Came::Denied(DenialCode::UntrustedFlow));
+}
+
+#[test]
+fn what_one_agent_reads_does_not_taint_another() {
+    let mut bench = with_everything(Asking::Prompt);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    hear(&mut bench, child, Source::Network);
+    assert_eq!(bench.write("a"), Came::Permitted(1));
+    let label = Label::new(Source::File, Readers::Anyone);
+    assert_eq!(
+        bench.session.flow().label(child).unwrap().sources().count(),
+        1
+    );
+    let nobody = Event::Heard {
+        agent: child,
+        label,
+    };
+    bench.step(Event::End);
+    assert_eq!(bench.step(nobody), Came::Nothing);
+}

@@ -1,0 +1,20 @@
+//! What the core decides: one test binary, one file for each subject.
+
+mod consent;
+mod contract;
+#[cfg(feature = "planted-faults")]
+mod faults;
+mod flow;
+mod laws;
+mod ledger;
+mod lifecycle;
+mod lifecycle_machine;
+mod limits;
+mod model;
+mod questions;
+mod rules;
+mod sensitive;
+mod standing;
+mod support;
+mod vocabulary;
+mod wording;

@@ -1,0 +1,124 @@
+//! Which names are asked about each time, and which are not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab_core::{
+    action::Action,
+    authority::Verb,
+    digest::Digest,
+    path::RelPath,
+    rules::{Isolation, Rules, Sensitivity},
+    tool::Tool,
+};
+use support::path;
+
+fn is_asked(tool: Tool, verb: Verb, place: &str) -> bool {
+    let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
+    let dir = rules.add_dir(RelPath::root()).unwrap();
+    let action = Action::on_path(verb, dir, path(place), Digest::NONE).unwrap();
+    rules.sensitivity(tool, &action) != Sensitivity::Plain
+}
+
+#[test]
+fn files_made_to_hold_secrets_are_asked_about_for_reading_and_writing() {
+    for place in [
+        "home/u/proj/.env",
+        "home/u/proj/.ENV",
+        "home/u/proj/.env.local",
+        "home/u/proj/.env.production",
+        "home/u/proj/.envrc",
+        "home/u/.ssh/id_rsa",
+        "home/u/.ssh/config",
+        "home/u/.aws/credentials",
+        "home/u/.kube/config",
+        "home/u/.docker/config.json",
+        "home/u/.config/gh/hosts.yml",
+        "home/u/.config/gcloud/x",
+        "home/u/.netrc",
+        "home/u/.git-credentials",
+        "home/u/.hermes/auth.json",
+        "srv/keys/id_ed25519",
+        "etc/shadow",
+    ] {
+        for verb in [Verb::FsRead, Verb::FsCreate, Verb::FsModify, Verb::FsDelete] {
+            assert!(is_asked(Tool::Directory, verb, place), "{verb} {place}");
+        }
+        assert!(!is_asked(Tool::Directory, Verb::FsList, place), "{place}");
+    }
+}
+
+#[test]
+fn ordinary_files_are_not_asked_about() {
+    for place in [
+        "home/u/proj/src/main.rs",
+        "home/u/proj/.env.example",
+        "home/u/proj/.env.sample",
+        "home/u/proj/env",
+        "home/u/proj/.environment",
+        "home/u/proj/.gitignore",
+        "home/u/proj/.github/workflows/ci.yml",
+        "home/u/proj/.config/settings.json",
+        "home/u/proj/etc/passwd",
+        "home/u/proj/ssh/id.txt",
+        "home/u/proj/docs/credentials.md",
+        "tmp/t/x",
+        "srv/data/db.sqlite",
+        "var/tmp/x",
+    ] {
+        for verb in Verb::FILES {
+            assert!(!is_asked(Tool::WriteFile, verb, place), "{verb} {place}");
+        }
+    }
+}
+
+#[test]
+fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
+    for place in [
+        "home/u/.bashrc",
+        "home/u/.profile",
+        "home/u/.gitconfig",
+        "home/u/.config/autostart/x.desktop",
+        "home/u/.config/systemd/user/x.service",
+        "home/u/proj/.git/hooks/pre-commit",
+        "home/u/proj/.git/config",
+        "home/u/proj/.git/modules/x/config",
+        "home/u/proj/.git/modules/x/hooks/post-checkout",
+        "home/u/proj/.git/config.worktree",
+        "home/u/proj/.git/commondir",
+        "home/u/proj/.git",
+        "etc/passwd",
+        "etc/sudoers.d/x",
+        "boot/x",
+        "usr/local/bin/x",
+        "usr/lib/systemd/system/x.service",
+        "var/spool/cron/crontabs/u",
+    ] {
+        for tool in [
+            Tool::Terminal,
+            Tool::WriteFile,
+            Tool::Patch,
+            Tool::Directory,
+        ] {
+            assert!(is_asked(tool, Verb::FsModify, place), "{tool} {place}");
+            assert!(is_asked(tool, Verb::FsCreate, place), "{tool} {place}");
+        }
+        assert!(!is_asked(Tool::ReadFile, Verb::FsRead, place), "{place}");
+    }
+}
+
+#[test]
+fn git_may_keep_its_store_but_an_editor_may_not() {
+    for place in [
+        "home/u/proj/.git/objects/ab/cd",
+        "home/u/proj/.git/refs/heads/main",
+        "home/u/proj/.git/index",
+        "home/u/proj/.GIT/HEAD",
+    ] {
+        assert!(!is_asked(Tool::Terminal, Verb::FsCreate, place), "{place}");
+        assert!(!is_asked(Tool::ReadFile, Verb::FsRead, place), "{place}");
+        for tool in [Tool::WriteFile, Tool::Patch, Tool::Directory] {
+            assert!(is_asked(tool, Verb::FsCreate, place), "{tool} {place}");
+        }
+    }
+}

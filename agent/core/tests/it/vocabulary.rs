@@ -1,0 +1,281 @@
+//! The words other programs rely on: codes, verbs, tools, faults, paths.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::collections::BTreeSet;
+
+use hermitcrab_core::{
+    authority::{Cap, Host, HostPattern, Name, NameError, Object, ObjectKind, Port, Verb},
+    digest::Digest,
+    fault::Fault,
+    outcome::{Denial, DenialCode},
+    path::{PathError, RelPath},
+    tool::Tool,
+};
+use support::path;
+
+fn is_kebab_case(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .split('-')
+            .all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
+}
+
+#[test]
+fn every_denial_code_is_distinct_stable_and_explained() {
+    let mut seen = BTreeSet::new();
+    for code in DenialCode::ALL {
+        assert!(is_kebab_case(code.as_str()), "{code}");
+        assert!(seen.insert(code.as_str()), "{code} twice");
+        assert_eq!(DenialCode::parse(code.as_str()), Some(*code));
+        for text in [code.wording(), code.next_step()] {
+            assert!(
+                !text.is_empty() && !text.ends_with('.') && !text.starts_with(char::is_uppercase),
+                "{code}: {text}"
+            );
+        }
+    }
+    assert_eq!(DenialCode::parse("No-Cap"), None);
+}
+
+#[test]
+fn the_codes_that_other_programs_compare_keep_their_spelling() {
+    let codes: Vec<&str> = DenialCode::ALL.iter().map(|code| code.as_str()).collect();
+    for code in [
+        "no-cap",
+        "revoked",
+        "expired",
+        "exhausted",
+        "path-escapes",
+        "path-absolute",
+        "path-nul",
+        "path-empty",
+        "path-too-long",
+        "outside-root",
+        "not-regular-file",
+        "sensitive-path",
+        "rejected-by-user",
+        "unknown-answer",
+        "no-answer",
+        "changed-since-shown",
+        "unknown-tool",
+        "session-ended",
+        "effect-not-covered",
+        "isolation-unknown",
+    ] {
+        assert!(codes.contains(&code), "{code} is gone");
+    }
+    assert_eq!(DenialCode::PathEscapes.wording(), "path escapes");
+    assert_eq!(
+        DenialCode::PathAbsolute.wording(),
+        "absolute paths forbidden"
+    );
+    assert_eq!(DenialCode::OutsideRoot.wording(), "resolved outside root");
+}
+
+#[test]
+fn a_denial_says_what_was_refused_and_hides_nothing_in_it() {
+    let denial = Denial::new(DenialCode::NoCap, "a\u{1b}[2Jb\u{202e}c\n");
+    assert_eq!(
+        denial.to_string(),
+        "no capability held for this: `a\\u{1b}[2Jb\\u{202e}c\\u{a}`"
+    );
+    assert_eq!(
+        Denial::new(DenialCode::SessionEnded, "").to_string(),
+        "the session has ended"
+    );
+    assert_eq!(denial.cause(), None);
+    assert_eq!(
+        denial.because(DenialCode::Expired).cause(),
+        Some(DenialCode::Expired)
+    );
+}
+
+#[test]
+fn there_are_fourteen_verbs_with_one_kind_of_object_each() {
+    let spellings: BTreeSet<&str> = Verb::ALL.iter().map(|verb| verb.as_str()).collect();
+    let expected = [
+        "agent.spawn",
+        "config.change",
+        "fs.create",
+        "fs.delete",
+        "fs.list",
+        "fs.modify",
+        "fs.mount",
+        "fs.read",
+        "model.send",
+        "net.connect",
+        "net.listen",
+        "proc.exec",
+        "secret.use",
+        "user.ask",
+    ];
+    assert_eq!(spellings.into_iter().collect::<Vec<_>>(), expected);
+    for verb in Verb::ALL {
+        assert_eq!(Verb::parse(verb.as_str()), Some(verb));
+        assert!(!verb.sentence().is_empty());
+        assert_eq!(
+            Cap::new(verb, Object::Session).is_ok(),
+            verb.object_kind() == ObjectKind::Session,
+            "{verb}"
+        );
+    }
+    assert_eq!(Verb::parse("fs.*"), None);
+    assert_eq!(Verb::parse("FS.READ"), None);
+    assert!(
+        Verb::FILES
+            .iter()
+            .all(|verb| verb.object_kind() == ObjectKind::Dir && *verb != Verb::FsMount)
+    );
+}
+
+#[test]
+fn tools_are_known_by_their_exact_names_and_the_inner_one_is_not_offered() {
+    for name in [
+        "terminal",
+        "read_file",
+        "write_file",
+        "patch",
+        "search_files",
+        "process",
+        "execute_code",
+        "clarify",
+    ] {
+        assert_eq!(Tool::offered(name).map(Tool::as_str), Some(name));
+    }
+    for name in [
+        "directory",
+        "Terminal",
+        "terminal ",
+        "",
+        "converse",
+        "t\u{435}rminal",
+    ] {
+        assert_eq!(Tool::offered(name), None, "{name:?}");
+    }
+}
+
+#[test]
+fn no_tool_that_only_looks_can_change_anything() {
+    for tool in [Tool::ReadFile, Tool::SearchFiles] {
+        assert!(
+            tool.verbs()
+                .iter()
+                .chain(tool.effect_verbs())
+                .all(|verb| matches!(verb, Verb::FsRead | Verb::FsList)),
+            "{tool}"
+        );
+    }
+    assert!(
+        Tool::ALL
+            .iter()
+            .all(|tool| !tool.verbs().contains(&Verb::ConfigChange))
+    );
+}
+
+#[test]
+fn at_least_sixteen_faults_are_named() {
+    assert!(Fault::ALL.len() >= 16);
+    let names: BTreeSet<&str> = Fault::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(names.len(), Fault::ALL.len());
+}
+
+#[test]
+fn paths_are_read_by_name_and_never_leave() {
+    let cases: [(&[u8], Result<&str, PathError>); 27] = [
+        (b"a", Ok("a")),
+        (b"a/b", Ok("a/b")),
+        (b".", Ok(".")),
+        (b"./a", Ok("a")),
+        (b"a//b", Ok("a/b")),
+        (b"a/./b", Ok("a/b")),
+        (b"...", Ok("...")),
+        (b"..a", Ok("..a")),
+        (b"a..", Ok("a..")),
+        (b"~", Ok("~")),
+        (b"-rf", Ok("-rf")),
+        (b" ", Ok(" ")),
+        (b"a\\..\\b", Ok("a\\\\..\\\\b")),
+        (b"a\nb", Ok("a\\u{a}b")),
+        (b"\xff", Ok("\\xff")),
+        ("caf\u{e9}".as_bytes(), Ok("caf\u{e9}")),
+        (b"", Err(PathError::Empty)),
+        (b"/etc/passwd", Err(PathError::Absolute)),
+        (b"//a", Err(PathError::Absolute)),
+        (b"..", Err(PathError::Escapes)),
+        (b"../../../etc/passwd", Err(PathError::Escapes)),
+        (b"a/../b", Err(PathError::Escapes)),
+        (b"a/..", Err(PathError::Escapes)),
+        (b"a\0b", Err(PathError::Nul)),
+        (b"a/", Err(PathError::TrailingSlash)),
+        (b"a/.", Err(PathError::TrailingSlash)),
+        (b"../a\0", Err(PathError::Nul)),
+    ];
+    for (bytes, expected) in cases {
+        let read = RelPath::parse(bytes).map(|path| path.to_string());
+        assert_eq!(read, expected.map(String::from), "{}", bytes.escape_ascii());
+    }
+    assert_eq!(RelPath::parse_dir(b"a/").unwrap(), path("a"));
+    assert_eq!(RelPath::parse(b"./").unwrap(), RelPath::root());
+}
+
+#[test]
+fn composed_and_decomposed_letters_and_cases_are_different_names() {
+    assert_ne!(path("caf\u{e9}"), path("cafe\u{301}"));
+    assert_ne!(path("A"), path("a"));
+}
+
+#[test]
+fn a_child_is_one_plain_name() {
+    let base = path("a");
+    assert_eq!(base.child(b"b").unwrap(), path("a/b"));
+    for name in [&b""[..], b".", b"..", b"b/c", b"b\0"] {
+        assert!(base.child(name).is_err(), "{}", name.escape_ascii());
+    }
+    assert_eq!(path("a/b").parent(), Some(base));
+    assert_eq!(path("a").parent(), Some(RelPath::root()));
+    assert_eq!(RelPath::root().parent(), None);
+}
+
+#[test]
+fn names_are_printable_ascii_so_that_look_alikes_do_not_pass() {
+    assert_eq!(Name::parse(""), Err(NameError::Empty));
+    assert_eq!(Name::parse("r\u{043c}"), Err(NameError::Unprintable));
+    assert_eq!(Name::parse("a b"), Err(NameError::Unprintable));
+    assert_eq!(Name::parse(&"x".repeat(256)), Err(NameError::TooLong));
+    assert_eq!(
+        Name::parse_caseless("EXAMPLE.org").unwrap().as_str(),
+        "example.org"
+    );
+}
+
+#[test]
+fn a_host_cap_covers_whole_labels_only() {
+    let host = |name: HostPattern, port| Object::Host(Host { name, port });
+    let exact = |name: &str| HostPattern::Exact(Name::parse(name).unwrap());
+    let below = |name: &str| HostPattern::Subdomains(Name::parse(name).unwrap());
+    let held = host(below("example.org"), Port::Only(443));
+    for (name, port, covered) in [
+        (exact("www.example.org"), Port::Only(443), true),
+        (exact("a.b.example.org"), Port::Only(443), true),
+        (below("b.example.org"), Port::Only(443), true),
+        (exact("example.org"), Port::Only(443), false),
+        (exact("badexample.org"), Port::Only(443), false),
+        (exact(".example.org"), Port::Only(443), false),
+        (exact("www.example.org"), Port::Only(80), false),
+        (exact("www.example.org"), Port::Any, false),
+        (exact("www.example.org.evil.com"), Port::Only(443), false),
+    ] {
+        assert_eq!(
+            held.covers(&host(name.clone(), port)),
+            covered,
+            "{name:?} {port:?}"
+        );
+    }
+}
+
+#[test]
+fn a_digest_is_shown_in_full() {
+    assert_eq!(Digest::from_bytes([0xab; 32]).to_string(), "ab".repeat(32));
+}

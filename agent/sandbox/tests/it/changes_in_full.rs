@@ -1,0 +1,272 @@
+//! The parts of a change set that are easily forgotten, each carried over.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::changeset::{Layer, What, Whose};
+use hermitcrab_sandbox::spawn::{Ending, Finished};
+use support::{Workspace, commit, text, tree};
+
+fn ran(workspace: &Workspace, script: &str) -> Finished {
+    let finished = workspace.run(script);
+    assert_eq!(finished.ending, Ending::Exited(0), "{}", text(&finished));
+    finished
+}
+
+fn kept(workspace: &Workspace, finished: &Finished) {
+    let done = commit(finished, workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+}
+
+#[test]
+fn ten_thousand_files_are_one_commit() {
+    let workspace = Workspace::new();
+    for number in 0..200 {
+        workspace.file(&format!("old/{number}"), "old\n");
+    }
+    let finished = ran(
+        &workspace,
+        "mkdir new; for d in $(seq 100); do mkdir new/$d; for f in $(seq 98); do echo $d.$f > new/$d/$f; done; done
+         for f in old/*; do echo changed > $f; done",
+    );
+    let set = &finished.changes[0];
+    assert_eq!(set.changes().len(), 1 + 100 + 9_800 + 200);
+    kept(&workspace, &finished);
+    let read = |name: &str| std::fs::read_to_string(workspace.path().join(name)).unwrap();
+    assert_eq!(read("new/100/98"), "100.98\n");
+    assert_eq!(read("old/199"), "changed\n");
+    assert_eq!(tree(workspace.path()).len(), 1 + 1 + 200 + 1 + 100 + 9_800);
+}
+
+#[test]
+fn files_and_whole_directories_under_other_names_are_told_as_renames() {
+    let workspace = Workspace::new();
+    workspace.file("a", "some text\n");
+    workspace.file("d/s/x", "x\n");
+    workspace.file("d/y", "y\n");
+    workspace.file("empty", "");
+    let finished = ran(&workspace, "mv a b; mv d e; mv empty void");
+    let renames: Vec<_> = finished.changes[0]
+        .renames()
+        .iter()
+        .map(|rename| format!("{} -> {}", rename.from, rename.to))
+        .collect();
+    assert_eq!(renames, ["a -> b", "d -> e"]);
+    kept(&workspace, &finished);
+    let read = |name: &str| std::fs::read_to_string(workspace.path().join(name)).ok();
+    assert_eq!(read("e/s/x").as_deref(), Some("x\n"));
+    assert_eq!((read("d/y"), read("a"), read("empty")), (None, None, None));
+}
+
+#[test]
+fn attributes_are_changes_of_their_own_and_others_survive_a_new_version() {
+    let workspace = Workspace::new();
+    let set = |name: &str, attribute: &str| {
+        let path = workspace.path().join(name);
+        let none = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(&path, attribute, b"before", none)
+    };
+    for name in ["rewritten", "changed", "cleared"] {
+        workspace.file(name, "old\n");
+    }
+    workspace.file("d/f", "f\n");
+    if set("rewritten", "user.kept").is_err() {
+        println!("SKIPPED: this file system has no user attributes");
+        return;
+    }
+    set("changed", "user.a").unwrap();
+    set("cleared", "user.a").unwrap();
+    let finished = ran(
+        &workspace,
+        "echo new > rewritten; echo n > fresh
+         python3 -c \"
+import os
+os.setxattr('changed', 'user.a', b'after')
+os.removexattr('cleared', 'user.a')
+os.setxattr('fresh', 'user.b', b'new')
+os.setxattr('d', 'user.c', b'dir')
+\"",
+    );
+    let found: Vec<_> = finished.changes[0]
+        .changes()
+        .iter()
+        .filter_map(|change| match &change.what {
+            What::Xattrs { on, .. } => Some((change.path.to_string(), *on)),
+            _ => None,
+        })
+        .collect();
+    let old = |name: &str| (name.to_owned(), Whose::Old);
+    assert_eq!(
+        found,
+        [
+            old("changed"),
+            old("cleared"),
+            old("d"),
+            ("fresh".to_owned(), Whose::New)
+        ]
+    );
+    kept(&workspace, &finished);
+    let xattrs = |name: &str| support::xattrs(&workspace.path().join(name));
+    assert_eq!(xattrs("rewritten"), ["user.kept=before"]);
+    assert_eq!(xattrs("changed"), ["user.a=after"]);
+    assert_eq!(xattrs("cleared"), [""; 0]);
+    assert_eq!(xattrs("fresh"), ["user.b=new"]);
+    assert_eq!(xattrs("d"), ["user.c=dir"]);
+}
+
+#[test]
+fn an_outside_name_of_a_file_is_never_changed_with_it() {
+    let outside = tempfile::tempdir().unwrap();
+    let other = outside.path().join("other");
+    for script in ["chmod 755 f", "echo new > f", "echo more >> f; chmod 600 f"] {
+        let workspace = Workspace::new();
+        workspace.file("f", "old\n");
+        let _gone = std::fs::remove_file(&other);
+        std::fs::hard_link(workspace.path().join("f"), &other).unwrap();
+        let mode = || std::fs::metadata(&other).unwrap().permissions().mode() & 0o7777;
+        let before = mode();
+        kept(&workspace, &ran(&workspace, script));
+        assert_eq!(mode(), before, "{script}");
+        assert_eq!(
+            std::fs::read_to_string(&other).unwrap(),
+            "old\n",
+            "{script}"
+        );
+        let inode = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino();
+        assert_ne!(
+            inode(&other),
+            inode(&workspace.path().join("f")),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn names_the_command_linked_together_stay_linked() {
+    let workspace = Workspace::new();
+    workspace.file("was-there", "text\n");
+    let finished = ran(
+        &workspace,
+        "echo x > one; ln one two; mkdir d; ln one d/three; ln was-there link",
+    );
+    kept(&workspace, &finished);
+    let inode = |name: &str| {
+        std::fs::metadata(workspace.path().join(name))
+            .unwrap()
+            .ino()
+    };
+    assert_eq!(inode("one"), inode("two"));
+    assert_eq!(inode("was-there"), inode("link"));
+    let read = std::fs::read_to_string(workspace.path().join("d/three")).unwrap();
+    assert_eq!(read, "x\n");
+}
+
+#[test]
+fn holes_stay_holes() {
+    let workspace = Workspace::new();
+    let finished = ran(
+        &workspace,
+        "truncate -s 900M hollow; echo end >> hollow; truncate -s 1000M hollow",
+    );
+    kept(&workspace, &finished);
+    let stat = std::fs::metadata(workspace.path().join("hollow")).unwrap();
+    assert_eq!(stat.len(), 1000 << 20);
+    assert!(stat.blocks() * 512 < 1 << 20, "{} blocks", stat.blocks());
+}
+
+#[test]
+fn a_huge_file_is_not_held_in_memory() {
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmHWM:"))
+            .unwrap();
+        line.split_ascii_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+    let workspace = Workspace::new();
+    let finished = ran(
+        &workspace,
+        "head -c 250000000 /dev/zero | tr '\\0' x > huge",
+    );
+    kept(&workspace, &finished);
+    let stat = std::fs::metadata(workspace.path().join("huge")).unwrap();
+    assert_eq!(stat.len(), 250_000_000);
+    assert!(peak() < 100_000, "{} KiB at the peak", peak());
+}
+
+#[test]
+fn what_a_background_process_still_has_open_is_whole() {
+    let workspace = Workspace::new();
+    workspace.file("log", "start\n");
+    let finished = ran(
+        &workspace,
+        "(exec >> log; while :; do echo line; done) & sleep 0.2; exec 3> held; echo kept >&3; rm -f log.none; echo done",
+    );
+    kept(&workspace, &finished);
+    let log = std::fs::read_to_string(workspace.path().join("log")).unwrap();
+    assert!(log.starts_with("start\nline\n") && log.len() > 100);
+    let held = std::fs::read_to_string(workspace.path().join("held")).unwrap();
+    assert_eq!(held, "kept\n");
+}
+
+#[test]
+fn deleted_links_specials_and_modes_are_compared_again() {
+    type Meddle = fn(&Workspace);
+    let cases: [(&str, Meddle); 4] = [
+        ("rm l", |workspace| {
+            std::fs::remove_file(workspace.path().join("l")).unwrap();
+            std::os::unix::fs::symlink("theirs", workspace.path().join("l")).unwrap();
+        }),
+        ("chmod 700 f", |workspace| {
+            let mode = std::fs::Permissions::from_mode(0o640);
+            std::fs::set_permissions(workspace.path().join("f"), mode).unwrap();
+        }),
+        ("chmod 700 d", |workspace| {
+            let mode = std::fs::Permissions::from_mode(0o750);
+            std::fs::set_permissions(workspace.path().join("d"), mode).unwrap();
+        }),
+        ("rm -r d", |workspace| workspace.file("d/theirs", "t\n")),
+    ];
+    for (script, meddle) in cases {
+        let workspace = Workspace::new();
+        workspace.file("f", "f\n");
+        workspace.file("d/x", "x\n");
+        std::os::unix::fs::symlink("f", workspace.path().join("l")).unwrap();
+        let finished = ran(&workspace, &format!("{script}; echo new > new"));
+        meddle(&workspace);
+        let now = tree(workspace.path());
+        let failure = commit(&finished, &workspace).failure.expect(script);
+        assert_eq!(
+            failure.error.code(),
+            Some(DenialCode::ChangedSinceShown),
+            "{script}"
+        );
+        assert_eq!(tree(workspace.path()), now, "{script}");
+    }
+}
+
+#[test]
+fn what_a_build_compares_by_time_keeps_its_times() {
+    let workspace = Workspace::new();
+    let finished = ran(
+        &workspace,
+        "touch -d 2001-02-03T04:05:06Z first; echo x > second",
+    );
+    kept(&workspace, &finished);
+    let modified = |name: &str| {
+        std::fs::metadata(workspace.path().join(name))
+            .unwrap()
+            .mtime()
+    };
+    assert_eq!(modified("first"), 981_173_106);
+    assert!(modified("second") > modified("first"));
+    assert_eq!(finished.changes[0].layer(), Layer::Overlay);
+}

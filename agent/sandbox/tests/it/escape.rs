@@ -1,0 +1,238 @@
+//! Probes: each tries one forbidden thing and, beside it, the allowed one; then
+//! the same with one mechanism left out, to see that a second one holds.
+//!
+//! The table below names the probes that have a single line of defence, and
+//! which. A probe that gets through anywhere else fails the test. The lines
+//! that start with MATRIX become docs/escape-matrix.md by
+//! `cargo xtask escape-report`.
+//!
+//! Everything runs in sandboxes whose users are nobody on the machine. The
+//! spawner of these tests leaves mechanisms out; an agent's never does.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::Sandbox;
+use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
+use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
+use support::{Workspace, spawner, text, with_permits};
+
+const PROBES: &str = include_str!("escape/probes.pl");
+
+/// What is left out, one at a time.
+const LEFT_OUT: [Mechanism; 7] = [
+    Mechanism::SystemCallFilter,
+    Mechanism::Landlock,
+    Mechanism::NoCapabilities,
+    Mechanism::MaskedProc,
+    Mechanism::NetworkNamespace,
+    Mechanism::IpcNamespace,
+    Mechanism::ResourceLimits,
+];
+
+/// Probes that only one mechanism stops on some kernel, and which. What a
+/// kernel does not offer at all is stopped once more there.
+const SINGLE_LINE: &[(&str, Mechanism)] = &[
+    ("/proc/cmdline", Mechanism::MaskedProc),
+    ("/proc/config.gz", Mechanism::MaskedProc),
+    ("/proc/interrupts", Mechanism::MaskedProc),
+    ("/proc/kallsyms", Mechanism::MaskedProc),
+    ("/proc/kcore", Mechanism::MaskedProc),
+    ("/proc/key-users", Mechanism::MaskedProc),
+    ("/proc/keys", Mechanism::MaskedProc),
+    ("/proc/timer_list", Mechanism::MaskedProc),
+    (
+        "mask race: a masked file by another way",
+        Mechanism::MaskedProc,
+    ),
+    ("a capability by a file", Mechanism::NoCapabilities),
+    ("change ids", Mechanism::NoCapabilities),
+    ("32-bit entry", Mechanism::SystemCallFilter),
+    ("add a key", Mechanism::SystemCallFilter),
+    ("bpf", Mechanism::SystemCallFilter),
+    ("fanotify", Mechanism::SystemCallFilter),
+    ("io_uring", Mechanism::SystemCallFilter),
+    ("kernel crypto sockets", Mechanism::SystemCallFilter),
+    ("modify_ldt", Mechanism::SystemCallFilter),
+    ("name to handle", Mechanism::SystemCallFilter),
+    ("netlink", Mechanism::SystemCallFilter),
+    ("perf events", Mechanism::SystemCallFilter),
+    ("secret memory", Mechanism::SystemCallFilter),
+    ("session keyring", Mechanism::SystemCallFilter),
+    (
+        "switch off address randomisation",
+        Mechanism::SystemCallFilter,
+    ),
+    ("userfaultfd", Mechanism::SystemCallFilter),
+    ("vsock", Mechanism::SystemCallFilter),
+];
+
+/// Whether each probe got through, and whether its twin worked.
+type Results = BTreeMap<String, (bool, bool)>;
+
+fn run_without(without: MechanismSet, command: &Command<'_>) -> Finished {
+    let sandbox = Sandbox::builder()
+        .spawner(spawner())
+        .pool(PoolSize::OFF)
+        .without(without)
+        .build();
+    let action = Action::new(
+        Verb::ProcExec,
+        Object::Program(Program::AnyInView),
+        Digest::NONE,
+    )
+    .unwrap();
+    with_permits(Tool::Terminal, vec![action], |mut permits| {
+        sandbox.run(permits.pop().unwrap(), command)
+    })
+    .unwrap()
+}
+
+struct Outside {
+    workspace: Workspace,
+    listener: TcpListener,
+    abstract_name: String,
+    _abstract: std::os::unix::net::UnixListener,
+    secret: tempfile::NamedTempFile,
+}
+
+impl Outside {
+    fn new() -> Self {
+        let workspace = Workspace::new();
+        workspace.file("probes.pl", PROBES);
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(secret.path(), "secret").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // The port is this test's alone, also where two tests share a process.
+        let port = listener.local_addr().unwrap().port();
+        let abstract_name = format!("hermitcrab-escape-{port}");
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap();
+        Self {
+            workspace,
+            listener,
+            _abstract: std::os::unix::net::UnixListener::bind_addr(&address).unwrap(),
+            abstract_name,
+            secret,
+        }
+    }
+
+    fn probe(&self, without: MechanismSet) -> Option<Results> {
+        let script = format!(
+            "exec perl probes.pl {} {} {} {}",
+            self.listener.local_addr().unwrap().port(),
+            self.abstract_name,
+            // A number that could also be one of the command's own proves nothing.
+            std::process::id().max(5000),
+            self.secret.path().display(),
+        );
+        let finished = run_without(without, &self.workspace.command(&script));
+        if finished.ending == Ending::Exited(127) {
+            println!("SKIPPED: no perl to make system calls with");
+            return None;
+        }
+        assert_eq!(finished.ending, Ending::Exited(0), "{}", text(&finished));
+        for mechanism in without.iter() {
+            assert!(!finished.confined.by.contains(mechanism), "{mechanism:?}");
+        }
+        let results: Results = text(&finished)
+            .lines()
+            .filter_map(|line| {
+                let mut parts = line.split('\t');
+                let name = parts.next()?.to_owned();
+                Some((name, (parts.next()? == "through", parts.next()? == "works")))
+            })
+            .collect();
+        assert!(results.len() > 85, "{}", text(&finished));
+        Some(results)
+    }
+}
+
+#[test]
+fn nothing_gets_out_and_what_is_allowed_works() {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("SKIPPED: the probes know the numbers of x86-64 only");
+        return;
+    }
+    let Some(results) = Outside::new().probe(MechanismSet::NONE) else {
+        return;
+    };
+    let through: Vec<_> = results.iter().filter(|(_, (out, _))| *out).collect();
+    let broken: Vec<_> = results.iter().filter(|(_, (_, twin))| !*twin).collect();
+    assert!(through.is_empty(), "{through:?}");
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn a_second_mechanism_holds_when_one_is_left_out() {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("SKIPPED: the probes know the numbers of x86-64 only");
+        return;
+    }
+    let outside = Outside::new();
+    let mut matrix: BTreeMap<String, Vec<bool>> = BTreeMap::new();
+    for mechanism in LEFT_OUT {
+        let Some(results) = outside.probe(MechanismSet::of([mechanism])) else {
+            return;
+        };
+        for (name, (through, _)) in results {
+            matrix.entry(name).or_default().push(through);
+        }
+    }
+    let names: Vec<_> = LEFT_OUT.map(Mechanism::as_str).into();
+    println!("MATRIX probe | {}", names.join(" | "));
+    let mut found = Vec::new();
+    for (probe, row) in &matrix {
+        let cells: Vec<_> = row
+            .iter()
+            .map(|through| if *through { "**through**" } else { "held" })
+            .collect();
+        println!("MATRIX {probe} | {}", cells.join(" | "));
+        for (mechanism, through) in LEFT_OUT.iter().zip(row) {
+            if *through {
+                found.push((probe.as_str(), *mechanism));
+            }
+        }
+    }
+    found.retain(|single| !SINGLE_LINE.contains(single));
+    assert_eq!(found, []);
+}
+
+#[test]
+fn an_agents_own_spawner_leaves_nothing_out() {
+    let path = std::path::PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab-sandbox-strict-child"));
+    let workspace = Workspace::new();
+    for without in [MechanismSet::NONE, MechanismSet::of([Mechanism::Landlock])] {
+        let sandbox = Sandbox::builder()
+            .spawner(hermitcrab_sandbox::SpawnerProgram::At(path.clone()))
+            .without(without)
+            .build();
+        let action = Action::new(
+            Verb::ProcExec,
+            Object::Program(Program::AnyInView),
+            Digest::NONE,
+        )
+        .unwrap();
+        let result = with_permits(Tool::Terminal, vec![action], |mut permits| {
+            sandbox.run(permits.pop().unwrap(), &workspace.command("true"))
+        });
+        assert_eq!(result.is_ok(), without.is_empty(), "{result:?}");
+    }
+}
+
+#[test]
+fn each_result_says_what_held_the_command() {
+    let workspace = Workspace::new();
+    let finished = workspace.run("true");
+    assert!(finished.confined.is_complete(), "{:?}", finished.confined);
+    let without = MechanismSet::of([Mechanism::SystemCallFilter]);
+    let weakened = run_without(without, &workspace.command("true"));
+    assert!(!weakened.confined.is_complete());
+}

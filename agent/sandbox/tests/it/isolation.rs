@@ -1,0 +1,264 @@
+//! What a command cannot do, tried from inside, with a twin that it can.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::fmt::Write as _;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+
+use hermitcrab_sandbox::spawn::{Ending, View, ViewMode, refused_calls};
+use support::{Workspace, run, text};
+
+/// The lines a script prints.
+fn lines(script: &str) -> Vec<String> {
+    let finished = Workspace::new().run(script);
+    text(&finished).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_call_of_the_table_is_refused_as_the_table_says() {
+    // Each call is made in a process of its own, with the arguments for which
+    // the table refuses it.
+    const NEW_USER: &str = "0x10000000";
+    let mut script = String::from("$| = 1;\n");
+    let mut expected = Vec::new();
+    let mut ioctls = ["0x5412", "0x541C", "0x541D", "0x5423"].into_iter();
+    let mut prctls = ["35", "57", "33"].into_iter();
+    let mut devices = ["0020666", "0060666"].into_iter().cycle();
+    for call in refused_calls() {
+        let arguments = match call.name {
+            "unshare" | "clone" => format!("{NEW_USER} | 17, 0, 0, 0, 0"),
+            "socket" | "socketpair" => "2, 1, 0, 0".to_owned(),
+            "ioctl" => format!("0, {}, 0", ioctls.next().unwrap()),
+            "prctl" => format!("{}, 0, 0, 0, 0", prctls.next().unwrap()),
+            "mknod" => format!("0, {}, 0", devices.next().unwrap()),
+            "mknodat" => format!("0, 0, {}, 0", devices.next().unwrap()),
+            "personality" => "8".to_owned(),
+            _ => "0, 0, 0, 0, 0, 0".to_owned(),
+        };
+        writeln!(
+            script,
+            "try('{}', sub {{ syscall({}, {arguments}) }});",
+            call.name, call.number
+        )
+        .unwrap();
+        expected.push(format!(
+            "{} {}",
+            call.name,
+            match call.action {
+                "kill" => "signal 31",
+                "refuse" => "errno 1",
+                "absent" => "errno 38",
+                other => panic!("{other}"),
+            }
+        ));
+    }
+    script.push_str(
+        "sub try { my ($name, $call) = @_; my $pid = fork;
+           if (!$pid) { my $result = $call->(); print \"$name \", $result == -1 ? \"errno \" . ($!+0) : 'done', \"\\n\"; exit 0 }
+           waitpid $pid, 0; print \"$name signal \", $? & 127, \"\\n\" if $? & 127 }\n",
+    );
+    let workspace = Workspace::new();
+    workspace.file("try.pl", &script);
+    let finished = workspace.run("perl try.pl 2>&1");
+    if finished.ending == Ending::Exited(127) {
+        println!("SKIPPED: no perl to make system calls with");
+        return;
+    }
+    let found: Vec<String> = text(&finished).lines().map(str::to_owned).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn calls_beside_the_refused_ones_work() {
+    let found = lines(
+        "perl -e 'use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0) or die; print qq(local socket\\n)' \
+         && (true & wait && echo fork) && (echo a | cat | tr a b) && python3 -c 'print(1)' 2>/dev/null || true",
+    );
+    if found.is_empty() {
+        println!("SKIPPED: no perl to make system calls with");
+        return;
+    }
+    assert_eq!(found[..3], ["local socket", "fork", "b"]);
+}
+
+#[test]
+fn call_numbers_of_the_other_abi_and_of_newer_kernels_are_absent() {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("SKIPPED: only x86-64 has a second set of numbers");
+        return;
+    }
+    let finished = Workspace::new().run(
+        "exec perl -e 'for (0x40000000 | 39, 470, 39) { print syscall($_) == -1 ? $!+0 : q(ok), qq(\\n) }'",
+    );
+    if finished.ending == Ending::Exited(127) {
+        println!("SKIPPED: no perl to make system calls with");
+        return;
+    }
+    assert_eq!(text(&finished), "38\n38\nok\n");
+}
+
+#[test]
+fn the_network_of_the_machine_is_out_of_reach() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let name = format!("hermitcrab-test-{}", std::process::id());
+    let abstract_listener = std::os::unix::net::UnixListener::bind_addr(
+        &std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap(),
+    )
+    .unwrap();
+    abstract_listener.set_nonblocking(true).unwrap();
+    let found = lines(&format!(
+        "(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo connected
+         perl -e 'use Socket; socket(S, PF_UNIX, SOCK_STREAM, 0); \
+                  print qq(connected\\n) if connect(S, pack_sockaddr_un(qq(\\0{name})))'
+         tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '"
+    ));
+    assert_eq!(found, ["lo"]);
+    assert!(listener.accept().is_err());
+    assert!(abstract_listener.accept().is_err());
+}
+
+#[test]
+fn the_machine_outside_the_views_is_not_there() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("secret"), "secret").unwrap();
+    let workspace = Workspace::new();
+    let finished = workspace.run(&format!(
+        "ls -d /home/* /root /sys/* /var/lib /srv /boot /mnt {0} {0}/secret 2>/dev/null; ls /var; cat /etc/shadow 2>/dev/null; echo end",
+        home.path().display()
+    ));
+    let shown = text(&finished);
+    // The way to the workspace itself is there, and empty otherwise.
+    let found: Vec<_> = shown
+        .lines()
+        .filter(|line| !workspace.path().starts_with(line))
+        .collect();
+    assert_eq!(found, ["tmp", "end"]);
+}
+
+#[test]
+fn the_system_cannot_be_written_but_temporary_directories_can() {
+    let found = lines(
+        "for place in / /usr /usr/bin /etc /proc/sys/kernel /dev /run /var; do
+           { echo x > $place/probe; } 2>/dev/null && echo $place
+         done
+         { echo x > /proc/sys/kernel/core_pattern; } 2>/dev/null && echo core_pattern
+         { echo x > /proc/sys/net/ipv4/ip_forward; } 2>/dev/null && echo ip_forward
+         mknod /tmp/disk b 254 0 2>/dev/null && echo device
+         for place in /tmp /dev/shm /var/tmp . ; do
+           echo x > $place/probe && echo writable $place
+         done",
+    );
+    assert_eq!(
+        found,
+        [
+            "writable /tmp",
+            "writable /dev/shm",
+            "writable /var/tmp",
+            "writable ."
+        ]
+    );
+}
+
+#[test]
+fn a_command_is_nobody_special_and_cannot_become_it() {
+    let found = lines(
+        "grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status | tr '\\t' ' '
+         while read -r inner outer count; do [ $outer -eq 0 ] || echo no host root; done < /proc/self/uid_map
+         ulimit -c
+         unshare -Ur true 2>/dev/null && echo new user namespace
+         su -c true 2>/dev/null && echo su
+         echo end",
+    );
+    assert_eq!(
+        found,
+        [
+            "CapInh: 0000000000000000",
+            "CapPrm: 0000000000000000",
+            "CapEff: 0000000000000000",
+            "CapBnd: 0000000000000000",
+            "CapAmb: 0000000000000000",
+            "NoNewPrivs: 1",
+            "Seccomp: 2",
+            "no host root",
+            "0",
+            "end",
+        ]
+    );
+}
+
+#[test]
+fn other_processes_do_not_exist_and_the_first_one_is_closed() {
+    // A number that could also be one of the command's own proves nothing.
+    let outside = std::process::id().max(100);
+    let found = lines(&format!(
+        "kill -0 {outside} 2>/dev/null && echo outside
+         set -- /proc/[0-9]*; echo $#
+         cat /proc/1/environ /proc/1/mem /proc/1/maps 2>/dev/null
+         ls /proc/1/root/ /proc/1/fd 2>/dev/null
+         kill -9 1 2>/dev/null; kill -STOP 1 2>/dev/null; echo alive"
+    ));
+    // The first process and the shell, which counts without starting anything.
+    assert_eq!(found, ["2", "alive"]);
+}
+
+#[test]
+fn nothing_of_the_caller_is_inherited() {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    // A descriptor that survives exec, as a careless library would open it.
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let found = lines("ls /proc/self/fd; env | grep -vE '^(PATH|PWD|SHLVL|_|OLDPWD)='; tty; umask");
+    // 3 is the directory ls reads.
+    assert_eq!(found, ["0", "1", "2", "3", "not a tty", "0022"]);
+}
+
+#[test]
+fn what_tells_about_the_machine_is_masked() {
+    let found = lines(
+        "for name in kallsyms keys kcore config.gz timer_list interrupts; do
+           head -c 1 /proc/$name 2>/dev/null | wc -c
+         done | sort -u
+         cut -d: -f1 /etc/passwd | sort | head -c 200; ls /proc/acpi 2>/dev/null",
+    );
+    assert_eq!(found[0], "0");
+    // Root, nobody and the command's own; the machine's other accounts are not shown.
+    assert!(found.len() - 1 <= 3, "{found:?}");
+}
+
+#[test]
+fn nothing_stays_from_one_command_to_the_next() {
+    let workspace = Workspace::new();
+    let first = workspace.run(
+        "echo x > /tmp/left; echo x > /dev/shm/left; echo x > left; (setsid sleep 1000 &); echo ok",
+    );
+    assert_eq!(text(&first), "ok\n");
+    let second = workspace
+        .run("ls /tmp/left /dev/shm 2>/dev/null | grep left; ls; set -- /proc/[0-9]*; echo $#");
+    // The first process and the shell, which counts without starting anything.
+    assert_eq!(text(&second), "2\n");
+}
+
+#[test]
+fn a_read_only_view_can_be_read_and_not_written() {
+    let workspace = Workspace::new();
+    let tools = Workspace::new();
+    tools.file("tool", "#!/bin/sh\necho tool\n");
+    std::fs::set_permissions(
+        tools.path().join("tool"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let mut command = workspace.command("/opt/tools/tool; { echo x > /opt/tools/new; } 2>/dev/null; rm -f /opt/tools/tool 2>/dev/null; /opt/tools/tool");
+    command.views.push(View {
+        dir: &tools.cap,
+        at: "/opt/tools".into(),
+        mode: ViewMode::ReadOnly,
+    });
+    let finished = run(&command).unwrap();
+    assert_eq!(text(&finished), "tool\ntool\n");
+    assert_eq!(finished.changes.len(), 1);
+    assert!(!tools.path().join("new").exists());
+}

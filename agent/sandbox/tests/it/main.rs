@@ -1,0 +1,18 @@
+//! What the sandbox and the directory capability do: one test binary, one file for each subject.
+
+mod changes_in_full;
+mod changeset;
+mod dircap;
+mod dircap_differential;
+mod dircap_race;
+mod escape;
+#[cfg(feature = "planted-faults")]
+mod faults;
+mod isolation;
+mod journal;
+mod left_behind;
+mod lifecycle;
+mod profile;
+mod spawner_death;
+mod support;
+mod warm;

@@ -1,0 +1,139 @@
+//! A waiting sandbox is used once: nothing of one command reaches the next.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::time::{Duration, Instant};
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::SpawnError;
+use hermitcrab_sandbox::spawn::{Ending, Input, Running, Stream, Streams};
+use support::{Workspace, marker, processes_with, sandbox, text, with_permits};
+
+/// What a command can see of anything that may have been left: one line each.
+const LOOK: &str = r#"
+ls -A /tmp /var/tmp /dev/shm /run/hermitcrab /dev/mqueue "$PWD" 2>/dev/null
+env | grep -v -e ^_= -e ^SHLVL= | sort
+pwd; umask; ulimit -a; hostname
+cat /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem
+tail -n +2 /proc/net/unix | wc -l
+set -- /proc/[0-9]*; echo $#
+ls -l /proc/self/fd | awk '{print $9}' | sort | tr '\n' ' '
+cut -d' ' -f 3- /proc/self/mountinfo | sed 's/[0-9]*:[0-9]*//g' | sort | wc -l
+trap; jobs
+"#;
+
+/// Leaves behind whatever can be left.
+const LEAVE: &str = r#"
+echo x > /tmp/left; mkdir -p /dev/shm/left /var/tmp/left; echo x > /run/hermitcrab/left
+echo x > left-in-view; ln -s /etc/passwd /tmp/link; mkfifo /tmp/pipe
+export LEFT=behind; cd /tmp; umask 000; ulimit -n 17; ulimit -u 200
+hostname left-behind 2>/dev/null
+exec 7>/tmp/open; trap 'echo trapped' EXIT TERM
+if command -v perl > /dev/null; then
+  perl -e 'use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, pack_sockaddr_un("\0left")); listen(S, 1); sleep 1000' &
+  perl -e 'shmget(4711, 4096, 0666 | 512); msgget(4711, 0666 | 512); semget(4711, 1, 0666 | 512); alarm 900; sleep 1000' &
+  sleep 0.1
+fi
+(setsid sleep MARKER &); nohup sleep MARKER > /dev/null 2>&1 &
+echo left
+"#;
+
+fn spawn(workspace: &Workspace, script: &str, stdin: Input) -> Result<Running, SpawnError> {
+    let program = Object::Program(Program::AnyInView);
+    let action = Action::new(Verb::ProcExec, program, Digest::NONE).unwrap();
+    let streams = Streams {
+        stdin,
+        ..Streams::default()
+    };
+    with_permits(Tool::Terminal, vec![action], |mut permits| {
+        let command = workspace.command(script);
+        sandbox().spawn(permits.pop().unwrap(), &command, streams)
+    })
+}
+
+#[test]
+fn the_next_command_sees_nothing_of_the_one_before() {
+    let workspace = Workspace::new();
+    let marker = marker(96);
+    let fresh = text(&workspace.run(LOOK));
+    assert!(fresh.contains("PATH=/usr/bin:/bin"), "{fresh}");
+    for _ in 0..5 {
+        let left = workspace.run(&LEAVE.replace("MARKER", &marker));
+        assert!(text(&left).contains("left\n"), "{}", text(&left));
+        left.changes.into_iter().for_each(|set| set.discard());
+        assert_eq!(processes_with(&marker), 0);
+        assert_eq!(text(&workspace.run(LOOK)), fresh);
+    }
+}
+
+#[test]
+fn a_waiting_sandbox_shows_the_files_as_they_are_when_the_command_starts() {
+    let workspace = Workspace::new();
+    for number in 0..6 {
+        workspace.file("f", &number.to_string());
+        workspace.file(&format!("only{number}"), "");
+        let shown = text(&workspace.run("cat f; ls | wc -l"));
+        assert_eq!(shown, format!("{number}{}\n", number + 2));
+    }
+}
+
+#[test]
+fn output_is_shown_as_it_comes_and_input_is_read() {
+    let workspace = Workspace::new();
+    let mut running = spawn(
+        &workspace,
+        "while read -r line; do echo \"<$line>\"; done; echo end",
+        Input::Pipe,
+    )
+    .unwrap();
+    let stdin = running.take_stdin().unwrap();
+    let mut seen = Vec::new();
+    for line in ["one\n", "two\n"] {
+        rustix::io::write(&stdin, line.as_bytes()).unwrap();
+        let before = seen.len();
+        while seen.len() == before {
+            let over = running
+                .attend(Duration::from_secs(20), |stream, bytes| {
+                    assert_eq!(stream, Stream::Stdout);
+                    seen.extend_from_slice(bytes);
+                })
+                .unwrap();
+            assert!(!over);
+        }
+    }
+    assert_eq!(seen, b"<one>\n<two>\n");
+    drop(stdin);
+    let finished = running.wait().unwrap();
+    assert_eq!(finished.ending, Ending::Exited(0));
+    assert_eq!(text(&finished), "<one>\n<two>\nend\n");
+    assert!(finished.usage.peak_resident_bytes > 0);
+}
+
+#[test]
+fn a_killed_or_dropped_command_is_gone_with_everything_it_started() {
+    let workspace = Workspace::new();
+    let marker = marker(97);
+    let script = format!("setsid sleep {marker} & echo on; exec sleep {marker}");
+    let mut running = spawn(&workspace, &script, Input::Nothing).unwrap();
+    while processes_with(&marker) < 2 {
+        assert!(!running.attend(Duration::from_millis(5), |_, _| {}).unwrap());
+    }
+    running.kill();
+    assert_eq!(running.wait().unwrap().ending, Ending::Killed);
+    assert_eq!(processes_with(&marker), 0);
+
+    let mut dropped = spawn(&workspace, &script, Input::Nothing).unwrap();
+    while processes_with(&marker) < 2 {
+        assert!(!dropped.attend(Duration::from_millis(5), |_, _| {}).unwrap());
+    }
+    drop(dropped);
+    let patience = Instant::now();
+    while processes_with(&marker) > 0 && patience.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processes_with(&marker), 0);
+}

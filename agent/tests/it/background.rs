@@ -1,0 +1,244 @@
+//! Commands that go on running, and scripts that call tools.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab::{
+    ports::ProgressPort,
+    runtime::{CallReport, Fate},
+};
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
+use serde_json::{Value, json};
+use std::{cell::RefCell, rc::Rc};
+use support::Bench;
+
+fn value(report: &CallReport) -> Value {
+    serde_json::from_str(&report.text).unwrap()
+}
+
+/// Starts a command in the background; its name.
+fn start(bench: &mut Bench, command: &str) -> String {
+    let report = bench.call("terminal", json!({"command": command, "background": true}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    value(&report)["session_id"].as_str().unwrap().to_owned()
+}
+
+fn process(bench: &mut Bench, action: &str, id: &str) -> CallReport {
+    bench.call(
+        "process",
+        json!({"action": action, "session_id": id, "timeout": 60}),
+    )
+}
+
+#[test]
+fn a_background_command_ends_by_itself_and_what_it_changed_stands() {
+    let mut bench = Bench::with_files();
+    let id = start(&mut bench, "echo one; echo two > out.txt; exit 3");
+    assert!(id.starts_with("proc_") && id.len() == 17, "{id}");
+    let report = process(&mut bench, "wait", &id);
+    let got = value(&report);
+    assert_eq!(
+        (&got["status"], &got["exit_code"]),
+        (&json!("exited"), &json!(3)),
+        "{got}"
+    );
+    assert_eq!(
+        (&got["output"], &got["completion_reason"]),
+        (&json!("one\n"), &json!("exited"))
+    );
+    assert_eq!(bench.text("out.txt").as_deref(), Some("two\n"));
+    let log = value(&process(&mut bench, "log", &id));
+    assert_eq!(
+        (&log["output"], &log["total_lines"]),
+        (&json!("one"), &json!(1))
+    );
+    let again = value(&process(&mut bench, "kill", &id));
+    assert_eq!(again["status"], "already_exited");
+}
+
+#[test]
+fn changes_that_are_not_held_are_asked_about_when_it_ends() {
+    let mut bench = Bench::new();
+    bench.put("a.txt", "a\n");
+    let id = start(&mut bench, "rm a.txt");
+    let report = process(&mut bench, "wait", &id);
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::RejectedByUser),
+        "{}",
+        report.text
+    );
+    assert_eq!(report.questions.len(), 1);
+    assert_eq!(bench.text("a.txt").as_deref(), Some("a\n"));
+    bench.user.words.borrow_mut().push_back("once");
+    let id = start(&mut bench, "rm a.txt");
+    assert_eq!(process(&mut bench, "wait", &id).fate, Fate::Ran);
+    assert_eq!(bench.text("a.txt"), None);
+}
+
+#[test]
+fn a_running_one_is_polled_listed_and_killed() {
+    let mut bench = Bench::with_files();
+    let id = start(&mut bench, "echo ready; while :; do echo x; done");
+    let polled = value(&process(&mut bench, "poll", &id));
+    assert_eq!(polled["status"], "running", "{polled}");
+    let listed = value(&bench.call("process", json!({"action": "list"})));
+    assert_eq!(listed["processes"][0]["session_id"], json!(id));
+    let refused = value(&process(&mut bench, "write", &id));
+    assert_eq!(refused["status"], "error");
+    let killed = value(&process(&mut bench, "kill", &id));
+    assert_eq!(
+        (&killed["status"], &killed["termination_source"]),
+        (&json!("killed"), &json!("process.kill"))
+    );
+    let polled = value(&process(&mut bench, "poll", &id));
+    assert_eq!(
+        (&polled["status"], &polled["exit_code"]),
+        (&json!("exited"), &json!(-15))
+    );
+    assert!(!bench.runtime.has_running_jobs());
+}
+
+#[test]
+fn revoking_the_grant_it_runs_on_kills_it_and_keeps_nothing() {
+    let mut bench = Bench::new();
+    bench.grant("fs.*", ".");
+    let first = bench.runtime.first_agent();
+    let run = bench.runtime.held_by(first);
+    start(&mut bench, "echo x > late.txt; sleep 1000");
+    for grant in run {
+        let _ = bench.runtime.revoke(grant);
+    }
+    assert!(!bench.runtime.has_running_jobs());
+    assert_eq!(bench.text("late.txt"), None);
+}
+
+#[test]
+fn the_end_of_the_session_ends_them_all() {
+    let mut bench = Bench::with_files();
+    start(&mut bench, "sleep 1000");
+    start(&mut bench, "sleep 1000");
+    assert!(bench.runtime.has_running_jobs());
+    bench.runtime.end_session().unwrap();
+    assert!(!bench.runtime.has_running_jobs());
+}
+
+#[test]
+fn odd_calls_of_process_are_told_in_words() {
+    let mut bench = Bench::new();
+    let check = |bench: &mut Bench, args: Value, part: &str| {
+        let report = bench.call("process", args.clone());
+        assert!(report.text.contains(part), "{args}: {}", report.text);
+    };
+    check(&mut bench, json!({}), "Unknown process action: . Use: list");
+    check(
+        &mut bench,
+        json!({"action": "dance"}),
+        "Unknown process action: dance",
+    );
+    check(
+        &mut bench,
+        json!({"action": "poll"}),
+        "session_id is required for poll",
+    );
+    check(
+        &mut bench,
+        json!({"action": "kill", "session_id": 7}),
+        "No process with ID 7",
+    );
+    check(&mut bench, json!({"action": "list"}), "{\"processes\": []}");
+    check(&mut bench, json!([]), "Unknown process action");
+}
+
+#[test]
+fn a_script_prints_and_its_calls_are_calls_like_any_other() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "alpha\n");
+    let code = "from hermes_tools import read_file, write_file, terminal\n\
+                print(read_file('a.txt')['content'])\n\
+                print(write_file('b.txt', 'beta\\n')['bytes_written'])\n\
+                print(terminal('cat b.txt', )['output'])\n\
+                print(write_file('/etc/x', 'no')['error'][:16])\n";
+    let report = bench.call("execute_code", json!({"code": code}));
+    let got = value(&report);
+    assert_eq!(
+        got["output"], "1|alpha\n2|\n5\nbeta\nDenied (no-cap):\n",
+        "{got}"
+    );
+    assert_eq!(
+        (&got["status"], &got["tool_calls_made"]),
+        (&json!("success"), &json!(4))
+    );
+    assert_eq!(bench.text("b.txt").as_deref(), Some("beta\n"));
+}
+
+#[test]
+fn a_script_that_fails_says_why_and_one_that_changes_things_is_asked_about() {
+    let mut bench = Bench::new();
+    let report = bench.call(
+        "execute_code",
+        json!({"code": "import sys\nprint('x')\nsys.exit(4)"}),
+    );
+    let got = value(&report);
+    assert_eq!(got["error"], "Script exited with code 4", "{got}");
+    let report = bench.call("execute_code", json!({"code": "1/0"}));
+    assert!(
+        value(&report)["output"]
+            .as_str()
+            .unwrap()
+            .contains("ZeroDivisionError")
+    );
+    let report = bench.call(
+        "execute_code",
+        json!({"code": "open('n.txt', 'w').write('x')"}),
+    );
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::RejectedByUser),
+        "{}",
+        report.text
+    );
+    assert_eq!(bench.text("n.txt"), None);
+    for code in [json!({}), json!({"code": " "}), json!({"code": null})] {
+        assert!(
+            bench
+                .call("execute_code", code)
+                .text
+                .contains("No code provided.")
+        );
+    }
+}
+
+#[test]
+fn a_script_cannot_call_what_scripts_may_not_and_not_for_ever() {
+    let mut bench = Bench::new();
+    let code = "import hermes_tools as h\n\
+                print(h._call('delegate_task', {'goal': 'x'})['error'][:50])\n\
+                r = [h.read_file('none') for _ in range(60)]\n\
+                print(sum('limit reached' in str(x) for x in r))\n\
+                print(h.terminal('echo $0')['exit_code'])\n";
+    let got = value(&bench.call("execute_code", json!({"code": code})));
+    let output = got["output"].as_str().unwrap();
+    assert!(
+        output.starts_with("Tool 'delegate_task' is not available"),
+        "{got}"
+    );
+    assert_eq!(got["tool_calls_made"], 50, "{got}");
+}
+
+#[test]
+fn output_is_shown_while_a_command_runs() {
+    struct Shown(Rc<RefCell<String>>);
+    impl ProgressPort for Shown {
+        fn output(&mut self, _agent: AgentId, piece: &str) {
+            self.0.borrow_mut().push_str(piece);
+        }
+    }
+    let mut bench = Bench::new();
+    let shown = Rc::new(RefCell::new(String::new()));
+    bench
+        .runtime
+        .show_progress(Box::new(Shown(Rc::clone(&shown))));
+    bench.call("terminal", json!({"command": "echo one; echo two >&2"}));
+    assert_eq!(*shown.borrow(), "one\ntwo\n");
+}

@@ -1,0 +1,181 @@
+//! Tools of a server outside, spoken to over the loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
+};
+
+use hermitcrab::runtime::{ExternalServer, Fate, GrantWords};
+use hermitcrab_core::outcome::DenialCode;
+use serde_json::{Value, json};
+use support::Bench;
+
+/// What a server says to one message; nothing to a notice.
+fn reply(message: &Value) -> Option<Value> {
+    let id = message.get("id")?;
+    let params = &message["params"];
+    let result = match message["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "echo", "version": "1"},
+        }),
+        "tools/call" => {
+            let text = format!(
+                "{} {}",
+                params["name"].as_str().unwrap(),
+                params["arguments"]
+            );
+            json!({"content": [{"type": "text", "text": text}], "isError": params["name"] == "fail"})
+        }
+        _ => {
+            let error = json!({"code": -32601, "message": "no such method"});
+            return Some(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        }
+    };
+    Some(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+}
+
+/// A server of the protocol, a message a line, that repeats what its tools are
+/// given; its port. One connection after the other until the test is over.
+fn serve() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            for line in lines.map_while(Result::ok) {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                if let Some(reply) = reply(&message) {
+                    let _sent = writeln!(stream, "{reply}");
+                }
+            }
+        }
+    });
+    port
+}
+
+fn bench() -> (Bench, u16) {
+    let mut bench = Bench::new();
+    let port = serve();
+    bench
+        .runtime
+        .declare_external(ExternalServer {
+            name: "echo".into(),
+            host: "127.0.0.1".into(),
+            port,
+            tools: vec!["web_search".into()],
+        })
+        .unwrap();
+    (bench, port)
+}
+
+#[test]
+fn a_tool_outside_is_reached_only_with_a_capability_on_its_server() {
+    let (mut bench, port) = bench();
+    let agent = bench.runtime.first_agent();
+    let args = json!({"query": "shells"});
+
+    // Known, and not held: shown in full, and the answer is no.
+    let report = bench.runtime.call(agent, "web_search", &args);
+    assert_eq!(
+        report.fate,
+        Fate::AskedRefused(DenialCode::RejectedByUser),
+        "{}",
+        report.text
+    );
+    assert!(bench.user.shown.borrow()[0].contains("shells"));
+
+    // Another port is another peer.
+    let elsewhere = format!("127.0.0.1:{}", port.wrapping_add(1));
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new("net.connect", &elsewhere))
+        .unwrap();
+    let report = bench.runtime.call(agent, "web_search", &args);
+    assert_eq!(report.fate, Fate::AskedRefused(DenialCode::RejectedByUser));
+
+    let here = format!("127.0.0.1:{port}");
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new("net.connect", &here))
+        .unwrap();
+    let report = bench.runtime.call(agent, "web_search", &args);
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(
+        report.text,
+        r#"{"result": "web_search {\"query\":\"shells\"}"}"#
+    );
+}
+
+#[test]
+fn any_tool_of_a_server_has_a_name_here_and_its_failures_are_told() {
+    let (mut bench, port) = bench();
+    let agent = bench.runtime.first_agent();
+    let here = format!("127.0.0.1:{port}");
+    let grant = GrantWords {
+        uses: Some(1),
+        ..GrantWords::new("net.connect", &here)
+    };
+    bench.runtime.grant(agent, &grant).unwrap();
+    let report = bench.runtime.call(agent, "mcp_echo_fail", &json!({}));
+    assert_eq!(report.fate, Fate::ToolError, "{}", report.text);
+    assert_eq!(report.text, r#"{"error": "fail {}"}"#);
+
+    // The one use is spent.
+    let report = bench.runtime.call(agent, "mcp_echo_fail", &json!({}));
+    assert!(
+        matches!(report.fate, Fate::Refused(_) | Fate::AskedRefused(_)),
+        "{}",
+        report.text
+    );
+}
+
+#[test]
+fn tools_without_a_server_are_refused_with_the_next_step() {
+    let mut bench = Bench::new();
+    let agent = bench.runtime.first_agent();
+    for tool in ["browser_navigate", "mcp_nobody_x", "vision_analyze"] {
+        let report = bench.runtime.call(agent, tool, &json!({}));
+        assert_eq!(
+            report.fate,
+            Fate::Refused(DenialCode::UnknownTool),
+            "{tool}"
+        );
+    }
+    let report = bench.runtime.call(agent, "browser_navigate", &json!({}));
+    assert!(report.text.contains("Next step"), "{}", report.text);
+}
+
+#[test]
+fn what_came_from_outside_turns_grants_made_before_into_questions() {
+    let (mut bench, port) = bench();
+    let agent = bench.runtime.first_agent();
+    let workspace = bench.workspace.to_string_lossy().into_owned();
+    for (verb, on) in [
+        ("net.connect", format!("127.0.0.1:{port}")),
+        ("fs.create", workspace),
+    ] {
+        bench
+            .runtime
+            .grant(agent, &GrantWords::new(verb, &on))
+            .unwrap();
+    }
+    let write = json!({"path": "a.txt", "content": "x"});
+    assert_eq!(
+        bench.runtime.call(agent, "write_file", &write).fate,
+        Fate::Ran
+    );
+
+    assert_eq!(
+        bench.runtime.call(agent, "web_search", &json!({})).fate,
+        Fate::Ran
+    );
+    let write = json!({"path": "b.txt", "content": "x"});
+    let report = bench.runtime.call(agent, "write_file", &write);
+    assert_eq!(report.questions.len(), 1, "{}", report.text);
+    assert!(!bench.workspace.join("b.txt").exists());
+}

@@ -1,0 +1,130 @@
+//! A link gives a place a second spelling, never a second set of rules.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::os::unix::fs::symlink;
+
+use hermitcrab::runtime::{Fate, GrantWords};
+use hermitcrab_core::outcome::DenialCode;
+use serde_json::json;
+use support::Bench;
+
+fn with_links() -> Bench {
+    let bench = Bench::new();
+    bench.put("notes/a.txt", "alpha needle\n");
+    bench.put(".env", "TOKEN=needle\n");
+    bench.put("keys/.ssh/id_rsa", "needle\n");
+    std::fs::write(
+        bench.workspace.parent().unwrap().join("outside.txt"),
+        "needle\n",
+    )
+    .unwrap();
+    for (target, name) in [
+        ("notes/a.txt", "to-file"),
+        ("notes", "to-dir"),
+        ("to-file", "to-link"),
+        (".env", "innocent.txt"),
+        ("keys/.ssh", "harmless"),
+        ("../outside.txt", "out.txt"),
+        ("nothing", "dangling"),
+        ("loop", "loop"),
+    ] {
+        symlink(target, bench.workspace.join(name)).unwrap();
+    }
+    bench
+}
+
+fn read(bench: &mut Bench, path: &str) -> hermitcrab::runtime::CallReport {
+    bench.call("read_file", json!({ "path": path }))
+}
+
+#[test]
+fn links_that_stay_inside_are_read_through() {
+    let mut bench = with_links();
+    for path in ["to-file", "to-link", "to-dir/a.txt"] {
+        let report = read(&mut bench, path);
+        assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
+        assert!(
+            report.text.contains("alpha needle"),
+            "{path}: {}",
+            report.text
+        );
+    }
+    let report = bench.call(
+        "search_files",
+        json!({"pattern": "needle", "path": "to-dir"}),
+    );
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(report.text.contains("alpha needle"), "{}", report.text);
+}
+
+#[test]
+fn a_sensitive_file_is_asked_about_under_any_spelling() {
+    for path in [".env", "innocent.txt", "harmless/id_rsa"] {
+        let mut bench = with_links();
+        let report = read(&mut bench, path);
+        assert_eq!(
+            report.fate,
+            Fate::AskedRefused(DenialCode::RejectedByUser),
+            "{path}: {}",
+            report.text
+        );
+        assert!(!report.text.contains("needle"), "{path}: {}", report.text);
+        // Where the name as written is sensitive too, both are asked about.
+        bench.user.words.borrow_mut().extend(["once", "once"]);
+        let report = read(&mut bench, path);
+        assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
+        assert!(report.text.contains("needle"), "{path}: {}", report.text);
+    }
+}
+
+#[test]
+fn links_that_lead_out_or_nowhere_give_nothing() {
+    let mut bench = with_links();
+    let report = read(&mut bench, "out.txt");
+    assert_eq!(
+        report.fate,
+        Fate::Refused(DenialCode::OutsideRoot),
+        "{}",
+        report.text
+    );
+    for path in ["out.txt", "dangling", "loop"] {
+        assert!(!read(&mut bench, path).text.contains("needle"), "{path}");
+        let report = bench.call("search_files", json!({"pattern": "needle", "path": path}));
+        assert!(
+            !report.text.contains("needle\\n") && report.fate != Fate::Ran,
+            "{path}: {}",
+            report.text
+        );
+    }
+}
+
+#[test]
+fn a_link_into_a_place_that_is_not_held_is_asked_for_by_its_own_name() {
+    let mut bench = with_links();
+    let first = bench.runtime.first_agent();
+    // The child holds `notes` alone; the link in it leads to the rest.
+    symlink("../keys/plain.txt", bench.workspace.join("notes/sly.txt")).unwrap();
+    bench.put("keys/plain.txt", "needle\n");
+    let on = bench.workspace.join("notes").to_string_lossy().into_owned();
+    let notes = bench
+        .runtime
+        .grant(first, &GrantWords::new("fs.read", &on))
+        .unwrap();
+    let child = bench.runtime.spawn(first, &[notes]).unwrap();
+    let mut read = |path: &str| {
+        bench
+            .runtime
+            .call(child, "read_file", &json!({ "path": path }))
+    };
+    assert_eq!(read("notes/a.txt").fate, Fate::Ran);
+    let report = read("notes/sly.txt");
+    assert!(
+        matches!(report.fate, Fate::Refused(_)),
+        "{:?} {}",
+        report.fate,
+        report.text
+    );
+    assert!(!report.text.contains("needle"), "{}", report.text);
+}

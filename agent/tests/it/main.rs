@@ -1,0 +1,21 @@
+//! What the agent does, as its library and as its program: one test binary, one file for each subject.
+
+mod audit_cli;
+mod background;
+mod caps_cli;
+mod chat;
+mod chat_http;
+mod cli;
+mod external;
+mod ledger_crash;
+mod links;
+mod live;
+mod patches;
+#[cfg(feature = "planted-faults")]
+mod planted;
+mod runtime;
+mod standing;
+mod store_file;
+mod support;
+mod terminal_user;
+mod undo;

@@ -1,0 +1,205 @@
+//! A workspace, a clock and a user for the tests of the runtime.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+
+pub mod home;
+pub mod kept;
+pub mod plug;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    path::PathBuf,
+    rc::Rc,
+};
+
+use hermitcrab::{
+    ports::{Clock, Prompt, UserPort},
+    runtime::{GrantWords, Runtime, RuntimeConfig},
+};
+use hermitcrab_core::{approval::Reply, rules::Isolation, session::Asking, time::Instant};
+use hermitcrab_sandbox::SpawnerProgram;
+use serde_json::Value;
+
+/// A clock that stands still until it is moved.
+#[derive(Clone, Default)]
+pub struct ManualClock(pub Rc<Cell<u64>>);
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.0.get())
+    }
+}
+
+/// A user who says these words, then `deny`; keeps what was shown.
+#[derive(Clone, Default)]
+pub struct ScriptedUser {
+    pub words: Rc<RefCell<VecDeque<&'static str>>>,
+    pub shown: Rc<RefCell<Vec<String>>>,
+}
+
+impl UserPort for ScriptedUser {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        self.shown.borrow_mut().push(prompt.shown.to_owned());
+        Reply::parse(self.words.borrow_mut().pop_front().unwrap_or("deny"))
+    }
+}
+
+pub struct Bench {
+    pub runtime: Runtime,
+    pub workspace: PathBuf,
+    pub state: PathBuf,
+    pub user: ScriptedUser,
+    pub clock: ManualClock,
+    _dirs: tempfile::TempDir,
+}
+
+pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
+    RuntimeConfig {
+        home: workspace.parent().unwrap().to_owned(),
+        workspace,
+        state_dir: state,
+        protected: Vec::new(),
+        env: vec![
+            ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+            ("LANG".into(), "C.UTF-8".into()),
+        ],
+        isolation: Isolation::Isolated,
+        asking: Asking::Prompt,
+        session: 1,
+        spawner: SpawnerProgram::At(PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab"))),
+    }
+}
+
+impl Bench {
+    /// A workspace whose agent may read it and run programs on a copy.
+    pub fn new() -> Self {
+        let dirs = tempfile::tempdir().unwrap();
+        let root = dirs.path().canonicalize().unwrap();
+        let (workspace, state) = (root.join("proj"), root.join("state"));
+        std::fs::create_dir(&workspace).unwrap();
+        let (user, clock) = (ScriptedUser::default(), ManualClock::default());
+        let mut runtime = Runtime::open(
+            config(workspace.clone(), state.clone()),
+            Box::new(user.clone()),
+            Box::new(clock.clone()),
+        )
+        .unwrap();
+        let first = runtime.first_agent();
+        runtime.grant_basics(first).unwrap();
+        Self {
+            runtime,
+            workspace,
+            state,
+            user,
+            clock,
+            _dirs: dirs,
+        }
+    }
+
+    /// The same, with everything on files held too.
+    pub fn with_files() -> Self {
+        let mut bench = Self::new();
+        bench.grant("fs.*", ".");
+        bench
+    }
+
+    /// Grants on a path below the workspace.
+    pub fn grant(&mut self, verb: &str, below: &str) -> hermitcrab_core::grant::GrantId {
+        let on = self.workspace.join(below).to_string_lossy().into_owned();
+        let first = self.runtime.first_agent();
+        self.runtime
+            .grant(first, &GrantWords::new(verb, &on))
+            .unwrap()
+    }
+
+    pub fn put(&self, name: &str, content: &str) {
+        let path = self.workspace.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.workspace.join(name)).ok()
+    }
+
+    pub fn call(&mut self, tool: &str, args: Value) -> hermitcrab::runtime::CallReport {
+        let first = self.runtime.first_agent();
+        self.runtime.call(first, tool, &args)
+    }
+}
+
+/// A grant's id, of a session like every other.
+pub fn some_grant_id() -> hermitcrab_core::grant::GrantId {
+    use hermitcrab_core::session::{Event, GrantSpec, Session, SessionConfig};
+    let (mut session, _) = Session::open(SessionConfig {
+        id: 1,
+        hash: hermitcrab::digest::sha256,
+        isolation: Isolation::Isolated,
+        protected: Vec::new(),
+        asking: Asking::Refuse,
+        ledger: hermitcrab_core::audit::Head::EMPTY,
+        opened_at: Instant::BOOT,
+    });
+    let spec = GrantSpec {
+        holder: hermitcrab_core::grant::AgentId::FIRST,
+        authority: hermitcrab_core::authority::Authority::none(),
+        uses: hermitcrab_core::grant::Uses::Uncounted,
+        lifetime: hermitcrab_core::grant::Lifetime::Session,
+    };
+    session
+        .step(Instant::BOOT, Event::Grant(spec))
+        .into_parts()
+        .granted
+        .unwrap()
+}
+
+/// A disk with room for so many bytes.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    room: usize,
+    bytes: Rc<RefCell<Vec<u8>>>,
+}
+
+impl Filling {
+    pub fn of(room: usize) -> Self {
+        Self {
+            room,
+            bytes: Rc::default(),
+        }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.borrow().clone()
+    }
+}
+
+impl hermitcrab::audit::disk::Disk for Filling {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.bytes.borrow();
+        let from = usize::try_from(offset).unwrap().min(bytes.len());
+        let got = into.len().min(bytes.len() - from);
+        into[..got].copy_from_slice(&bytes[from..from + got]);
+        Ok(got)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut held = self.bytes.borrow_mut();
+        let takes = bytes.len().min(self.room - held.len());
+        if takes == 0 {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        held.extend_from_slice(&bytes[..takes]);
+        Ok(takes)
+    }
+
+    fn sync(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&mut self, bytes: u64) -> std::io::Result<()> {
+        self.bytes
+            .borrow_mut()
+            .truncate(usize::try_from(bytes).unwrap());
+        Ok(())
+    }
+}

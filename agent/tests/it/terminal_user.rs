@@ -1,0 +1,132 @@
+//! A person at a terminal, asked by the program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support::home;
+
+use std::{
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+};
+
+use home::Home;
+
+/// What the person types when asked, or that they close the terminal.
+enum Person<'w> {
+    Types(&'w str),
+    Leaves,
+}
+
+/// Removes a file in a terminal of its own; whether it is gone afterwards, and
+/// what was on the screen. `None` without a program that makes terminals.
+fn asked(home: &Home, person: &Person<'_>) -> Option<(bool, String)> {
+    let program = env!("CARGO_BIN_EXE_hermitcrab");
+    let line = format!("{program} exec -- rm a.txt; echo ended $?");
+    let spawned = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin")
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut terminal = match spawned {
+        Ok(terminal) => terminal,
+        Err(_) => {
+            println!("SKIPPED: no program `script` to make a terminal");
+            return None;
+        }
+    };
+    let mut keyboard = terminal.stdin.take();
+    let mut screen = terminal.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 512];
+    let mut has_answered = false;
+    loop {
+        let got = screen.read(&mut piece).unwrap_or(0);
+        if got == 0 {
+            break;
+        }
+        seen.extend_from_slice(&piece[..got]);
+        let asks = String::from_utf8_lossy(&seen).contains("[deny]: ");
+        if asks && !has_answered {
+            has_answered = true;
+            match person {
+                Person::Types(words) => {
+                    let line = format!("{words}\n");
+                    keyboard
+                        .as_mut()
+                        .unwrap()
+                        .write_all(line.as_bytes())
+                        .unwrap();
+                }
+                Person::Leaves => {
+                    keyboard = None;
+                    terminal.kill().unwrap();
+                }
+            }
+        }
+    }
+    drop(keyboard);
+    terminal.wait().unwrap();
+    assert!(has_answered, "{}", String::from_utf8_lossy(&seen));
+    let gone = !home.project().join("a.txt").exists();
+    Some((gone, String::from_utf8_lossy(&seen).into_owned()))
+}
+
+#[test]
+fn only_a_clear_yes_at_the_terminal_is_one() {
+    for (words, yes) in [
+        ("once", true),
+        ("session", true),
+        ("deny", false),
+        ("", false),
+        ("yes", false),
+        ("y", false),
+        ("ONCE", false),
+        ("once or twice", false),
+    ] {
+        let home = Home::new();
+        let Some((gone, screen)) = asked(&home, &Person::Types(words)) else {
+            return;
+        };
+        assert_eq!(gone, yes, "`{words}`: {screen}");
+        let ended = if yes { "ended 0" } else { "ended 77" };
+        assert!(screen.contains(ended), "`{words}`: {screen}");
+    }
+}
+
+#[test]
+fn a_terminal_that_is_closed_is_no_yes() {
+    let home = Home::new();
+    let Some((gone, screen)) = asked(&home, &Person::Leaves) else {
+        return;
+    };
+    assert!(!gone, "{screen}");
+}
+
+#[test]
+fn always_is_kept_and_repeat_and_never_are_remembered() {
+    let home = Home::new();
+    let put = || std::fs::write(home.project().join("a.txt"), "a\n").unwrap();
+    let Some((gone, screen)) = asked(&home, &Person::Types("never")) else {
+        return;
+    };
+    assert!(!gone, "{screen}");
+    assert!(home.ok(&["remembered"]).contains("no to exactly fs.delete"));
+    // Nobody is asked, and the same answer is given.
+    let ran = home.run(&["exec", "--mode", "prompt", "--", "rm a.txt"]);
+    assert_eq!(ran.code, Some(77));
+    assert!(home.ok(&["remembered", "clear"]).contains("1 forgotten"));
+    assert!(home.ok(&["remembered"]).contains("nothing is remembered"));
+
+    let (gone, screen) = asked(&home, &Person::Types("always")).unwrap();
+    assert!(gone, "{screen}");
+    assert!(home.ok(&["caps"]).contains("standing1  fs.delete /"));
+    put();
+    let ran = home.run(&["exec", "--", "rm a.txt"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!home.project().join("a.txt").exists());
+}
