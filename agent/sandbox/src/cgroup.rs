@@ -9,19 +9,25 @@
 //! it cannot do is written directly: starting a process inside a group,
 //! `cgroup.kill`, `memory.oom.group`, the counter of out-of-memory kills.
 //!
-//! Moving a running process into a group can wait for the whole machine (11 ms
-//! after idleness), so it is done beside other work, or not at all where a
-//! process can be started inside.
+//! Groups are made and removed by the spawner, which outlives the agent by as
+//! long as that takes: an agent that is killed leaves none. The zygote moves a
+//! sandbox's first process inside while that builds its root, because moving
+//! can wait for the whole machine (11 ms after idleness); no command is started
+//! before it is inside.
 //!
 //! This module must never pretend: a limit that could not be set is missing
 //! from [`Limited`], and that is part of what is reported about each command.
 
 mod group;
+mod keeper;
+mod outlook;
 mod place;
 
 use std::fmt;
 
 pub use self::group::Group;
+pub(crate) use self::keeper::Keeper;
+pub(crate) use self::outlook::{Holding, Outlook};
 pub use self::place::Place;
 
 /// How much a command may use, with everything it starts.
@@ -69,6 +75,13 @@ impl Limited {
             processes: bits & 4 != 0,
             kill: bits & 8 != 0,
         }
+    }
+}
+
+impl GroupLimits {
+    /// No more than this, whatever is asked: what the file systems can hold.
+    pub(crate) const fn is_asked(&self) -> bool {
+        self.memory_bytes > 0 && self.cpu_percent > 0 && self.processes > 0
     }
 }
 

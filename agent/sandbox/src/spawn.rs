@@ -10,7 +10,9 @@
 //! end of the command is its status, not the end of its output.
 //!
 //! What it does not protect against: faults of the kernel, timing channels,
-//! and use of processor time and memory below the limits of [`Limits`].
+//! and use of processor time and memory below the limits of [`Limits`]. Where
+//! control groups cannot be had, those of the command as a whole do not hold,
+//! and [`Confined`] says so.
 
 pub(crate) mod channel;
 pub(crate) mod fence;
@@ -108,6 +110,10 @@ pub struct Limits {
     pub view_inodes_max: u64,
     /// Size of /tmp and of each private directory.
     pub tmp_bytes_max: u64,
+    /// Memory of everything the command starts, temporary files included.
+    pub memory_bytes_max: u64,
+    /// Processor time of everything it starts, in hundredths of one processor.
+    pub cpu_percent_max: u32,
     /// Bytes kept of each output stream.
     pub output_bytes_max: usize,
 }
@@ -116,13 +122,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(60),
-            processes_max: 256,
+            processes_max: 100,
             open_files_max: 1024,
             file_bytes_max: 1 << 30,
             data_bytes_max: None,
             view_bytes_max: 512 << 20,
             view_inodes_max: 200_000,
             tmp_bytes_max: 256 << 20,
+            memory_bytes_max: 512 << 20,
+            cpu_percent_max: 50,
             output_bytes_max: 1 << 20,
         }
     }
@@ -159,8 +167,9 @@ pub enum Ending {
     Signalled(i32),
     /// Its time was over; everything it had started was killed.
     TimedOut,
-    /// The whole sandbox was killed by somebody else, such as the kernel when
-    /// memory runs out.
+    /// The kernel killed it because its memory was used up.
+    OutOfMemory,
+    /// The whole sandbox was killed by somebody else.
     Killed,
 }
 

@@ -462,7 +462,7 @@ impl Hands<'_> {
             Ending::Exited(status) => status,
             Ending::Signalled(signal) => -signal,
             Ending::TimedOut => 124,
-            Ending::Killed => -9,
+            Ending::OutOfMemory | Ending::Killed => -9,
         };
         *self.changes = summary(&finished.changes);
         // What was revoked while it ran does not cover what it did.

@@ -100,7 +100,7 @@ fn worded(run: &ScriptRun) -> ToolResult {
     let status = match run.ending {
         Ending::Exited(status) => status,
         Ending::Signalled(signal) => -signal,
-        Ending::TimedOut | Ending::Killed => -9,
+        Ending::TimedOut | Ending::OutOfMemory | Ending::Killed => -9,
     };
     let mut result = Map::new();
     result.insert("status".into(), "success".into());

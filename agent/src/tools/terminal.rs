@@ -160,6 +160,7 @@ fn worded(command: &str, seconds: i64, run: &CommandRun) -> ToolResult {
         Ending::Exited(status) => (status, String::new()),
         Ending::Signalled(signal) => (-signal, String::new()),
         Ending::TimedOut => (124, format!("\n[Command timed out after {seconds}s]")),
+        Ending::OutOfMemory => (-9, "\n[Command killed: out of memory]".to_owned()),
         Ending::Killed => (-9, String::new()),
     };
     let trailer = if matches!(run.ending, Ending::Exited(_)) {

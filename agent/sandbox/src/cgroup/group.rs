@@ -12,7 +12,7 @@ use cgroups_rs::pid::PidController;
 use rustix::fs::{Mode, OFlags};
 
 use super::place::{Controller, PREFIX, Parent, Place};
-use super::{GroupLimits, GroupUsage, Limited};
+use super::{GroupLimits, Limited, Outlook};
 
 /// The stretch over which processor time is counted, in microseconds.
 const CPU_PERIOD_US: u64 = 100_000;
@@ -32,8 +32,6 @@ struct Dir {
     path: PathBuf,
     unified: bool,
     controllers: Vec<Controller>,
-    /// Whether the process was started inside.
-    filled: bool,
 }
 
 impl Group {
@@ -61,7 +59,6 @@ impl Group {
             path: path.clone(),
             unified: parent.unified,
             controllers: parent.controllers.clone(),
-            filled: false,
         });
         for controller in &parent.controllers {
             match controller {
@@ -91,85 +88,70 @@ impl Group {
         self.limited
     }
 
-    /// The group a process can be started in, if the kernel can do that.
-    pub fn entrance(&self) -> Option<OwnedFd> {
-        let dir = self.dirs.iter().find(|dir| dir.unified)?;
-        rustix::fs::open(
-            &dir.path,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .ok()
-    }
-
-    /// Notes that a process was started inside by [`Group::entrance`].
-    pub fn entered(&mut self) {
-        for dir in self.dirs.iter_mut().filter(|dir| dir.unified) {
-            dir.filled = true;
-        }
-    }
-
-    /// Moves a process into every group it is not in. May take long, see above.
+    /// Where a process is written to be moved inside, one for each hierarchy.
+    /// Moving may take long, see above.
     ///
     /// # Errors
-    /// The process is gone, or moving it is forbidden.
-    pub fn attach(&mut self, pid: i32) -> io::Result<()> {
-        for dir in self.dirs.iter_mut().filter(|dir| !dir.filled) {
-            fs::write(dir.path.join("cgroup.procs"), pid.to_string())?;
-            dir.filled = true;
-        }
-        Ok(())
+    /// One of them cannot be written: then none of the limits is whole.
+    pub(crate) fn entrances(&self) -> io::Result<Vec<OwnedFd>> {
+        self.dirs
+            .iter()
+            .map(|dir| {
+                let file = dir.path.join("cgroup.procs");
+                let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+                rustix::fs::open(&file, flags, Mode::empty()).map_err(io::Error::from)
+            })
+            .collect()
     }
 
-    /// Kills everything inside at once, where the kernel can do that.
-    pub fn kill(&self) {
+    /// The directories that tell what was used and that kill all at once.
+    ///
+    /// # Errors
+    /// One of them cannot be opened.
+    pub(crate) fn outlook(&self) -> io::Result<Outlook> {
+        let open = |dir: &Dir| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(&dir.path, flags, Mode::empty()).map_err(io::Error::from)
+        };
+        let find = |wanted: &dyn Fn(&Dir) -> bool| self.dirs.iter().find(|dir| wanted(dir));
+        Ok(Outlook {
+            memory: find(&|dir| dir.controllers.contains(&Controller::Memory))
+                .filter(|_| self.limited.memory)
+                .map(open)
+                .transpose()?,
+            unified: find(&|dir| dir.unified)
+                .filter(|_| self.limited.kill)
+                .map(open)
+                .transpose()?,
+        })
+    }
+
+    /// Removes what is empty by now; whether nothing is left. What is still
+    /// inside is killed, where the kernel can do that.
+    pub(crate) fn try_remove(&mut self) -> bool {
         for dir in self.dirs.iter().filter(|dir| dir.unified) {
             // Without it the pid namespace has the same effect.
             let _killed = fs::write(dir.path.join("cgroup.kill"), "1");
         }
-    }
-
-    /// What was used so far.
-    pub fn usage(&self) -> GroupUsage {
-        let mut usage = GroupUsage::default();
-        for dir in &self.dirs {
-            if !dir.controllers.contains(&Controller::Memory) {
-                continue;
-            }
-            // The counter of kills, not of failed charges: those also count
-            // what was reclaimed and never missed.
-            let (events, peak) = if dir.unified {
-                ("memory.events", "memory.peak")
-            } else {
-                ("memory.oom_control", "memory.max_usage_in_bytes")
-            };
-            usage.out_of_memory_kills = read_field(&dir.path.join(events), "oom_kill").unwrap_or(0);
-            usage.memory_peak_bytes = fs::read_to_string(dir.path.join(peak))
-                .ok()
-                .and_then(|text| text.trim().parse().ok());
-        }
-        usage
+        // Whatever cannot be removed for another reason is swept by a later process.
+        self.dirs
+            .retain(|dir| rustix::fs::rmdir(&dir.path) == Err(rustix::io::Errno::BUSY));
+        self.dirs.is_empty()
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
-        for dir in self.dirs.iter().rev() {
-            for _ in 0..REMOVALS_MAX {
-                match rustix::fs::rmdir(&dir.path) {
-                    // Killed processes leave their group a little after they are reaped.
-                    Err(rustix::io::Errno::BUSY) => {
-                        let pause = rustix::thread::Timespec {
-                            tv_sec: 0,
-                            tv_nsec: REMOVAL_PAUSE_NS,
-                        };
-                        let _slept = rustix::thread::nanosleep(&pause);
-                    }
-                    // Whatever stays is swept by a later process.
-                    Ok(()) | Err(_) => break,
-                }
+        for _ in 0..REMOVALS_MAX {
+            if self.try_remove() {
+                return;
             }
+            // Killed processes leave their group a little after they are reaped.
+            let pause = rustix::thread::Timespec {
+                tv_sec: 0,
+                tv_nsec: REMOVAL_PAUSE_NS,
+            };
+            let _slept = rustix::thread::nanosleep(&pause);
         }
     }
 }
@@ -203,13 +185,6 @@ fn limit_cpu(path: &Path, unified: bool, percent: u32) -> io::Result<()> {
     };
     let _allowed = fs::write(path.join(burst), quota.to_string());
     Ok(())
-}
-
-fn read_field(path: &Path, name: &str) -> Option<u64> {
-    fs::read_to_string(path).ok()?.lines().find_map(|line| {
-        let (field, value) = line.split_once(' ')?;
-        (field == name).then(|| value.trim().parse().ok())?
-    })
 }
 
 #[cfg(test)]
@@ -253,7 +228,8 @@ mod tests {
                 assert_eq!(read(file), wanted, "{file}");
             }
         }
-        assert_eq!(group.usage().out_of_memory_kills, 0);
+        assert_eq!(group.outlook().unwrap().usage().out_of_memory_kills, 0);
+        assert_eq!(group.entrances().unwrap().len(), dirs.len());
         drop(group);
         assert!(dirs.iter().all(|dir| !dir.exists()));
     }
@@ -270,14 +246,5 @@ mod tests {
         };
         assert!(Group::make(&place, 7_000_002, &LIMITS).is_err());
         assert!(first.dirs.iter().all(|dir| dir.path.is_dir()));
-    }
-
-    #[test]
-    fn the_counter_of_kills_is_found_by_its_whole_name() {
-        let temp = tempfile::tempdir().unwrap();
-        let file = temp.path().join("memory.oom_control");
-        fs::write(&file, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n").unwrap();
-        assert_eq!(read_field(&file, "oom_kill"), Some(3));
-        assert_eq!(read_field(&file, "oom"), None);
     }
 }

@@ -68,10 +68,20 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {
         sys::exit_immediately(EXIT);
     }
-    drop(start.mapped);
     let built = root::build(start.template, &start.spec, start.trees)?;
     let without = start.spec.without;
     let mut confined = start.confined;
+    // By now it is in its groups, and so will be all it starts.
+    if rustix::io::read(&start.mapped, &mut byte).at(Step::ControlGroups, "")? == 0 {
+        sys::exit_immediately(EXIT);
+    }
+    drop(start.mapped);
+    if !without.contains(Mechanism::CgroupNamespace) {
+        // From inside, its own groups are the topmost.
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWCGROUP)
+            .at(Step::Namespaces, "cgroup")?;
+        confined.by.insert(Mechanism::CgroupNamespace);
+    }
     for mechanism in [
         Mechanism::PrivateRoot,
         Mechanism::CopyOnWrite,

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
+use rustix::net::Shutdown;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::channel::{Channel, Received};
 use super::spec::Report;
@@ -94,6 +96,12 @@ struct Spawner {
     child: Child,
     control: Channel,
 }
+
+/// How long a spawner may take to end what it made once it is let go.
+const END_TIMEOUT: Timespec = Timespec {
+    tv_sec: 4,
+    tv_nsec: 0,
+};
 
 impl Pool {
     pub(crate) fn new(program: SpawnerProgram, size: PoolSize, without: MechanismSet) -> Self {
@@ -305,6 +313,14 @@ fn children(of: u32) -> Vec<u32> {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
+        // It ends by itself when it is let go, and takes its groups away; one
+        // that does not is killed.
+        let _let_go = rustix::net::shutdown(self.control.as_fd(), Shutdown::Both);
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            let mut wanted = [PollFd::new(&process, PollFlags::IN)];
+            let _waited = poll(&mut wanted, Some(&END_TIMEOUT));
+        }
         // It can only fail for a process that is gone.
         let _killed = self.child.kill();
         let _reaped = self.child.wait();

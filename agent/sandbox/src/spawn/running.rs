@@ -23,10 +23,13 @@ use super::pool::Pool;
 use super::spec::{self, FaultSpec, LimitSpec, Program, Report, Surroundings, UsageSpec, ViewSpec};
 use super::step::{AtStep, Step, StepError};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
+use crate::cgroup::Holding;
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
 use crate::profile::{Confined, Mechanism, MechanismSet};
 
+/// The signal nobody can catch.
+const SIGKILL: i32 = nix::libc::SIGKILL;
 /// How long a killed sandbox may take to be gone before its spawner is killed too.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -81,6 +84,8 @@ pub struct Running {
     control: Channel,
     /// Reports taken from the conversation before the command was known.
     heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
+    /// Its control groups, or why it has none.
+    group: Option<Result<Holding, String>>,
     /// Of the sandbox's first process, once it exists.
     first: Option<OwnedFd>,
     stdin: Option<OwnedFd>,
@@ -171,6 +176,7 @@ impl Running {
             generation: waiting.generation,
             control: waiting.control,
             heard: waiting.heard,
+            group: None,
             first: None,
             stdin,
             stdout,
@@ -348,7 +354,18 @@ impl Running {
                 }
             };
             match Report::decode(&frame) {
-                Ok(Report::Made { .. }) => {
+                Ok(Report::Grouped(Ok(limited))) => {
+                    let held = Holding::from_parts(limited, descriptors);
+                    self.group =
+                        Some(held.ok_or_else(|| "its groups came without descriptors".to_owned()));
+                }
+                Ok(Report::Grouped(Err(why))) => self.group = Some(Err(why)),
+                Ok(Report::Made { attach_errno, .. }) => {
+                    if attach_errno != 0 {
+                        let error = io::Error::from_raw_os_error(attach_errno);
+                        self.group =
+                            Some(Err(format!("the command cannot be moved inside: {error}")));
+                    }
                     self.first = descriptors.into_iter().next();
                     if self.stop.is_some() {
                         self.kill_first();
@@ -412,6 +429,9 @@ impl Running {
     }
 
     fn kill_first(&self) {
+        if let Some(Ok(held)) = &self.group {
+            held.outlook.kill();
+        }
         if let Some(first) = &self.first {
             // It can only fail for a process that is gone.
             let _killed = pidfd_send_signal(first, Signal::KILL);
@@ -461,6 +481,28 @@ impl Running {
             }
             (None, None) => (Ending::Killed, None),
         };
+        let mut confined = std::mem::take(&mut self.confined);
+        match self.group.take() {
+            Some(Ok(held)) => {
+                confined.limited = held.limited;
+                confined.usage = held.outlook.usage();
+                if held.limited.is_complete() {
+                    confined.by.insert(Mechanism::ControlGroups);
+                } else {
+                    confined
+                        .missing
+                        .push(format!("control groups: they hold {} only", held.limited));
+                }
+            }
+            Some(Err(why)) => confined.missing.push(format!("control groups: {why}")),
+            None => {}
+        }
+        let killed = matches!(ending, Ending::Killed | Ending::Signalled(SIGKILL));
+        let ending = if killed && self.stop.is_none() && confined.usage.out_of_memory_kills > 0 {
+            Ending::OutOfMemory
+        } else {
+            ending
+        };
         let stdout = self
             .stdout
             .finish(&mut |bytes| show(Stream::Stdout, bytes))
@@ -477,7 +519,6 @@ impl Running {
             changes.push(set.map_err(SpawnError::ChangeSet)?);
         }
         let dir = layers.next().ok_or_else(missing_layer)?;
-        let mut confined = std::mem::take(&mut self.confined);
         if crate::dircap::kernel_contains_paths() {
             confined.by.insert(Mechanism::ContainedPaths);
         }
@@ -573,6 +614,8 @@ fn surroundings(command: &Command<'_>, without: MechanismSet) -> Result<Surround
             view_bytes: limits.view_bytes_max,
             view_inodes: limits.view_inodes_max,
             tmp_bytes: limits.tmp_bytes_max,
+            memory_bytes: limits.memory_bytes_max,
+            cpu_percent: limits.cpu_percent_max,
         },
         faults: FaultSpec {
             network: fault::is(Fault::SandboxHasNetwork),

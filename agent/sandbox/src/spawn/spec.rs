@@ -2,6 +2,7 @@
 
 use super::step::{Step, StepError};
 use super::wire::{Reader, WireError, Writer};
+use crate::cgroup::{GroupLimits, Limited};
 use crate::profile::{Confined, MechanismSet};
 
 /// A directory the command sees.
@@ -36,6 +37,22 @@ pub(crate) struct LimitSpec {
     pub view_bytes: u64,
     pub view_inodes: u64,
     pub tmp_bytes: u64,
+    /// Of the command as a whole; 0 means no ceiling.
+    pub memory_bytes: u64,
+    /// Of the command as a whole, of one processor; 0 means no ceiling.
+    pub cpu_percent: u32,
+}
+
+impl LimitSpec {
+    /// What control groups are to hold.
+    pub(crate) const fn of_group(&self) -> GroupLimits {
+        GroupLimits {
+            memory_bytes: self.memory_bytes,
+            cpu_percent: self.cpu_percent,
+            // The sandbox's first process is inside as well.
+            processes: self.processes.saturating_add(1),
+        }
+    }
 }
 
 /// Isolation left out on purpose, to see whether the oracle notices.
@@ -81,9 +98,11 @@ impl Surroundings {
             self.limits.view_bytes,
             self.limits.view_inodes,
             self.limits.tmp_bytes,
+            self.limits.memory_bytes,
         ] {
             w.u64(value);
         }
+        w.u32(self.limits.cpu_percent);
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
@@ -115,6 +134,8 @@ impl Surroundings {
                 view_bytes: r.u64()?,
                 view_inodes: r.u64()?,
                 tmp_bytes: r.u64()?,
+                memory_bytes: r.u64()?,
+                cpu_percent: r.u32()?,
             },
             faults: FaultSpec {
                 network: flag(&mut r)?,
@@ -198,8 +219,15 @@ pub(crate) struct UsageSpec {
 /// What the agent hears about one sandbox.
 #[derive(Clone, Debug)]
 pub(crate) enum Report {
+    /// Groups were made for it, or why not; their descriptors come along.
+    Grouped(Result<Limited, String>),
     /// It is being built; a descriptor of its first process comes along.
-    Made { zygote: u32, init: u32 },
+    Made {
+        zygote: u32,
+        init: u32,
+        /// 0, or why the first process could not be moved into its groups.
+        attach_errno: i32,
+    },
     /// It stands; the upper layers and the exchange directory come along.
     Ready(Confined),
     /// A step failed; nothing ran.
@@ -235,10 +263,23 @@ impl Report {
                 w.u64(usage.system_us);
                 w.u64(usage.peak_resident_bytes);
             }
-            Self::Made { zygote, init } => {
+            Self::Made {
+                zygote,
+                init,
+                attach_errno,
+            } => {
                 w.u8(4);
                 w.u32(*zygote);
                 w.u32(*init);
+                w.i32(*attach_errno);
+            }
+            Self::Grouped(Ok(limited)) => {
+                w.u8(6);
+                w.u8(limited.bits());
+            }
+            Self::Grouped(Err(why)) => {
+                w.u8(7);
+                w.bytes(why.as_bytes());
             }
             Self::Retired => w.u8(5),
         }
@@ -259,8 +300,11 @@ impl Report {
             4 => Self::Made {
                 zygote: r.u32()?,
                 init: r.u32()?,
+                attach_errno: r.i32()?,
             },
             5 => Self::Retired,
+            6 => Self::Grouped(Ok(Limited::from_bits(r.u8()?))),
+            7 => Self::Grouped(Err(String::from_utf8_lossy(&r.bytes()?).into_owned())),
             _ => return Err(WireError),
         };
         r.finish()?;

@@ -59,11 +59,13 @@ pub enum Step {
     Wait = 25,
     /// Putting the second line, Landlock, in place.
     Landlock = 26,
+    /// Moving the sandbox into its control groups.
+    ControlGroups = 27,
 }
 
 impl Step {
     /// Every step, in the order they happen.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::StartSpawner,
         Self::Talk,
         Self::ReadRequest,
@@ -90,6 +92,7 @@ impl Step {
         Self::Exec,
         Self::Wait,
         Self::Landlock,
+        Self::ControlGroups,
     ];
 
     /// A stable kebab-case name.
@@ -122,6 +125,7 @@ impl Step {
             Self::Exec => "exec",
             Self::Wait => "wait",
             Self::Landlock => "landlock",
+            Self::ControlGroups => "control-groups",
         }
     }
 
@@ -162,7 +166,7 @@ impl Step {
             Self::MountOverlay => {
                 "overlayfs must be available to user namespaces (kernel 5.11, tmpfs with user xattrs 6.6)"
             }
-            Self::DropCapabilities | Self::ResourceLimits => {
+            Self::DropCapabilities | Self::ResourceLimits | Self::ControlGroups => {
                 "this should not fail on a supported kernel"
             }
             Self::Landlock => {

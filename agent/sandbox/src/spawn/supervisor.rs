@@ -8,11 +8,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use nix::sched::CloneFlags;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::DumpableBehavior;
@@ -22,10 +24,14 @@ use super::identity::Identity;
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
+use crate::cgroup::{GroupLimits, Keeper};
+use crate::profile::Mechanism;
 use crate::sys::{self, Forked};
 
 /// Zygotes kept at once; the oldest gives way.
 const ZYGOTES_MAX: usize = 4;
+/// How long the last groups may take to be empty once everything was killed.
+const GROUPS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a spawner leaves out of the isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +52,8 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
         leaving,
         control: Channel::new(control),
         zygotes: Vec::new(),
+        groups: Keeper::default(),
+        likely: None,
         mounts: rustix::fs::open(
             "/proc/self/mountinfo",
             OFlags::RDONLY | OFlags::CLOEXEC,
@@ -53,7 +61,9 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
         )
         .ok(),
     };
-    match spawner.serve() {
+    let served = spawner.serve();
+    spawner.finish();
+    match served {
         Ok(()) => 0,
         Err(_) => 1,
     }
@@ -63,6 +73,9 @@ struct Spawner {
     leaving: Leaving,
     control: Channel,
     zygotes: Vec<Zygote>,
+    groups: Keeper,
+    /// The limits the next command will probably have.
+    likely: Option<GroupLimits>,
     /// Tells when the machine's mounts have changed.
     mounts: Option<OwnedFd>,
 }
@@ -70,6 +83,7 @@ struct Spawner {
 /// A process that lives where sandboxes are cloned from.
 struct Zygote {
     identity: Identity,
+    process: Pid,
     control: Channel,
     /// Its maps translate the owners of views, where that is done.
     owners: Option<OwnedFd>,
@@ -91,9 +105,14 @@ impl Spawner {
                     };
                     self.answer(&frame, Channel::new(reply));
                 }
-                Received::Nothing => {}
+                Received::Nothing => {
+                    if let Some(likely) = self.likely.take() {
+                        self.groups.prepare(&likely);
+                    }
+                }
                 Received::Closed => return Ok(()),
             }
+            self.groups.tidy();
             reap();
         }
     }
@@ -107,13 +126,24 @@ impl Spawner {
         if let Some(mounts) = &self.mounts {
             wanted.push(PollFd::new(mounts, PollFlags::PRI));
         }
-        match poll(&mut wanted, None) {
+        wanted.extend(self.groups.sources());
+        // What is likely is prepared only when nobody waits.
+        let patience = match self.likely {
+            Some(_) => Some(Duration::ZERO),
+            None => self.groups.patience(),
+        };
+        let patience = patience.map(|patience| Timespec {
+            tv_sec: 0,
+            tv_nsec: patience.subsec_nanos().into(),
+        });
+        match poll(&mut wanted, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        Ok(wanted
-            .get(1)
-            .is_some_and(|fd| fd.revents().contains(PollFlags::PRI)))
+        Ok(self.mounts.is_some()
+            && wanted
+                .get(1)
+                .is_some_and(|fd| fd.revents().contains(PollFlags::PRI)))
     }
 
     /// Has a sandbox made; what fails is told to whoever asked for it.
@@ -140,6 +170,10 @@ impl Spawner {
             .first()
             .map_or((0, 0), |view| (view.owner, view.group));
         let identity = Identity::choose(owner, group)?;
+        let entrances = self.group(&spec, reply)?;
+        // Before the frame: how many of the descriptors lead into groups.
+        let count = u8::try_from(entrances.len()).unwrap_or(u8::MAX);
+        let frame = [&[count], frame].concat();
         let mut again = true;
         loop {
             let zygote = self.zygote(&identity)?;
@@ -148,8 +182,9 @@ impl Spawner {
                 None => Vec::new(),
             };
             let mut descriptors = vec![reply.as_fd()];
+            descriptors.extend(entrances.iter().map(AsFd::as_fd));
             descriptors.extend(trees.iter().map(AsFd::as_fd));
-            match zygote.control.send(frame, &descriptors) {
+            match zygote.control.send(&frame, &descriptors) {
                 Ok(()) => return Ok(()),
                 // It is gone; a new one gets one try.
                 Err(error) if again && error.kind() == io::ErrorKind::BrokenPipe => {
@@ -159,6 +194,42 @@ impl Spawner {
                 Err(error) => return Err(StepError::new(Step::Talk, "zygote", error)),
             }
         }
+    }
+
+    /// Makes groups for a sandbox, tells the agent, and returns the ways in.
+    fn group(&mut self, spec: &Surroundings, reply: &Channel) -> Result<Vec<OwnedFd>, StepError> {
+        let limits = spec.limits.of_group();
+        if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
+            return Ok(Vec::new());
+        }
+        let handed = self.groups.hand_out(&limits);
+        self.likely = Some(limits);
+        let (report, entrances, seen) = match handed {
+            Ok(handed) => (
+                Report::Grouped(Ok(handed.limited)),
+                handed.entrances,
+                Some((handed.hold, handed.outlook)),
+            ),
+            Err(why) => (Report::Grouped(Err(why)), Vec::new(), None),
+        };
+        let mut descriptors = Vec::new();
+        if let Some((hold, outlook)) = &seen {
+            descriptors.push(hold.as_fd());
+            descriptors.extend(outlook.descriptors());
+        }
+        reply
+            .send(&report.encode(), &descriptors)
+            .at(Step::Talk, "groups")?;
+        Ok(entrances)
+    }
+
+    /// Kills whatever still runs, and removes the groups.
+    fn finish(self) {
+        for zygote in &self.zygotes {
+            // Its end is the end of every sandbox it made.
+            let _killed = kill(zygote.process, Signal::SIGKILL);
+        }
+        self.groups.finish(GROUPS_PATIENCE);
     }
 
     fn zygote(&mut self, identity: &Identity) -> Result<&Zygote, StepError> {
@@ -217,6 +288,7 @@ fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
         Received::Frame(frame, _) => match Report::decode(&frame) {
             Ok(Report::Ready(_)) => Ok(Zygote {
                 identity: identity.clone(),
+                process: child,
                 control: ours,
                 owners,
             }),

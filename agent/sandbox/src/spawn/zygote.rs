@@ -129,9 +129,11 @@ fn serve(stock: &Stock, control: Channel) {
         let Some(reply) = descriptors.next().map(Channel::new) else {
             continue;
         };
-        let made = Surroundings::decode(&frame)
+        let (count, frame) = frame.split_first().unwrap_or((&0, &[]));
+        let entrances: Vec<OwnedFd> = descriptors.by_ref().take((*count).into()).collect();
+        let made = Surroundings::decode(frame)
             .map_err(|_| StepError::new(Step::ReadRequest, "", io::Error::other("garbled request")))
-            .and_then(|spec| clone(stock, spec, descriptors.collect(), &reply));
+            .and_then(|spec| clone(stock, spec, &entrances, descriptors.collect(), &reply));
         if let Err(error) = made {
             let _told = reply.send(&Report::Failed(error).encode(), &[]);
         }
@@ -141,6 +143,7 @@ fn serve(stock: &Stock, control: Channel) {
 fn clone(
     stock: &Stock,
     spec: Surroundings,
+    entrances: &[OwnedFd],
     trees: Vec<OwnedFd>,
     reply: &Channel,
 ) -> Result<(), StepError> {
@@ -178,15 +181,35 @@ fn clone(
         .ok_or_else(|| StepError::new(Step::Fork, "", io::Error::other("no process id")))?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).at(Step::Wait, "pidfd")?;
     stock.identity.write_maps("/proc", child.as_raw())?;
+    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
+    // While it builds its root. It starts no command before it is told to.
     let made = Report::Made {
         zygote: std::process::id(),
         init: child.as_raw().unsigned_abs(),
+        attach_errno: attach(entrances, child.as_raw()),
     };
     reply
         .send(&made.encode(), &[pidfd.as_fd()])
         .at(Step::Talk, "made")?;
-    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
-    Ok(())
+    match rustix::io::write(&mapped_write, b"a") {
+        // One that failed while it built its root has said why.
+        Ok(_) | Err(rustix::io::Errno::PIPE) => Ok(()),
+        Err(errno) => Err(StepError::new(Step::ControlGroups, "", errno)),
+    }
+}
+
+/// Moves a process into its groups; 0, or why that failed.
+fn attach(entrances: &[OwnedFd], process: i32) -> i32 {
+    let number = process.to_string();
+    for entrance in entrances {
+        match rustix::io::write(entrance, number.as_bytes()) {
+            Ok(_) => {}
+            // It is gone, and has said why.
+            Err(rustix::io::Errno::SRCH) => return 0,
+            Err(errno) => return errno.raw_os_error(),
+        }
+    }
+    0
 }
 
 /// The namespaces of a command, and what they are worth in its report.
@@ -200,7 +223,6 @@ fn namespaces(spec: &Surroundings) -> (CloneFlags, Confined) {
         (Mechanism::NetworkNamespace, CloneFlags::CLONE_NEWNET),
         (Mechanism::IpcNamespace, CloneFlags::CLONE_NEWIPC),
         (Mechanism::UtsNamespace, CloneFlags::CLONE_NEWUTS),
-        (Mechanism::CgroupNamespace, CloneFlags::CLONE_NEWCGROUP),
     ] {
         let faulty = mechanism == Mechanism::NetworkNamespace && spec.faults.network;
         if !faulty && !spec.without.contains(mechanism) {

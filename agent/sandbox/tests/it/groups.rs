@@ -1,0 +1,211 @@
+//! What a command uses as a whole is bounded, and its twin within bounds runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hermitcrab_sandbox::profile::Mechanism;
+use hermitcrab_sandbox::spawn::{Ending, Finished};
+use support::{Workspace, run, text};
+
+/// Whether the command had every limit; if not, says so as a skip.
+fn limited(finished: &Finished) -> bool {
+    let held = finished.confined.by.contains(Mechanism::ControlGroups);
+    if !held {
+        println!("SKIPPED: {:?}", finished.confined.missing);
+        // Never weaker in silence.
+        assert!(
+            finished
+                .confined
+                .missing
+                .iter()
+                .any(|why| why.starts_with("control groups: "))
+        );
+    }
+    held
+}
+
+/// Touches so many megabytes and says so.
+fn hog(megabytes: u32) -> String {
+    format!(
+        "exec perl -e 'my @held; for (1..{megabytes}) {{ push @held, \"x\" x (1 << 20) }} print scalar @held, qq(\\n)'"
+    )
+}
+
+#[test]
+fn memory_of_a_command_is_bounded_and_its_end_says_so() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(&hog(8));
+    command.limits.memory_bytes_max = 64 << 20;
+    let modest = run(&command).unwrap();
+    if !limited(&modest) {
+        return;
+    }
+    assert_eq!(
+        (modest.ending, text(&modest).as_str()),
+        (Ending::Exited(0), "8\n")
+    );
+    assert_eq!(modest.confined.usage.out_of_memory_kills, 0);
+    assert!(modest.confined.usage.memory_peak_bytes.unwrap() > 8 << 20);
+
+    let script = hog(400);
+    let mut command = workspace.command(&script);
+    command.limits.memory_bytes_max = 64 << 20;
+    let greedy = run(&command).unwrap();
+    assert_eq!(greedy.ending, Ending::OutOfMemory, "{}", text(&greedy));
+    assert!(greedy.confined.usage.out_of_memory_kills > 0);
+}
+
+#[test]
+fn memory_shared_out_among_processes_or_files_counts_as_well() {
+    let workspace = Workspace::new();
+    // Each alone would fit.
+    let many = format!("for i in 1 2 3 4 5 6; do ({}) & done; wait", hog(30));
+    for script in [
+        many.as_str(),
+        "head -c 300000000 /dev/zero > big",
+        "head -c 60000000 /dev/zero > /dev/shm/big; head -c 200000000 /dev/zero > /tmp/big",
+    ] {
+        let mut command = workspace.command(script);
+        command.limits.memory_bytes_max = 64 << 20;
+        let finished = run(&command).unwrap();
+        if !limited(&finished) {
+            return;
+        }
+        assert!(
+            finished.confined.usage.out_of_memory_kills > 0,
+            "{script}: {:?} {}",
+            finished.ending,
+            text(&finished)
+        );
+        let peak = finished.confined.usage.memory_peak_bytes.unwrap();
+        assert!(peak <= 64 << 20, "{script}: {peak}");
+    }
+}
+
+#[test]
+fn a_fork_bomb_ends_at_the_limit_and_the_next_command_runs() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(
+        "bomb() { bomb | bomb & }; bomb 2> /dev/null; sleep 0.3; cat /proc/loadavg > /dev/null; echo survived",
+    );
+    command.limits.timeout = Duration::from_secs(2);
+    let bombed = run(&command).unwrap();
+    assert!(
+        matches!(
+            bombed.ending,
+            Ending::TimedOut | Ending::Exited(_) | Ending::Signalled(_) | Ending::OutOfMemory
+        ),
+        "{:?}",
+        bombed.ending
+    );
+    let clean = workspace.run("true & wait; echo fine");
+    assert_eq!(
+        (clean.ending, text(&clean).as_str()),
+        (Ending::Exited(0), "fine\n")
+    );
+}
+
+#[test]
+fn processor_time_is_half_of_one_processor_for_all_processes_together() {
+    let workspace = Workspace::new();
+    let spin = "perl -e 'my $end = time + 2; 1 while time < $end' & ";
+    let script = format!("{}wait", spin.repeat(3));
+    let finished = workspace.run(&script);
+    if !limited(&finished) {
+        return;
+    }
+    let used = (finished.usage.user + finished.usage.system).as_secs_f64();
+    let share = used / finished.elapsed.as_secs_f64();
+    // What is saved up while the command starts comes on top. Never more, on
+    // however busy a machine.
+    assert!(share < 0.8, "{share}");
+    // A short one does not notice.
+    assert_eq!(workspace.run("true").ending, Ending::Exited(0));
+}
+
+/// The groups of this machine that this spawner made.
+fn groups(spawner: u32) -> Vec<PathBuf> {
+    fn look(at: &Path, prefix: &str, depth: usize, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !path.is_dir() {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(prefix) {
+                found.push(path);
+            } else if depth > 0 {
+                look(&path, prefix, depth - 1, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let prefix = format!("hermitcrab-{spawner}-");
+    look(Path::new("/sys/fs/cgroup"), &prefix, 5, &mut found);
+    found
+}
+
+#[test]
+fn groups_go_when_what_they_held_is_gone_and_with_the_spawner() {
+    use hermitcrab_core::action::Action;
+    use hermitcrab_core::authority::{Object, Program, Verb};
+    use hermitcrab_core::digest::Digest;
+    use hermitcrab_core::tool::Tool;
+    use hermitcrab_sandbox::Sandbox;
+    use hermitcrab_sandbox::spawn::PoolSize;
+
+    let workspace = Workspace::new();
+    let sandbox = Sandbox::builder()
+        .spawner(support::spawner())
+        .pool(PoolSize::OFF)
+        .build();
+    let once = || {
+        let action = Action::new(
+            Verb::ProcExec,
+            Object::Program(Program::AnyInView),
+            Digest::NONE,
+        )
+        .unwrap();
+        with(&sandbox, &workspace, action)
+    };
+    fn with(sandbox: &Sandbox, workspace: &Workspace, action: Action) -> Finished {
+        support::with_permits(Tool::Terminal, vec![action], |mut permits| {
+            sandbox
+                .run(
+                    permits.pop().unwrap(),
+                    &workspace.command("sleep 1000 & true"),
+                )
+                .unwrap()
+        })
+    }
+    if !limited(&once()) {
+        return;
+    }
+    let spawner = *sandbox.helpers().first().unwrap();
+    for _ in 0..10 {
+        once();
+    }
+    // One set is kept ready; those of ended commands go a moment later.
+    let hierarchies = |paths: &[PathBuf]| {
+        let mut parents: Vec<_> = paths.iter().map(|path| path.parent().unwrap()).collect();
+        parents.sort();
+        parents.dedup();
+        parents.len()
+    };
+    let since = Instant::now();
+    loop {
+        let left = groups(spawner);
+        if left.len() <= hierarchies(&left) {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "{left:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let known = groups(spawner);
+    drop(sandbox);
+    let left: Vec<_> = known.into_iter().filter(|path| path.exists()).collect();
+    assert_eq!(left, Vec::<PathBuf>::new());
+}
