@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
 use bisim_world::enter::{self, Harness};
-use bisim_world::zygote::{self, ENVIRONMENT, Pipes};
+use bisim_world::zygote::{ENVIRONMENT, Pipes, Seedling};
 use pyo3::prelude::*;
 
 use crate::ambient;
@@ -139,18 +139,18 @@ fn harness(py: Python<'_>, extension: &Path) -> PyResult<(Harness, bool)> {
 
 /// Imports Hermes and serves until the oracle says goodbye.
 fn inside(py: Python<'_>) -> Result<(), WorldError> {
-    let mut pipes = Pipes::take_standard()?;
+    let forker =
+        PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
+    let mut zygote = Seedling::plant(Pipes::take_standard()?, &forker)?;
     let driver = match HermesDriver::load(py) {
         Ok(driver) => driver,
         Err(error) => {
             let error = WorldError::new("import hermes", describe(py, &error));
-            pipes.fail(&error);
+            zygote.fail(&error);
             return Err(error);
         }
     };
-    let forker =
-        PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
-    zygote::serve(pipes, &driver, &forker)
+    zygote.serve(&driver, &forker)
 }
 
 /// An exception as `Type: text`.

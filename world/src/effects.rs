@@ -69,18 +69,18 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
 pub(crate) struct Lister {
     upper: PathBuf,
     base: PathBuf,
-    own_state: &'static [&'static str],
+    own_state: Vec<String>,
     digests: HashMap<(PathBuf, u64, i64, i64), String>,
 }
 
 impl Lister {
     /// `own_state` is what the subject keeps for itself in this job, beside
     /// what it keeps in every one.
-    pub(crate) fn new(upper: &Path, base: &Path, own_state: &'static [&'static str]) -> Self {
+    pub(crate) fn new(upper: &Path, base: &Path, own_state: &[String]) -> Self {
         Self {
             upper: upper.to_owned(),
             base: base.to_owned(),
-            own_state,
+            own_state: own_state.to_vec(),
             digests: HashMap::new(),
         }
     }

@@ -1,13 +1,15 @@
 //! Pid 1 of a world: builds the last mounts, gives everything up, and hands
 //! over to the subject's driver.
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{AtStage, WorldError};
+use crate::observer::{MERGED, PLACES};
 use crate::protocol::Job;
 use crate::zygote::{Driver, Interior, StepSink};
 use crate::{enter, mounts, template};
@@ -28,14 +30,18 @@ const COVERED: [&str; 8] = [
     "config.gz",
 ];
 
-/// Becomes the inside of the world at `merged` and runs the job.
+/// Enters the observer's mounts and network, becomes the inside of the world
+/// there, and runs the job.
 pub(crate) fn live(
-    merged: &Path,
+    [mounts, network]: &[OwnedFd; PLACES],
     job: &Job,
     driver: &dyn Driver,
     steps: &mut StepSink,
 ) -> Result<(), WorldError> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).at("set parent death signal")?;
+    setns(mounts, CloneFlags::CLONE_NEWNS).at("enter the observer's mounts")?;
+    setns(network, CloneFlags::CLONE_NEWNET).at("enter the observer's network")?;
+    let merged = Path::new(MERGED);
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS)
         .at("unshare world")?;
     for place in ["usr", ".hx"] {

@@ -7,26 +7,27 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::effects::Lister;
 use crate::error::{AtStage, WorldError};
-use crate::fork::{Forked, Forker};
-use crate::protocol::{End, Job, RawTrace, StepOutcome, StepTrace, read_frame, write_frame};
+use crate::protocol::{End, FileSpec, RawTrace, StepOutcome, StepTrace, read_frame, write_frame};
 use crate::sink::Sink;
-use crate::zygote::{Driver, StepSink};
-use crate::{case_tree, interior, loopback, mounts};
+use crate::{case_tree, loopback, mounts, rights};
 
 /// Where the observer keeps a world's layers; a mount of its own.
 const SCRATCH: &str = "/.w";
+/// Where the interior finds its world, in the observer's mounts.
+pub(crate) const MERGED: &str = "/.w/merged";
 /// What a world may write, in total; reaching it is a full disk.
 const UPPER_BYTES: &str = "64m";
 /// How many files and directories a world may make.
@@ -45,75 +46,114 @@ pub(crate) enum Report {
     Failed { stage: String, message: String },
 }
 
-/// Builds a world for `job`, runs it and reports. Called in the observer.
+/// What an observer has to know of a case.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Brief {
+    /// Entries of the starting tree beside the template's.
+    pub(crate) files: Vec<FileSpec>,
+    /// Where the subject keeps what is no effect.
+    pub(crate) own_state: Vec<String>,
+    /// How long the world may live, in milliseconds.
+    pub(crate) deadline_ms: u64,
+}
+
+/// From an observer to the zygote.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToZygote {
+    /// The world is built. One message with [`PLACES`] descriptors follows.
+    Ready,
+    /// The deadline has passed: end the interior.
+    TimeIsUp,
+    /// The world is over, and this was seen.
+    Seen(Box<RawTrace>),
+    /// The harness failed.
+    Failed { stage: String, message: String },
+}
+
+/// How many descriptors follow [`ToZygote::Ready`]: the mount and the network
+/// namespace the interior has to enter.
+pub(crate) const PLACES: usize = 2;
+
+/// From the zygote to an observer: how the interior ended. Everything in the
+/// world is dead by then.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Ended {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+}
+
+/// Builds a world, watches it and reports. Called in the observer, with the
+/// zygote's socket, the interior's reports and where they are answered.
+///
+/// # Errors
+/// The zygote is gone; every other failure is reported to it.
 pub(crate) fn observe(
-    zygote: Pid,
-    job: &Job,
-    driver: &dyn Driver,
-    forker: &dyn Forker,
+    stem: Pid,
+    brief: &Brief,
+    [zygote, reports, answers]: [OwnedFd; 3],
+) -> Result<(), WorldError> {
+    die_with(stem)?;
+    let mut zygote = UnixStream::from(zygote);
+    let seen = watch_over(brief, &mut zygote, File::from(reports), File::from(answers));
+    let told = match seen {
+        Ok(trace) => ToZygote::Seen(Box::new(trace)),
+        Err(WorldError { stage, message }) => ToZygote::Failed { stage, message },
+    };
+    write_frame(&mut zygote, &told).at("report to the zygote")
+}
+
+fn watch_over(
+    brief: &Brief,
+    zygote: &mut UnixStream,
+    reports: File,
+    answers: File,
 ) -> Result<RawTrace, WorldError> {
-    die_with(zygote)?;
-    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWPID)
-        .at("unshare world")?;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).at("unshare world")?;
     loopback::up()?;
     let mut sink = Sink::open()?;
-    let layers = Layers::mount(job, driver)?;
-    let (reports, reports_interior) = std::io::pipe().at("make step pipe")?;
-    let (answers_interior, answers) = std::io::pipe().at("make step pipe")?;
-    let until = Instant::now() + Duration::from_millis(job.deadline_ms);
-    match forker.fork().at("fork world")? {
-        Forked::Child => {
-            drop((reports, answers, sink));
-            let mut steps = StepSink {
-                reports: File::from(OwnedFd::from(reports_interior)),
-                answers: File::from(OwnedFd::from(answers_interior)),
-            };
-            let status = match interior::live(&layers.merged, job, driver, &mut steps) {
-                Ok(()) => 0,
-                Err(error) => {
-                    let failed = Report::Failed {
-                        stage: error.stage,
-                        message: error.message,
-                    };
-                    // If the observer is gone, so is the reason to live.
-                    let _ = write_frame(&mut steps.reports, &failed);
-                    70
-                }
-            };
-            forker.exit(status)
-        }
-        Forked::Parent { child } => {
-            drop((reports_interior, answers_interior));
-            let watch = Watch {
-                child: Pid::from_raw(child),
-                reports: File::from(OwnedFd::from(reports)),
-                answers: File::from(OwnedFd::from(answers)),
-                until,
-            };
-            let mut lister = Lister::new(&layers.upper, &layers.base, driver.own_state(job));
-            let (mut steps, begun, end) = watch.run(&mut sink, &mut lister)?;
-            let effects = lister.list().at("list effects")?;
-            if begun {
-                let what = match &end {
-                    End::Finished => "the subject left without finishing this step".to_owned(),
-                    End::TimedOut => "the deadline passed during this step".to_owned(),
-                    End::Died(how) => format!("the subject died during this step: {how}"),
-                };
-                let mut last = StepTrace::of(StepOutcome::Raised(what));
-                last.effects.clone_from(&effects);
-                steps.push(last);
-            }
-            Ok(RawTrace {
-                steps,
-                effects,
-                network: sink.into_attempts(),
-                tripwires: tripwires(&layers.upper),
-                end,
-                cpu_us: 0,
-                wall_us: 0,
-            })
-        }
+    let layers = Layers::mount(&brief.files)?;
+    let until = Instant::now() + Duration::from_millis(brief.deadline_ms);
+    let [mounts, network] = ["mnt", "net"].map(|kind| {
+        rustix::fs::open(
+            format!("/proc/self/ns/{kind}"),
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+    });
+    let (mounts, network) = (mounts.at("open namespace")?, network.at("open namespace")?);
+    write_frame(zygote, &ToZygote::Ready).at("report to the zygote")?;
+    rights::send(&*zygote, &[mounts.as_fd(), network.as_fd()]).at("report to the zygote")?;
+    drop((mounts, network));
+    let watch = Watch {
+        zygote,
+        reports,
+        answers,
+        until,
+    };
+    let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
+    let (mut steps, begun, end) = watch.run(&mut sink, &mut lister)?;
+    let effects = lister.list().at("list effects")?;
+    if begun {
+        let what = match &end {
+            End::Finished => "the subject left without finishing this step".to_owned(),
+            End::TimedOut => "the deadline passed during this step".to_owned(),
+            End::Died(how) => format!("the subject died during this step: {how}"),
+        };
+        let mut last = StepTrace::of(StepOutcome::Raised(what));
+        last.effects.clone_from(&effects);
+        steps.push(last);
     }
+    Ok(RawTrace {
+        steps,
+        effects,
+        network: sink.into_attempts(),
+        tripwires: tripwires(&layers.upper),
+        end,
+        cpu_us: 0,
+        wall_us: 0,
+    })
 }
 
 /// Asks the kernel to kill this process when its parent dies, and makes sure
@@ -136,12 +176,10 @@ struct Layers {
     upper: PathBuf,
     /// What it started from.
     base: PathBuf,
-    /// What it sees.
-    merged: PathBuf,
 }
 
 impl Layers {
-    fn mount(job: &Job, driver: &dyn Driver) -> Result<Self, WorldError> {
+    fn mount(files: &[FileSpec]) -> Result<Self, WorldError> {
         let scratch = Path::new(SCRATCH);
         mounts::tmpfs(
             scratch,
@@ -157,12 +195,6 @@ impl Layers {
             directory("work")?,
             directory("merged")?,
         );
-        let mut files = driver.files(job)?;
-        files.extend(
-            job.world
-                .iter()
-                .flat_map(|world| world.files.iter().cloned()),
-        );
         let template = Path::new("/");
         let base = if files.is_empty() {
             mounts::overlay(&merged, &[template], Some((&upper, &work)))?;
@@ -176,29 +208,25 @@ impl Layers {
                 directory("base")?,
             );
             mounts::overlay(&base, &[template], Some((&case, &case_work)))?;
-            case_tree::write(&base, &files)?;
+            case_tree::write(&base, files)?;
             mounts::detach(&base)?;
             mounts::overlay(&base, &[&case, template], None)?;
             mounts::overlay(&merged, &[&case, template], Some((&upper, &work)))?;
             base
         };
-        Ok(Self {
-            upper,
-            base,
-            merged,
-        })
+        Ok(Self { upper, base })
     }
 }
 
 /// The running world, seen from the observer.
-struct Watch {
-    child: Pid,
+struct Watch<'z> {
+    zygote: &'z mut UnixStream,
     reports: File,
     answers: File,
     until: Instant,
 }
 
-impl Watch {
+impl Watch<'_> {
     /// Follows the world until it ends or is ended. Returns the finished steps,
     /// whether one more had begun, and how it ended; the world is dead by then.
     fn run(
@@ -267,25 +295,19 @@ impl Watch {
         Ok(reported)
     }
 
-    /// Ends the world: the death of its pid 1 kills every process in it, and
-    /// waiting for pid 1 returns only after that.
-    fn end(&self, timed_out: bool) -> Result<End, WorldError> {
+    /// Ends the world. The zygote waits for its pid 1, whose death kills every
+    /// process in it before anybody is told of it.
+    fn end(&mut self, timed_out: bool) -> Result<End, WorldError> {
+        let stage = "wait for world";
         if timed_out {
-            kill(self.child, Signal::SIGKILL).at("kill world")?;
+            write_frame(self.zygote, &ToZygote::TimeIsUp).at(stage)?;
         }
-        loop {
-            match waitpid(self.child, None) {
-                Ok(WaitStatus::Exited(_, 0)) if !timed_out => return Ok(End::Finished),
-                Ok(WaitStatus::Exited(_, status)) if !timed_out => {
-                    return Ok(End::Died(format!("exit {status}")));
-                }
-                Ok(WaitStatus::Signaled(_, signal, _)) if !timed_out => {
-                    return Ok(End::Died(format!("signal {}", signal as i32)));
-                }
-                Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return Ok(End::TimedOut),
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-                Err(errno) => return Err(WorldError::new("wait for world", errno)),
-            }
+        match read_frame::<Ended>(self.zygote).at(stage)? {
+            Some(_) if timed_out => Ok(End::TimedOut),
+            Some(Ended::Exited(0)) => Ok(End::Finished),
+            Some(Ended::Exited(status)) => Ok(End::Died(format!("exit {status}"))),
+            Some(Ended::Signalled(signal)) => Ok(End::Died(format!("signal {signal}"))),
+            None => Err(WorldError::new(stage, "the zygote is gone")),
         }
     }
 }

@@ -6,23 +6,20 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::waitpid;
-use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
 use crate::error::{AtStage, WorldError};
-use crate::fork::{Forked, Forker};
-use crate::observer::{self, Report};
+use crate::fork::Forker;
+use crate::observer::Report;
 use crate::protocol::{
     End, FileSpec, Job, PROTOCOL_VERSION, RawTrace, Reply, Request, Step, StepOutcome, StepTrace,
     read_frame, write_frame,
 };
+use crate::stem::{Stem, cpu_us};
+use crate::world::Worlds;
 
 /// The environment of every world; nothing else is passed on from the host.
 pub const ENVIRONMENT: [(&str, &str); 11] = [
@@ -41,9 +38,6 @@ pub const ENVIRONMENT: [(&str, &str); 11] = [
     ("TERM", "dumb"),
     ("PYTHONHASHSEED", "0"),
 ];
-
-/// How much longer than its deadline a case may take before the harness itself is at fault.
-const GRACE: Duration = Duration::from_secs(20);
 
 /// One subject, as the zygote sees it.
 pub trait Driver {
@@ -151,6 +145,11 @@ impl Pipes {
         })
     }
 
+    /// Where it shows that the oracle has gone away.
+    fn oracle(&self) -> BorrowedFd<'_> {
+        self.requests_fd.as_fd()
+    }
+
     /// Tells the oracle that the worker cannot start; the first frame it reads.
     pub fn fail(&mut self, error: &WorldError) {
         // Nobody is left to tell if this fails too; the exit status remains.
@@ -165,58 +164,91 @@ impl Pipes {
     }
 }
 
-/// Serves jobs until the oracle says goodbye or goes away.
-///
-/// # Errors
-/// The pipes are broken or the oracle speaks another protocol.
-pub fn serve(mut pipes: Pipes, driver: &dyn Driver, forker: &dyn Forker) -> Result<(), WorldError> {
-    loop {
-        let request = read_frame::<Request>(&mut pipes.requests).at("read request")?;
-        let reply = match request {
-            None | Some(Request::Shutdown) => return Ok(()),
-            Some(Request::Hello { protocol }) if protocol != PROTOCOL_VERSION => {
-                return Err(WorldError::new(
-                    "hello",
-                    format!("protocol {protocol}, not {PROTOCOL_VERSION}"),
-                ));
+/// A zygote before its subject is loaded: its pipes, and the stem of its observers.
+pub struct Seedling {
+    pipes: Pipes,
+    stem: Stem,
+}
+
+impl Seedling {
+    /// Plants the stem. Call it inside the template, before the subject is
+    /// loaded: the stem keeps what memory the process has now.
+    ///
+    /// # Errors
+    /// The kernel refuses a process; the oracle has been told.
+    pub fn plant(mut pipes: Pipes, forker: &dyn Forker) -> Result<Self, WorldError> {
+        match Stem::plant(forker) {
+            Ok(stem) => Ok(Self { pipes, stem }),
+            Err(error) => {
+                pipes.fail(&error);
+                Err(error)
             }
-            Some(Request::Hello { .. }) => Reply::Hello {
-                protocol: PROTOCOL_VERSION,
-                subject: driver.subject(),
-                version: driver.version(),
-            },
-            Some(Request::Run { id, job }) => match run(&pipes, &job, driver, forker) {
-                Ok(trace) => Reply::Done {
-                    id,
-                    trace: Box::new(trace),
+        }
+    }
+
+    /// Tells the oracle that the worker cannot start; the first frame it reads.
+    pub fn fail(&mut self, error: &WorldError) {
+        self.pipes.fail(error);
+    }
+
+    /// Serves jobs until the oracle says goodbye or goes away.
+    ///
+    /// # Errors
+    /// The pipes are broken or the oracle speaks another protocol.
+    pub fn serve(self, driver: &dyn Driver, forker: &dyn Forker) -> Result<(), WorldError> {
+        let Self { mut pipes, stem } = self;
+        let mut worlds = Worlds::new(stem)?;
+        loop {
+            let request = read_frame::<Request>(&mut pipes.requests).at("read request")?;
+            let reply = match request {
+                None | Some(Request::Shutdown) => return Ok(()),
+                Some(Request::Hello { protocol }) if protocol != PROTOCOL_VERSION => {
+                    return Err(WorldError::new(
+                        "hello",
+                        format!("protocol {protocol}, not {PROTOCOL_VERSION}"),
+                    ));
+                }
+                Some(Request::Hello { .. }) => Reply::Hello {
+                    protocol: PROTOCOL_VERSION,
+                    subject: driver.subject(),
+                    version: driver.version(),
                 },
-                Err(error) => Reply::Failed {
-                    id,
-                    stage: error.stage,
-                    message: error.message,
-                },
-            },
-        };
-        write_frame(&mut pipes.replies, &reply).at("write reply")?;
+                Some(Request::Run { id, job }) => {
+                    match run(&mut worlds, &pipes, &job, driver, forker) {
+                        Ok(trace) => Reply::Done {
+                            id,
+                            trace: Box::new(trace),
+                        },
+                        Err(error) => Reply::Failed {
+                            id,
+                            stage: error.stage,
+                            message: error.message,
+                        },
+                    }
+                }
+            };
+            write_frame(&mut pipes.replies, &reply).at("write reply")?;
+        }
     }
 }
 
 fn run(
+    worlds: &mut Worlds,
     pipes: &Pipes,
     job: &Job,
     driver: &dyn Driver,
     forker: &dyn Forker,
 ) -> Result<RawTrace, WorldError> {
     let started = Instant::now();
-    let cpu_before = cpu_us()?;
-    let mut trace = match &job.world {
-        None => run_pure(job, driver),
+    let before = cpu_us()?;
+    let (mut trace, observing) = match &job.world {
+        None => (run_pure(job, driver), 0),
         Some(_) => {
             driver.prepare(job)?;
-            run_in_world(pipes, job, driver, forker)?
+            worlds.run(job, pipes.oracle(), driver, forker)?
         }
     };
-    trace.cpu_us = cpu_us()?.saturating_sub(cpu_before);
+    trace.cpu_us = cpu_us()?.saturating_sub(before).saturating_add(observing);
     trace.wall_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     Ok(trace)
 }
@@ -246,100 +278,6 @@ fn run_pure(job: &Job, driver: &dyn Driver) -> RawTrace {
         cpu_us: 0,
         wall_us: 0,
     }
-}
-
-fn run_in_world(
-    pipes: &Pipes,
-    job: &Job,
-    driver: &dyn Driver,
-    forker: &dyn Forker,
-) -> Result<RawTrace, WorldError> {
-    let (reader, writer) = std::io::pipe().at("make report pipe")?;
-    let zygote = nix::unistd::getpid();
-    match forker.fork().at("fork observer")? {
-        Forked::Child => {
-            drop(reader);
-            let outcome = observer::observe(zygote, job, driver, forker);
-            let mut writer = File::from(OwnedFd::from(writer));
-            let sent = write_frame(
-                &mut writer,
-                &outcome.map_err(|error| (error.stage, error.message)),
-            );
-            forker.exit(if sent.is_ok() { 0 } else { 70 })
-        }
-        Forked::Parent { child } => {
-            drop(writer);
-            let mut reader = File::from(OwnedFd::from(reader));
-            let limit = Duration::from_millis(job.deadline_ms) + GRACE;
-            let outcome = match wait_for_report(pipes, reader.as_fd(), limit) {
-                Ok(()) => read_frame::<Result<RawTrace, (String, String)>>(&mut reader)
-                    .at("read observer's report"),
-                Err(error) => {
-                    // The observer's death kills the world's pid 1, and that everything in it.
-                    let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
-                    Err(error)
-                }
-            };
-            let status = waitpid(Pid::from_raw(child), None).at("wait for observer")?;
-            match outcome? {
-                Some(Ok(trace)) => Ok(trace),
-                Some(Err((stage, message))) => Err(WorldError { stage, message }),
-                None => Err(WorldError::new(
-                    "observe",
-                    format!("the observer ended without a report ({status:?})"),
-                )),
-            }
-        }
-    }
-}
-
-/// Waits until the observer writes, the oracle hangs up, or the limit passes.
-fn wait_for_report(
-    pipes: &Pipes,
-    reader: BorrowedFd<'_>,
-    limit: Duration,
-) -> Result<(), WorldError> {
-    let until = Instant::now() + limit;
-    loop {
-        let left = until.saturating_duration_since(Instant::now()).as_millis();
-        if left == 0 {
-            return Err(WorldError::new(
-                "observe",
-                "the observer outlived the deadline",
-            ));
-        }
-        let timeout = PollTimeout::try_from(left.min(60_000)).at("poll")?;
-        let mut watched = [
-            PollFd::new(reader, PollFlags::POLLIN),
-            PollFd::new(pipes.requests_fd.as_fd(), PollFlags::empty()),
-        ];
-        match poll(&mut watched, timeout) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(errno) => return Err(WorldError::new("poll", errno)),
-        }
-        let [report, oracle] = &watched;
-        if report.any().unwrap_or(false) {
-            return Ok(());
-        }
-        if oracle
-            .revents()
-            .is_some_and(|events| events.contains(PollFlags::POLLHUP))
-        {
-            return Err(WorldError::new("observe", "the oracle went away"));
-        }
-    }
-}
-
-/// CPU time of this process and the children it has waited for.
-fn cpu_us() -> Result<u64, WorldError> {
-    let mut total = 0_i64;
-    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
-        let usage = getrusage(who).at("measure cpu time")?;
-        for time in [usage.user_time(), usage.system_time()] {
-            total += time.tv_sec() * 1_000_000 + time.tv_usec();
-        }
-    }
-    Ok(u64::try_from(total).unwrap_or(0))
 }
 
 impl StepTrace {

@@ -276,20 +276,16 @@ fn a_ledger_others_can_reach_or_that_is_a_link_is_refused() {
 #[test]
 fn a_ledger_in_use_is_not_written_by_another_and_can_be_read() {
     let home = Home::with_sessions(1);
+    let before = home.lines().len();
     let mut first = home
         .directly(&["exec", "--", "sleep 30"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     // It holds the ledger from its first record on.
-    while home
-        .lines()
-        .iter()
-        .filter(|l| l.contains("\"intent\""))
-        .count()
-        < 2
-    {
-        std::thread::yield_now();
+    while home.lines().len() == before {
+        assert_eq!(first.try_wait().unwrap(), None, "it ended at once");
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let second = home.run(&["exec", "--", "true"]);
     assert_eq!(second.code, Some(74), "{}", second.err);

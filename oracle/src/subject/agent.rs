@@ -7,7 +7,7 @@ use std::io;
 
 use bisim_world::enter::{self, Harness};
 use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
-use bisim_world::zygote::{self, Driver, Interior, Pipes, StepSink};
+use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
 use bisim_world::{Forked, Forker, WorldError};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::spawner::SpawnerProgram;
@@ -46,7 +46,7 @@ fn work(isolation: &str, fault: Option<&str>) -> Result<(), WorldError> {
             spawner: SpawnerProgram::Own,
         },
     };
-    zygote::serve(pipes, &driver, &forker)
+    Seedling::plant(pipes, &forker)?.serve(&driver, &forker)
 }
 
 #[cfg(feature = "planted-faults")]

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use bisim_world::WorldError;
 use bisim_world::enter::{self, Harness};
 use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
-use bisim_world::zygote::{self, Driver, ENVIRONMENT, Interior, Pipes, StepSink};
+use bisim_world::zygote::{Driver, ENVIRONMENT, Interior, Pipes, Seedling, StepSink};
 use serde_json::Value;
 
 use super::agent::SingleThreaded;
@@ -28,7 +28,7 @@ pub fn serve() -> u8 {
             pipes.fail(&error);
             return Err(error);
         }
-        zygote::serve(pipes, &BareShell, &SingleThreaded)
+        Seedling::plant(pipes, &SingleThreaded)?.serve(&BareShell, &SingleThreaded)
     };
     match work() {
         Ok(()) => 0,

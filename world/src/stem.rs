@@ -1,0 +1,131 @@
+//! The process from which the observers grow.
+//!
+//! A fork costs what the forking process weighs, and a zygote with a warm
+//! interpreter weighs much: the observer of a world needs nothing of it. So a
+//! stem is planted before the subject is loaded, stays small, and forks one
+//! observer per world; only the interior is forked from the zygote itself. The
+//! stem never runs a case and never outlives the zygote, whose death kills it.
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AtStage, WorldError};
+use crate::fork::{Forked, Forker};
+use crate::observer::{self, Brief};
+use crate::protocol::{read_frame, write_frame};
+use crate::rights;
+
+/// What the stem says of one observer.
+#[derive(Debug, Serialize, Deserialize)]
+enum News {
+    /// It was made, under this process number of the zygote's namespace.
+    Made { observer: i32 },
+    /// It could not be made.
+    NotMade { message: String },
+    /// It has ended; the processor time that it and the stem have used for it.
+    Gone { cpu_us: u64 },
+}
+
+/// The zygote's side of the stem.
+pub(crate) struct Stem {
+    socket: UnixStream,
+}
+
+impl Stem {
+    /// Forks the stem. Call it early: it keeps whatever memory the caller has.
+    ///
+    /// # Errors
+    /// The kernel refuses a process or a socket.
+    pub(crate) fn plant(forker: &dyn Forker) -> Result<Self, WorldError> {
+        let (socket, far) = UnixStream::pair().at("make the stem's socket")?;
+        let zygote = nix::unistd::getpid();
+        match forker.fork().at("fork stem")? {
+            Forked::Parent { .. } => Ok(Self { socket }),
+            Forked::Child => {
+                drop(socket);
+                let served = observer::die_with(zygote).and_then(|()| serve(far, forker));
+                forker.exit(if served.is_ok() { 0 } else { 70 })
+            }
+        }
+    }
+
+    /// Lets an observer grow for `brief`, with these descriptors; its process number.
+    ///
+    /// # Errors
+    /// The stem is gone or the kernel refuses a process.
+    pub(crate) fn grow(
+        &mut self,
+        brief: &Brief,
+        descriptors: [BorrowedFd<'_>; 3],
+    ) -> Result<Pid, WorldError> {
+        let stage = "ask the stem for an observer";
+        write_frame(&mut self.socket, brief).at(stage)?;
+        rights::send(&self.socket, &descriptors).at(stage)?;
+        match read_frame(&mut self.socket).at(stage)? {
+            Some(News::Made { observer }) => Ok(Pid::from_raw(observer)),
+            Some(News::NotMade { message }) => Err(WorldError::new("fork observer", message)),
+            Some(News::Gone { .. }) | None => Err(WorldError::new(stage, "the stem is gone")),
+        }
+    }
+
+    /// Waits for the observer's end; the processor time spent on it, in microseconds.
+    ///
+    /// # Errors
+    /// The stem is gone.
+    pub(crate) fn reaped(&mut self) -> Result<u64, WorldError> {
+        let stage = "wait for observer";
+        match read_frame(&mut self.socket).at(stage)? {
+            Some(News::Gone { cpu_us }) => Ok(cpu_us),
+            Some(News::Made { .. } | News::NotMade { .. }) | None => {
+                Err(WorldError::new(stage, "the stem is gone"))
+            }
+        }
+    }
+}
+
+/// Makes observers until the zygote goes away.
+fn serve(mut socket: UnixStream, forker: &dyn Forker) -> Result<(), WorldError> {
+    let stem = nix::unistd::getpid();
+    while let Some(brief) = read_frame::<Brief>(&mut socket).at("read brief")? {
+        let before = cpu_us()?;
+        let descriptors = rights::receive::<3>(socket.as_fd()).at("read brief")?;
+        let news = match forker.fork() {
+            Ok(Forked::Child) => {
+                drop(socket);
+                let told = observer::observe(stem, &brief, descriptors);
+                forker.exit(if told.is_ok() { 0 } else { 70 })
+            }
+            Ok(Forked::Parent { child }) => News::Made { observer: child },
+            Err(error) => News::NotMade {
+                message: error.to_string(),
+            },
+        };
+        // Held open here, they would keep the world from noticing that its observer died.
+        drop(descriptors);
+        write_frame(&mut socket, &news).at("tell of an observer")?;
+        if let News::Made { observer } = news {
+            waitpid(Pid::from_raw(observer), None).at("wait for observer")?;
+            let gone = News::Gone {
+                cpu_us: cpu_us()?.saturating_sub(before),
+            };
+            write_frame(&mut socket, &gone).at("tell of an observer")?;
+        }
+    }
+    Ok(())
+}
+
+/// CPU time of this process and the children it has waited for.
+pub(crate) fn cpu_us() -> Result<u64, WorldError> {
+    let mut total = 0_i64;
+    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
+        let usage = getrusage(who).at("measure cpu time")?;
+        for time in [usage.user_time(), usage.system_time()] {
+            total += time.tv_sec() * 1_000_000 + time.tv_usec();
+        }
+    }
+    Ok(u64::try_from(total).unwrap_or(0))
+}

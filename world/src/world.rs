@@ -1,0 +1,273 @@
+//! One world, from the zygote's side: an observer grown from the stem, and the
+//! interior, forked from the zygote into the observer's mounts and network.
+//!
+//! The interior is the zygote's own child, so the zygote waits for it, and ends
+//! it when the observer asks, dies or outlives every limit. Whatever happens,
+//! nothing of a world is left when [`Worlds::run`] returns.
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::PidfdFlags;
+
+use crate::error::{AtStage, WorldError};
+use crate::fork::{Forked, Forker};
+use crate::interior;
+use crate::observer::{Brief, Ended, PLACES, Report, ToZygote};
+use crate::protocol::{Job, RawTrace, read_frame, write_frame};
+use crate::rights;
+use crate::stem::Stem;
+use crate::zygote::{Driver, StepSink};
+
+/// How much longer than its deadline a case may take before the harness itself is at fault.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Where worlds come from.
+pub(crate) struct Worlds {
+    stem: Stem,
+    /// The zygote's own pid namespace, to come back to.
+    pids: OwnedFd,
+}
+
+impl Worlds {
+    /// Worlds whose observers grow from `stem`.
+    pub(crate) fn new(stem: Stem) -> Result<Self, WorldError> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let pids = rustix::fs::open("/proc/self/ns/pid", flags, Mode::empty())
+            .at("open the zygote's namespace")?;
+        Ok(Self { stem, pids })
+    }
+
+    /// Runs a case; what was seen, and the processor time of the observer in
+    /// microseconds. Ends early when `oracle` hangs up.
+    pub(crate) fn run(
+        &mut self,
+        job: &Job,
+        oracle: BorrowedFd<'_>,
+        driver: &dyn Driver,
+        forker: &dyn Forker,
+    ) -> Result<(RawTrace, u64), WorldError> {
+        let mut files = driver.files(job)?;
+        if let Some(world) = &job.world {
+            files.extend(world.files.iter().cloned());
+        }
+        let own_state = driver.own_state(job);
+        let brief = Brief {
+            files,
+            own_state: own_state.iter().map(|path| (*path).to_owned()).collect(),
+            deadline_ms: job.deadline_ms,
+        };
+        let stage = "make the observer's pipes";
+        let (socket, far) = UnixStream::pair().at(stage)?;
+        let (reports, reports_interior) = std::io::pipe().at(stage)?;
+        let (answers_interior, answers) = std::io::pipe().at(stage)?;
+        let given = [far.as_fd(), reports.as_fd(), answers.as_fd()];
+        let observer = self.stem.grow(&brief, given)?;
+        drop((far, reports, answers));
+        let steps = StepSink {
+            reports: File::from(OwnedFd::from(reports_interior)),
+            answers: File::from(OwnedFd::from(answers_interior)),
+        };
+        let mut live = Live {
+            socket,
+            observer,
+            oracle,
+            until: Instant::now() + Duration::from_millis(job.deadline_ms) + GRACE,
+            interior: None,
+        };
+        let outcome = self.follow(&mut live, job, driver, forker, steps);
+        let left = live.end(outcome.is_err());
+        let observing = self.stem.reaped()?;
+        left?;
+        Ok((outcome?, observing))
+    }
+
+    fn follow(
+        &self,
+        live: &mut Live<'_>,
+        job: &Job,
+        driver: &dyn Driver,
+        forker: &dyn Forker,
+        steps: StepSink,
+    ) -> Result<RawTrace, WorldError> {
+        match live.hear()? {
+            ToZygote::Ready => {}
+            ToZygote::Failed { stage, message } => return Err(WorldError { stage, message }),
+            ToZygote::TimeIsUp | ToZygote::Seen(_) => return Err(out_of_turn()),
+        }
+        let places = rights::receive::<PLACES>(&live.socket).at("receive the world")?;
+        self.fork_interior(live, job, driver, forker, steps, &places)?;
+        drop(places);
+        loop {
+            match live.hear()? {
+                ToZygote::TimeIsUp => live.kill_interior()?,
+                ToZygote::Seen(trace) => return Ok(*trace),
+                ToZygote::Failed { stage, message } => return Err(WorldError { stage, message }),
+                ToZygote::Ready => return Err(out_of_turn()),
+            }
+        }
+    }
+
+    /// Forks pid 1 of a new pid namespace. The child does not return.
+    fn fork_interior(
+        &self,
+        live: &mut Live<'_>,
+        job: &Job,
+        driver: &dyn Driver,
+        forker: &dyn Forker,
+        mut steps: StepSink,
+        places: &[OwnedFd; PLACES],
+    ) -> Result<(), WorldError> {
+        unshare(CloneFlags::CLONE_NEWPID).at("unshare pid namespace")?;
+        let forked = forker.fork();
+        if let Ok(Forked::Child) = forked {
+            let status = match interior::live(places, job, driver, &mut steps) {
+                Ok(()) => 0,
+                Err(WorldError { stage, message }) => {
+                    // If the observer is gone, so is the reason to live.
+                    let _ = write_frame(&mut steps.reports, &Report::Failed { stage, message });
+                    70
+                }
+            };
+            forker.exit(status)
+        }
+        let back = setns(&self.pids, CloneFlags::CLONE_NEWPID).at("return from pid namespace");
+        if let Ok(Forked::Parent { child }) = forked {
+            live.interior = Some(Interior::new(Pid::from_raw(child))?);
+        }
+        forked.at("fork world")?;
+        back
+    }
+}
+
+fn out_of_turn() -> WorldError {
+    WorldError::new("hear the observer", "it spoke out of turn")
+}
+
+/// A living world's pid 1.
+struct Interior {
+    pid: Pid,
+    /// Readable once it has ended.
+    ended: OwnedFd,
+}
+
+impl Interior {
+    fn new(pid: Pid) -> Result<Self, WorldError> {
+        let opened = rustix::process::Pid::from_raw(pid.as_raw())
+            .ok_or(rustix::io::Errno::SRCH)
+            .and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()));
+        match opened {
+            Ok(ended) => Ok(Self { pid, ended }),
+            Err(errno) => {
+                // Nobody could see it end.
+                let _ = kill(pid, Signal::SIGKILL);
+                let _ = waitpid(pid, None);
+                Err(WorldError::new("watch world", errno))
+            }
+        }
+    }
+
+    /// Waits for the end, which is the end of everything in the world.
+    fn reap(self) -> Result<Ended, WorldError> {
+        loop {
+            match waitpid(self.pid, None) {
+                Ok(WaitStatus::Exited(_, status)) => return Ok(Ended::Exited(status)),
+                Ok(WaitStatus::Signaled(_, signal, _)) => {
+                    return Ok(Ended::Signalled(signal as i32));
+                }
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(errno) => return Err(WorldError::new("wait for world", errno)),
+            }
+        }
+    }
+}
+
+/// The two processes of a world, as long as it lives.
+struct Live<'o> {
+    socket: UnixStream,
+    observer: Pid,
+    oracle: BorrowedFd<'o>,
+    until: Instant,
+    interior: Option<Interior>,
+}
+
+impl Live<'_> {
+    /// The observer's next words. Meanwhile an interior that ends is waited
+    /// for, and the observer told.
+    fn hear(&mut self) -> Result<ToZygote, WorldError> {
+        loop {
+            let (spoken, ended) = self.wait()?;
+            if ended && let Some(interior) = self.interior.take() {
+                let how = interior.reap()?;
+                // An observer that is gone is noticed in what it says next: nothing.
+                let _ = write_frame(&mut self.socket, &how);
+            }
+            if spoken {
+                return read_frame(&mut self.socket)
+                    .at("read observer's report")?
+                    .ok_or_else(|| {
+                        WorldError::new("observe", "the observer ended without a report")
+                    });
+            }
+        }
+    }
+
+    /// Waits until the observer speaks or the interior ends; an error when the
+    /// oracle hangs up or the limit passes.
+    fn wait(&self) -> Result<(bool, bool), WorldError> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(WorldError::new(
+                "observe",
+                "the observer outlived the deadline",
+            ));
+        }
+        let timeout = left.as_millis().saturating_add(1).min(60_000);
+        let mut watched = vec![
+            PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.oracle, PollFlags::empty()),
+        ];
+        if let Some(interior) = &self.interior {
+            watched.push(PollFd::new(interior.ended.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut watched, PollTimeout::try_from(timeout).at("poll")?) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(errno) => return Err(WorldError::new("poll", errno)),
+        }
+        let any = |number: usize| watched.get(number).and_then(PollFd::any).unwrap_or(false);
+        let gone = watched.get(1).and_then(PollFd::revents);
+        if gone.is_some_and(|events| events.contains(PollFlags::POLLHUP)) && !any(0) {
+            return Err(WorldError::new("observe", "the oracle went away"));
+        }
+        Ok((any(0), any(2)))
+    }
+
+    fn kill_interior(&self) -> Result<(), WorldError> {
+        match &self.interior {
+            Some(interior) => kill(interior.pid, Signal::SIGKILL).at("kill world"),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends what still lives: always the interior, and the observer where it
+    /// has not had its say. The stem waits for the observer.
+    fn end(mut self, failed: bool) -> Result<(), WorldError> {
+        self.kill_interior()?;
+        if let Some(interior) = self.interior.take() {
+            interior.reap()?;
+        }
+        if failed {
+            // It may have ended by itself; the stem has not let its number go yet,
+            // or it is the stem's to say that it is gone.
+            let _ = kill(self.observer, Signal::SIGKILL);
+        }
+        Ok(())
+    }
+}
