@@ -159,6 +159,12 @@ impl Live {
     /// The same, and waits until every call on them is reported finished.
     pub fn revoke_and_drain<R>(&self, grant: GrantId, act: impl FnOnce(Parts<'_>) -> R) -> R {
         let result = self.turn(Event::RevokeAndDrain(grant), act);
+        self.drained(grant);
+        result
+    }
+
+    /// Waits until every call on a grant or below it is reported finished.
+    pub fn drained(&self, grant: GrantId) {
         let mut inner = self.lock();
         // A grant this session never had is not revoked, and nothing runs on it.
         while inner.session.running_on(grant).next().is_some() {
@@ -167,13 +173,18 @@ impl Live {
                 Err(poisoned) => poisoned.into_inner(),
             };
         }
-        result
     }
 
     /// The last instant at which a tick would find nothing to do.
     #[must_use]
     pub fn quiet_until(&self) -> Option<Instant> {
         self.lock().session.quiet_until()
+    }
+
+    /// Tells the session of what is no event: a place, a rule. What it decided
+    /// before stays decided.
+    pub fn arrange<R>(&self, arrange: impl FnOnce(&mut Session) -> R) -> R {
+        arrange(&mut self.lock().session)
     }
 
     /// Looks at the session.

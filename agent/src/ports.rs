@@ -11,7 +11,7 @@ use hermitcrab_core::{
 };
 
 /// Tells the time on a clock that never runs backwards.
-pub trait Clock {
+pub trait Clock: Send + Sync {
     /// Milliseconds since some fixed instant, suspend included.
     fn now(&self) -> Instant;
 }

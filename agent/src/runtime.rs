@@ -17,18 +17,26 @@ mod command;
 mod converse;
 mod external;
 mod hands;
+mod machine;
 mod mounts;
 mod objects;
 mod place;
+mod remote;
 mod rules;
 mod script;
 mod shown;
 mod standing;
 mod turn;
 mod undo;
+mod warden;
 mod words;
 
-use std::{collections::BTreeMap, fmt, io, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
 
 use hermitcrab_core::{
     audit::Record,
@@ -36,12 +44,11 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
     rules::Isolation,
-    session::{Asking, Event, Session, SessionConfig},
-    standing::StandingId,
+    session::{Asking, Event, Parts, Session, SessionConfig},
 };
 use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner::SpawnerProgram};
 
-use self::{agent_state::AgentState, mounts::Mounts};
+use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
     background::{JobEnd, JobRequest, JobView},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
@@ -51,6 +58,7 @@ pub use self::{
     hands::{Before, Hands},
     mounts::{lexical, real},
     place::Place,
+    remote::Remote,
     rules::Explained,
     script::{SCRIPT_TIMEOUT, ScriptRun},
     standing::TakenIn,
@@ -139,14 +147,13 @@ impl From<LedgerError> for RuntimeError {
 
 /// An agent's edge: one session, its directories, its ledger, its user.
 pub struct Runtime {
-    session: Session,
-    ledger: Ledger,
+    machine: Machine,
     mounts: Mounts,
     /// Opened at the first change that is kept, or at the start if there is one.
     journal: Option<Journal>,
     sandbox: Sandbox,
     user: Box<dyn UserPort>,
-    clock: Box<dyn Clock>,
+    clock: Arc<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
     externals: Vec<external::ExternalServer>,
     jobs: background::Jobs,
@@ -155,7 +162,9 @@ pub struct Runtime {
     /// What outlives the session, if anything does.
     desk: Option<SharedDesk>,
     /// The kept grants that count here.
-    adopted: Vec<(StandingId, GrantId)>,
+    adopted: warden::Adopted,
+    /// Looks after what runs; there from the first command on.
+    warden: Option<warden::Warden>,
     /// The bearers' names given out.
     exports: Option<Exports>,
     /// For the person, at the next occasion.
@@ -165,7 +174,7 @@ pub struct Runtime {
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
-            .field("session", &self.session)
+            .field("machine", &self.machine)
             .field("mounts", &self.mounts)
             .finish_non_exhaustive()
     }
@@ -197,22 +206,17 @@ impl Runtime {
         user: Box<dyn UserPort>,
         clock: Box<dyn Clock>,
     ) -> Result<Self, RuntimeError> {
-        let (mut session, records) =
-            session(&config, own_places(&config)?, opened.head, clock.now());
+        let clock: Arc<dyn Clock> = Arc::from(clock);
+        let (session, records) = session(&config, own_places(&config)?, opened.head, clock.now());
         ledger.append(&records)?;
+        let machine = Machine::new(session, Arc::new(Mutex::new(ledger)), Arc::clone(&clock));
         let journal = if Journal::is_at(&config.state_dir) {
-            Some(undo::open_journal(
-                &config.state_dir,
-                &mut session,
-                &mut ledger,
-                &*clock,
-            )?)
+            Some(undo::open_journal(&config.state_dir, &machine)?)
         } else {
             None
         };
         let mut runtime = Self {
-            session,
-            ledger,
+            machine,
             mounts: Mounts::default(),
             journal,
             sandbox: Sandbox::new(config.spawner.clone()),
@@ -224,12 +228,13 @@ impl Runtime {
             progress: None,
             config,
             desk: None,
-            adopted: Vec::new(),
+            adopted: warden::Adopted::default(),
+            warden: None,
             exports: None,
             told: Vec::new(),
         };
         let workspace = runtime.config.workspace.clone();
-        runtime.mounts.open(&mut runtime.session, &workspace)?;
+        runtime.mounts.open(&runtime.machine, &workspace)?;
         let state = AgentState::new(&runtime.config);
         runtime.agents.insert(AgentId::FIRST, state);
         if let Tail::CutOff { bytes } = opened.removed {
@@ -245,9 +250,8 @@ impl Runtime {
     /// # Errors
     /// The ledger cannot be written.
     pub fn note(&mut self, text: String) -> Result<(), RuntimeError> {
-        let now = self.clock.now();
-        let parts = self.session.step(now, Event::Note(text)).into_parts();
-        Ok(self.ledger.append(&parts.records)?)
+        self.machine.step(Event::Note(text))?;
+        Ok(())
     }
 
     /// The session's first agent.
@@ -261,10 +265,8 @@ impl Runtime {
     /// # Errors
     /// The words mean nothing, or the directory cannot be opened.
     pub fn grant(&mut self, holder: AgentId, words: &GrantWords) -> Result<GrantId, WordsError> {
-        let spec = words.spec(holder, &mut self.mounts, &mut self.session, &self.config)?;
-        let now = self.clock.now();
-        let parts = self.session.step(now, Event::Grant(spec)).into_parts();
-        self.ledger.append(&parts.records)?;
+        let spec = words.spec(holder, &mut self.mounts, &self.machine, &self.config)?;
+        let parts = self.machine.step(Event::Grant(spec))?;
         match (parts.granted, parts.denials.into_iter().next()) {
             (Some(grant), _) => Ok(grant),
             (None, Some((_, denial))) => Err(WordsError::Denied(denial)),
@@ -308,15 +310,18 @@ impl Runtime {
     /// # Errors
     /// The refusal, for a grant this session does not have.
     pub fn revoke(&mut self, grant: GrantId) -> Result<Vec<GrantId>, Denial> {
-        let now = self.clock.now();
-        let parts = self.session.step(now, Event::Revoke(grant)).into_parts();
-        write(&mut self.ledger, &parts.records)?;
-        let (denials, revoked, stopped) = (parts.denials, parts.revoked, parts.stopped);
-        self.stop_jobs(|call| stopped.contains(&call))?;
-        match denials.into_iter().next() {
+        let parts = self.step(Event::Revoke(grant))?;
+        self.stop_jobs(|call| parts.stopped.contains(&call))?;
+        match parts.denials.into_iter().next() {
             Some((_, denial)) => Err(denial),
-            None => Ok(revoked),
+            None => Ok(parts.revoked),
         }
+    }
+
+    /// A way for other threads to end what this session allows.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.machine.clone())
     }
 
     /// Starts another agent that holds these grants of its parent and nothing else.
@@ -324,13 +329,10 @@ impl Runtime {
     /// # Errors
     /// The refusal; then there is no new agent.
     pub fn spawn(&mut self, parent: AgentId, forward: &[GrantId]) -> Result<AgentId, Denial> {
-        let now = self.clock.now();
-        let event = Event::Spawn {
+        let parts = self.step(Event::Spawn {
             parent,
             forward: forward.to_vec(),
-        };
-        let parts = self.session.step(now, event).into_parts();
-        write(&mut self.ledger, &parts.records)?;
+        })?;
         match (parts.spawned, parts.denials.into_iter().next()) {
             (Some((child, _)), _) => {
                 self.agents.insert(child, AgentState::new(&self.config));
@@ -344,20 +346,54 @@ impl Runtime {
     /// The grants an agent holds, dead ones included, oldest first.
     #[must_use]
     pub fn held_by(&self, agent: AgentId) -> Vec<GrantId> {
-        self.session
-            .held_by(agent)
-            .map(hermitcrab_core::grant::Grant::id)
-            .collect()
+        self.machine.look(|session| {
+            session
+                .held_by(agent)
+                .map(hermitcrab_core::grant::Grant::id)
+                .collect()
+        })
     }
 
     /// Lets time pass: what ended by itself since the last call is recorded.
     fn tick(&mut self) -> Result<(), RuntimeError> {
-        let now = self.clock.now();
-        let parts = self.session.step(now, Event::Tick).into_parts();
-        if !parts.records.is_empty() {
-            self.ledger.append(&parts.records)?;
-        }
+        self.machine.step(Event::Tick)?;
         Ok(())
+    }
+
+    /// Steps the session with an event that permits nothing. A ledger that
+    /// cannot be written refuses whatever needed it.
+    fn step(&self, event: Event) -> Result<Parts<'static>, Denial> {
+        self.machine.step(event).map_err(|error| {
+            Denial::new(
+                DenialCode::SessionEnded,
+                format_args!("the ledger cannot be written: {error}"),
+            )
+        })
+    }
+
+    /// From the first command on, somebody looks whether what it runs on ends.
+    fn look_after_what_runs(&mut self) {
+        if self.warden.is_none() {
+            let keeper = self
+                .desk
+                .as_ref()
+                .map(|desk| desk.borrow().keeper.another());
+            let watched = warden::Watched {
+                machine: self.machine.clone(),
+                clock: Arc::clone(&self.clock),
+                adopted: self.adopted.clone(),
+                keeper,
+            };
+            match warden::Warden::start(watched) {
+                Ok(warden) => self.warden = Some(warden),
+                Err(error) => self.told.push(format!(
+                    "nobody looks whether grants end while commands run: {error}"
+                )),
+            }
+        }
+        if let Some(warden) = &self.warden {
+            warden.wake();
+        }
     }
 
     /// Ends the session and with it every grant; later calls are refused.
@@ -366,9 +402,7 @@ impl Runtime {
     /// The ledger cannot be written.
     pub fn end_session(&mut self) -> Result<(), RuntimeError> {
         self.heed()?;
-        let now = self.clock.now();
-        let parts = self.session.step(now, Event::End).into_parts();
-        self.ledger.append(&parts.records)?;
+        self.machine.step(Event::End)?;
         self.stop_jobs(|_| true).map_err(RuntimeError::Limit)
     }
 
@@ -378,7 +412,7 @@ impl Runtime {
     /// # Errors
     /// As for [`Runtime::open`].
     pub fn begin_session(&mut self) -> Result<(), RuntimeError> {
-        if !self.session.has_ended() {
+        if !self.machine.look(Session::has_ended) {
             self.end_session()?;
         }
         if hermitcrab_core::fault::is(hermitcrab_core::fault::Fault::SessionEndKeepsGrants) {
@@ -386,15 +420,15 @@ impl Runtime {
         }
         self.config.session = self.config.session.wrapping_add(1);
         let protected = own_places(&self.config)?;
-        let head = self.session.ledger();
+        let head = self.machine.look(Session::ledger);
         let (session, records) = session(&self.config, protected, head, self.clock.now());
-        self.ledger.append(&records)?;
-        self.session = session;
+        self.machine = Machine::following(&self.machine, session, &records, &self.clock)?;
         self.exports = None;
         self.adopted.clear();
+        self.warden = None;
         self.mounts = Mounts::default();
         let workspace = self.config.workspace.clone();
-        self.mounts.open(&mut self.session, &workspace)?;
+        self.mounts.open(&self.machine, &workspace)?;
         self.jobs = background::Jobs::default();
         self.agents.clear();
         self.agents
@@ -451,15 +485,5 @@ fn session(
         asking: config.asking,
         ledger,
         opened_at,
-    })
-}
-
-/// A ledger that cannot be written refuses whatever needed it.
-fn write(ledger: &mut Ledger, records: &[Record]) -> Result<(), Denial> {
-    ledger.append(records).map_err(|error| {
-        Denial::new(
-            DenialCode::SessionEnded,
-            format_args!("the ledger cannot be written: {error}"),
-        )
     })
 }

@@ -8,6 +8,7 @@ mod sync {
 }
 
 #[path = "../src/live.rs"]
+#[expect(dead_code, reason = "not every way in is a matter of order")]
 mod live;
 
 use hermitcrab_core::{

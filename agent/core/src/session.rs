@@ -213,6 +213,14 @@ impl Session {
         self.now
     }
 
+    /// Does any call run?
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.flights
+            .values()
+            .any(|flight| flight.stage != calls::Stage::Starting)
+    }
+
     /// Is it over?
     #[must_use]
     pub fn has_ended(&self) -> bool {

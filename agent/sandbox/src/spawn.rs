@@ -19,6 +19,7 @@ pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod identity;
 pub(crate) mod init;
+pub(crate) mod killer;
 pub(crate) mod output;
 pub(crate) mod pool;
 pub(crate) mod ready;
@@ -43,6 +44,7 @@ use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 pub use self::filter::{RefusedCall, refused_calls};
+pub use self::killer::Killer;
 pub use self::output::Captured;
 pub use self::pool::PoolSize;
 pub use self::running::{Input, Output, Running, Stream, Streams};

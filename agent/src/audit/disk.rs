@@ -7,7 +7,7 @@ use std::{
 };
 
 /// A file that only grows, and can be cut back after a crash.
-pub trait Disk: fmt::Debug {
+pub trait Disk: fmt::Debug + Send {
     /// Reads from `offset`; as much as fits, nothing at the end.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use hermitcrab_core::{
     approval::CallId,
     grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
+    session::Event,
     time::Instant,
     tool::Tool,
 };
@@ -31,6 +32,7 @@ use super::{
     Runtime,
     command::{Launch, Seen, summary},
     hands::Hands,
+    machine::Machine,
     turn::Stop,
 };
 use crate::digest::sha256;
@@ -125,6 +127,8 @@ struct State {
     /// Bytes that may be the beginning of a letter.
     partial: Vec<u8>,
     finished: Option<Result<Finished, SpawnError>>,
+    /// It was stopped and has been reported as finished.
+    stopped: Option<Denial>,
     over: bool,
 }
 
@@ -138,7 +142,7 @@ impl Shared {
         self.lock().take(bytes);
     }
 
-    fn attend(&self, mut running: Running) {
+    fn attend(&self, mut running: Running, machine: &Machine, call: CallId) {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 running.kill();
@@ -149,8 +153,19 @@ impl Shared {
             }
         }
         let finished = running.wait_with(|_, bytes| self.take(bytes));
+        let stopped = machine.why_stopped(call).map(|code| {
+            // Whoever waits for its end hears of it now, not at the next call;
+            // what it did is thrown away. A ledger that cannot be written
+            // refuses the next call with the reason.
+            let _recorded = machine.step(Event::Finished {
+                call,
+                outcome: Outcome::Stopped,
+            });
+            Denial::new(code, call)
+        });
         let mut state = self.lock();
-        state.finished = Some(finished);
+        state.finished = stopped.is_none().then_some(finished);
+        state.stopped = stopped;
         state.over = true;
         drop(state);
         self.changed.notify_all();
@@ -290,8 +305,8 @@ impl Hands<'_> {
         };
         let shared = Arc::new(Shared::default());
         let thread = std::thread::Builder::new().name(id.clone()).spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.attend(running)
+            let (shared, machine) = (Arc::clone(&shared), self.runtime.machine.clone());
+            move || shared.attend(running, &machine, call)
         });
         let thread = match thread {
             Ok(thread) => thread,
@@ -329,10 +344,17 @@ impl Hands<'_> {
                 self.finish(call, Outcome::Refused(denial.code()))?;
                 Ok(Stop::refused(denial))
             }
-            SpawnError::Step(error) => {
-                self.finish(call, Outcome::Failed)?;
-                Ok(Stop::Broken(error.to_string()))
-            }
+            SpawnError::Step(error) => match self.stopped(call) {
+                // Killed before its sandbox was ready.
+                Some(denial) => {
+                    self.finish(call, Outcome::Stopped)?;
+                    Ok(Stop::refused(denial))
+                }
+                None => {
+                    self.finish(call, Outcome::Failed)?;
+                    Ok(Stop::Broken(error.to_string()))
+                }
+            },
             SpawnError::ChangeSet(error) => {
                 let denial = Denial::new(DenialCode::EffectNotCovered, error);
                 self.finish(call, Outcome::Discarded(denial.code()))?;
@@ -414,9 +436,17 @@ impl Hands<'_> {
             let Some(job) = self.runtime.jobs.0.get_mut(place) else {
                 break;
             };
-            let finished = job.shared.lock().finished.take();
+            let (finished, stopped) = {
+                let mut state = job.shared.lock();
+                (state.finished.take(), state.stopped.take())
+            };
             let (call, command, killed) = (job.call, job.command.clone(), job.killed);
             let seen = std::mem::take(&mut job.seen);
+            if let Some(denial) = stopped {
+                job.killed = true;
+                job.end = Some(JobEnd::stopped(denial));
+                continue;
+            }
             let end = match finished {
                 Some(Ok(finished)) => self.decide(call, &command, &seen, &finished, killed)?,
                 // Killed before its sandbox was ready: it never began.
@@ -486,6 +516,17 @@ impl Hands<'_> {
     }
 }
 
+impl JobEnd {
+    /// It ran on what was ended.
+    fn stopped(denial: Denial) -> Self {
+        Self {
+            status: -15,
+            killed: true,
+            discarded: Some(denial),
+        }
+    }
+}
+
 impl Job {
     fn is_undecided(&self) -> bool {
         self.end.is_none() && self.shared.lock().over
@@ -501,24 +542,21 @@ impl Runtime {
                 job.killed = true;
                 job.shared.stop.store(true, Ordering::Relaxed);
                 job.shared.wait(LIFETIME);
-                job.shared.lock().finished = None;
                 job.seen.clear();
-                job.end = Some(JobEnd {
-                    status: -15,
-                    killed: true,
-                    discarded: Some(Denial::new(DenialCode::Revoked, job.call)),
-                });
-                calls.push(job.call);
+                let mut state = job.shared.lock();
+                state.finished = None;
+                let reported = state.stopped.take();
+                drop(state);
+                if reported.is_none() {
+                    calls.push(job.call);
+                }
+                let denial = reported.unwrap_or_else(|| Denial::new(DenialCode::Revoked, job.call));
+                job.end = Some(JobEnd::stopped(denial));
             }
         }
         for call in calls {
-            let now = self.clock.now();
-            let event = hermitcrab_core::session::Event::Finished {
-                call,
-                outcome: Outcome::Stopped,
-            };
-            let parts = self.session.step(now, event).into_parts();
-            super::write(&mut self.ledger, &parts.records)?;
+            let outcome = Outcome::Stopped;
+            self.step(Event::Finished { call, outcome })?;
         }
         Ok(())
     }

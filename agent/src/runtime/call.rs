@@ -6,7 +6,6 @@ use hermitcrab_core::{
     fault::{self, Fault},
     grant::AgentId,
     outcome::{Denial, DenialCode},
-    session::Event,
     tool::Tool,
 };
 use serde_json::{Value, json};
@@ -155,17 +154,8 @@ impl Runtime {
             ) })),
             fate: Fate::Refused(denial.code()),
         };
-        if let Err(error) = self.heed().and_then(|()| self.tick()) {
-            let message = error.to_string();
-            return Err(ToolResult {
-                text: pyjson::text(&json!({ "error": message })),
-                fate: Fate::Failed(message),
-            });
-        }
         // Deadlines that passed since the last call are in the ledger before it.
-        let now = self.clock.now();
-        let passed = self.session.step(now, Event::Tick).into_parts();
-        if let Err(error) = self.ledger.append(&passed.records) {
+        if let Err(error) = self.heed().and_then(|()| self.tick()) {
             let message = error.to_string();
             return Err(ToolResult {
                 text: pyjson::text(&json!({ "error": message })),

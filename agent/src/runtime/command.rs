@@ -18,7 +18,7 @@ use hermitcrab_core::{
     approval::CallId,
     authority::{DirId, Object, Verb},
     digest::Digest,
-    grant::Uses,
+    grant::{GrantId, Uses},
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
     session::{Call, Event},
@@ -35,7 +35,6 @@ mod launch;
 
 pub(super) use self::launch::Launch;
 use super::{
-    Runtime,
     call::ChangeSummary,
     hands::{Hands, stop},
     mounts::{Mounts, lexical},
@@ -97,6 +96,8 @@ pub(super) struct Seen {
     at: PathBuf,
     /// A narrower capability, where only a part is held.
     part: Option<DirCap>,
+    /// What lets it be seen.
+    pub(super) by_grant: GrantId,
 }
 
 impl Seen {
@@ -163,8 +164,7 @@ impl Hands<'_> {
                 return Err(Stop::refused(denial));
             }
             Err(SpawnError::Step(error)) => {
-                self.finish(call, Outcome::Failed)?;
-                return Err(Stop::Broken(error.to_string()));
+                return Err(self.not_started(call, SpawnError::Step(error))?);
             }
             // It ran, but nobody can tell what it did: that cannot be allowed.
             Err(SpawnError::ChangeSet(error)) => {
@@ -203,33 +203,35 @@ impl Hands<'_> {
 
     /// Everything this agent may read, as directories for a command to see.
     pub(super) fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
-        let mut parts: Vec<(DirId, RelPath)> = Vec::new();
-        let Runtime { session, clock, .. } = &*self.runtime;
-        for grant in session.held_by(self.by) {
-            let stands = session.table().usable(grant.id(), clock.now()).is_ok();
-            if !stands || grant.limits().uses != Uses::Uncounted {
-                continue;
-            }
-            for cap in grant
-                .authority()
-                .caps()
-                .iter()
-                .filter(|cap| cap.verb() == Verb::FsRead)
-            {
-                if let Object::Dir { dir, below } = cap.object() {
-                    parts.push((*dir, below.clone()));
+        let mut parts: Vec<(DirId, RelPath, GrantId)> = Vec::new();
+        let now = self.runtime.clock.now();
+        self.runtime.machine.look(|session| {
+            for grant in session.held_by(self.by) {
+                let stands = session.table().usable(grant.id(), now).is_ok();
+                if !stands || grant.limits().uses != Uses::Uncounted {
+                    continue;
+                }
+                for cap in grant
+                    .authority()
+                    .caps()
+                    .iter()
+                    .filter(|cap| cap.verb() == Verb::FsRead)
+                {
+                    if let Object::Dir { dir, below } = cap.object() {
+                        parts.push((*dir, below.clone(), grant.id()));
+                    }
                 }
             }
-        }
+        });
         let all = parts.clone();
-        parts.retain(|(dir, below)| {
+        parts.retain(|(dir, below, _)| {
             !all.iter()
-                .any(|(other, above)| other == dir && above != below && below.starts_with(above))
+                .any(|(other, above, _)| other == dir && above != below && below.starts_with(above))
         });
         parts.sort();
-        parts.dedup();
+        parts.dedup_by_key(|(dir, below, _)| (*dir, below.clone()));
         let mut seen = Vec::new();
-        for (dir, below) in parts {
+        for (dir, below, by_grant) in parts {
             let Some(at) = self.runtime.mounts.absolute(dir, &below) else {
                 continue;
             };
@@ -238,21 +240,24 @@ impl Hands<'_> {
                     dir,
                     at,
                     part: None,
+                    by_grant,
                 });
             } else if let Some(part) = self.part(dir, &below)? {
                 seen.push(Seen {
                     dir,
                     at,
                     part: Some(part),
+                    by_grant,
                 });
             }
         }
         // A copy would show the agent's own files, which no grant reaches.
-        let rules = self.runtime.session.rules();
-        seen.retain(|seen| {
-            let root = RelPath::root();
-            let below = seen.part.as_ref().map_or(&root, DirCap::prefix);
-            !rules.touches_protected(seen.dir, below)
+        self.runtime.machine.look(|session| {
+            seen.retain(|seen| {
+                let root = RelPath::root();
+                let below = seen.part.as_ref().map_or(&root, DirCap::prefix);
+                !session.rules().touches_protected(seen.dir, below)
+            });
         });
         seen.sort_by_key(|seen| seen.at.as_os_str().len());
         Ok(seen)
@@ -285,6 +290,10 @@ impl Hands<'_> {
         seen: &[Seen],
         finished: &Finished,
     ) -> Result<Option<(Denial, bool)>, Stop> {
+        // What it did until it was stopped may not stand.
+        if let Some(denial) = self.stopped(call) {
+            return Ok(Some((denial, false)));
+        }
         let sets: Vec<(&Seen, &ChangeSet)> = seen
             .iter()
             .zip(&finished.changes)

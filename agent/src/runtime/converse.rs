@@ -4,7 +4,7 @@
 
 use hermitcrab_core::{
     action::Action,
-    authority::{Name, Object, Verb},
+    authority::{Cap, Name, Object, Program, Verb},
     digest::Digest,
     grant::{AgentId, GrantId},
     label::{Label, Readers, Source},
@@ -17,7 +17,6 @@ use super::{
     Runtime,
     call::Asked,
     turn::{Stop, Turn},
-    write,
 };
 use crate::{digest::sha256, tools::clarify::Asking};
 
@@ -38,17 +37,17 @@ impl Runtime {
     /// # Errors
     /// As for [`Runtime::hear`].
     pub fn hear_from(&mut self, agent: AgentId, from: AgentId) -> Result<(), Denial> {
-        match self.session.flow().label(from).cloned() {
+        match self
+            .machine
+            .look(|session| session.flow().label(from).cloned())
+        {
             Some(label) => self.hear_label(agent, label),
             None => Ok(()),
         }
     }
 
     fn hear_label(&mut self, agent: AgentId, label: Label) -> Result<(), Denial> {
-        let now = self.clock.now();
-        let event = Event::Heard { agent, label };
-        let parts = self.session.step(now, event).into_parts();
-        write(&mut self.ledger, &parts.records)?;
+        let parts = self.step(Event::Heard { agent, label })?;
         match parts.denials.into_iter().next() {
             Some((_, denial)) => Err(denial),
             None => Ok(()),
@@ -124,40 +123,39 @@ impl Runtime {
     /// The grants that let an agent start others.
     #[must_use]
     pub fn spawning_grants(&self, agent: AgentId) -> Vec<GrantId> {
-        self.session
-            .held_by(agent)
-            .filter(|grant| {
-                let mut caps = grant.authority().caps().iter();
-                caps.all(|cap| cap.verb() == Verb::AgentSpawn)
-            })
-            .map(hermitcrab_core::grant::Grant::id)
-            .collect()
+        self.machine.look(|session| {
+            session
+                .held_by(agent)
+                .filter(|grant| {
+                    let mut caps = grant.authority().caps().iter();
+                    caps.all(|cap| cap.verb() == Verb::AgentSpawn)
+                })
+                .map(hermitcrab_core::grant::Grant::id)
+                .collect()
+        })
     }
 
     /// The grants an agent can use now, in words a model can name them by.
     #[must_use]
     pub fn grants_in_words(&self, agent: AgentId) -> Vec<(GrantId, String)> {
         let now = self.clock.now();
-        self.session
-            .held_by(agent)
-            .filter(|grant| self.session.table().usable(grant.id(), now).is_ok())
-            .map(|grant| {
-                let caps: Vec<String> = grant
-                    .authority()
-                    .caps()
-                    .iter()
-                    .map(|cap| match cap.object() {
-                        Object::Dir { dir, below } => {
-                            let place = self.mounts.absolute(*dir, below);
-                            let place = place.unwrap_or_default();
-                            format!("{} on {}", cap.verb(), place.display())
-                        }
-                        object => format!("{} on {object}", cap.verb()),
-                    })
-                    .collect();
-                (grant.id(), caps.join(", "))
-            })
-            .collect()
+        let in_words = |cap: &Cap| match cap.object() {
+            Object::Dir { dir, below } => {
+                let place = self.mounts.absolute(*dir, below).unwrap_or_default();
+                format!("{} on {}", cap.verb(), place.display())
+            }
+            object => format!("{} on {object}", cap.verb()),
+        };
+        self.machine.look(|session| {
+            session
+                .held_by(agent)
+                .filter(|grant| session.table().usable(grant.id(), now).is_ok())
+                .map(|grant| {
+                    let caps: Vec<String> = grant.authority().caps().iter().map(in_words).collect();
+                    (grant.id(), caps.join(", "))
+                })
+                .collect()
+        })
     }
 
     /// The grants that let an agent look, read, run on a copy and talk to its
@@ -165,34 +163,14 @@ impl Runtime {
     #[must_use]
     pub fn harmless_grants(&self, agent: AgentId) -> Vec<GrantId> {
         let now = self.clock.now();
-        self.session
-            .held_by(agent)
-            .filter(|grant| self.session.table().usable(grant.id(), now).is_ok())
-            .filter(|grant| {
-                grant.authority().caps().iter().all(|cap| {
-                    use hermitcrab_core::authority::Program;
-                    match cap.verb() {
-                        Verb::FsList | Verb::FsRead | Verb::ModelSend => true,
-                        Verb::ProcExec => matches!(
-                            cap.object(),
-                            Object::Program(Program::AnyInView | Program::InView(_))
-                        ),
-                        Verb::FsCreate
-                        | Verb::FsModify
-                        | Verb::FsDelete
-                        | Verb::FsMount
-                        | Verb::NetConnect
-                        | Verb::NetListen
-                        | Verb::SecretUse
-                        | Verb::UserAsk
-                        | Verb::AgentSpawn
-                        | Verb::ConfigChange
-                        | Verb::Extension => false,
-                    }
-                })
-            })
-            .map(hermitcrab_core::grant::Grant::id)
-            .collect()
+        self.machine.look(|session| {
+            session
+                .held_by(agent)
+                .filter(|grant| session.table().usable(grant.id(), now).is_ok())
+                .filter(|grant| grant.authority().caps().iter().all(is_harmless))
+                .map(hermitcrab_core::grant::Grant::id)
+                .collect()
+        })
     }
 
     /// One action of the program's own, from the decision to the outcome.
@@ -233,12 +211,32 @@ impl Runtime {
 
     fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
         Turn {
-            session: &mut self.session,
-            ledger: &mut self.ledger,
+            machine: &self.machine,
             user: &mut *self.user,
-            clock: &*self.clock,
             questions,
         }
+    }
+}
+
+/// Does it let an agent look, read, run on a copy or talk to its model, and no more?
+fn is_harmless(cap: &Cap) -> bool {
+    match cap.verb() {
+        Verb::FsList | Verb::FsRead | Verb::ModelSend => true,
+        Verb::ProcExec => matches!(
+            cap.object(),
+            Object::Program(Program::AnyInView | Program::InView(_))
+        ),
+        Verb::FsCreate
+        | Verb::FsModify
+        | Verb::FsDelete
+        | Verb::FsMount
+        | Verb::NetConnect
+        | Verb::NetListen
+        | Verb::SecretUse
+        | Verb::UserAsk
+        | Verb::AgentSpawn
+        | Verb::ConfigChange
+        | Verb::Extension => false,
     }
 }
 

@@ -127,23 +127,27 @@ impl<'r> Hands<'r> {
         let Ok(action) = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE) else {
             return false;
         };
-        let session = &self.runtime.session;
-        let plain = session.rules().sensitivity(self.tool, &action) == Sensitivity::Plain
-            && !session.rules().is_protected(place.dir, &place.below);
-        plain
-            && session
-                .table()
-                .choose(self.by, action.cap(), self.runtime.clock.now())
-                .ok()
-                .and_then(|grant| session.table().get(grant))
-                .is_some_and(|grant| grant.limits().uses == Uses::Uncounted)
+        let now = self.runtime.clock.now();
+        self.runtime.machine.look(|session| {
+            let plain = session.rules().sensitivity(self.tool, &action) == Sensitivity::Plain
+                && !session.rules().is_protected(place.dir, &place.below);
+            plain
+                && session
+                    .table()
+                    .choose(self.by, action.cap(), now)
+                    .ok()
+                    .and_then(|grant| session.table().get(grant))
+                    .is_some_and(|grant| grant.limits().uses == Uses::Uncounted)
+        })
     }
 
     /// Whether names like this one are asked about each time.
     #[must_use]
     pub fn is_sensitive(&self, verb: Verb, place: &Place) -> bool {
         Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE).is_ok_and(|action| {
-            self.runtime.session.rules().sensitivity(self.tool, &action) != Sensitivity::Plain
+            self.runtime.machine.look(|session| {
+                session.rules().sensitivity(self.tool, &action) != Sensitivity::Plain
+            })
         })
     }
 
@@ -151,9 +155,8 @@ impl<'r> Hands<'r> {
     #[must_use]
     pub fn is_protected(&self, place: &Place) -> bool {
         self.runtime
-            .session
-            .rules()
-            .is_protected(place.dir, &place.below)
+            .machine
+            .look(|session| session.rules().is_protected(place.dir, &place.below))
     }
 
     /// Reads stand in for looking where both would do: what an agent may read
@@ -168,11 +171,10 @@ impl<'r> Hands<'r> {
                 },
             )
             .is_ok_and(|cap| {
+                let now = self.runtime.clock.now();
                 self.runtime
-                    .session
-                    .table()
-                    .choose(self.by, &cap, self.runtime.clock.now())
-                    .is_ok()
+                    .machine
+                    .look(|session| session.table().choose(self.by, &cap, now).is_ok())
             })
         };
         if self.freely(Verb::FsRead, place) || !holds(Verb::FsList) {
@@ -471,19 +473,15 @@ impl<'r> Hands<'r> {
 
     fn turn_and_journal(&mut self) -> (Turn<'_>, &Mounts, Option<&Journal>) {
         let Runtime {
-            session,
-            ledger,
+            machine,
             user,
-            clock,
             mounts,
             journal,
             ..
         } = &mut *self.runtime;
         let turn = Turn {
-            session,
-            ledger,
+            machine,
             user: &mut **user,
-            clock: &**clock,
             questions: self.questions,
         };
         (turn, mounts, journal.as_ref())

@@ -6,10 +6,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use hermitcrab_core::{authority::DirId, path::RelPath, session::Session};
+use hermitcrab_core::{authority::DirId, path::RelPath};
 use hermitcrab_sandbox::dircap::DirCap;
 
-use super::RuntimeError;
+use super::{RuntimeError, machine::Machine};
 
 /// An open directory and the path it was opened at.
 #[derive(Debug)]
@@ -29,14 +29,15 @@ pub struct Mounts {
 
 impl Mounts {
     /// Opens a directory unless it is known.
-    pub fn open(&mut self, session: &mut Session, path: &Path) -> Result<DirId, RuntimeError> {
+    pub fn open(&mut self, machine: &Machine, path: &Path) -> Result<DirId, RuntimeError> {
         let path = lexical(path).ok_or_else(|| RuntimeError::Path(path.to_owned()))?;
         if let Some(known) = self.list.iter().find(|mount| mount.path == path) {
             return Ok(known.cap.id());
         }
         // The rules hold for places, so they are told where a link leads.
-        let id = session
-            .add_dir(from_root(&real(&path))?)
+        let place = from_root(&real(&path))?;
+        let id = machine
+            .arrange(|session| session.add_dir(place))
             .map_err(RuntimeError::Limit)?;
         let cap = DirCap::open_ambient_dir(&path, id)
             .map_err(|error| RuntimeError::Directory(path.clone(), error))?;

@@ -8,7 +8,7 @@ use hermitcrab_core::{
 };
 use serde_json::Value;
 
-use super::{Runtime, write};
+use super::Runtime;
 use crate::handles::{self, Exports, ObjectRef, PerSession, no_such_object};
 
 impl Runtime {
@@ -24,17 +24,16 @@ impl Runtime {
         audience: Audience,
     ) -> Result<ObjectRef, Denial> {
         let now = self.clock.now();
-        let held = self.session.held_by(by).any(|held| held.id() == grant);
-        if !held {
-            return Err(Denial::new(DenialCode::NoCap, grant));
-        }
-        self.session
-            .table()
-            .usable(grant, now)
-            .map_err(|code| Denial::new(code, grant))?;
+        let usable = self.machine.look(|session| {
+            if session.held_by(by).any(|held| held.id() == grant) {
+                session.table().usable(grant, now)
+            } else {
+                Err(DenialCode::NoCap)
+            }
+        });
+        usable.map_err(|code| Denial::new(code, grant))?;
         let line = format!("exported: {grant} by {by} for {}", audience.as_str());
-        let parts = self.session.step(now, Event::Note(line)).into_parts();
-        write(&mut self.ledger, &parts.records)?;
+        self.step(Event::Note(line))?;
         let session = self.config.session;
         let exports = match &mut self.exports {
             Some(exports) => exports,
@@ -63,7 +62,6 @@ impl Runtime {
             .ok_or_else(no_such_object)
             .and_then(|exports| exports.claim(self.config.session, audience, name));
         let granted = claimed.and_then(|what| self.pass_on(&what, holder));
-        let now = self.clock.now();
         let line = match &granted {
             Ok(grant) => format!("claimed: {grant} by {}", audience.as_str()),
             Err(_) => format!(
@@ -72,17 +70,17 @@ impl Runtime {
                 audience.as_str()
             ),
         };
-        let parts = self.session.step(now, Event::Note(line)).into_parts();
-        write(&mut self.ledger, &parts.records)?;
+        self.step(Event::Note(line))?;
         granted
     }
 
     fn pass_on(&mut self, what: &PerSession, holder: AgentId) -> Result<GrantId, Denial> {
         let (authority, limits) = self
-            .session
-            .table()
-            .get(what.grant)
-            .map(|grant| (grant.authority().clone(), grant.limits()))
+            .machine
+            .look(|session| {
+                let grant = session.table().get(what.grant)?;
+                Some((grant.authority().clone(), grant.limits()))
+            })
             .ok_or_else(no_such_object)?;
         let event = Event::Attenuate(Attenuation {
             by: what.by,
@@ -96,8 +94,7 @@ impl Runtime {
             // Cut to the deadline of the one it comes from.
             lifetime: Lifetime::Session,
         });
-        let parts = self.session.step(self.clock.now(), event).into_parts();
-        write(&mut self.ledger, &parts.records)?;
+        let parts = self.step(event)?;
         parts.granted.ok_or_else(no_such_object)
     }
 

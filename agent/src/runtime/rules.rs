@@ -57,7 +57,7 @@ impl Runtime {
     /// # Errors
     /// `limit-reached`.
     pub fn add_rule(&mut self, rule: ConfiguredRule) -> Result<(), Denial> {
-        self.session.add_rule(rule)
+        self.machine.arrange(|session| session.add_rule(rule))
     }
 
     /// What would become of these effects of an agent. Nothing is charged,
@@ -70,17 +70,18 @@ impl Runtime {
         by: AgentId,
         words: &GrantWords,
     ) -> Result<Vec<Explained>, WordsError> {
-        let spec = words.spec(by, &mut self.mounts, &mut self.session, &self.config)?;
+        let spec = words.spec(by, &mut self.mounts, &self.machine, &self.config)?;
         let mut all = Vec::new();
         for cap in spec.authority.caps() {
             let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
                 .map_err(|_| WordsError::Object(words.verb.clone(), words.on.clone()))?;
-            let what = self
-                .session
-                .rules()
-                .portable(&action)
-                .map_or_else(|| cap.to_string(), |cap| cap.to_string());
-            let explanation = self.session.explain(by, usual_tool(cap.verb()), &action);
+            let (what, explanation) = self.machine.look(|session| {
+                let portable = session.rules().portable(&action);
+                (
+                    portable.map_or_else(|| cap.to_string(), |cap| cap.to_string()),
+                    session.explain(by, usual_tool(cap.verb()), &action),
+                )
+            });
             all.push(Explained { what, explanation });
         }
         Ok(all)
@@ -96,12 +97,15 @@ impl Runtime {
         words: &GrantWords,
     ) -> Result<PortableAuthority, WordsError> {
         let wrong = || WordsError::Object(words.verb.clone(), words.on.clone());
-        let spec = words.spec(holder, &mut self.mounts, &mut self.session, &self.config)?;
+        let spec = words.spec(holder, &mut self.mounts, &self.machine, &self.config)?;
         let mut caps = Vec::new();
         for cap in spec.authority.caps() {
             let action =
                 Action::new(cap.verb(), cap.object().clone(), Digest::NONE).map_err(|_| wrong())?;
-            caps.push(self.session.rules().portable(&action).ok_or_else(wrong)?);
+            let portable = self
+                .machine
+                .look(|session| session.rules().portable(&action));
+            caps.push(portable.ok_or_else(wrong)?);
         }
         PortableAuthority::from_caps(caps).map_err(WordsError::Denied)
     }

@@ -72,15 +72,13 @@ impl Runtime {
             standing: standing.clone(),
             here: here.clone(),
         };
-        let now = self.clock.now();
-        let parts = self.session.step(now, event).into_parts();
-        self.ledger.append(&parts.records)?;
+        let parts = self.machine.step(event)?;
         let grant = match (parts.granted, parts.denials.into_iter().next()) {
             (Some(grant), _) => grant,
             (None, Some((_, denial))) => return Ok(Err(denial)),
             (None, None) => return Ok(Err(Denial::new(DenialCode::NoCap, standing.id))),
         };
-        self.adopted.push((standing.id, grant));
+        self.adopted.push(standing.id, grant);
         Ok(Ok(grant))
     }
 
@@ -92,24 +90,16 @@ impl Runtime {
         };
         let looked = desk.borrow_mut().keeper.refresh();
         match looked {
-            Ok(false) => return Ok(()),
+            // Whoever looked before may still be at it.
+            Ok(false) => {}
             Ok(true) => {}
             Err(error) => self.note(format!("the store is not trusted any more: {error}"))?,
         }
-        let (gone, stay): (Vec<_>, Vec<_>) = self
+        let stopped = self
             .adopted
-            .iter()
-            .copied()
-            .partition(|(standing, _)| !desk.borrow().keeper.is_live(*standing));
-        self.adopted = stay;
-        for (standing, grant) in gone {
-            self.note(format!(
-                "{standing} was ended in the store, and {grant} with it"
-            ))?;
-            // It may have ended by itself already.
-            let _ = self.revoke(grant);
-        }
-        Ok(())
+            .end_gone(&self.machine, &desk.borrow().keeper)?;
+        self.stop_jobs(|call| stopped.contains(&call))
+            .map_err(RuntimeError::Limit)
     }
 
     /// Keeps what the user wanted kept, now that the session took their answers.
@@ -173,7 +163,7 @@ impl Runtime {
             }
             if self.mounts.locate(&path).is_none() {
                 self.mounts
-                    .open(&mut self.session, nearest_directory(&path))
+                    .open(&self.machine, nearest_directory(&path))
                     .map_err(|_| Denial::new(DenialCode::NoCap, cap))?;
             }
         }

@@ -9,13 +9,13 @@ use hermitcrab_core::{
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
-    session::{Event, Parts, Session},
+    session::{Event, Session},
 };
 
-use super::call::Asked;
+use super::{call::Asked, machine::Machine};
 use crate::{
-    audit::Ledger,
-    ports::{Clock, Prompt, UserPort},
+    audit::LedgerError,
+    ports::{Prompt, UserPort},
 };
 
 /// Why a call goes no further.
@@ -66,20 +66,24 @@ impl Stop {
 
 /// What a turn works with.
 pub struct Turn<'r> {
-    /// Decides.
-    pub session: &'r mut Session,
-    /// Remembers.
-    pub ledger: &'r mut Ledger,
+    /// Decides and remembers.
+    pub machine: &'r Machine,
     /// Answers.
     pub user: &'r mut dyn UserPort,
-    /// Tells the time.
-    pub clock: &'r dyn Clock,
     /// Collects what was asked.
     pub questions: &'r mut Vec<Asked>,
 }
 
+/// What one step came to.
+enum Came<R> {
+    Done(CallId, R),
+    Asked(Question),
+    Refused(Denial),
+}
+
 impl Turn<'_> {
-    /// Steps the session; if it permits, spends the permits.
+    /// Steps the session; if it permits, spends the permits before anybody
+    /// else can step it. While the user is asked, others can.
     pub fn begin<R>(
         &mut self,
         event: Event,
@@ -87,62 +91,77 @@ impl Turn<'_> {
         spend: impl FnOnce(Vec<Permit<'_>>) -> R,
     ) -> Result<(CallId, R), Stop> {
         let is_commit = matches!(event, Event::Effects { .. });
-        let mut asked = false;
-        let first = self.session.step(self.clock.now(), event).into_parts();
-        record(self.ledger, &first)?;
-        let Parts {
-            call,
-            permits,
-            question,
-            denials,
-            ..
-        } = first;
-        let (call, permits, denials) = match question {
-            None => (call, permits, denials),
-            Some(question) => {
-                drop(permits);
-                asked = true;
-                let shown = with_what_was_read(self.session, &question, shown(&question));
-                let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
-                    Reply::Yes(Scope::Once)
-                } else {
-                    let portable = super::standing::portable(self.session, &question);
-                    let reply = self.user.ask(Prompt {
-                        question: &question,
-                        shown: &shown,
-                        portable: &portable,
-                    });
-                    self.questions.push(Asked {
-                        shown,
-                        answer: reply.as_str().to_owned(),
-                    });
-                    reply
-                };
-                let answer = Answer {
-                    question: question.id(),
-                    digest: question.digest(),
-                    reply,
-                };
-                let second = self
-                    .session
-                    .step(self.clock.now(), Event::Answer(answer))
-                    .into_parts();
-                record(self.ledger, &second)?;
-                (second.call, second.permits, second.denials)
-            }
+        let mut spend = Some(spend);
+        let question = match self.step(event, &mut spend)? {
+            Came::Done(call, done) => return Ok((call, done)),
+            Came::Refused(denial) => return Err(Stop::refused(denial)),
+            Came::Asked(question) => question,
         };
-        if let Some((_, denial)) = denials.into_iter().next() {
-            return Err(Stop::Refused { denial, asked });
+        let (shown, portable) = self.machine.look(|session| {
+            (
+                with_what_was_read(session, &question, shown(&question)),
+                super::standing::portable(session, &question),
+            )
+        });
+        let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
+            Reply::Yes(Scope::Once)
+        } else {
+            let reply = self.user.ask(Prompt {
+                question: &question,
+                shown: &shown,
+                portable: &portable,
+            });
+            self.questions.push(Asked {
+                shown,
+                answer: reply.as_str().to_owned(),
+            });
+            reply
+        };
+        let answer = Event::Answer(Answer {
+            question: question.id(),
+            digest: question.digest(),
+            reply,
+        });
+        match self.step(answer, &mut spend)? {
+            Came::Done(call, done) => Ok((call, done)),
+            Came::Refused(denial) => Err(Stop::Refused {
+                denial,
+                asked: true,
+            }),
+            // An answer is never answered with a question.
+            Came::Asked(question) => Err(Stop::Refused {
+                denial: Denial::new(DenialCode::UnknownAnswer, question.id()),
+                asked: true,
+            }),
         }
-        let call = call.ok_or_else(|| Stop::refused(Denial::new(DenialCode::UnknownCall, "")))?;
-        Ok((call, spend(permits)))
+    }
+
+    fn step<R, S: FnOnce(Vec<Permit<'_>>) -> R>(
+        &self,
+        event: Event,
+        spend: &mut Option<S>,
+    ) -> Result<Came<R>, Stop> {
+        let came = self.machine.turn(event, |parts| {
+            if let Some(question) = parts.question {
+                return Came::Asked(question);
+            }
+            if let Some((_, denial)) = parts.denials.into_iter().next() {
+                return Came::Refused(denial);
+            }
+            match (parts.call, spend.take()) {
+                (Some(call), Some(spend)) => Came::Done(call, spend(parts.permits)),
+                _ => Came::Refused(Denial::new(DenialCode::UnknownCall, "")),
+            }
+        });
+        came.map_err(|error| broken(&error))
     }
 
     /// Reports that a call is over.
     pub fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
-        let event = Event::Finished { call, outcome };
-        let parts = self.session.step(self.clock.now(), event).into_parts();
-        record(self.ledger, &parts)
+        match self.machine.step(Event::Finished { call, outcome }) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(broken(&error)),
+        }
     }
 }
 
@@ -166,8 +185,6 @@ fn with_what_was_read(session: &Session, question: &Question, shown: String) -> 
     }
 }
 
-fn record(ledger: &mut Ledger, parts: &Parts<'_>) -> Result<(), Stop> {
-    ledger
-        .append(&parts.records)
-        .map_err(|error| Stop::Broken(error.to_string()))
+fn broken(error: &LedgerError) -> Stop {
+    Stop::Broken(error.to_string())
 }

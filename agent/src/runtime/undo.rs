@@ -9,7 +9,7 @@ use hermitcrab_core::{
     grant::AgentId,
     outcome::{Denial, Outcome},
     path::RelPath,
-    session::{Call, Event, Session},
+    session::{Call, Event},
     tool::Tool,
 };
 use hermitcrab_sandbox::{
@@ -23,12 +23,12 @@ use crate::{audit::LedgerError, store::own_file};
 use super::{
     Runtime, RuntimeError,
     call::Asked,
+    machine::Machine,
     mounts::Mounts,
     shown,
     turn::{Stop, Turn},
     words,
 };
-use crate::{audit::Ledger, ports::Clock};
 
 /// A commit that was taken back.
 #[derive(Clone, Debug)]
@@ -72,8 +72,7 @@ impl Runtime {
             let state_dir = &self.config.state_dir;
             own_file::state_dir(state_dir)
                 .map_err(|error| RuntimeError::Ledger(LedgerError::Own(error)))?;
-            let (session, ledger) = (&mut self.session, &mut self.ledger);
-            self.journal = Some(open_journal(state_dir, session, ledger, &*self.clock)?);
+            self.journal = Some(open_journal(state_dir, &self.machine)?);
         }
         Ok(())
     }
@@ -94,7 +93,7 @@ impl Runtime {
             let path = Path::new(OsStr::from_bytes(&root));
             let dir = self
                 .mounts
-                .open(&mut self.session, path)
+                .open(&self.machine, path)
                 .map_err(UndoTrouble::Runtime)?;
             dirs.push((dir, RelPath::root()));
         }
@@ -103,10 +102,8 @@ impl Runtime {
             .map_err(|error| UndoTrouble::Failed(error.to_string()))?;
         let mut questions = Vec::new();
         let mut turn = Turn {
-            session: &mut self.session,
-            ledger: &mut self.ledger,
+            machine: &self.machine,
             user: &mut *self.user,
-            clock: &*self.clock,
             questions: &mut questions,
         };
         let mounts = &self.mounts;
@@ -168,12 +165,7 @@ fn taken_back(commit: Commit, undo: &Undo) -> Result<CommitId, UndoTrouble> {
 }
 
 /// Opens the journal and says in the ledger what was taken back.
-pub(super) fn open_journal(
-    state_dir: &Path,
-    session: &mut Session,
-    ledger: &mut Ledger,
-    clock: &dyn Clock,
-) -> Result<Journal, RuntimeError> {
+pub(super) fn open_journal(state_dir: &Path, machine: &Machine) -> Result<Journal, RuntimeError> {
     let (journal, recovered) = Journal::open(state_dir)?;
     let mut notes = Vec::new();
     for id in &recovered.taken_back {
@@ -189,8 +181,7 @@ pub(super) fn open_journal(
         notes.push(format!("a commit is set aside as {place}: {why}"));
     }
     for note in notes {
-        let parts = session.step(clock.now(), Event::Note(note)).into_parts();
-        ledger.append(&parts.records)?;
+        machine.step(Event::Note(note))?;
     }
     match recovered.broken.into_iter().next() {
         Some((place, why)) => Err(JournalError::Broken(place, why).into()),

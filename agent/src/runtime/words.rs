@@ -7,12 +7,13 @@ use hermitcrab_core::{
     grant::{AgentId, Lifetime, Uses},
     outcome::Denial,
     path::RelPath,
-    session::{GrantSpec, Session},
+    session::GrantSpec,
     time::Millis,
 };
 
 use super::{
     RuntimeConfig, RuntimeError,
+    machine::Machine,
     mounts::{Mounts, lexical},
     place::tilde_expanded,
 };
@@ -88,7 +89,7 @@ impl GrantWords {
         &self,
         holder: AgentId,
         mounts: &mut Mounts,
-        session: &mut Session,
+        machine: &Machine,
         config: &RuntimeConfig,
     ) -> Result<GrantSpec, WordsError> {
         let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
@@ -100,7 +101,7 @@ impl GrantWords {
         for verb in verbs {
             let objects = match verb {
                 Verb::FsList | Verb::FsRead | Verb::FsCreate | Verb::FsModify | Verb::FsDelete => {
-                    self.places(mounts, session, config)?
+                    self.places(mounts, machine, config)?
                 }
                 Verb::ProcExec if self.on == "*" => vec![Object::Program(Program::AnyInView)],
                 Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
@@ -130,13 +131,13 @@ impl GrantWords {
     fn places(
         &self,
         mounts: &mut Mounts,
-        session: &mut Session,
+        machine: &Machine,
         config: &RuntimeConfig,
     ) -> Result<Vec<Object>, WordsError> {
         let wrong = || WordsError::Object(self.verb.clone(), self.on.clone());
         let path = lexical(&tilde_expanded(&self.on, &config.home)).ok_or_else(wrong)?;
         if mounts.locate(&path).is_none() {
-            mounts.open(session, nearest_directory(&path))?;
+            mounts.open(machine, nearest_directory(&path))?;
         }
         let (dir, below) = mounts.locate(&path).ok_or_else(wrong)?;
         let mut objects = vec![Object::Dir { dir, below }];

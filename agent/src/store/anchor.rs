@@ -147,6 +147,15 @@ impl Anchor {
         }
     }
 
+    /// The same, known to somebody else, who reads it for himself.
+    pub(super) fn another(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            key: self.key.clone(),
+            values: self.values,
+        }
+    }
+
     /// Where the ledger stood; `None` before its first record.
     #[must_use]
     pub fn place(&self) -> Option<Start> {

@@ -70,6 +70,18 @@ impl Keeper {
         })
     }
 
+    /// Another one, for another thread; it reads the store for itself.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            state_dir: self.state_dir.clone(),
+            state: self.state.another(),
+            contents: self.contents.clone(),
+            workspace: self.workspace.clone(),
+            here: self.here.clone(),
+        }
+    }
+
     /// Where and when it looks.
     #[must_use]
     pub const fn here(&self) -> &Surroundings {
@@ -128,6 +140,31 @@ impl Keeper {
     #[must_use]
     pub fn is_live(&self, id: StandingId) -> bool {
         self.live().any(|(standing, _)| standing.id == id)
+    }
+
+    /// Does it count here and now, as one of this workspace or through a
+    /// reference that was given to it?
+    #[must_use]
+    pub fn counts_here(&self, id: StandingId) -> bool {
+        let shared = || {
+            let given = self
+                .contents
+                .sturdy
+                .iter()
+                .any(|sturdy| sturdy.to == id && sturdy.audience == self.here.audience);
+            given.then(|| {
+                self.contents
+                    .standing
+                    .iter()
+                    .find(|kept| kept.standing.id == id)
+            })
+        };
+        self.is_live(id)
+            || shared().flatten().is_some_and(|kept| {
+                let mut standing = kept.standing.clone();
+                standing.audience = self.here.audience.clone();
+                standing.check(&self.here).is_ok()
+            })
     }
 
     /// The standing grants of this workspace that wait for a new yes.

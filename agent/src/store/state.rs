@@ -53,6 +53,15 @@ pub struct State {
 }
 
 impl State {
+    /// The same, known to somebody else.
+    #[must_use]
+    pub(super) fn another(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            anchor: self.anchor.another(),
+        }
+    }
+
     /// Opens what is there; makes it where nothing is yet.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ fn records(bytes: &[u8]) -> Vec<String> {
 /// removes nothing that was waited for.
 fn reopen(left: &[u8], durable: &[u8], what: &str) -> Vec<String> {
     let (disk, opened, _) = open_left(left, what);
-    let kept = disk.0.borrow().written.clone();
+    let kept = disk.borrow().written.clone();
     assert!(
         kept.starts_with(durable),
         "{what}: a committed record is gone"
@@ -65,7 +65,7 @@ fn goes_on(left: &[u8], what: &str) {
     let (disk, opened, mut ledger) = open_left(left, what);
     let (_, more) = session(opened.head);
     ledger.append(&more).unwrap();
-    let left = disk.0.borrow().written.clone();
+    let left = disk.borrow().written.clone();
     let (_, again, _) = open_left(&left, what);
     assert_eq!(again.removed, Tail::Whole, "{what}");
     assert_eq!(

@@ -10,6 +10,7 @@ mod external;
 mod ledger_crash;
 mod links;
 mod live;
+mod midrun;
 mod patches;
 #[cfg(feature = "planted-faults")]
 mod planted;

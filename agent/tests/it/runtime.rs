@@ -225,14 +225,14 @@ fn a_minute_ends_after_a_minute() {
         ..GrantWords::new("fs.*", &on)
     };
     bench.runtime.grant(first, &words).unwrap();
-    bench.clock.0.set(60_000);
+    bench.clock.set(60_000);
     assert_eq!(
         bench
             .call("write_file", json!({"path": "1", "content": "x"}))
             .fate,
         Fate::Ran
     );
-    bench.clock.0.set(61_000);
+    bench.clock.set(61_000);
     let report = bench.call("write_file", json!({"path": "2", "content": "x"}));
     assert_eq!(report.fate, Fate::AskedRefused(DenialCode::RejectedByUser));
     assert!(

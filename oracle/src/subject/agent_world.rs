@@ -4,10 +4,11 @@
 //! grants in words, a user who answers as the case says, a clock that moves
 //! when the script says so.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bisim_world::WorldError;
@@ -63,7 +64,7 @@ impl<'j> AgentWorld<'j> {
         Self {
             job,
             machine,
-            clock: CaseClock(Rc::new(Cell::new(1_000_000))),
+            clock: CaseClock(Arc::new(AtomicU64::new(1_000_000))),
             open: RefCell::new(None),
         }
     }
@@ -260,9 +261,9 @@ impl<'j> AgentWorld<'j> {
                 let later = self
                     .clock
                     .0
-                    .get()
+                    .load(Ordering::SeqCst)
                     .saturating_add(seconds.saturating_mul(1000));
-                self.clock.0.set(later);
+                self.clock.0.store(later, Ordering::SeqCst);
                 Ok(StepTrace::of(StepOutcome::Ran))
             }
             Step::EndSession {} => self
@@ -421,11 +422,11 @@ fn others(helpers: &[u32]) -> std::io::Result<Vec<String>> {
 
 /// A clock that moves only when the script says so.
 #[derive(Clone)]
-struct CaseClock(Rc<Cell<u64>>);
+struct CaseClock(Arc<AtomicU64>);
 
 impl Clock for CaseClock {
     fn now(&self) -> Instant {
-        Instant::from_millis(self.0.get())
+        Instant::from_millis(self.0.load(Ordering::SeqCst))
     }
 }
 

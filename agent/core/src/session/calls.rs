@@ -173,6 +173,31 @@ impl Session {
         }
     }
 
+    /// A running call also needs these grants to last: its program sees what
+    /// they let it see. Says whether they all do; if not, the call is stopped,
+    /// and the caller kills what it runs.
+    pub fn leans_on(&mut self, call: CallId, grants: &[GrantId]) -> bool {
+        let dead = grants
+            .iter()
+            .find_map(|grant| self.table.usable(*grant, self.now).err());
+        match (dead, self.flights.get_mut(&call)) {
+            (_, None) => false,
+            (Some(code), Some(flight)) => {
+                if flight.stage == Stage::Running {
+                    flight.stage = Stage::Stopped(code);
+                }
+                false
+            }
+            (None, Some(flight)) => {
+                let stands = flight.stage == Stage::Running;
+                if stands {
+                    self.take_off(call, grants.to_vec());
+                }
+                stands
+            }
+        }
+    }
+
     /// Whether a remembered answer or the mode speaks for the user about all
     /// that is not covered. Neither speaks where a rule wants the user asked,
     /// and the mode not where what was read may be behind it.

@@ -93,6 +93,29 @@ pub struct Parts<'turn> {
     pub stopped: Vec<CallId>,
 }
 
+impl Parts<'_> {
+    /// The same, its permits given up unspent, so that it outlives the turn.
+    #[must_use]
+    pub fn without_permits(self) -> Parts<'static> {
+        Parts {
+            call: self.call,
+            records: self.records,
+            permits: Vec::new(),
+            question: self.question,
+            denials: self.denials,
+            granted: self.granted,
+            revoked: self.revoked,
+            spawned: self.spawned,
+            expired: self.expired,
+            orphaned: self.orphaned,
+            drained: self.drained,
+            ended: self.ended,
+            proposal: self.proposal,
+            stopped: self.stopped,
+        }
+    }
+}
+
 impl<'turn> Effects<'turn> {
     pub(super) fn none() -> Effects<'turn> {
         Effects {

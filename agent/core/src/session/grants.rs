@@ -232,6 +232,15 @@ impl Session {
             .map(|(call, _)| *call)
     }
 
+    /// Why a running call was told to stop, if it was: its effects may not stand.
+    #[must_use]
+    pub fn why_stopped(&self, call: CallId) -> Option<DenialCode> {
+        match self.flights.get(&call)?.stage {
+            Stage::Stopped(code) => Some(code),
+            Stage::Starting | Stage::Running => None,
+        }
+    }
+
     /// Is a grant ended, and does nothing run on it or below it any more?
     #[must_use]
     pub fn is_drained(&self, grant: GrantId) -> bool {

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::channel::{Channel, Received};
+use super::killer::Killer;
 use super::output::Collector;
 use super::pool::Pool;
 use super::spec::{self, FaultSpec, LimitSpec, Program, Report, Surroundings, UsageSpec, ViewSpec};
@@ -88,6 +89,7 @@ pub struct Running {
     group: Option<Result<Holding, String>>,
     /// Of the sandbox's first process, once it exists.
     first: Option<OwnedFd>,
+    killer: Killer,
     stdin: Option<OwnedFd>,
     stdout: Collector,
     stderr: Collector,
@@ -178,6 +180,7 @@ impl Running {
             heard: waiting.heard,
             group: None,
             first: None,
+            killer: Killer::default(),
             stdin,
             stdout,
             stderr,
@@ -216,6 +219,12 @@ impl Running {
     /// for any other.
     pub fn kill(&mut self) {
         self.stop_for(Ending::Killed);
+    }
+
+    /// What kills it from any thread, while this one waits for its end.
+    #[must_use]
+    pub fn killer(&self) -> Killer {
+        self.killer.clone()
     }
 
     /// How long it has run, its sandbox included.
@@ -287,6 +296,9 @@ impl Running {
         patience: Option<Duration>,
         show: &mut dyn FnMut(Stream, &[u8]),
     ) -> Result<bool, StepError> {
+        if self.killer.was_asked() {
+            self.stop_for(Ending::Killed);
+        }
         let now = Instant::now();
         if self.next_deadline().is_some_and(|due| now >= due) {
             if self.stop.is_some() || self.orphans {
@@ -367,6 +379,7 @@ impl Running {
                             Some(Err(format!("the command cannot be moved inside: {error}")));
                     }
                     self.first = descriptors.into_iter().next();
+                    self.killer.reach(self.first.as_ref());
                     if self.stop.is_some() {
                         self.kill_first();
                     }

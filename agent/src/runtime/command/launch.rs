@@ -6,6 +6,7 @@ use hermitcrab_core::{
     action::Action,
     approval::CallId,
     authority::{Object, Program, Verb},
+    grant::GrantId,
     outcome::{Denial, DenialCode},
     session::{Call, Event},
     tool::Tool,
@@ -79,7 +80,7 @@ impl Hands<'_> {
         let sandbox = self.runtime.sandbox.clone();
         let text = format!("run: {}", launch.about);
         let (mut turn, mounts) = self.turn();
-        turn.begin(
+        let (call, running) = turn.begin(
             event,
             |_| text,
             |mut permits| {
@@ -105,6 +106,25 @@ impl Hands<'_> {
                 };
                 sandbox.spawn(permit, &command, streams)
             },
-        )
+        )?;
+        if let Ok(running) = &running {
+            let killer = running.killer();
+            let grants: Vec<GrantId> = seen.iter().map(|seen| seen.by_grant).collect();
+            let machine = &self.runtime.machine;
+            if !machine.arrange(|session| session.leans_on(call, &grants)) {
+                killer.kill();
+            }
+            // If it was stopped meanwhile it is killed now, and whoever waits
+            // for its end is told why.
+            let _stopped = machine.runs(call, Box::new(move || killer.kill()));
+            self.runtime.look_after_what_runs();
+        }
+        Ok((call, running))
+    }
+
+    /// Why a call that runs may not go on, if it was stopped.
+    pub(in crate::runtime) fn stopped(&self, call: CallId) -> Option<Denial> {
+        let code = self.runtime.machine.why_stopped(call)?;
+        Some(Denial::new(code, call))
     }
 }

@@ -43,17 +43,22 @@ impl Home {
         self.run_in(&self.project(), arguments)
     }
 
-    pub fn run_in(&self, dir: &Path, arguments: &[&str]) -> Ran {
-        let output = Command::new("setsid")
+    /// The program in a directory, with nobody to ask, not started yet.
+    pub fn command(&self, dir: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new("setsid");
+        command
             .arg("--wait")
             .arg(env!("CARGO_BIN_EXE_hermitcrab"))
             .args(arguments)
             .current_dir(dir)
             .env_clear()
             .env("HOME", self.dir.path())
-            .env("PATH", "/usr/bin:/bin")
-            .output()
-            .unwrap();
+            .env("PATH", "/usr/bin:/bin");
+        command
+    }
+
+    pub fn run_in(&self, dir: &Path, arguments: &[&str]) -> Ran {
+        let output = self.command(dir, arguments).output().unwrap();
         Ran {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).unwrap(),

@@ -6,10 +6,14 @@ pub mod kept;
 pub mod plug;
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::VecDeque,
     path::PathBuf,
     rc::Rc,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use hermitcrab::{
@@ -22,11 +26,17 @@ use serde_json::Value;
 
 /// A clock that stands still until it is moved.
 #[derive(Clone, Default)]
-pub struct ManualClock(pub Rc<Cell<u64>>);
+pub struct ManualClock(Arc<AtomicU64>);
+
+impl ManualClock {
+    pub fn set(&self, millis: u64) {
+        self.0.store(millis, Ordering::SeqCst);
+    }
+}
 
 impl Clock for ManualClock {
     fn now(&self) -> Instant {
-        Instant::from_millis(self.0.get())
+        Instant::from_millis(self.0.load(Ordering::SeqCst))
     }
 }
 
@@ -157,25 +167,25 @@ pub fn some_grant_id() -> hermitcrab_core::grant::GrantId {
 #[derive(Clone, Debug)]
 pub struct Filling {
     room: usize,
-    bytes: Rc<RefCell<Vec<u8>>>,
+    bytes: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Filling {
     pub fn of(room: usize) -> Self {
         Self {
             room,
-            bytes: Rc::default(),
+            bytes: Arc::default(),
         }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        self.bytes.borrow().clone()
+        self.bytes.lock().unwrap().clone()
     }
 }
 
 impl hermitcrab::audit::disk::Disk for Filling {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<usize> {
-        let bytes = self.bytes.borrow();
+        let bytes = self.bytes.lock().unwrap();
         let from = usize::try_from(offset).unwrap().min(bytes.len());
         let got = into.len().min(bytes.len() - from);
         into[..got].copy_from_slice(&bytes[from..from + got]);
@@ -183,7 +193,7 @@ impl hermitcrab::audit::disk::Disk for Filling {
     }
 
     fn append(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut held = self.bytes.borrow_mut();
+        let mut held = self.bytes.lock().unwrap();
         let takes = bytes.len().min(self.room - held.len());
         if takes == 0 {
             return Err(std::io::ErrorKind::StorageFull.into());
@@ -198,7 +208,8 @@ impl hermitcrab::audit::disk::Disk for Filling {
 
     fn cut(&mut self, bytes: u64) -> std::io::Result<()> {
         self.bytes
-            .borrow_mut()
+            .lock()
+            .unwrap()
             .truncate(usize::try_from(bytes).unwrap());
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! A disk in memory whose plug can be pulled at any point of any operation.
 
-use std::{cell::RefCell, io, rc::Rc};
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use hermitcrab::audit::disk::Disk;
 
@@ -23,11 +26,16 @@ pub struct Inner {
 
 /// The disk; clones are the same disk.
 #[derive(Clone, Debug, Default)]
-pub struct Plug(pub Rc<RefCell<Inner>>);
+pub struct Plug(Arc<Mutex<Inner>>);
 
 impl Plug {
+    /// What it holds; a pulled plug is no reason not to look.
+    pub fn borrow(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn holding(bytes: &[u8], stride: usize, pull_at: Option<usize>) -> Self {
-        Self(Rc::new(RefCell::new(Inner {
+        Self(Arc::new(Mutex::new(Inner {
             written: bytes.to_vec(),
             durable: bytes.len(),
             points: 0,
@@ -40,7 +48,7 @@ impl Plug {
     /// written; after a loss of power, what was waited for and perhaps some or
     /// all of the length, but not the content, of what was not.
     pub fn left(&self) -> Vec<Vec<u8>> {
-        let inner = self.0.borrow();
+        let inner = self.borrow();
         let pending = inner.written.len() - inner.durable;
         let sure = &inner.written[..inner.durable];
         let mut all = vec![inner.written.clone(), sure.to_vec()];
@@ -61,7 +69,7 @@ impl Plug {
 
     /// What a loss of power cannot take.
     pub fn durable(&self) -> Vec<u8> {
-        let inner = self.0.borrow();
+        let inner = self.borrow();
         inner.written[..inner.durable].to_vec()
     }
 }
@@ -78,7 +86,7 @@ impl Inner {
 
 impl Disk for Plug {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let inner = self.0.borrow();
+        let inner = self.borrow();
         let from = usize::try_from(offset).unwrap().min(inner.written.len());
         let got = into.len().min(inner.written.len() - from);
         into[..got].copy_from_slice(&inner.written[from..from + got]);
@@ -86,7 +94,7 @@ impl Disk for Plug {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.borrow();
         inner.point();
         let stride = inner.stride.max(1);
         for piece in bytes.chunks(stride) {
@@ -97,7 +105,7 @@ impl Disk for Plug {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.borrow();
         inner.point();
         inner.durable = inner.written.len();
         inner.point();
@@ -105,7 +113,7 @@ impl Disk for Plug {
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
-        let mut inner = self.0.borrow_mut();
+        let mut inner = self.borrow();
         inner.point();
         let bytes = usize::try_from(bytes).unwrap();
         inner.written.truncate(bytes);

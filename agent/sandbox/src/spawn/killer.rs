@@ -1,0 +1,50 @@
+//! Ending a command from another thread than the one that waits for it.
+//!
+//! What for: whoever revokes what a command runs on does not wait until the
+//! waiting thread looks up. Why a descriptor: the number of a process can be
+//! another one's by now, its descriptor cannot. It must never wait.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustix::process::{Signal, pidfd_send_signal};
+
+/// Kills one command; clones kill the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Killer(Arc<Target>);
+
+#[derive(Debug, Default)]
+struct Target {
+    asked: AtomicBool,
+    /// The sandbox's first process, once there is one.
+    first: OnceLock<OwnedFd>,
+}
+
+impl Killer {
+    /// Kills the command and everything it started; one that is not there yet
+    /// is killed as soon as it is.
+    pub fn kill(&self) {
+        self.0.asked.store(true, Ordering::SeqCst);
+        if let Some(first) = self.0.first.get() {
+            // It can only fail for a process that is gone.
+            let _killed = pidfd_send_signal(first, Signal::KILL);
+        }
+    }
+
+    /// The first process came to be.
+    pub(super) fn reach(&self, first: Option<&OwnedFd>) {
+        // Without a descriptor of its own it is the waiting thread that kills.
+        if let Some(first) = first.and_then(|first| first.try_clone().ok()) {
+            let _set = self.0.first.set(first);
+        }
+        if self.was_asked() {
+            self.kill();
+        }
+    }
+
+    /// Is it to be killed?
+    pub(super) fn was_asked(&self) -> bool {
+        self.0.asked.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,136 @@
+//! The session and the ledger as one thing that several threads hold.
+//!
+//! What for: while a command runs, or a model or a person is waited for, a
+//! grant can be ended from elsewhere, and a deadline passes. Why here: the
+//! session decides, the ledger must hear of it in the same order, so both are
+//! stepped under one lock ([`Live`]), and records are on the disk before
+//! anything they announce. It must never decide anything itself.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use hermitcrab_core::{
+    approval::CallId,
+    audit::Record,
+    outcome::DenialCode,
+    session::{Event, Parts, Session},
+    time::Instant,
+};
+
+use crate::{
+    audit::{Ledger, LedgerError},
+    live::{Kill, Live, Stopped},
+    ports::Clock,
+};
+
+/// A session whose events are in the ledger; clones are the same one.
+#[derive(Clone)]
+pub struct Machine {
+    live: Live,
+    ledger: Arc<Mutex<Ledger>>,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").finish_non_exhaustive()
+    }
+}
+
+impl Machine {
+    /// Shares a session and its ledger.
+    pub(super) fn new(session: Session, ledger: Arc<Mutex<Ledger>>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            live: Live::new(session, Box::new(move || clock.now())),
+            ledger,
+        }
+    }
+
+    /// Another session on the ledger of one that ended.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub(super) fn following(
+        ended: &Self,
+        session: Session,
+        opening: &[Record],
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, LedgerError> {
+        lock(&ended.ledger).append(opening)?;
+        Ok(Self::new(
+            session,
+            Arc::clone(&ended.ledger),
+            Arc::clone(clock),
+        ))
+    }
+
+    /// Steps the session; the records are written before `act` may spend what
+    /// it is given.
+    ///
+    /// # Errors
+    /// The ledger cannot be written; nothing was spent.
+    pub fn turn<R>(
+        &self,
+        event: Event,
+        act: impl FnOnce(Parts<'_>) -> R,
+    ) -> Result<R, LedgerError> {
+        self.live.turn(event, |parts| {
+            write(&self.ledger, &parts)?;
+            Ok(act(parts))
+        })
+    }
+
+    /// Steps the session with an event that permits nothing.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn step(&self, event: Event) -> Result<Parts<'static>, LedgerError> {
+        self.turn(event, |parts| parts.without_permits())
+    }
+
+    /// Looks at the session.
+    pub fn look<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
+        self.live.look(look)
+    }
+
+    /// Tells the session of places and rules, which takes no event.
+    pub fn arrange<R>(&self, arrange: impl FnOnce(&mut Session) -> R) -> R {
+        self.live.arrange(arrange)
+    }
+
+    /// Says how to kill what a call runs; see [`Live::runs`].
+    ///
+    /// # Errors
+    /// It was stopped in the meantime; `kill` was called.
+    pub fn runs(&self, call: CallId, kill: Kill) -> Result<(), Stopped> {
+        self.live.runs(call, kill)
+    }
+
+    /// Waits until nothing runs on a grant or below it; see [`Live::drained`].
+    pub fn drained(&self, grant: hermitcrab_core::grant::GrantId) {
+        self.live.drained(grant);
+    }
+
+    /// Why a running call may not go on, if it may not.
+    #[must_use]
+    pub fn why_stopped(&self, call: CallId) -> Option<DenialCode> {
+        self.live.look(|session| session.why_stopped(call))
+    }
+
+    /// The last instant at which a tick would find nothing to do.
+    #[must_use]
+    pub fn quiet_until(&self) -> Option<Instant> {
+        self.live.quiet_until()
+    }
+}
+
+/// Nothing a ledger does is left half done by a panic elsewhere: it counts
+/// what is whole, and a disk that failed once is not written to again.
+fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(ledger: &Mutex<Ledger>, parts: &Parts<'_>) -> Result<(), LedgerError> {
+    lock(ledger).append(&parts.records)
+}
