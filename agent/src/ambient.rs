@@ -85,6 +85,12 @@ pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
     env
 }
 
+/// The value of a variable that a person named, such as where a key is.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// A number no other session is likely to have.
 ///
 /// # Errors

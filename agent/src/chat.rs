@@ -216,11 +216,7 @@ impl Chat {
         port: &mut dyn ModelPort,
     ) -> Result<ModelReply, ChatError> {
         let offers = offers(self.may_delegate());
-        let request = ModelRequest {
-            model: &self.model,
-            messages: &self.messages,
-            offers: &offers,
-        };
+        let request = ModelRequest::new(&self.model, &self.messages).offering(&offers);
         let sent = request.text();
         let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
             port.complete(request)

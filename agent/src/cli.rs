@@ -3,10 +3,12 @@
 mod audit;
 mod caps;
 mod chat;
+mod config;
 mod doctor;
 mod explain;
 mod open;
 mod run;
+mod shell;
 mod undo;
 
 use std::{
@@ -55,7 +57,7 @@ enum What {
         #[command(flatten)]
         setting: Setting,
         #[command(flatten)]
-        backend: chat::Backend,
+        choice: chat::Choice,
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
     },
@@ -83,6 +85,18 @@ enum What {
     Explain(explain::Explain),
     /// Show the ledger, follow it, or check it
     Audit(audit::Audit),
+    /// Show the configuration, and change it
+    Config(config::ConfigArgs),
+    /// Write the completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual page of the program, or of one of its commands
+    Man {
+        /// Which command
+        command: Option<String>,
+    },
 }
 
 /// Where a command works.
@@ -107,6 +121,12 @@ struct Setting {
     /// What becomes of what is not granted: approve_all, prompt or reject_all
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Asking>,
+    /// Show what would change and keep nothing, whatever is granted
+    #[arg(long, conflicts_with = "for_real")]
+    dry_run: bool,
+    /// Not a dry run, although `safety.dry_run_by_default` is on
+    #[arg(long)]
+    for_real: bool,
     /// Take in the grant that the reference in this file leads to; - for the standard input
     #[arg(long, value_name = "FILE")]
     object: Option<PathBuf>,
@@ -151,14 +171,17 @@ pub fn main() -> ExitCode {
         } => run::call(&setting, &tool, &arguments),
         What::Chat {
             setting,
-            backend,
+            choice,
             words,
-        } => chat::chat(&setting, &backend, words.as_deref()),
+        } => chat::chat(&setting, &choice, words.as_deref()),
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),
+        What::Config(arguments) => config::config(&arguments),
+        What::Completions { shell } => shell::completions(shell),
+        What::Man { command } => shell::man(command.as_deref()),
         What::Undo {
             list,
             id,

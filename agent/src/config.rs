@@ -4,20 +4,28 @@
 //! grant reaches them. The administrator's file cannot be made milder by the
 //! user's: its rules are added to the user's, and the strictest decides.
 
+pub mod edit;
+pub mod import;
+pub mod keys;
+pub mod models;
 mod rules;
+pub mod settings;
 
-use std::{fmt, io, path::Path, path::PathBuf};
+use std::{fmt, io, path::Path, path::PathBuf, time::Duration};
 
 use hermitcrab_core::{
-    approval::Asking,
-    rules::{ConfiguredRule, Layer},
+    approval::{Asking, Stance},
+    authority::{Program, Verb},
+    rules::{ConfiguredRule, Layer, Pattern},
+    standing::PortableObject,
     time::Millis,
 };
 use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::rules::RuleWords;
-use crate::runtime::GrantWords;
+use self::settings::{LimitsWords, SafetyWords};
+use crate::runtime::{Ceilings, GrantWords};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -33,6 +41,18 @@ pub struct Config {
     /// `approve_all`, `prompt` or `reject_all`.
     #[serde(default)]
     mode: Option<String>,
+    /// Listed and read besides the workspace.
+    #[serde(default)]
+    directories: Vec<String>,
+    /// When to ask besides, and how much one operation may do.
+    #[serde(default)]
+    safety: SafetyWords,
+    /// How much a command may use.
+    #[serde(default)]
+    limits: LimitsWords,
+    /// The models.
+    #[serde(default)]
+    models: models::ModelsWords,
     /// Where it was read from, and what is in it.
     #[serde(skip)]
     file: PathBuf,
@@ -88,25 +108,58 @@ pub fn read(path: &Path) -> Result<Config, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => return Err(ConfigError::Io(path.to_owned(), error)),
     };
-    let mut config: Config = toml::from_str(&text).map_err(|error| {
-        let what = error
-            .to_string()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        ConfigError::Form(path.to_owned(), what)
+    parse(path, &text)
+}
+
+/// Reads what stands in a file at `path`.
+fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+    let wrong = |what: String| ConfigError::Form(path.to_owned(), what);
+    let mut config: Config = toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .and_then(|span| line_of(text, span.start))
+            .map_or_else(String::new, |line| format!("line {line}: "));
+        wrong(format!(
+            "{line}{}",
+            with_suggestion(&one_line(error.message()))
+        ))
     })?;
     if let Some(mode) = &config.mode
         && Asking::parse(mode).is_none()
     {
-        return Err(ConfigError::Form(
-            path.to_owned(),
-            format!("the mode `{mode}` is not approve_all, prompt or reject_all"),
-        ));
+        return Err(wrong(format!(
+            "the mode `{mode}` is not approve_all, prompt or reject_all"
+        )));
     }
+    config.models.check().map_err(wrong)?;
+    config.limits.check().map_err(wrong)?;
     path.clone_into(&mut config.file);
-    config.text = text;
+    text.clone_into(&mut config.text);
     Ok(config)
+}
+
+/// On one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The line of a place in a text, from 1.
+fn line_of(text: &str, at: usize) -> Option<u32> {
+    let before = text.get(..at)?;
+    let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+    Some(u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1))
+}
+
+/// A complaint about an unknown key, with the one that may be meant.
+fn with_suggestion(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field")
+        && let Some(unknown) = quoted.next()
+        && let Some(meant) = keys::nearest(unknown, quoted)
+    {
+        return format!("{message}; did you mean `{meant}`?");
+    }
+    message.to_owned()
 }
 
 /// Reads the administrator's file, which only an administrator may write.
@@ -133,6 +186,12 @@ impl Config {
         self.mode.as_deref().and_then(Asking::parse)
     }
 
+    /// The models.
+    #[must_use]
+    pub fn models(&self) -> &models::ModelsWords {
+        &self.models
+    }
+
     /// The rules, each with its line.
     ///
     /// # Errors
@@ -147,9 +206,7 @@ impl Config {
         self.rules
             .iter()
             .map(|rule| {
-                let before = self.text.get(..rule.span().start).unwrap_or_default();
-                let lines = before.bytes().filter(|byte| *byte == b'\n').count();
-                let line = u32::try_from(lines).unwrap_or(u32::MAX).saturating_add(1);
+                let line = line_of(&self.text, rule.span().start).unwrap_or(u32::MAX);
                 rule.get_ref()
                     .rule((&file, line, layer), workspace, home)
                     .map_err(|what| {
@@ -157,7 +214,76 @@ impl Config {
                         ConfigError::Form(self.file.clone(), what)
                     })
             })
+            .chain(self.asked_besides(layer))
             .collect()
+    }
+
+    /// The switches of `[safety]` that are rules: ask before each command, ask
+    /// before each deletion.
+    fn asked_besides(
+        &self,
+        layer: Layer,
+    ) -> impl Iterator<Item = Result<ConfiguredRule, ConfigError>> {
+        let switches = [
+            (
+                "confirm_before_execute",
+                &self.safety.confirm_before_execute,
+                Verb::ProcExec,
+                Pattern::Object(PortableObject::Program(Program::AnyInView)),
+            ),
+            (
+                "require_confirmation_for_delete",
+                &self.safety.require_confirmation_for_delete,
+                Verb::FsDelete,
+                Pattern::Anything,
+            ),
+        ];
+        switches
+            .into_iter()
+            .filter_map(move |(id, switch, verb, pattern)| {
+                let switch = switch.as_ref().filter(|switch| *switch.get_ref())?;
+                let line = line_of(&self.text, switch.span().start).unwrap_or(u32::MAX);
+                let file = self.file.to_string_lossy();
+                let at = (&*file, line, layer);
+                let rule = ConfiguredRule::new(id, Stance::Ask, vec![verb], pattern, at);
+                Some(rule.map_err(|error| {
+                    ConfigError::Form(self.file.clone(), format!("safety.{id}: {error}"))
+                }))
+            })
+    }
+
+    /// How much one operation and one command may do, both files together.
+    #[must_use]
+    pub fn ceilings(&self, other: &Self) -> Ceilings {
+        let (mine, theirs) = (&self.safety, &other.safety);
+        let limits = self.limits.narrowed(&other.limits);
+        Ceilings {
+            files_max: settings::least(
+                mine.max_files_per_operation,
+                theirs.max_files_per_operation,
+            ),
+            keeps_trees: [mine, theirs]
+                .iter()
+                .any(|safety| safety.block_rm_rf == Some(true)),
+            memory_bytes_max: limits
+                .memory_max_mb
+                .map(|megabytes| megabytes.saturating_mul(1 << 20)),
+            cpu_percent_max: limits.cpu_quota_percent,
+            processes_max: limits.pids_max,
+            timeout_max: limits.timeout_seconds.map(Duration::from_secs),
+        }
+    }
+
+    /// Whether nothing is to be kept unless the user says so each time.
+    #[must_use]
+    pub fn is_dry_by_default(&self) -> bool {
+        self.safety.dry_run_by_default == Some(true)
+    }
+
+    /// The directories besides the workspace, as they are written.
+    #[must_use]
+    pub fn directories(&self) -> &[String] {
+        &self.directories
     }
 
     /// What is granted at the start of a session: the grants, and what the
@@ -171,6 +297,9 @@ impl Config {
             .iter()
             .map(|grant| grant.words(workspace))
             .chain(allowed)
+            .chain(self.directories.iter().flat_map(|directory| {
+                ["fs.list", "fs.read"].map(|verb| GrantWords::new(verb, directory))
+            }))
     }
 }
 
@@ -223,6 +352,54 @@ mod tests {
         assert!(
             what.contains("line 4") && what.contains("forever"),
             "{what}"
+        );
+        for (text, meant) in [
+            ("[safty]\n", "did you mean `safety`?"),
+            ("[limits]\npid_max = 3\n", "did you mean `pids_max`?"),
+            (
+                "[models.planner]\nmodel = \"m\"\nbaseurl = \"x\"\n",
+                "did you mean `base_url`?",
+            ),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let error = read(&path).expect_err("refused").to_string();
+            assert!(error.contains(meant), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_switches_are_rules_with_a_line_and_ceilings_of_both_files() {
+        use hermitcrab_core::rules::Layer;
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        std::fs::write(
+            &path,
+            "[safety]\nconfirm_before_execute = true\nrequire_confirmation_for_delete = true\nmax_files_per_operation = 9\n[limits]\ntimeout_seconds = 7\n",
+        )
+        .expect("written");
+        let config = read(&path).expect("config");
+        let rules = config
+            .rules(Layer::User, Path::new("/w"), Path::new("/h"))
+            .expect("rules");
+        let places: Vec<String> = rules
+            .iter()
+            .map(|rule| rule.reference().to_string())
+            .collect();
+        assert_eq!(
+            places,
+            [
+                format!("confirm_before_execute at {}:2", path.display()),
+                format!("require_confirmation_for_delete at {}:3", path.display()),
+            ]
+        );
+        let other: Config =
+            toml::from_str("[safety]\nmax_files_per_operation = 3\nblock_rm_rf = true\n")
+                .expect("config");
+        let ceilings = config.ceilings(&other);
+        assert_eq!((ceilings.files_max, ceilings.keeps_trees), (Some(3), true));
+        assert_eq!(
+            ceilings.timeout_max,
+            Some(std::time::Duration::from_secs(7))
         );
     }
 

@@ -1,16 +1,28 @@
-//! A model, as the chat loop sees it: a conversation in, words and proposed
-//! calls out.
+//! A model, as the rest of the program sees it: a conversation in, words and
+//! proposed calls out.
 //!
 //! What comes back is a proposal. Nothing in it has authority; every call in
-//! it passes the monitor like any other. This module must never act on a
-//! reply, only carry it.
+//! it passes the monitor like any other, and a reply that was to have a form
+//! is checked by whoever asked, whatever the backend promised. This module must
+//! never act on a reply, only carry it, and never let one be without bounds.
 
+pub mod cancel;
+mod failure;
 pub mod http;
+mod limits;
+pub mod open;
+mod repeats;
+pub mod scripted;
+mod stream;
 mod wire;
 
-use std::fmt;
-
 use serde_json::Value;
+
+pub use self::{
+    cancel::Cancel,
+    failure::ModelError,
+    limits::{ReplyLimits, Structured},
+};
 
 /// One entry of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +71,17 @@ pub struct Offer {
     pub parameters: Value,
 }
 
+/// The form of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// A short name, letters and underscores.
+    pub name: String,
+    /// The form as a JSON schema.
+    pub json: Value,
+    /// The same as a GBNF grammar, for backends that take one.
+    pub grammar: Option<String>,
+}
+
 /// What is put to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'r> {
@@ -68,10 +91,49 @@ pub struct ModelRequest<'r> {
     pub messages: &'r [Message],
     /// What it may propose.
     pub offers: &'r [Offer],
+    /// The form the answer is to have. A backend does what it can about it;
+    /// the answer has to be checked all the same.
+    pub schema: Option<&'r Schema>,
+    /// How much of an answer is waited for.
+    pub limits: ReplyLimits,
 }
 
-impl ModelRequest<'_> {
-    /// All of it as it is sent, so that what is decided about is what leaves.
+impl<'r> ModelRequest<'r> {
+    /// A request for words, with the usual limits.
+    #[must_use]
+    pub fn new(model: &'r str, messages: &'r [Message]) -> Self {
+        Self {
+            model,
+            messages,
+            offers: &[],
+            schema: None,
+            limits: ReplyLimits::default(),
+        }
+    }
+
+    /// The same, with tools to call.
+    #[must_use]
+    pub fn offering(mut self, offers: &'r [Offer]) -> Self {
+        self.offers = offers;
+        self
+    }
+
+    /// The same, for an answer of this form.
+    #[must_use]
+    pub fn shaped(mut self, schema: &'r Schema) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// The same, within other limits.
+    #[must_use]
+    pub fn within(mut self, limits: ReplyLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The conversation as it is sent, so that what is decided about is what
+    /// leaves. What a backend adds says only how it is to answer.
     #[must_use]
     pub fn text(&self) -> String {
         wire::request(self).to_string()
@@ -87,38 +149,21 @@ pub struct ModelReply {
     pub calls: Vec<ProposedCall>,
     /// Tokens read and written, as the backend counts them.
     pub tokens: (u64, u64),
+    /// Why it ended.
+    pub finish: Finish,
 }
 
-/// Why a model did not answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelError {
-    /// The address is not one this build can use.
-    Address(String),
-    /// Nobody answered there.
-    Unreachable(String),
-    /// The backend refused, with its status and words.
-    Refused(u16, String),
-    /// The answer makes no sense.
-    Unreadable(String),
+/// Why an answer ended, as the backend says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finish {
+    /// The model had nothing more to say, or the backend does not tell.
+    #[default]
+    Ended,
+    /// The limit on its length was reached: the rest is missing.
+    CutOff,
+    /// The backend withheld it.
+    Withheld,
 }
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address(why) => write!(f, "cannot use the model's address: {why}"),
-            Self::Unreachable(why) => write!(f, "the model cannot be reached: {why}"),
-            Self::Refused(status, words) => {
-                write!(
-                    f,
-                    "the model's backend refused with status {status}: {words}"
-                )
-            }
-            Self::Unreadable(why) => write!(f, "the model's answer cannot be read: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ModelError {}
 
 /// Carries a conversation to a model and brings its answer back.
 pub trait ModelPort {
@@ -127,4 +172,38 @@ pub trait ModelPort {
     /// # Errors
     /// There is no usable answer.
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError>;
+
+    /// The same, and shows the words as they come. They are the model's and may
+    /// hold control letters.
+    ///
+    /// # Errors
+    /// As for [`ModelPort::complete`].
+    fn stream(
+        &mut self,
+        request: ModelRequest<'_>,
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<ModelReply, ModelError> {
+        let reply = self.complete(request)?;
+        heard(&reply.text);
+        Ok(reply)
+    }
+}
+
+/// A model that is ready to be asked, and its name as a grant names it.
+pub struct Backend {
+    /// The name, for `model.send` and for the request.
+    pub model: String,
+    /// Where it is, for a person.
+    pub place: String,
+    /// The way to it.
+    pub port: Box<dyn ModelPort>,
+}
+
+impl std::fmt::Debug for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backend")
+            .field("model", &self.model)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
 }

@@ -12,6 +12,7 @@
 mod agent_state;
 mod background;
 mod call;
+mod ceilings;
 mod change;
 mod command;
 mod converse;
@@ -52,6 +53,7 @@ use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
     background::{JobEnd, JobRequest, JobView},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
+    ceilings::Ceilings,
     change::FileChange,
     command::{CommandRequest, CommandRun},
     external::{ExternalServer, OUTSIDE},
@@ -159,6 +161,8 @@ pub struct Runtime {
     jobs: background::Jobs,
     progress: Option<Box<dyn ProgressPort>>,
     config: RuntimeConfig,
+    /// How much one operation may do.
+    ceilings: Ceilings,
     /// What outlives the session, if anything does.
     desk: Option<SharedDesk>,
     /// The kept grants that count here.
@@ -227,6 +231,7 @@ impl Runtime {
             jobs: background::Jobs::default(),
             progress: None,
             config,
+            ceilings: Ceilings::default(),
             desk: None,
             adopted: warden::Adopted::default(),
             warden: None,

@@ -5,61 +5,55 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Setting, open, say};
+use super::{Setting, Trouble, open, say};
 use crate::{
     chat::{Chat, ChatTurn, TurnEnd},
     exit,
-    model::http::HttpModel,
+    model::{
+        Backend, Cancel, ModelError, ModelPort,
+        http::{HttpConfig, HttpModel},
+    },
     runtime::{Fate, GrantWords, Runtime},
 };
 
 /// What `chat` takes besides the setting.
-#[derive(Debug, clap::Args)]
-pub struct Backend {
-    /// The model's name, as its backend knows it
+#[derive(Debug, Default, clap::Args)]
+pub struct Choice {
+    /// The model's name, as its backend knows it [default: the one of `models.planner` in the configuration]
     #[arg(long, value_name = "NAME")]
-    model: String,
+    model: Option<String>,
     /// Where the model is: an address that speaks chat completions
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/v1")]
-    base_url: String,
+    #[arg(long, value_name = "URL", requires = "model")]
+    base_url: Option<String>,
     /// A file that holds the key for it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "model")]
     key_file: Option<PathBuf>,
 }
 
-pub fn chat(setting: &Setting, backend: &Backend, words: Option<&str>) -> u8 {
-    let key = match backend.key_file.as_deref().map(key).transpose() {
-        Ok(key) => key,
-        Err(message) => {
-            say(&message);
-            return exit::USAGE;
-        }
-    };
-    let mut port = match HttpModel::new(&backend.base_url, key) {
-        Ok(port) => port,
-        Err(error) => {
-            say(&error.to_string());
-            return exit::USAGE;
-        }
-    };
-    let mut runtime = match open::open(setting) {
-        Ok(runtime) => runtime,
+pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
+    let cancel = Cancel::default();
+    let ready = open::ground(&setting.place)
+        .and_then(|ground| backend(&ground, choice, &cancel))
+        .and_then(|backend| match backend {
+            Some(backend) => Ok((backend, open::open(setting)?)),
+            None => Err((NO_MODEL.to_owned(), exit::USAGE)),
+        });
+    let (mut backend, mut runtime) = match ready {
+        Ok(ready) => ready,
         Err((message, code)) => {
             say(&message);
             return code;
         }
     };
-    // Naming the model on the command line is the user's grant to talk to it.
-    let talk = GrantWords::new("model.send", &backend.model);
-    let agent = runtime.first_agent();
-    if let Err(error) = runtime.grant(agent, &talk) {
-        say(&error.to_string());
-        return exit::USAGE;
+    if let Err((message, code)) = let_talk(&mut runtime, &backend) {
+        say(&message);
+        return code;
     }
     let mut chat = Chat::new(&runtime, &backend.model);
+    let port = &mut *backend.port;
     let code = match words {
-        Some(words) => one(&mut chat, &mut runtime, &mut port, words),
-        None => each_line(&mut chat, &mut runtime, &mut port),
+        Some(words) => one(&mut chat, &mut runtime, port, words),
+        None => each_line(&mut chat, &mut runtime, port),
     };
     match runtime.end_session() {
         Ok(()) => code,
@@ -68,6 +62,50 @@ pub fn chat(setting: &Setting, backend: &Backend, words: Option<&str>) -> u8 {
             exit::LEDGER
         }
     }
+}
+
+/// What is said where a model is needed and none is configured.
+pub const NO_MODEL: &str = "no model is configured; name one with `--model NAME` and where it is with `--base-url URL`, or once and for all with `hermitcrab config backend http --model NAME --base-url URL`";
+
+/// The model chosen on the command line, or else the configured one.
+pub fn backend(
+    ground: &open::Ground,
+    choice: &Choice,
+    cancel: &Cancel,
+) -> Result<Option<Backend>, Trouble> {
+    let wrong = |error: ModelError| (error.to_string(), exit::USAGE);
+    if let Some(model) = &choice.model {
+        let base = choice.base_url.as_deref();
+        let key = choice.key_file.as_deref().map(key).transpose();
+        let base_url = base.unwrap_or("http://127.0.0.1:8080/v1").to_owned();
+        let config = HttpConfig {
+            base_url: base_url.clone(),
+            key: key.map_err(|message| (message, exit::USAGE))?,
+            retries: 2,
+            ..HttpConfig::default()
+        };
+        let port = HttpModel::configured(config).map_err(wrong)?;
+        return Ok(Some(Backend {
+            model: model.clone(),
+            place: base_url,
+            port: Box::new(port.with_cancel(cancel.clone())),
+        }));
+    }
+    match &ground.config.models().planner {
+        Some(words) => ground.model(words, cancel).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Naming the model, on the command line or in the configuration, is the
+/// user's grant to talk to it.
+pub fn let_talk(runtime: &mut Runtime, backend: &Backend) -> Result<(), Trouble> {
+    let talk = GrantWords::new("model.send", &backend.model);
+    let agent = runtime.first_agent();
+    runtime
+        .grant(agent, &talk)
+        .map(drop)
+        .map_err(|error| (error.to_string(), exit::USAGE))
 }
 
 /// The key, without the end of its line.
@@ -82,7 +120,7 @@ fn key(path: &Path) -> Result<String, String> {
     }
 }
 
-fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut HttpModel, words: &str) -> u8 {
+fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: &str) -> u8 {
     match chat.turn(runtime, port, words) {
         Ok(turn) => {
             told(&turn);
@@ -98,7 +136,7 @@ fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut HttpModel, words: &str
     }
 }
 
-fn each_line(chat: &mut Chat, runtime: &mut Runtime, port: &mut HttpModel) -> u8 {
+fn each_line(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort) -> u8 {
     let mut code = exit::OK;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
-    approval::Asking,
+    approval::{Asking, Reply, Scope},
+    authority::Verb,
     rules::{ConfiguredRule, Isolation, Layer},
     standing::Surroundings,
 };
@@ -15,9 +16,10 @@ use crate::{
     ambient::{self, BootClock, NobodyThere, Places, TerminalUser},
     approvals::{Desk, DeskUser},
     audit::{Ledger, LedgerError, Opened, Tail, disk::Memory},
-    config::{self, Config},
+    config::{self, Config, models::BackendWords},
     exit,
-    ports::UserPort,
+    model::{self, Backend, Cancel},
+    ports::{Prompt, UserPort},
     runtime::{GrantWords, Runtime, RuntimeConfig, real},
     store::{
         State, StateError,
@@ -124,6 +126,20 @@ impl Ground {
         }
     }
 
+    /// A model of the configuration, ready to be asked.
+    pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+        let around = model::open::Surroundings {
+            variable: &ambient::variable,
+            home: &self.places.home,
+            dir: self
+                .places
+                .config_file
+                .parent()
+                .unwrap_or(&self.places.home),
+        };
+        model::open::open(words, &around, cancel).map_err(|error| (error.to_string(), exit::USAGE))
+    }
+
     /// What is kept for this workspace.
     pub fn keeper(&self, state: State, isolation: Isolation) -> Result<Keeper, Trouble> {
         let boot = ambient::boot().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
@@ -151,6 +167,12 @@ impl Ground {
             Asking::Prompt if !somebody_is_there => Asking::Refuse,
             wanted => wanted,
         }
+    }
+
+    /// Whether nothing is to be kept.
+    pub fn is_dry(&self, setting: &Setting) -> bool {
+        let usual = self.config.is_dry_by_default() || self.admin.is_dry_by_default();
+        setting.dry_run || (usual && !setting.for_real)
     }
 
     /// The rules of both files.
@@ -192,6 +214,7 @@ impl Ground {
     fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
         let agent = runtime.first_agent();
         let trouble = |error: crate::runtime::WordsError| (error.to_string(), exit::USAGE);
+        runtime.set_ceilings(self.config.ceilings(&self.admin));
         for rule in self.rules()? {
             runtime
                 .add_rule(rule)
@@ -207,6 +230,26 @@ impl Ground {
         for grant in &setting.grant {
             let words = words(grant, &self.places.current)?;
             runtime.grant(agent, &words).map_err(trouble)?;
+        }
+        Ok(())
+    }
+
+    /// The same for a dry run: to look and to try, and nothing that could stand.
+    fn furnish_dry(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let agent = runtime.first_agent();
+        let trouble = |error: crate::runtime::WordsError| (error.to_string(), exit::USAGE);
+        runtime.set_ceilings(self.config.ceilings(&self.admin));
+        for rule in self.rules()? {
+            runtime
+                .add_rule(rule)
+                .map_err(|denial| (denial.to_string(), exit::USAGE))?;
+        }
+        runtime.grant_basics(agent).map_err(trouble)?;
+        let configured = self.admin.grants(&self.workspace);
+        for words in configured.chain(self.config.grants(&self.workspace)) {
+            if matches!(words.verb.as_str(), "fs.read" | "fs.list") {
+                runtime.grant(agent, &words).map_err(trouble)?;
+            }
         }
         Ok(())
     }
@@ -245,6 +288,9 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     let ledger = Ledger::open_anchored(&ground.state_dir, ledger_state.map(|state| state.anchor))
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let isolation = ground.isolation()?;
+    if ground.is_dry(setting) {
+        return dry(&ground, isolation, ledger);
+    }
     let terminal = TerminalUser::open();
     let asking = ground.asking(setting.mode, terminal.is_some());
     let user: Box<dyn UserPort> = match terminal {
@@ -293,6 +339,46 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
         None => {}
     }
     Ok(runtime)
+}
+
+/// Opens a session in which everything that would change is shown, and nothing
+/// of it is kept: whatever is asked, the answer is no.
+fn dry(
+    ground: &Ground,
+    isolation: Isolation,
+    ledger: (Ledger, Opened),
+) -> Result<Runtime, Trouble> {
+    let config = ground.runtime_config(isolation, Asking::Prompt)?;
+    let user = Box::new(Looker);
+    let mut runtime = Runtime::open_on(config, ledger, user, Box::new(BootClock))
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    runtime
+        .note(format!("a dry run in {}", ground.workspace.display()))
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    ground.furnish_dry(&mut runtime)?;
+    Ok(runtime)
+}
+
+/// Shows everything it is asked about, and agrees to running commands on a
+/// copy and to nothing else.
+#[derive(Debug)]
+struct Looker;
+
+impl UserPort for Looker {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        let runs_only = prompt
+            .question
+            .uncovered()
+            .all(|action| action.verb() == Verb::ProcExec);
+        if runs_only {
+            return Reply::Yes(Scope::Once);
+        }
+        eprintln!(
+            "{}\nhermitcrab: a dry run, so nothing of this is kept",
+            prompt.shown.trim_end()
+        );
+        Reply::No
+    }
 }
 
 /// A session that is only asked what it would do: nothing is written, and

@@ -1,25 +1,53 @@
 //! A model behind an address that speaks chat completions.
 //!
 //! The connection goes to the configured address and nowhere else: no proxy
-//! from the environment, no redirects, a bounded answer, a bounded wait. The
+//! but a configured one, no redirects, a bounded answer, a bounded wait. The
 //! key is sent in one header and kept out of every message.
+//!
+//! A request runs in a thread of its own, so that a wait can be called off at
+//! once; the thread ends with the connection's own time limit at the latest.
+
+mod exchange;
+mod tls;
 
 use std::{fmt, time::Duration};
 
-use super::{ModelError, ModelPort, ModelReply, ModelRequest, wire};
+use serde_json::{Map, Value};
 
-/// How long one answer may take.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+use super::{
+    Cancel, Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Structured, wire,
+};
+
 /// How long the connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// The longest answer that is read.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
+/// The wait before the first further try; it doubles.
+const RETRY_WAIT: Duration = Duration::from_millis(300);
+
+/// What a backend is reached with.
+#[derive(Clone, Default)]
+pub struct HttpConfig {
+    /// Such as `https://api.example.com/v1`.
+    pub base_url: String,
+    /// Sent as a bearer token.
+    pub key: Option<String>,
+    /// How it is told the form of an answer.
+    pub structured: Structured,
+    /// An address to go through, such as `http://127.0.0.1:3128`.
+    pub proxy: Option<String>,
+    /// Further tries where none was taken or the backend was too busy.
+    pub retries: u32,
+    /// Fields that are added to each request.
+    pub extra: Map<String, Value>,
+    /// Bounds on each answer, besides those of the request.
+    pub limits: ReplyLimits,
+}
 
 /// The backend.
 pub struct HttpModel {
     address: String,
-    key: Option<String>,
+    config: HttpConfig,
     client: ureq::Agent,
+    cancel: Cancel,
 }
 
 impl fmt::Debug for HttpModel {
@@ -34,75 +62,183 @@ impl HttpModel {
     /// The backend at `base`, such as `http://127.0.0.1:8080/v1`.
     ///
     /// # Errors
-    /// `address`, for anything but an HTTP address.
+    /// As for [`HttpModel::configured`].
     pub fn new(base: &str, key: Option<String>) -> Result<Self, ModelError> {
-        if base.starts_with("https://") {
-            return Err(ModelError::Address(
-                "this program speaks plain HTTP; put a proxy on this machine in between that speaks \
-                 TLS to the backend"
-                    .to_owned(),
-            ));
+        Self::configured(HttpConfig {
+            base_url: base.to_owned(),
+            key,
+            ..HttpConfig::default()
+        })
+    }
+
+    /// The backend configured.
+    ///
+    /// # Errors
+    /// `address`, for anything but an HTTP address, a proxy that is none, or a
+    /// key that cannot be sent.
+    pub fn configured(config: HttpConfig) -> Result<Self, ModelError> {
+        let wrong = |why: String| Err(ModelError::Address(why));
+        let base = config.base_url.trim_end_matches('/');
+        let is_tls = base.starts_with("https://");
+        if !is_tls && !base.starts_with("http://") {
+            return wrong(format!("`{base}` does not begin with http:// or https://"));
         }
-        if !base.starts_with("http://") {
-            return Err(ModelError::Address(format!(
-                "`{base}` does not begin with http://"
-            )));
+        if base.contains('@') {
+            return wrong("an address holds no password; use `key_env` or `key_file`".to_owned());
         }
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(ANSWER_TIMEOUT))
+        if let Some(key) = &config.key
+            && !key.bytes().all(|byte| byte.is_ascii_graphic())
+        {
+            return wrong("the key holds blanks or letters no key holds".to_owned());
+        }
+        let proxy = match config.proxy.as_deref().map(ureq::Proxy::new).transpose() {
+            Ok(proxy) => proxy,
+            Err(_) => {
+                return wrong("the proxy is not an address like http://127.0.0.1:3128".into());
+            }
+        };
+        let mut builder = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .http_status_as_error(false)
             .max_redirects(0)
-            .proxy(None)
-            .build();
+            .max_redirects_will_error(false)
+            .proxy(proxy);
+        if is_tls || config.proxy.is_some() {
+            builder = builder.tls_config(tls::config()?);
+        }
         Ok(Self {
-            address: format!("{}/chat/completions", base.trim_end_matches('/')),
-            key,
-            client: config.into(),
+            address: format!("{base}/chat/completions"),
+            client: builder.build().into(),
+            config,
+            cancel: Cancel::default(),
         })
+    }
+
+    /// The same; it stops waiting when the switch is thrown.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    fn ask(
+        &self,
+        request: ModelRequest<'_>,
+        is_streamed: bool,
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<ModelReply, ModelError> {
+        let limits = request.limits.narrowed(self.config.limits);
+        let request = request.within(limits);
+        let body = wire::body(
+            &request,
+            self.config.structured,
+            &self.config.extra,
+            is_streamed,
+        );
+        let post = exchange::Post {
+            client: self.client.clone(),
+            address: self.address.clone(),
+            key: self.config.key.clone(),
+            body: body.to_string(),
+        };
+        let deadline = exchange::Deadline::after(limits.time_max);
+        let mut tries_left = self.config.retries;
+        let mut wait = RETRY_WAIT;
+        let reply = loop {
+            let mut has_spoken = false;
+            let mut hear = |words: &str| {
+                has_spoken = true;
+                heard(words);
+            };
+            match exchange::run(&post, limits, deadline, &self.cancel, &mut hear) {
+                Err(error) if tries_left > 0 && !has_spoken && may_pass(&error) => {
+                    tries_left -= 1;
+                    deadline.sleep(wait, &self.cancel)?;
+                    wait = wait.saturating_mul(2);
+                }
+                done => break done.map_err(|error| self.without_key(error))?,
+            }
+        };
+        match (request.schema, reply.finish) {
+            (Some(_), Finish::CutOff) => Err(ModelError::CutOff),
+            (_, Finish::Withheld) => Err(ModelError::Declined(
+                "its backend withheld the answer".to_owned(),
+            )),
+            (_, Finish::Ended | Finish::CutOff) => Ok(reply),
+        }
+    }
+
+    /// A backend that says the key back does not get it shown.
+    fn without_key(&self, error: ModelError) -> ModelError {
+        let Some(key) = &self.config.key else {
+            return error;
+        };
+        let clean = |words: String| words.replace(key.as_str(), "[key]");
+        match error {
+            ModelError::Refused(status, words) => ModelError::Refused(status, clean(words)),
+            ModelError::Unreachable(words) => ModelError::Unreachable(clean(words)),
+            ModelError::Unreadable(words) => ModelError::Unreadable(clean(words)),
+            ModelError::Declined(words) => ModelError::Declined(clean(words)),
+            other => other,
+        }
+    }
+}
+
+/// Whether the same may work a moment later.
+fn may_pass(error: &ModelError) -> bool {
+    match error {
+        ModelError::Unreachable(_) => true,
+        ModelError::Refused(status, _) => matches!(status, 429 | 502..=504),
+        ModelError::Address(_)
+        | ModelError::Unreadable(_)
+        | ModelError::TimedOut(_)
+        | ModelError::TooLong(_)
+        | ModelError::Repeats
+        | ModelError::CutOff
+        | ModelError::Declined(_)
+        | ModelError::Cancelled
+        | ModelError::ScriptEnded => false,
     }
 }
 
 impl ModelPort for HttpModel {
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
-        let unreachable = |error: ureq::Error| ModelError::Unreachable(error.to_string());
-        let body = request.text();
-        let mut post = self
-            .client
-            .post(&self.address)
-            .header("content-type", "application/json");
-        if let Some(key) = &self.key {
-            post = post.header("authorization", format!("Bearer {key}"));
+        self.ask(request, false, &mut |_| {})
+    }
+
+    fn stream(
+        &mut self,
+        request: ModelRequest<'_>,
+        heard: &mut dyn FnMut(&str),
+    ) -> Result<ModelReply, ModelError> {
+        let mut has_spoken = false;
+        let reply = self.ask(request, true, &mut |words| {
+            has_spoken = true;
+            heard(words);
+        })?;
+        // A backend that does not stream answers in one piece.
+        if !has_spoken && !reply.text.is_empty() {
+            heard(&reply.text);
         }
-        let mut answer = post.send(body.as_bytes()).map_err(unreachable)?;
-        let status = answer.status().as_u16();
-        let text = answer
-            .body_mut()
-            .with_config()
-            .limit(ANSWER_BYTES_MAX)
-            .read_to_string()
-            .map_err(|error| ModelError::Unreadable(error.to_string()))?;
-        if status == 200 {
-            wire::reply(&text)
-        } else {
-            Err(ModelError::Refused(status, wire::complaint(&text)))
-        }
+        Ok(reply)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HttpModel, ModelError};
+    use super::{HttpConfig, HttpModel, ModelError};
 
     #[test]
-    fn only_addresses_this_build_can_use_are_taken() {
-        assert!(HttpModel::new("http://127.0.0.1:1/v1/", None).is_ok());
+    fn only_addresses_that_mean_something_are_taken() {
+        for base in ["http://127.0.0.1:1/v1/", "https://api.example.com/v1"] {
+            assert!(HttpModel::new(base, None).is_ok(), "{base}");
+        }
         for base in [
             "",
-            "https://x/v1",
             "ftp://x",
             "127.0.0.1:8080",
             "file:///etc/passwd",
+            "http://me:secret@h/v1",
         ] {
             assert!(
                 matches!(HttpModel::new(base, None), Err(ModelError::Address(_))),
@@ -112,8 +248,18 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_not_shown() {
+    fn the_key_is_not_shown_and_must_be_one() {
         let model = HttpModel::new("http://h/v1", Some("sesame".into())).expect("address");
         assert!(!format!("{model:?}").contains("sesame"));
+        let error = model.without_key(ModelError::Refused(401, "no sesame here".into()));
+        assert_eq!(error, ModelError::Refused(401, "no [key] here".into()));
+        let two_lines = HttpModel::new("http://h/v1", Some("a\r\nx: y".into()));
+        assert!(matches!(two_lines, Err(ModelError::Address(_))));
+        let proxy = HttpModel::configured(HttpConfig {
+            base_url: "http://h/v1".into(),
+            proxy: Some("\u{0}".into()),
+            ..HttpConfig::default()
+        });
+        assert!(matches!(proxy, Err(ModelError::Address(_))));
     }
 }

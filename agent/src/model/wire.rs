@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Message, ModelError, ModelReply, ModelRequest, ProposedCall};
+use super::{Finish, Message, ModelError, ModelReply, ModelRequest, ProposedCall, Structured};
 
 /// The body of a request.
 pub fn request(request: &ModelRequest<'_>) -> Value {
@@ -29,8 +29,66 @@ pub fn request(request: &ModelRequest<'_>) -> Value {
             .collect();
         body.insert("tools".into(), tools.into());
     }
-    body.insert("stream".into(), false.into());
     Value::Object(body)
+}
+
+/// The body as one backend is sent it: the conversation, and how to answer.
+pub fn body(
+    asked: &ModelRequest<'_>,
+    structured: Structured,
+    extra: &Map<String, Value>,
+    is_streamed: bool,
+) -> Value {
+    let mut body = match request(asked) {
+        Value::Object(body) => body,
+        other => return other,
+    };
+    body.insert("stream".into(), is_streamed.into());
+    if let Some(tokens) = asked.limits.tokens_max {
+        body.insert("max_tokens".into(), tokens.into());
+    }
+    if let Some(schema) = asked.schema {
+        let field = match (structured, &schema.grammar) {
+            (Structured::JsonSchema, _) => Some((
+                "response_format",
+                json!({"type": "json_schema", "json_schema": {
+                    "name": schema.name, "strict": true, "schema": schema.json}}),
+            )),
+            (Structured::Gbnf, Some(grammar)) => Some(("grammar", grammar.as_str().into())),
+            // Without a grammar, any JSON is the next best.
+            (Structured::JsonObject, _) | (Structured::Gbnf, None) => {
+                Some(("response_format", json!({"type": "json_object"})))
+            }
+            (Structured::None, _) => None,
+        };
+        if let Some((name, value)) = field {
+            body.insert(name.into(), value);
+        }
+    }
+    // What is configured for the backend never replaces what is said.
+    for (name, value) in extra {
+        if !body.contains_key(name) {
+            body.insert(name.clone(), value.clone());
+        }
+    }
+    Value::Object(body)
+}
+
+/// What a backend calls the end of an answer.
+pub fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("length") => Finish::CutOff,
+        Some("content_filter") => Finish::Withheld,
+        _ => Finish::Ended,
+    }
+}
+
+/// The name of a proposed call, if the backend gave none.
+pub fn call_id(given: Option<&str>, place: usize) -> String {
+    match given {
+        Some(id) if !id.is_empty() => id.to_owned(),
+        _ => format!("call_{place}"),
+    }
 }
 
 fn message(message: &Message) -> Value {
@@ -66,6 +124,9 @@ pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
     let message = body
         .pointer("/choices/0/message")
         .ok_or_else(|| unreadable("it holds no choice"))?;
+    if let Some(words) = message.get("refusal").and_then(Value::as_str) {
+        return Err(ModelError::Declined(one_line(words)));
+    }
     let text = match message.get("content") {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -88,13 +149,8 @@ pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
             Some(Value::String(arguments)) => arguments.clone(),
             Some(other) => other.to_string(),
         };
-        let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
         calls.push(ProposedCall {
-            id: if id.is_empty() {
-                format!("call_{place}")
-            } else {
-                id.to_owned()
-            },
+            id: call_id(call.get("id").and_then(Value::as_str), place),
             tool: tool.to_owned(),
             arguments,
         });
@@ -111,6 +167,10 @@ pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
             count("/usage/prompt_tokens"),
             count("/usage/completion_tokens"),
         ),
+        finish: finish(
+            body.pointer("/choices/0/finish_reason")
+                .and_then(Value::as_str),
+        ),
     })
 }
 
@@ -125,15 +185,61 @@ pub fn complaint(body: &str) -> String {
                 .map(str::to_owned)
         })
         .unwrap_or_else(|| body.to_owned());
+    one_line(&words)
+}
+
+/// Words of a backend on one short line that cannot draw on a terminal.
+pub fn one_line(words: &str) -> String {
     let line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(300).collect()
+    line.chars()
+        .map(|letter| if letter.is_control() { '?' } else { letter })
+        .take(300)
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{Message, ModelError, ModelRequest, ProposedCall, complaint, reply, request};
+    use super::{
+        Message, ModelError, ModelRequest, ProposedCall, Structured, body, complaint, reply,
+        request,
+    };
+    use crate::model::{ReplyLimits, Schema};
+
+    #[test]
+    fn a_form_is_asked_for_in_the_backends_way_and_extras_replace_nothing() {
+        let schema = Schema {
+            name: "plan".into(),
+            json: json!({"type": "object"}),
+            grammar: Some("root ::= \"{}\"".into()),
+        };
+        let limits = ReplyLimits {
+            tokens_max: Some(9),
+            ..ReplyLimits::default()
+        };
+        let request = ModelRequest::new("m", &[]).shaped(&schema).within(limits);
+        let extra = json!({"seed": 1, "model": "other"});
+        let extra = extra.as_object().expect("an object");
+        let check = |structured, field: &str, value: serde_json::Value| {
+            let body = body(&request, structured, extra, true);
+            assert_eq!(body.pointer(field), Some(&value), "{body}");
+            assert_eq!(body["model"], "m");
+            assert_eq!((&body["seed"], &body["max_tokens"]), (&json!(1), &json!(9)));
+        };
+        check(
+            Structured::JsonSchema,
+            "/response_format/json_schema/schema",
+            json!({"type": "object"}),
+        );
+        check(
+            Structured::JsonObject,
+            "/response_format/type",
+            json!("json_object"),
+        );
+        check(Structured::Gbnf, "/grammar", json!("root ::= \"{}\""));
+        check(Structured::None, "/stream", json!(true));
+    }
 
     #[test]
     fn a_conversation_is_written_in_the_order_it_was_had() {
@@ -154,11 +260,7 @@ mod tests {
                 text: "{}".into(),
             },
         ];
-        let body = request(&ModelRequest {
-            model: "m",
-            messages: &messages,
-            offers: &[],
-        });
+        let body = request(&ModelRequest::new("m", &messages));
         assert_eq!(
             body,
             json!({"model": "m", "messages": [
@@ -167,7 +269,7 @@ mod tests {
                 {"role": "assistant", "content": "", "tool_calls": [
                     {"id": "c1", "type": "function", "function": {"name": "terminal", "arguments": "{}"}}]},
                 {"role": "tool", "tool_call_id": "c1", "name": "terminal", "content": "{}"},
-            ], "stream": false})
+            ]})
         );
     }
 

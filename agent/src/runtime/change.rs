@@ -104,6 +104,10 @@ impl Hands<'_> {
                 }
             }
         }
+        self.runtime
+            .ceilings
+            .check(&actions, |_| false)
+            .map_err(Stop::refused)?;
         let show = |question: &Question| shown::files(question, changes);
         let made = self.perform(actions, show, |mounts, permits| {
             let mut permits = permits.into_iter();

@@ -159,11 +159,7 @@ fn refusals_redirects_and_nonsense_of_a_backend_are_told_apart() {
         let (base, asked) = backend(vec![answer]);
         let mut model = HttpModel::new(&base, None).unwrap();
         let error = model
-            .complete(ModelRequest {
-                model: "m",
-                messages: &[Message::User("hi".into())],
-                offers: &[],
-            })
+            .complete(ModelRequest::new("m", &[Message::User("hi".into())]))
             .unwrap_err();
         let asked = asked.join().unwrap();
         assert_eq!(asked.len(), 1);

@@ -6,11 +6,13 @@ mod caps_cli;
 mod chat;
 mod chat_http;
 mod cli;
+mod config_cli;
 mod external;
 mod ledger_crash;
 mod links;
 mod live;
 mod midrun;
+mod model_http;
 mod patches;
 #[cfg(feature = "planted-faults")]
 mod planted;

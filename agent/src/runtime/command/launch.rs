@@ -78,6 +78,7 @@ impl Hands<'_> {
         });
         let env = laid_over(&self.runtime.config.env, launch.env);
         let sandbox = self.runtime.sandbox.clone();
+        let ceilings = self.runtime.ceilings;
         let text = format!("run: {}", launch.about);
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
@@ -98,11 +99,11 @@ impl Hands<'_> {
                     private_dirs: Vec::new(),
                     inputs: launch.inputs,
                     merge_stderr: launch.merge_stderr,
-                    limits: Limits {
+                    limits: ceilings.narrowed(Limits {
                         timeout: launch.timeout,
                         output_bytes_max: OUTPUT_BYTES_MAX,
                         ..Limits::default()
-                    },
+                    }),
                 };
                 sandbox.spawn(permit, &command, streams)
             },

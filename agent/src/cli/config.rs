@@ -1,0 +1,327 @@
+//! `config`: what is configured, shown and changed.
+//!
+//! Every change is one of the person's own file. It is made whole or not at
+//! all, and what the file says besides, comments included, stays.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Trouble, say};
+use crate::{
+    ambient::{self, Places},
+    config::{self, ConfigError, edit::Edit, import, keys},
+    exit,
+};
+
+/// What to do with the configuration.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show every key, what counts for it and where that is written
+    Show,
+    /// Say where the file is
+    Path,
+    /// Set a key, such as limits.pids_max
+    Set {
+        /// The key, with its tables
+        key: String,
+        /// What to set it to
+        value: String,
+    },
+    /// Take a key out again; without one, begin a new file and keep the old one beside it
+    Reset {
+        /// The key, with its tables
+        key: Option<String>,
+    },
+    /// Let the agent list and read one more directory
+    AddDirectory {
+        /// The directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// No longer let it
+    RemoveDirectory {
+        /// The directory, as shown or as it is called
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Say which model works for you, or which one reads what nobody vouches for
+    Backend(BackendArgs),
+    /// Take over the settings of the Python tool Hermit
+    Import {
+        /// Its file
+        #[arg(value_name = "FILE", default_value = "~/.hermit/config.json")]
+        file: PathBuf,
+    },
+}
+
+/// A model for one of the two roles.
+#[derive(Debug, Args)]
+struct BackendArgs {
+    /// http, scripted, or none to take it out again
+    kind: KindArg,
+    /// Its name, as its backend knows it
+    #[arg(long, required_if_eq_any = [("kind", "http"), ("kind", "scripted")])]
+    model: Option<String>,
+    /// Where it is
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The answers of a scripted one
+    #[arg(long, value_name = "FILE", required_if_eq("kind", "scripted"))]
+    file: Option<String>,
+    /// The variable that holds its key
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    key_env: Option<String>,
+    /// The file that holds its key
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<String>,
+    /// How it is told the form of an answer: json_schema, json_object, gbnf or none
+    #[arg(long, value_name = "HOW")]
+    structured: Option<String>,
+    /// For the model that reads what nobody vouches for
+    #[arg(long)]
+    quarantined: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum KindArg {
+    Http,
+    Scripted,
+    None,
+}
+
+pub fn config(arguments: &ConfigArgs) -> u8 {
+    let places = match ambient::places() {
+        Ok(places) => places,
+        Err(error) => {
+            say(&error.to_string());
+            return exit::ENVIRONMENT;
+        }
+    };
+    match run(arguments, &places) {
+        Ok(()) => exit::OK,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn wrong(error: ConfigError) -> Trouble {
+    (error.to_string(), exit::USAGE)
+}
+
+fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
+    let file = &places.config_file;
+    match &arguments.what {
+        None | Some(What::Show) => show(places),
+        Some(What::Path) => {
+            println!("{}", file.display());
+            Ok(())
+        }
+        Some(What::Set { key, value }) => changed(file, |edit| {
+            edit.set(key, value)?;
+            let now = edit.get(key).unwrap_or_default();
+            Ok(Some(format!("{key} = {now}")))
+        }),
+        Some(What::Reset { key: Some(key) }) => changed(file, |edit| {
+            let usual = keys::find(key).map_or("", |key| key.usual);
+            Ok(edit
+                .unset(key)?
+                .then(|| format!("{key} is not set any more; without it: {usual}")))
+        }),
+        Some(What::Reset { key: None }) => {
+            match Edit::reset(file).map_err(wrong)? {
+                Some(aside) => println!("a new file; the old one is `{}`", aside.display()),
+                None => println!("a new file"),
+            }
+            Ok(())
+        }
+        Some(What::AddDirectory { directory }) => {
+            let name = directory_name(directory, places)?;
+            changed(file, |edit| {
+                Ok(edit.add_directory(&name)?.then(|| {
+                    format!("the agent may list and read `{name}` from its next session on")
+                }))
+            })
+        }
+        Some(What::RemoveDirectory { directory }) => {
+            let shown = directory.to_string_lossy().into_owned();
+            let name = written(&places.current.join(directory), places);
+            changed(file, |edit| {
+                let was = edit.remove_directory(&shown)? || edit.remove_directory(&name)?;
+                Ok(was.then(|| format!("`{shown}` is the agent's no more")))
+            })
+        }
+        Some(What::Backend(backend)) => set_backend(file, backend),
+        Some(What::Import { file: from }) => {
+            let from = match from.strip_prefix("~") {
+                Ok(rest) => places.home.join(rest),
+                Err(_) => places.current.join(from),
+            };
+            let done = import::import(&from, file).map_err(wrong)?;
+            for line in &done.taken {
+                println!("taken over: {line}");
+            }
+            for line in &done.left {
+                println!("left out:   {line}");
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Changes the file, and says what was changed or that nothing was.
+fn changed(
+    file: &Path,
+    change: impl FnOnce(&mut Edit) -> Result<Option<String>, ConfigError>,
+) -> Result<(), Trouble> {
+    let mut edit = Edit::open(file).map_err(wrong)?;
+    match change(&mut edit).map_err(wrong)? {
+        Some(line) => {
+            edit.save().map_err(wrong)?;
+            println!("{line}");
+        }
+        None => println!("nothing to change"),
+    }
+    Ok(())
+}
+
+fn show(places: &Places) -> Result<(), Trouble> {
+    let file = &places.config_file;
+    let user = Edit::open(file).map_err(wrong)?;
+    config::read_administrators(&places.admin_config_file).map_err(wrong)?;
+    let admin = match places.admin_config_file.exists() {
+        true => Some(Edit::open(&places.admin_config_file).map_err(wrong)?),
+        false => None,
+    };
+    let place = if file.exists() {
+        ""
+    } else {
+        ", which does not exist yet"
+    };
+    println!("# {}{place}", file.display());
+    for key in &keys::KEYS {
+        let mine = user.get(key.name);
+        let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
+        let (value, from) = match (&mine, &theirs) {
+            (Some(mine), None) => (mine.as_str(), "yours"),
+            (None, Some(theirs)) => (theirs.as_str(), "the administrator's"),
+            (Some(mine), Some(_)) => (
+                mine.as_str(),
+                "yours; the administrator's counts where it is stricter",
+            ),
+            (None, None) => (key.usual, "usual"),
+        };
+        println!("{:<42} {value:<28} # {from}: {}", key.name, key.about);
+    }
+    Ok(())
+}
+
+/// A directory as it is written into the file.
+fn written(path: &Path, places: &Places) -> String {
+    match path.strip_prefix(&places.home) {
+        Ok(below) => Path::new("~").join(below).to_string_lossy().into_owned(),
+        Err(_) => path.to_string_lossy().into_owned(),
+    }
+}
+
+/// The same for one that may be added.
+fn directory_name(directory: &Path, places: &Places) -> Result<String, Trouble> {
+    let refused = |why: &str| {
+        Err((
+            format!(
+                "`{}` cannot be given to the agent: {why}",
+                directory.display()
+            ),
+            exit::USAGE,
+        ))
+    };
+    let from = match directory.strip_prefix("~") {
+        Ok(rest) => places.home.join(rest),
+        Err(_) => places.current.join(directory),
+    };
+    let real = match from.canonicalize() {
+        Ok(real) => real,
+        Err(error) => return refused(&error.to_string()),
+    };
+    if !real.is_dir() {
+        return refused("it is no directory");
+    }
+    if real.to_str().is_none() {
+        return refused("its name is not UTF-8, so no configuration can hold it");
+    }
+    if real == Path::new("/") || places.home.starts_with(&real) {
+        return refused("it holds your whole home, with your keys; name what is needed in it");
+    }
+    let own = [
+        Some(places.state_dir.as_path()),
+        places.config_file.parent(),
+    ];
+    if own
+        .into_iter()
+        .flatten()
+        .any(|own| own.starts_with(&real) || real.starts_with(own))
+    {
+        return refused("the agent's own files are in it");
+    }
+    let hidden = real.strip_prefix(&places.home).is_ok_and(|below| {
+        below
+            .components()
+            .any(|part| SECRET_DIRS.iter().any(|name| part.as_os_str() == *name))
+    });
+    if hidden {
+        return refused("keys are kept there");
+    }
+    Ok(written(&real, places))
+}
+
+/// Directories of a home that hold keys.
+const SECRET_DIRS: [&str; 8] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".mozilla",
+];
+
+fn set_backend(file: &Path, backend: &BackendArgs) -> Result<(), Trouble> {
+    let role = if backend.quarantined {
+        "quarantined"
+    } else {
+        "planner"
+    };
+    changed(file, |edit| {
+        let was = edit.unset_model(role);
+        let kind = match backend.kind {
+            KindArg::None => {
+                return Ok(was.then(|| format!("there is no {role} model any more")));
+            }
+            KindArg::Http => "http",
+            KindArg::Scripted => "scripted",
+        };
+        let given = [
+            ("model", backend.model.as_deref()),
+            ("file", backend.file.as_deref()),
+            ("backend", Some(kind)),
+            ("base_url", backend.base_url.as_deref()),
+            ("key_env", backend.key_env.as_deref()),
+            ("key_file", backend.key_file.as_deref()),
+            ("structured", backend.structured.as_deref()),
+        ];
+        edit.set_model(role, &given)?;
+        let name = backend.model.as_deref().unwrap_or_default();
+        Ok(Some(format!(
+            "the {role} model is `{name}`; `hermitcrab model check` tries it out"
+        )))
+    })
+}

@@ -1,0 +1,46 @@
+//! `completions` and `man`: what a shell and a reader of manuals want to have.
+
+use std::io::Write as _;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use super::{Arguments, say};
+use crate::exit;
+
+/// Writes the completions for a shell.
+pub fn completions(shell: Shell) -> u8 {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "hermitcrab", &mut out);
+    written(&out)
+}
+
+/// Writes the manual: of the program, or of one command of it.
+pub fn man(command: Option<&str>) -> u8 {
+    let mut all = Arguments::command();
+    all.build();
+    let page = match command {
+        None => all,
+        Some(name) => match all.find_subcommand(name) {
+            Some(found) => found.clone(),
+            None => {
+                say(&format!("there is no command `{name}`"));
+                return exit::USAGE;
+            }
+        },
+    };
+    let mut out = Vec::new();
+    match clap_mangen::Man::new(page).render(&mut out) {
+        Ok(()) => written(&out),
+        Err(error) => {
+            say(&format!("cannot write the manual: {error}"));
+            exit::INTERNAL
+        }
+    }
+}
+
+fn written(bytes: &[u8]) -> u8 {
+    // A reader that went away has had enough.
+    let _ = std::io::stdout().lock().write_all(bytes);
+    exit::OK
+}

@@ -1,0 +1,329 @@
+//! Changing the user's file and leaving everything else in it as it is:
+//! comments, order, blanks.
+//!
+//! What comes out is read like any other configuration before it is written;
+//! a change that would make it unusable is refused, and the file is replaced
+//! whole or not at all.
+
+use std::{
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
+
+use super::{ConfigError, keys, parse};
+
+/// What a new file begins with.
+const HEADER: &str = "# hermitcrab's configuration. `hermitcrab config show` lists every key and what counts;\n# `hermitcrab config set KEY VALUE` changes one and leaves the rest of this file alone.\n";
+
+/// A file being changed.
+#[derive(Debug)]
+pub struct Edit {
+    path: PathBuf,
+    document: DocumentMut,
+}
+
+impl Edit {
+    /// Reads the file; one that does not exist begins with a word about itself.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no configuration.
+    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+        // Where a link leads, the file is.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => HEADER.to_owned(),
+            Err(error) => return Err(ConfigError::Io(path, error)),
+        };
+        parse(&path, &text)?;
+        let document = text.parse().map_err(|error: toml_edit::TomlError| {
+            ConfigError::Form(path.clone(), super::one_line(error.message()))
+        })?;
+        Ok(Self { path, document })
+    }
+
+    /// The value at a key, as it is written there.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        let mut item = self.document.as_item();
+        for part in name.split('.') {
+            item = item.get(part)?;
+        }
+        item.as_value()
+            .map(|value| value.to_string().trim().to_owned())
+    }
+
+    /// Sets a key. Words that are no number, truth value or list are a text.
+    ///
+    /// # Errors
+    /// There is no such key, or it does not take this.
+    pub fn set(&mut self, name: &str, words: &str) -> Result<(), ConfigError> {
+        if keys::find(name).is_none() {
+            return Err(self.wrong(keys::unknown(name)));
+        }
+        let literal: Option<Value> = words.parse().ok();
+        let text = Value::from(words);
+        let tries = literal.into_iter().chain([text]);
+        let mut first = None;
+        for wanted in tries {
+            let before = self.document.clone();
+            self.put(name, wanted)?;
+            match parse(&self.path, &self.document.to_string()) {
+                Ok(_) => return Ok(()),
+                Err(error) => {
+                    self.document = before;
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        Err(first.unwrap_or_else(|| self.wrong("there is nothing to set".to_owned())))
+    }
+
+    fn put(&mut self, name: &str, wanted: Value) -> Result<(), ConfigError> {
+        let (tables, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let mut table: &mut Table = self.document.as_table_mut();
+        for part in tables.split('.').filter(|part| !part.is_empty()) {
+            let mut new = Table::new();
+            // A table that only holds tables needs no line of its own.
+            new.set_implicit(true);
+            let item = table.entry(part).or_insert(Item::Table(new));
+            table = match item.as_table_mut() {
+                Some(table) => table,
+                None => {
+                    return Err(ConfigError::Form(
+                        self.path.clone(),
+                        format!("`{part}` is not written as a table of its own"),
+                    ));
+                }
+            };
+        }
+        match table.get_mut(last).and_then(Item::as_value_mut) {
+            Some(old) => {
+                let decor = old.decor().clone();
+                *old = wanted;
+                *old.decor_mut() = decor;
+            }
+            None => {
+                table.insert(last, value(wanted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a key out; whether it was there.
+    ///
+    /// # Errors
+    /// There is no such key.
+    pub fn unset(&mut self, name: &str) -> Result<bool, ConfigError> {
+        if keys::find(name).is_none() {
+            return Err(self.wrong(keys::unknown(name)));
+        }
+        let (tables, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let mut table: &mut Table = self.document.as_table_mut();
+        for part in tables.split('.').filter(|part| !part.is_empty()) {
+            table = match table.get_mut(part).and_then(Item::as_table_mut) {
+                Some(table) => table,
+                None => return Ok(false),
+            };
+        }
+        Ok(table.remove(last).is_some())
+    }
+
+    /// Describes a whole model at once.
+    ///
+    /// # Errors
+    /// It would not be one.
+    pub fn set_model(
+        &mut self,
+        role: &str,
+        given: &[(&str, Option<&str>)],
+    ) -> Result<(), ConfigError> {
+        for (name, words) in given {
+            if let Some(words) = words {
+                self.put(&format!("models.{role}.{name}"), Value::from(*words))?;
+            }
+        }
+        parse(&self.path, &self.document.to_string()).map(drop)
+    }
+
+    /// Takes a whole model out; whether it was there.
+    pub fn unset_model(&mut self, role: &str) -> bool {
+        self.document
+            .get_mut("models")
+            .and_then(Item::as_table_mut)
+            .is_some_and(|models| models.remove(role).is_some())
+    }
+
+    /// Adds a directory to the list; whether it was not there yet.
+    ///
+    /// # Errors
+    /// The list is not one.
+    pub fn add_directory(&mut self, directory: &str) -> Result<bool, ConfigError> {
+        let list = self.directories()?;
+        if list.iter().any(|known| known.as_str() == Some(directory)) {
+            return Ok(false);
+        }
+        list.push(directory);
+        Ok(true)
+    }
+
+    /// Takes one off the list; whether it was there.
+    ///
+    /// # Errors
+    /// The list is not one.
+    pub fn remove_directory(&mut self, directory: &str) -> Result<bool, ConfigError> {
+        let list = self.directories()?;
+        let before = list.len();
+        list.retain(|known| known.as_str() != Some(directory));
+        Ok(list.len() < before)
+    }
+
+    fn directories(&mut self) -> Result<&mut Array, ConfigError> {
+        let path = self.path.clone();
+        self.document
+            .entry("directories")
+            .or_insert(value(Array::new()))
+            .as_array_mut()
+            .ok_or_else(|| ConfigError::Form(path, "`directories` is not a list".to_owned()))
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// It would be no configuration, or cannot be written.
+    pub fn save(&self) -> Result<(), ConfigError> {
+        let text = self.document.to_string();
+        parse(&self.path, &text)?;
+        replace(&self.path, text.as_bytes())
+            .map_err(|error| ConfigError::Io(self.path.clone(), error))
+    }
+
+    /// Sets the file aside and begins a new one; where the old one is now, if
+    /// there was one.
+    ///
+    /// # Errors
+    /// It cannot be moved or written.
+    pub fn reset(path: &Path) -> Result<Option<PathBuf>, ConfigError> {
+        let io = |error| ConfigError::Io(path.to_owned(), error);
+        let mut aside = None;
+        if path.exists() {
+            let free = (1..).map(|number: u32| path.with_extension(format!("toml.{number}")));
+            let place = free.into_iter().find(|place| !place.exists());
+            if let Some(place) = place {
+                std::fs::rename(path, &place).map_err(io)?;
+                aside = Some(place);
+            }
+        }
+        replace(path, HEADER.as_bytes()).map_err(io)?;
+        Ok(aside)
+    }
+
+    fn wrong(&self, why: String) -> ConfigError {
+        ConfigError::Form(self.path.clone(), why)
+    }
+}
+
+/// Puts a whole file in place of another; nobody else may read it.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or_else(|| Path::new("."));
+    std::fs::create_dir_all(dir)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = dir.join(name);
+    let written = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| std::fs::rename(&new, path));
+    if written.is_err() {
+        // What is half written must not stay; the first error is the one to tell.
+        let _ = std::fs::remove_file(&new);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Edit;
+
+    const TEXT: &str = "# mine\nmode = \"prompt\" # why\n\n[limits]\n# few\npids_max = 5\n";
+
+    fn edited(text: &str, change: impl FnOnce(&mut Edit)) -> String {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, text).expect("written");
+        let mut edit = Edit::open(&path).expect("a configuration");
+        change(&mut edit);
+        edit.save().expect("saved");
+        std::fs::read_to_string(&path).expect("read")
+    }
+
+    #[test]
+    fn a_key_is_changed_and_every_comment_stays() {
+        let after = edited(TEXT, |edit| {
+            edit.set("mode", "reject_all").expect("set");
+            edit.set("limits.pids_max", "7").expect("set");
+            edit.set("models.planner.model", "4")
+                .expect("a text, whatever it looks like");
+        });
+        for part in [
+            "# mine\n",
+            "mode = \"reject_all\" # why",
+            "# few\npids_max = 7",
+            "[models.planner]\nmodel = \"4\"",
+        ] {
+            assert!(after.contains(part), "{part}: {after}");
+        }
+    }
+
+    #[test]
+    fn what_would_not_be_a_configuration_is_refused_and_nothing_changes() {
+        let after = edited(TEXT, |edit| {
+            for (key, words) in [
+                ("mode", "maybe"),
+                ("limits.pids_max", "many"),
+                ("limits.pids_max", "-1"),
+                ("limits.pids_max", "0"),
+                ("limits.pid_max", "5"),
+                ("rules", "[]"),
+            ] {
+                assert!(edit.set(key, words).is_err(), "{key} = {words}");
+            }
+        });
+        assert_eq!(after, TEXT);
+    }
+
+    #[test]
+    fn keys_and_directories_come_and_go() {
+        let after = edited(TEXT, |edit| {
+            assert!(edit.unset("limits.pids_max").expect("unset"));
+            assert!(!edit.unset("limits.pids_max").expect("unset"));
+            assert!(edit.add_directory("~/a").expect("added"));
+            assert!(!edit.add_directory("~/a").expect("known"));
+            assert!(edit.add_directory("~/b \"c\"").expect("added"));
+            assert!(edit.remove_directory("~/a").expect("removed"));
+        });
+        assert!(after.contains("directories = ["), "{after}");
+        assert!(!after.contains("~/a"), "{after}");
+        assert!(!after.contains("pids_max"), "{after}");
+    }
+
+    #[test]
+    fn a_reset_keeps_what_was_there_beside_it() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, TEXT).expect("written");
+        let aside = Edit::reset(&path).expect("reset").expect("kept");
+        assert_eq!(std::fs::read_to_string(aside).expect("read"), TEXT);
+        assert!(Edit::open(&path).is_ok_and(|edit| edit.get("mode").is_none()));
+    }
+}

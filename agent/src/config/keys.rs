@@ -1,0 +1,229 @@
+//! Every key a person can set by name, what it means and what counts without it.
+
+/// One key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// With its tables, such as `limits.pids_max`.
+    pub name: &'static str,
+    /// What counts if it is not set.
+    pub usual: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Key {
+    Key { name, usual, about }
+}
+
+/// All of them, as they are shown.
+pub const KEYS: [Key; 33] = [
+    key(
+        "mode",
+        "prompt",
+        "approve_all, prompt or reject_all: what becomes of what is not granted",
+    ),
+    key(
+        "directories",
+        "[]",
+        "directories the agent may list and read besides its workspace",
+    ),
+    key(
+        "safety.confirm_before_execute",
+        "false",
+        "ask before each command, although it runs on a copy",
+    ),
+    key(
+        "safety.require_confirmation_for_delete",
+        "false",
+        "ask before each deletion, even a granted one",
+    ),
+    key(
+        "safety.block_rm_rf",
+        "false",
+        "never delete a directory with something in it",
+    ),
+    key(
+        "safety.dry_run_by_default",
+        "false",
+        "show what would change and keep nothing, unless told `--for-real`",
+    ),
+    key(
+        "safety.max_files_per_operation",
+        "no limit",
+        "files and directories one operation may change",
+    ),
+    key(
+        "limits.memory_max_mb",
+        "512",
+        "memory of a command and everything it starts, in MiB",
+    ),
+    key(
+        "limits.cpu_quota_percent",
+        "50",
+        "processor time of it, in hundredths of one processor",
+    ),
+    key(
+        "limits.pids_max",
+        "100",
+        "processes and threads of it at once",
+    ),
+    key(
+        "limits.timeout_seconds",
+        "as asked",
+        "the longest time it may run",
+    ),
+    key("models.planner.backend", "http", "http or scripted"),
+    key(
+        "models.planner.model",
+        "none",
+        "the name of the model that works for you",
+    ),
+    key(
+        "models.planner.base_url",
+        "http://127.0.0.1:8080/v1",
+        "where it is",
+    ),
+    key(
+        "models.planner.file",
+        "none",
+        "the answers of a scripted one",
+    ),
+    key(
+        "models.planner.key_env",
+        "none",
+        "the variable that holds its key",
+    ),
+    key(
+        "models.planner.key_file",
+        "none",
+        "the file that holds its key",
+    ),
+    key(
+        "models.planner.structured",
+        "json_schema",
+        "json_schema, json_object, gbnf or none",
+    ),
+    key("models.planner.proxy", "none", "an address to go through"),
+    key(
+        "models.planner.timeout_seconds",
+        "600",
+        "how long one answer may take",
+    ),
+    key(
+        "models.planner.retries",
+        "2",
+        "further tries where nobody answered",
+    ),
+    key(
+        "models.planner.tokens_max",
+        "the backend's",
+        "how long an answer may be, in tokens",
+    ),
+    key(
+        "models.planner.temperature",
+        "the backend's",
+        "how freely it chooses its words",
+    ),
+    key(
+        "models.quarantined.backend",
+        "the planner's",
+        "http or scripted",
+    ),
+    key(
+        "models.quarantined.model",
+        "the planner's",
+        "the model that reads what nobody vouches for",
+    ),
+    key(
+        "models.quarantined.base_url",
+        "the planner's",
+        "where it is",
+    ),
+    key(
+        "models.quarantined.file",
+        "none",
+        "the answers of a scripted one",
+    ),
+    key(
+        "models.quarantined.key_env",
+        "none",
+        "the variable that holds its key",
+    ),
+    key(
+        "models.quarantined.key_file",
+        "none",
+        "the file that holds its key",
+    ),
+    key(
+        "models.quarantined.structured",
+        "json_schema",
+        "json_schema, json_object, gbnf or none",
+    ),
+    key(
+        "models.quarantined.timeout_seconds",
+        "600",
+        "how long one answer may take",
+    ),
+    key(
+        "models.quarantined.retries",
+        "2",
+        "further tries where nobody answered",
+    ),
+    key(
+        "models.quarantined.tokens_max",
+        "the backend's",
+        "how long an answer may be, in tokens",
+    ),
+];
+
+/// The key of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+/// The most similar of some words, if one is similar at all.
+#[must_use]
+pub fn nearest<'w>(word: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+    words
+        .into_iter()
+        .map(|known| (strsim::jaro_winkler(word, known), known))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|one, two| one.0.total_cmp(&two.0))
+        .map(|(_, known)| known)
+}
+
+/// A key that does not exist, with the one that may be meant. The last part
+/// alone is enough to be understood.
+#[must_use]
+pub fn unknown(name: &str) -> String {
+    let same_end = KEYS
+        .iter()
+        .map(|key| key.name)
+        .find(|known| known.rsplit('.').next() == name.rsplit('.').next());
+    let meant = same_end.or_else(|| nearest(name, KEYS.iter().map(|key| key.name)));
+    match meant {
+        Some(meant) => format!("there is no key `{name}`; did you mean `{meant}`?"),
+        None => format!("there is no key `{name}`; `hermitcrab config show` lists them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find, nearest, unknown};
+
+    #[test]
+    fn a_slip_of_the_pen_is_answered_with_what_was_meant() {
+        assert!(find("limits.pids_max").is_some());
+        for (slip, meant) in [
+            ("limits.pid_max", "limits.pids_max"),
+            ("memory_max_mb", "limits.memory_max_mb"),
+            ("saftey.block_rm_rf", "safety.block_rm_rf"),
+            ("mod", "`mode`"),
+        ] {
+            assert!(unknown(slip).contains(meant), "{}", unknown(slip));
+        }
+        assert!(!unknown("colour.of.the.sky").contains("did you mean"));
+        assert_eq!(nearest("rulse", ["mode", "rules"]), Some("rules"));
+    }
+}

@@ -1,0 +1,120 @@
+//! The switches of the configuration: when to ask besides, how much one
+//! operation may do, how much a command may use.
+//!
+//! Both files may say something about each; the stricter word counts. What
+//! reads them: the rules (asking), [`crate::runtime::Ceilings`] (how much), and
+//! the command line (dry runs).
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// The table `[safety]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SafetyWords {
+    /// Ask before each command, although it runs on a copy.
+    #[serde(default)]
+    pub confirm_before_execute: Option<Spanned<bool>>,
+    /// Ask before each deletion, even a granted one.
+    #[serde(default)]
+    pub require_confirmation_for_delete: Option<Spanned<bool>>,
+    /// Never delete a directory with something in it.
+    #[serde(default)]
+    pub block_rm_rf: Option<bool>,
+    /// Show what would change and keep nothing, unless told otherwise.
+    #[serde(default)]
+    pub dry_run_by_default: Option<bool>,
+    /// How many files and directories one operation may change.
+    #[serde(default)]
+    pub max_files_per_operation: Option<u64>,
+}
+
+/// The table `[limits]`: what one command may use, with everything it starts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsWords {
+    /// Memory, in MiB.
+    #[serde(default)]
+    pub memory_max_mb: Option<u64>,
+    /// Processor time, in hundredths of one processor.
+    #[serde(default)]
+    pub cpu_quota_percent: Option<u32>,
+    /// Processes and threads at once.
+    #[serde(default)]
+    pub pids_max: Option<u64>,
+    /// How long it may run.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+}
+
+impl LimitsWords {
+    /// What is wrong with it, in words.
+    ///
+    /// # Errors
+    /// The words.
+    pub fn check(&self) -> Result<(), String> {
+        let zero = [
+            ("memory_max_mb", self.memory_max_mb),
+            ("cpu_quota_percent", self.cpu_quota_percent.map(u64::from)),
+            ("pids_max", self.pids_max),
+            ("timeout_seconds", self.timeout_seconds),
+        ]
+        .into_iter()
+        .find(|(_, value)| *value == Some(0));
+        match zero {
+            Some((name, _)) => Err(format!(
+                "`limits.{name}` is 0, and nothing could run; leave it out for the usual value"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The narrower of both, limit by limit.
+    #[must_use]
+    pub fn narrowed(&self, other: &Self) -> Self {
+        Self {
+            memory_max_mb: least(self.memory_max_mb, other.memory_max_mb),
+            cpu_quota_percent: least(self.cpu_quota_percent, other.cpu_quota_percent),
+            pids_max: least(self.pids_max, other.pids_max),
+            timeout_seconds: least(self.timeout_seconds, other.timeout_seconds),
+        }
+    }
+}
+
+/// The smaller of two limits, where there are two.
+pub(super) fn least<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LimitsWords;
+
+    #[test]
+    fn the_narrower_limit_counts_and_nothing_is_no_limit() {
+        let one = LimitsWords {
+            pids_max: Some(5),
+            timeout_seconds: Some(9),
+            ..LimitsWords::default()
+        };
+        let two = LimitsWords {
+            pids_max: Some(3),
+            memory_max_mb: Some(64),
+            ..LimitsWords::default()
+        };
+        let both = one.narrowed(&two);
+        assert_eq!(
+            (both.pids_max, both.timeout_seconds, both.memory_max_mb),
+            (Some(3), Some(9), Some(64))
+        );
+        assert_eq!(both.cpu_quota_percent, None);
+        let none = LimitsWords {
+            pids_max: Some(0),
+            ..LimitsWords::default()
+        };
+        assert!(none.check().is_err_and(|why| why.contains("pids_max")));
+    }
+}

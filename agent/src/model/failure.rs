@@ -1,0 +1,70 @@
+//! Why a model did not answer, in words a person can act on.
+
+use std::{fmt, time::Duration};
+
+/// Why a model did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelError {
+    /// The address, or something else configured, cannot be used.
+    Address(String),
+    /// Nobody answered there.
+    Unreachable(String),
+    /// The backend refused, with its status and words.
+    Refused(u16, String),
+    /// The answer makes no sense.
+    Unreadable(String),
+    /// There was no whole answer in this time.
+    TimedOut(Duration),
+    /// The answer is longer than this many bytes.
+    TooLong(u64),
+    /// The answer goes round in a circle.
+    Repeats,
+    /// The answer stops at the limit on its length, and was to have a form.
+    CutOff,
+    /// The model, or the backend for it, will not answer this.
+    Declined(String),
+    /// The user called it off.
+    Cancelled,
+    /// A script has nothing more to say.
+    ScriptEnded,
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(why) => write!(f, "cannot use the model as configured: {why}"),
+            Self::Unreachable(why) => write!(f, "the model cannot be reached: {why}"),
+            Self::Refused(status, words) => {
+                write!(
+                    f,
+                    "the model's backend refused with status {status}: {words}"
+                )
+            }
+            Self::Unreadable(why) => write!(f, "the model's answer cannot be read: {why}"),
+            Self::TimedOut(time) => write!(
+                f,
+                "the model gave no whole answer within {} s; `timeout_seconds` of the model allows more",
+                time.as_secs_f64()
+            ),
+            Self::TooLong(bytes) => {
+                write!(
+                    f,
+                    "the model's answer is longer than {bytes} bytes; it was cut off and not used"
+                )
+            }
+            Self::Repeats => write!(
+                f,
+                "the model repeats itself without end; the answer was cut off and not used"
+            ),
+            Self::CutOff => write!(
+                f,
+                "the model's answer stops at the limit of its length and was not used; `tokens_max` of the model allows more"
+            ),
+            Self::Declined(words) => write!(f, "the model declines to answer: {words}"),
+            Self::Cancelled => write!(f, "the question to the model was called off"),
+            Self::ScriptEnded => write!(f, "the scripted model has no more answers"),
+        }
+    }
+}
+
+impl std::error::Error for ModelError {}

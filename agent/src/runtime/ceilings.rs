@@ -1,0 +1,202 @@
+//! How much one operation may change and one command may use, as configured.
+//!
+//! These bind whatever is granted and whoever says yes: what goes beyond them
+//! is refused before anybody is asked. They can only make things narrower.
+
+use std::time::Duration;
+
+use hermitcrab_core::{
+    action::Action,
+    authority::{Object, Verb},
+    outcome::{Denial, DenialCode},
+    path::RelPath,
+};
+use hermitcrab_sandbox::spawn::Limits;
+
+use super::Runtime;
+
+/// The ceilings of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ceilings {
+    /// Files and directories one operation may make, change or delete.
+    pub files_max: Option<u64>,
+    /// Whether a directory with something in it is never deleted.
+    pub keeps_trees: bool,
+    /// Memory of a command, with everything it starts.
+    pub memory_bytes_max: Option<u64>,
+    /// Processor time of it, in hundredths of one processor.
+    pub cpu_percent_max: Option<u32>,
+    /// Processes and threads of it at once.
+    pub processes_max: Option<u64>,
+    /// How long it may run.
+    pub timeout_max: Option<Duration>,
+}
+
+impl Ceilings {
+    /// Whether one operation may do all this; `is_moved` tells what only goes
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn check(
+        &self,
+        actions: &[Action],
+        is_moved: impl Fn(&RelPath) -> bool,
+    ) -> Result<(), Denial> {
+        let changes = actions.iter().filter(|action| {
+            matches!(
+                action.verb(),
+                Verb::FsCreate | Verb::FsModify | Verb::FsDelete
+            )
+        });
+        let count = u64::try_from(changes.count()).unwrap_or(u64::MAX);
+        if let Some(most) = self.files_max.filter(|most| count > *most) {
+            return Err(Denial::new(
+                DenialCode::DeniedByRule,
+                format_args!(
+                    "it changes {count} files and directories, and `safety.max_files_per_operation` is {most}"
+                ),
+            ));
+        }
+        if self.keeps_trees {
+            let mut deleted: Vec<(_, &RelPath)> = actions
+                .iter()
+                .filter(|action| action.verb() == Verb::FsDelete)
+                .filter_map(|action| match action.object() {
+                    Object::Dir { dir, below } if !is_moved(below) => Some((*dir, below)),
+                    _ => None,
+                })
+                .collect();
+            // What is below a directory comes right after it.
+            deleted.sort_by(|one, two| {
+                let parts = |path: &RelPath| path.to_string();
+                (one.0, format!("{}/", parts(one.1))).cmp(&(two.0, format!("{}/", parts(two.1))))
+            });
+            let tree = deleted.windows(2).find_map(|pair| match pair {
+                [(dir, above), (other, below)]
+                    if dir == other && above != below && below.starts_with(above) =>
+                {
+                    Some(*above)
+                }
+                _ => None,
+            });
+            if let Some(tree) = tree {
+                return Err(Denial::new(
+                    DenialCode::DeniedByRule,
+                    format_args!(
+                        "it deletes the directory `{tree}` with what is in it, and `safety.block_rm_rf` is on"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The limits of a command that was to have these.
+    #[must_use]
+    pub(super) fn narrowed(&self, limits: Limits) -> Limits {
+        Limits {
+            timeout: self
+                .timeout_max
+                .map_or(limits.timeout, |most| most.min(limits.timeout)),
+            processes_max: self.processes_max.unwrap_or(limits.processes_max),
+            memory_bytes_max: self.memory_bytes_max.unwrap_or(limits.memory_bytes_max),
+            cpu_percent_max: self.cpu_percent_max.unwrap_or(limits.cpu_percent_max),
+            ..limits
+        }
+    }
+}
+
+impl Runtime {
+    /// Sets the ceilings of everything from here on.
+    pub fn set_ceilings(&mut self, ceilings: Ceilings) {
+        self.ceilings = ceilings;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hermitcrab_core::{
+        action::Action, authority::Verb, digest::Digest, outcome::DenialCode, path::RelPath,
+    };
+    use hermitcrab_sandbox::spawn::Limits;
+
+    use super::Ceilings;
+
+    fn actions(all: &[(Verb, &str)]) -> Vec<Action> {
+        let dir = crate::runtime::a_handle().expect("a handle");
+        all.iter()
+            .map(|(verb, path)| {
+                let path = RelPath::parse(path.as_bytes()).expect("a path");
+                Action::on_path(*verb, dir, path, Digest::NONE).expect("an action")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn more_files_than_allowed_are_refused_and_as_many_as_allowed_are_not() {
+        let three = actions(&[
+            (Verb::FsCreate, "a"),
+            (Verb::FsModify, "b"),
+            (Verb::FsDelete, "c"),
+        ]);
+        let check = |most: u64| {
+            let ceilings = Ceilings {
+                files_max: Some(most),
+                ..Ceilings::default()
+            };
+            ceilings
+                .check(&three, |_| false)
+                .map_err(|denial| denial.code())
+        };
+        assert_eq!(check(3), Ok(()));
+        assert_eq!(check(2), Err(DenialCode::DeniedByRule));
+        assert!(Ceilings::default().check(&three, |_| false).is_ok());
+    }
+
+    #[test]
+    fn a_full_directory_is_kept_and_empty_or_moved_ones_are_not() {
+        let ceilings = Ceilings {
+            keeps_trees: true,
+            ..Ceilings::default()
+        };
+        let check =
+            |all: &[(Verb, &str)], moved: bool| ceilings.check(&actions(all), |_| moved).is_ok();
+        let tree = [
+            (Verb::FsDelete, "docs"),
+            (Verb::FsDelete, "docs-old"),
+            (Verb::FsDelete, "docs/a"),
+        ];
+        assert!(!check(&tree, false));
+        assert!(check(&tree, true));
+        assert!(check(
+            &[(Verb::FsDelete, "docs"), (Verb::FsDelete, "docs-old")],
+            false
+        ));
+        assert!(check(
+            &[(Verb::FsDelete, "docs/a"), (Verb::FsDelete, "docs/b")],
+            false
+        ));
+    }
+
+    #[test]
+    fn a_command_gets_the_narrower_of_what_it_asks_and_what_is_configured() {
+        let ceilings = Ceilings {
+            timeout_max: Some(Duration::from_secs(5)),
+            processes_max: Some(7),
+            ..Ceilings::default()
+        };
+        let asked = |seconds| Limits {
+            timeout: Duration::from_secs(seconds),
+            ..Limits::default()
+        };
+        assert_eq!(ceilings.narrowed(asked(60)).timeout, Duration::from_secs(5));
+        let short = ceilings.narrowed(asked(2));
+        assert_eq!(
+            (short.timeout, short.processes_max),
+            (Duration::from_secs(2), 7)
+        );
+    }
+}

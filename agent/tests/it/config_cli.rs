@@ -1,0 +1,163 @@
+//! The configuration: shown, changed, taken over, and read by what decides.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support::home::Home;
+
+#[test]
+fn keys_are_set_shown_and_reset_and_comments_stay() {
+    let home = Home::new();
+    let file = home.configure("# mine\nmode = \"prompt\" # why\n");
+    home.ok(&["config", "set", "limits.pids_max", "50"]);
+    home.ok(&["config", "set", "safety.block_rm_rf", "true"]);
+    let shown = home.ok(&["config", "show"]);
+    let line = |key: &str| {
+        let lines = shown.lines().find(|line| line.starts_with(key));
+        lines.unwrap_or_else(|| panic!("{key}: {shown}")).to_owned()
+    };
+    assert!(line("limits.pids_max").contains("50") && line("limits.pids_max").contains("yours"));
+    assert!(line("limits.timeout_seconds").contains("usual"));
+    assert!(line("mode").contains("\"prompt\""));
+    home.ok(&["config", "reset", "limits.pids_max"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("# mine\nmode = \"prompt\" # why"), "{text}");
+    assert!(
+        !text.contains("pids_max") && text.contains("block_rm_rf = true"),
+        "{text}"
+    );
+    home.ok(&["config", "reset"]);
+    assert_eq!(
+        std::fs::read_to_string(file.with_extension("toml.1")).unwrap(),
+        text
+    );
+}
+
+#[test]
+fn what_means_nothing_is_refused_with_what_was_meant() {
+    let home = Home::new();
+    let check = |arguments: &[&str], part: &str| {
+        let ran = home.run(arguments);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    };
+    check(
+        &["config", "set", "limits.pid_max", "5"],
+        "did you mean `limits.pids_max`",
+    );
+    check(&["config", "set", "limits.pids_max", "lots"], "lots");
+    check(&["config", "set", "mode", "yolo"], "yolo");
+    check(&["config", "add-directory", "/"], "whole home");
+    check(&["config", "add-directory", "~"], "whole home");
+    check(&["config", "add-directory", "~/nowhere"], "No such file");
+    check(&["config", "import", "nowhere.json"], "nowhere.json");
+    home.configure("[limit]\npids_max = 1\n");
+    check(&["exec", "--", "true"], "did you mean `limits`");
+}
+
+#[test]
+fn a_directory_that_is_added_can_be_read_until_it_is_removed() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join("more")).unwrap();
+    std::fs::create_dir(home.path().join(".ssh")).unwrap();
+    std::fs::write(home.path().join("more/b.txt"), "beta\n").unwrap();
+    let read = || home.run(&["exec", "--", "cat ~/more/b.txt"]);
+    assert_ne!(read().code, Some(0));
+    home.ok(&["config", "add-directory", "~/more"]);
+    assert!(
+        home.ok(&["config", "add-directory", "~/more"])
+            .contains("nothing to change")
+    );
+    assert_eq!(read().out, "beta\n");
+    // To read is not to change.
+    assert_eq!(home.run(&["exec", "--", "rm ~/more/b.txt"]).code, Some(77));
+    assert_eq!(
+        home.run(&["config", "add-directory", "~/.ssh"]).code,
+        Some(64)
+    );
+    home.ok(&["config", "remove-directory", "~/more"]);
+    assert_ne!(read().code, Some(0));
+}
+
+#[test]
+fn every_switch_is_read_by_what_decides() {
+    let home = Home::new();
+    let put = || {
+        std::fs::create_dir_all(home.project().join("d")).unwrap();
+        std::fs::write(home.project().join("d/x"), "x\n").unwrap();
+        std::fs::write(home.project().join("a.txt"), "a\n").unwrap();
+    };
+    let all = ["--grant", "fs.*=."];
+    let run = |config: &str, line: &str| {
+        put();
+        home.configure(config);
+        home.run(&["exec", all[0], all[1], "--", line])
+    };
+    let refused = |config: &str, line: &str, part: &str| {
+        let ran = run(config, line);
+        assert_eq!(ran.code, Some(77), "{config}: {ran:?}");
+        assert!(ran.err.contains(part), "{config}: {ran:?}");
+    };
+    let granted = |config: &str, line: &str| {
+        let ran = run(config, line);
+        assert_eq!(ran.code, Some(0), "{config}: {ran:?}");
+    };
+    granted("", "rm -r d && rm a.txt");
+    refused("safety.block_rm_rf = true\n", "rm -r d", "block_rm_rf");
+    assert!(home.project().join("d/x").exists());
+}
+
+#[test]
+fn a_dry_run_shows_what_would_change_and_keeps_nothing() {
+    let home = Home::new();
+    let ran = home.run(&[
+        "exec",
+        "--dry-run",
+        "--grant",
+        "fs.*=.",
+        "--",
+        "echo b > a.txt",
+    ]);
+    assert!(
+        ran.err.contains("-a\n+b") && ran.err.contains("a dry run"),
+        "{ran:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(home.project().join("a.txt")).unwrap(),
+        "a\n"
+    );
+}
+
+#[test]
+fn the_settings_of_the_python_tool_are_taken_over() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().join(".hermit")).unwrap();
+    std::fs::write(
+        home.path().join(".hermit/config.json"),
+        r#"{"safety": {"block_rm_rf": true}, "cgroups": {"pids_max": 64}, "openai_key": "sk-sesame", "openai_model": "m", "llm_backend": "openai"}"#,
+    )
+    .unwrap();
+    let out = home.ok(&["config", "import"]);
+    assert!(
+        out.contains("taken over: safety.block_rm_rf = true") && !out.contains("sesame"),
+        "{out}"
+    );
+    let shown = home.ok(&["config"]);
+    assert!(
+        !shown.contains("sesame") && shown.contains("openai.key"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn completions_and_manuals_are_written_for_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = home.ok(&["completions", shell]);
+        assert!(
+            text.contains("hermitcrab") && text.contains("add-directory"),
+            "{shell}"
+        );
+    }
+    assert!(home.ok(&["man"]).contains(".TH hermitcrab"));
+    assert!(home.ok(&["man", "exec"]).contains("workspace"));
+    assert_eq!(home.run(&["man", "nothing"]).code, Some(64));
+}

@@ -1,0 +1,364 @@
+//! Backends that stream, refuse, hang, lie and talk without end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hermitcrab::model::{
+    Cancel, Finish, Message, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Schema,
+    Structured,
+    http::{HttpConfig, HttpModel},
+};
+use serde_json::{Value, json};
+
+/// Reads one request: its head and its body.
+fn request(stream: &mut impl Read) -> (String, Value) {
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    (head, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+/// A backend that does this with each connection, for as long as the test runs.
+fn backend(each: impl Fn(usize, &mut TcpStream, Value) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (place, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let (_, body) = request(&mut stream);
+            each(place, &mut stream, body);
+        }
+    });
+    base
+}
+
+/// What is sent to a client that may have gone.
+fn send(stream: &mut impl Write, bytes: &[u8]) -> bool {
+    stream
+        .write_all(bytes)
+        .and_then(|()| stream.flush())
+        .is_ok()
+}
+
+fn raw(answer: &'static [u8]) -> String {
+    backend(move |_, stream, _| {
+        send(stream, answer);
+    })
+}
+
+fn model(base: &str) -> HttpModel {
+    HttpModel::new(base, None).unwrap()
+}
+
+fn ask(base: &str, limits: ReplyLimits) -> Result<ModelReply, ModelError> {
+    model(base).complete(ModelRequest::new("m", &[Message::User("hi".into())]).within(limits))
+}
+
+fn short() -> ReplyLimits {
+    ReplyLimits {
+        time_max: Duration::from_millis(1500),
+        bytes_max: 200_000,
+        tokens_max: None,
+    }
+}
+
+const EVENTS: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+
+fn piece(words: &str) -> String {
+    format!(
+        "data: {}\n\n",
+        json!({"choices": [{"delta": {"content": words}}]})
+    )
+}
+
+#[test]
+fn words_are_heard_as_they_come_and_the_answer_is_all_of_them() {
+    let base = backend(|_, stream, body| {
+        assert_eq!(body["stream"], true);
+        send(stream, EVENTS);
+        for words in ["one ", "two ", "three"] {
+            send(stream, piece(words).as_bytes());
+        }
+        let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+        send(
+            stream,
+            format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes(),
+        );
+    });
+    let mut heard = Vec::new();
+    let reply = model(&base)
+        .stream(ModelRequest::new("m", &[]), &mut |words| {
+            heard.push(words.to_owned());
+        })
+        .unwrap();
+    assert_eq!(reply.text, "one two three");
+    assert_eq!(heard, ["one ", "two ", "three"]);
+    assert_eq!(reply.finish, Finish::Ended);
+}
+
+#[test]
+fn a_backend_that_does_not_stream_is_heard_in_one_piece() {
+    let base = raw(
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"all\"}}]}",
+    );
+    let mut heard = String::new();
+    model(&base)
+        .stream(ModelRequest::new("m", &[]), &mut |words| {
+            heard.push_str(words);
+        })
+        .unwrap();
+    assert_eq!(heard, "all");
+}
+
+#[test]
+fn answers_that_are_none_are_refused_in_bounded_time() {
+    let unreadable = |answer: &'static [u8], part: &str| match ask(&raw(answer), short()) {
+        Err(ModelError::Unreadable(why)) => assert!(why.contains(part), "{why}"),
+        other => panic!("{part}: {other:?}"),
+    };
+    unreadable(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n{\"choices\":[",
+        "breaks off",
+    );
+    unreadable(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"x\"}}]}",
+        "EOF",
+    );
+    unreadable(
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"\xff\xfe\"}}]}",
+        "UTF-8",
+    );
+    unreadable(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"\xc3\x28\"}}]}\n\n",
+        "UTF-8",
+    );
+    unreadable(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n",
+        "in the middle",
+    );
+}
+
+#[test]
+fn an_endpoint_that_hangs_is_left_after_the_time_allowed() {
+    let check = |answer: &'static [u8]| {
+        let base = backend(move |_, stream, _| {
+            send(stream, answer);
+            // Longer than anybody waits; the end of the test ends it.
+            std::thread::sleep(Duration::from_secs(60));
+        });
+        let began = Instant::now();
+        let error = ask(&base, short()).unwrap_err();
+        assert_eq!(error, ModelError::TimedOut(Duration::from_millis(1500)));
+        assert!(began.elapsed() < Duration::from_secs(30));
+    };
+    check(b"");
+    check(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choi");
+    check(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: ping\n\n");
+}
+
+#[test]
+fn a_model_that_talks_without_end_is_cut_off() {
+    let endless = |words: fn(usize) -> String| {
+        let base = backend(move |_, stream, _| {
+            send(stream, EVENTS);
+            let mut place = 0;
+            while send(stream, piece(&words(place)).as_bytes()) {
+                place += 1;
+            }
+        });
+        let mut heard = 0;
+        let limits = ReplyLimits {
+            time_max: Duration::from_secs(60),
+            ..short()
+        };
+        let error = model(&base)
+            .stream(ModelRequest::new("m", &[]).within(limits), &mut |words| {
+                heard += words.len();
+            })
+            .unwrap_err();
+        assert!(heard < 200_000);
+        error
+    };
+    assert_eq!(endless(|_| "and so on ".repeat(20)), ModelError::Repeats);
+    assert_eq!(
+        endless(|place| format!("{place} and ")),
+        ModelError::TooLong(200_000)
+    );
+}
+
+#[test]
+fn a_wait_is_called_off_at_once() {
+    let base = backend(|_, _, _| std::thread::sleep(Duration::from_secs(60)));
+    let cancel = Cancel::default();
+    let mut model = model(&base).with_cancel(cancel.clone());
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        cancel.throw();
+    });
+    let began = Instant::now();
+    let error = model.complete(ModelRequest::new("m", &[])).unwrap_err();
+    assert_eq!(error, ModelError::Cancelled);
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn what_may_pass_is_tried_again_and_nothing_else() {
+    let check = |status: &'static str, retries: u32, expected: Result<&str, u16>| {
+        let base = backend(move |place, stream, _| {
+            let answer = if place == 0 {
+                format!("HTTP/1.1 {status}\r\nconnection: close\r\n\r\nbusy")
+            } else {
+                "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"ok\"}}]}".to_owned()
+            };
+            send(stream, answer.as_bytes());
+        });
+        let mut model = HttpModel::configured(HttpConfig {
+            base_url: base,
+            retries,
+            ..HttpConfig::default()
+        })
+        .unwrap();
+        let got = model.complete(ModelRequest::new("m", &[]));
+        match (got, expected) {
+            (Ok(reply), Ok(text)) => assert_eq!(reply.text, text, "{status}"),
+            (Err(ModelError::Refused(code, _)), Err(expected)) => assert_eq!(code, expected),
+            (got, _) => panic!("{status}: {got:?}"),
+        }
+    };
+    check("503 Busy", 1, Ok("ok"));
+    check("429 Slow", 1, Ok("ok"));
+    check("503 Busy", 0, Err(503));
+    check("400 Bad", 3, Err(400));
+    check("401 Who", 3, Err(401));
+}
+
+#[test]
+fn an_answer_cut_off_at_its_limit_is_none_where_a_form_was_asked_for() {
+    let base = backend(|_, stream, body| {
+        assert_eq!(body["max_tokens"], 5);
+        assert_eq!(body["response_format"]["type"], "json_object");
+        send(
+            stream,
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"{\"},\"finish_reason\":\"length\"}]}",
+        );
+    });
+    let mut model = HttpModel::configured(HttpConfig {
+        base_url: base,
+        structured: Structured::JsonObject,
+        ..HttpConfig::default()
+    })
+    .unwrap();
+    let schema = Schema {
+        name: "plan".into(),
+        json: json!({"type": "object"}),
+        grammar: None,
+    };
+    let limits = ReplyLimits {
+        tokens_max: Some(5),
+        ..short()
+    };
+    let request = ModelRequest::new("m", &[]).shaped(&schema).within(limits);
+    assert_eq!(model.complete(request), Err(ModelError::CutOff));
+}
+
+#[test]
+fn a_proxy_is_used_only_if_it_is_configured() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let seen = std::thread::spawn(move || {
+        let (mut stream, _) = proxy.accept().unwrap();
+        let mut first = String::new();
+        BufReader::new(&mut stream).read_line(&mut first).unwrap();
+        send(&mut stream, b"HTTP/1.1 502 No\r\nconnection: close\r\n\r\n");
+        first
+    });
+    let mut model = HttpModel::configured(HttpConfig {
+        base_url: "http://model.invalid/v1".into(),
+        proxy: Some(address),
+        ..HttpConfig::default()
+    })
+    .unwrap();
+    let request = ModelRequest::new("m", &[]).within(short());
+    assert!(model.complete(request).is_err());
+    let first = seen.join().unwrap();
+    assert!(first.contains("model.invalid"), "{first}");
+}
+
+#[test]
+fn an_address_with_tls_is_checked_against_what_the_machine_trusts() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("https://{}/v1", listener.local_addr().unwrap());
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let chain = vec![made.cert.der().clone()];
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key.into())
+        .unwrap();
+    let config = Arc::new(config);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(config.clone()).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
+            // A client that does not trust us leaves before it asks.
+            let mut first = [0];
+            if stream.read_exact(&mut first).is_ok() {
+                let _ = request(&mut stream);
+                send(
+                    &mut stream,
+                    b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"choices\":[{\"message\":{\"content\":\"sealed\"}}]}",
+                );
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        }
+    });
+    let home = crate::support::home::Home::new();
+    let trusted = home.path().join("trusted.pem");
+    std::fs::write(&trusted, made.cert.pem()).unwrap();
+    let chat = |cert_file: Option<&std::path::Path>| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"));
+        command
+            .args(["chat", "--model", "m", "--base-url", &base, "hello"])
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin");
+        if let Some(file) = cert_file {
+            command.env("SSL_CERT_FILE", file);
+        }
+        let output = command.output().unwrap();
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (out, err) = chat(Some(&trusted));
+    assert_eq!(out, "sealed\n", "{err}");
+    let (out, err) = chat(None);
+    assert_eq!(out, "", "{err}");
+    assert!(
+        err.contains("cannot be reached") || err.contains("no trusted certificates"),
+        "{err}"
+    );
+}
