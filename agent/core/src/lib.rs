@@ -63,6 +63,8 @@ pub mod batch;
 
 pub mod edit;
 
+pub mod plan;
+
 pub mod v4a;
 
 pub use monitor::Permit;

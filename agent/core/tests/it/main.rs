@@ -11,6 +11,7 @@ mod lifecycle;
 mod lifecycle_machine;
 mod limits;
 mod model;
+mod plan;
 mod questions;
 mod rules;
 mod sensitive;

@@ -1,0 +1,206 @@
+//! The type of an expression.
+
+use alloc::{string::String, vec::Vec};
+
+use super::{Checker, is_name};
+use crate::plan::{
+    draft::{Expr, Hop},
+    error::ErrorKind,
+    kind::{Kind, Type},
+    level::Level,
+    limits::{ARGUMENTS_MAX, EXPR_DEPTH_MAX, EXPR_PARTS_MAX, FIELDS_MAX, LITERAL_BYTES_MAX},
+    value::Raw,
+};
+
+/// Longer texts are no choices, whatever stands in them.
+const CHOICE_BYTES_MAX: usize = 128;
+
+impl Checker<'_> {
+    /// The type; `None` if something is wrong, which is told by then.
+    pub(super) fn type_of(&mut self, expr: &Expr) -> Option<Type> {
+        self.type_at(expr, 0)
+    }
+
+    fn wrong(&mut self, kind: ErrorKind) -> Option<Type> {
+        self.error(kind);
+        None
+    }
+
+    fn type_at(&mut self, expr: &Expr, depth: usize) -> Option<Type> {
+        self.parts += 1;
+        if depth > EXPR_DEPTH_MAX || self.parts > EXPR_PARTS_MAX {
+            return self.wrong(if depth > EXPR_DEPTH_MAX {
+                ErrorKind::TooDeep
+            } else {
+                ErrorKind::TooLong
+            });
+        }
+        match expr {
+            Expr::Literal(raw) => self.literal(raw, depth),
+            Expr::Ref { name, path } => {
+                let Some(kind) = self.known(name).cloned() else {
+                    self.unknown(name);
+                    return None;
+                };
+                self.along(kind, path)
+            }
+            Expr::List(items) => {
+                let mut all = Kind::Never.at(Level::User);
+                for item in items {
+                    let kind = self.type_at(item, depth + 1)?;
+                    match all.join(&kind) {
+                        Some(joined) => all = joined,
+                        None => return self.wrong(ErrorKind::WrongType),
+                    }
+                }
+                Some(Kind::list(all).at(Level::User))
+            }
+            Expr::Record(fields) => {
+                if fields.len() > FIELDS_MAX {
+                    return self.wrong(ErrorKind::TooLong);
+                }
+                let mut kinds: Vec<(String, Type)> = Vec::with_capacity(fields.len());
+                for (name, field) in fields {
+                    if !is_name(name) || kinds.iter().any(|(known, _)| known == name) {
+                        return self.wrong(ErrorKind::BadName);
+                    }
+                    kinds.push((name.clone(), self.type_at(field, depth + 1)?));
+                }
+                Some(Kind::Record(kinds).at(Level::User))
+            }
+            Expr::Text(parts) => {
+                let mut level = Level::User;
+                for part in parts {
+                    let kind = self.type_at(part, depth + 1)?;
+                    let plain = kind.is_text() || kind.is_number() || kind.kind == Kind::Truth;
+                    if !plain {
+                        return self.wrong(ErrorKind::WrongType);
+                    }
+                    level = level.min(kind.worst());
+                }
+                Some(Kind::Text.at(level))
+            }
+            Expr::Apply(builtin, arguments) => {
+                let (few, many) = builtin.count();
+                if arguments.len() < few || arguments.len() > many.min(ARGUMENTS_MAX) {
+                    return self.wrong(ErrorKind::WrongCount);
+                }
+                let mut kinds = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    kinds.push(self.type_at(argument, depth + 1)?);
+                }
+                match builtin.yields(&kinds) {
+                    Some(kind) => Some(kind),
+                    None => self.wrong(ErrorKind::WrongType),
+                }
+            }
+            Expr::Over {
+                over,
+                list,
+                name,
+                body,
+            } => {
+                let list = self.type_at(list, depth + 1)?;
+                let Kind::List(item) = &list.kind else {
+                    return self.wrong(ErrorKind::NotAList);
+                };
+                if !is_name(name) {
+                    return self.wrong(ErrorKind::BadName);
+                }
+                // An item's name may be used again beside, never inside.
+                if self.names.contains(name) || self.known(name).is_some() {
+                    return self.wrong(ErrorKind::NameTaken);
+                }
+                let item = item.at_most(list.level);
+                self.scope.push((name.clone(), item.clone()));
+                let body = self.type_at(body, depth + 1);
+                self.scope.pop();
+                let body = body?;
+                if over.tests() && !matches!(body.kind, Kind::Truth | Kind::Never) {
+                    return self.wrong(ErrorKind::NotATruth);
+                }
+                match over.yields(&list, &item, &body, self.rules.selection) {
+                    Some(kind) => Some(kind),
+                    None => self.wrong(ErrorKind::WrongType),
+                }
+            }
+        }
+    }
+
+    fn literal(&mut self, raw: &Raw, depth: usize) -> Option<Type> {
+        if depth > EXPR_DEPTH_MAX {
+            return self.wrong(ErrorKind::TooDeep);
+        }
+        let kind = match raw {
+            Raw::Nothing => Kind::Nothing,
+            Raw::Truth(_) => Kind::Truth,
+            Raw::Whole(_) => Kind::Whole,
+            Raw::Number(number) if number.is_finite() => Kind::Number,
+            Raw::Number(_) => return self.wrong(ErrorKind::WrongType),
+            Raw::Text(text) if text.len() > LITERAL_BYTES_MAX => {
+                return self.wrong(ErrorKind::TooLong);
+            }
+            Raw::Text(text) if text.len() <= CHOICE_BYTES_MAX => {
+                Kind::Choice(alloc::vec![text.clone()])
+            }
+            Raw::Text(_) => Kind::Text,
+            // A list or a record is written as an expression of its parts.
+            Raw::List(_) | Raw::Record(_) => return self.wrong(ErrorKind::WrongType),
+        };
+        Some(kind.at(Level::User))
+    }
+
+    /// The type of a part.
+    fn along(&mut self, mut kind: Type, path: &[Hop]) -> Option<Type> {
+        if path.len() > EXPR_DEPTH_MAX {
+            return self.wrong(ErrorKind::TooDeep);
+        }
+        for hop in path {
+            let level = kind.level;
+            let part = match (hop, kind.kind) {
+                (_, Kind::Never) => return Some(Kind::Never.at(level)),
+                (Hop::Field(name), Kind::Record(fields)) => fields
+                    .into_iter()
+                    .find(|(known, _)| known == name)
+                    .map(|(_, field)| field),
+                (Hop::At(_), Kind::List(item)) => Some(*item),
+                _ => None,
+            };
+            match part {
+                Some(part) => kind = part.at_most(level),
+                None => return self.wrong(ErrorKind::UnknownField),
+            }
+        }
+        Some(kind)
+    }
+
+    /// A form of an answer must be one that can be asked for.
+    pub(super) fn schema(&mut self, schema: &Type) {
+        if !is_schema(schema, 0) {
+            self.error(ErrorKind::BadSchema);
+        }
+    }
+}
+
+fn is_schema(schema: &Type, depth: usize) -> bool {
+    depth <= 4
+        && match &schema.kind {
+            Kind::Never | Kind::Nothing => false,
+            Kind::Truth | Kind::Whole | Kind::Number | Kind::Text | Kind::Path | Kind::Time => true,
+            Kind::Choice(words) => {
+                !words.is_empty()
+                    && words.len() <= FIELDS_MAX
+                    && words.iter().all(|word| word.len() <= CHOICE_BYTES_MAX)
+            }
+            Kind::List(item) | Kind::Optional(item) => is_schema(item, depth + 1),
+            Kind::Record(fields) => {
+                !fields.is_empty()
+                    && fields.len() <= FIELDS_MAX
+                    && fields.iter().enumerate().all(|(place, (name, field))| {
+                        is_name(name)
+                            && is_schema(field, depth + 1)
+                            && !fields.iter().take(place).any(|(known, _)| known == name)
+                    })
+            }
+        }
+}

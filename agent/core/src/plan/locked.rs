@@ -1,0 +1,109 @@
+//! The plan after the check: locked.
+//!
+//! Its fields are private and nothing changes them. Only [`super::check`]
+//! makes one.
+
+use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+
+use super::{
+    draft::Step,
+    level::Level,
+    signature::{FlowRules, Toolbox},
+};
+use crate::authority::Verb;
+
+/// A checked plan.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) summary: String,
+    pub(super) steps: Arc<[Step]>,
+    pub(super) numbers: BTreeMap<String, u8>,
+    pub(super) toolbox: Arc<Toolbox>,
+    pub(super) rules: FlowRules,
+    pub(super) calls_at_most: u64,
+    pub(super) wants: Vec<Want>,
+    pub(super) notices: Vec<Notice>,
+}
+
+/// What a step needs to be held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// The step.
+    pub step: String,
+    /// The verb.
+    pub verb: Verb,
+    /// On what, where the plan itself says; `None` where data will.
+    pub on: Option<String>,
+}
+
+/// What a person should know before approving: data will decide this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The step.
+    pub step: String,
+    /// Its argument; `None` for whether the step happens at all.
+    pub argument: Option<String>,
+    /// How far what decides can be trusted at worst.
+    pub level: Level,
+    /// The steps it comes from directly.
+    pub from: Vec<String>,
+}
+
+impl Plan {
+    /// What it is for, in the planner's words.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// The steps, to show them.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// What may be called.
+    #[must_use]
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// A step's number, counted from nought through all blocks.
+    #[must_use]
+    pub fn number(&self, step: &str) -> Option<u8> {
+        self.numbers.get(step).copied()
+    }
+
+    /// The step with a number.
+    #[must_use]
+    pub fn named(&self, number: u8) -> Option<&str> {
+        self.numbers
+            .iter()
+            .find(|(_, known)| **known == number)
+            .map(|(name, _)| name.as_str())
+    }
+
+    /// No run of it makes more calls.
+    #[must_use]
+    pub const fn calls_at_most(&self) -> u64 {
+        self.calls_at_most
+    }
+
+    /// What has to be held for all of it.
+    #[must_use]
+    pub fn wants(&self) -> &[Want] {
+        &self.wants
+    }
+
+    /// What data will decide.
+    #[must_use]
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
+    /// What counts as data steering a call.
+    #[must_use]
+    pub const fn rules(&self) -> FlowRules {
+        self.rules
+    }
+}
