@@ -217,6 +217,22 @@ fn said(line: &str, widest: Scope) -> (Reply, Keep) {
 }
 
 impl TerminalUser {
+    /// Puts a question of the program's own; `None` if no answer came.
+    pub fn line(&mut self, question: &str) -> Option<String> {
+        let mut asked = || -> io::Result<Option<String>> {
+            rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
+            write!(self.terminal, "{question}")?;
+            self.terminal.flush()?;
+            if !self.answers_within(QUESTION_LIFETIME)? {
+                return Ok(None);
+            }
+            let mut line = String::new();
+            let got = BufReader::new(&self.terminal).read_line(&mut line)?;
+            Ok((got > 0).then(|| line.trim().to_owned()))
+        };
+        asked().ok().flatten()
+    }
+
     /// A model's question; a number picks a choice, other words are the answer.
     fn words(&mut self, question: &str, choices: Option<&[String]>) -> io::Result<Option<String>> {
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;

@@ -7,6 +7,7 @@ mod config;
 mod doctor;
 mod explain;
 mod open;
+mod plan;
 mod run;
 mod shell;
 mod undo;
@@ -60,6 +61,25 @@ enum What {
         choice: chat::Choice,
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
+    },
+    /// Check a plan and show its steps, their risk, and what each needs
+    Plan {
+        #[command(flatten)]
+        setting: Setting,
+        #[command(flatten)]
+        source: plan::Source,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Carry out a plan, step by step through the same gate as everything else
+    Run {
+        #[command(flatten)]
+        setting: Setting,
+        #[command(flatten)]
+        source: plan::Source,
+        #[command(flatten)]
+        how: plan::How,
     },
     /// Take back what the last command did to its workspace
     Undo {
@@ -174,6 +194,16 @@ pub fn main() -> ExitCode {
             choice,
             words,
         } => chat::chat(&setting, &choice, words.as_deref()),
+        What::Plan {
+            setting,
+            source,
+            json,
+        } => plan::plan(&setting, &source, json),
+        What::Run {
+            setting,
+            source,
+            how,
+        } => plan::run(&setting, &source, &how),
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),

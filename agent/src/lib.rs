@@ -5,6 +5,7 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+pub mod actions;
 pub mod ambient;
 pub mod approvals;
 pub mod audit;
@@ -12,11 +13,13 @@ pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod digest;
+pub mod executor;
 pub mod exit;
 pub mod handles;
 pub mod live;
 pub mod model;
 pub mod parity;
+pub mod planner;
 pub mod ports;
 pub mod pyjson;
 pub mod runtime;

@@ -22,6 +22,7 @@ mod machine;
 mod mounts;
 mod objects;
 mod place;
+mod planned;
 mod remote;
 mod rules;
 mod script;
@@ -60,6 +61,7 @@ pub use self::{
     hands::{Before, Hands},
     mounts::{lexical, real},
     place::Place,
+    planned::Steering,
     remote::Remote,
     rules::Explained,
     script::{SCRIPT_TIMEOUT, ScriptRun},
@@ -173,6 +175,8 @@ pub struct Runtime {
     exports: Option<Exports>,
     /// For the person, at the next occasion.
     told: Vec<String>,
+    /// The data that steers what is being done for a plan.
+    steering: Option<Steering>,
 }
 
 impl fmt::Debug for Runtime {
@@ -237,6 +241,7 @@ impl Runtime {
             warden: None,
             exports: None,
             told: Vec::new(),
+            steering: None,
         };
         let workspace = runtime.config.workspace.clone();
         runtime.mounts.open(&runtime.machine, &workspace)?;

@@ -15,6 +15,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
+use crate::approval::CallId;
 use crate::authority::{Object, Program, Verb};
 use crate::cap::CapTable;
 use crate::grant::{AgentId, GrantId};
@@ -24,6 +25,8 @@ use crate::label::{Label, Source};
 #[derive(Debug, Default)]
 pub struct Flow {
     heard: BTreeMap<AgentId, Label>,
+    /// What steers a call beside what its agent has read.
+    carried: BTreeMap<CallId, BTreeSet<Source>>,
     // INVARIANT: only grants the user made; what is derived from one shares it.
     vouching: BTreeMap<GrantId, BTreeSet<Source>>,
 }
@@ -43,6 +46,22 @@ impl Flow {
                 news
             }
         }
+    }
+
+    /// Data steers this call, whatever its agent has read.
+    pub(crate) fn carry(&mut self, call: CallId, label: &Label) {
+        self.carried.insert(
+            call,
+            label
+                .sources()
+                .filter(|source| is_foreign(*source))
+                .collect(),
+        );
+    }
+
+    /// The call is over.
+    pub(crate) fn drop_call(&mut self, call: CallId) {
+        self.carried.remove(&call);
     }
 
     /// A new agent is told what to do by its parent, whose words are no cleaner
@@ -69,11 +88,17 @@ impl Flow {
 
     /// Does this grant cover the action with what its agent has read?
     #[must_use]
-    pub fn vouches(&self, table: &CapTable, by: AgentId, grant: GrantId, action: &Action) -> bool {
+    pub fn vouches(
+        &self,
+        table: &CapTable,
+        (by, call): (AgentId, CallId),
+        grant: GrantId,
+        action: &Action,
+    ) -> bool {
         if !is_consequential(action) {
             return true;
         }
-        let foreign = self.foreign(by);
+        let foreign = self.foreign_to(by, call);
         foreign.is_empty()
             || self
                 .vouching
@@ -83,8 +108,14 @@ impl Flow {
 
     /// May what an agent has read be behind this action?
     #[must_use]
-    pub fn taints(&self, by: AgentId, action: &Action) -> bool {
-        is_consequential(action) && !self.foreign(by).is_empty()
+    pub fn taints(&self, by: AgentId, call: CallId, action: &Action) -> bool {
+        is_consequential(action) && !self.foreign_to(by, call).is_empty()
+    }
+
+    fn foreign_to(&self, agent: AgentId, call: CallId) -> BTreeSet<Source> {
+        let mut foreign = self.foreign(agent);
+        foreign.extend(self.carried.get(&call).into_iter().flatten());
+        foreign
     }
 
     /// The kinds of data that reached an agent and that neither its user nor
@@ -94,11 +125,16 @@ impl Flow {
             .get(&agent)
             .into_iter()
             .flat_map(Label::sources)
-            .filter(|source| match source {
-                Source::User | Source::Model => false,
-                Source::File | Source::Command | Source::Network | Source::Secret => true,
-            })
+            .filter(|source| is_foreign(*source))
             .collect()
+    }
+}
+
+/// Neither the user's nor the agent's own model's.
+const fn is_foreign(source: Source) -> bool {
+    match source {
+        Source::User | Source::Model => false,
+        Source::File | Source::Command | Source::Network | Source::Secret => true,
     }
 }
 

@@ -267,7 +267,7 @@ fn find_grant(
     let vouches = |grant| {
         request
             .flow
-            .is_none_or(|flow| flow.vouches(table, request.by, grant, action))
+            .is_none_or(|flow| flow.vouches(table, (request.by, request.call), grant, action))
     };
     let grant = if vouches(chosen) {
         chosen

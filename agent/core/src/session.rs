@@ -237,6 +237,7 @@ impl Session {
         }
         match event {
             Event::Call(call) => self.call(call),
+            Event::SteeredCall { call, by_data } => self.steered_call(call, &by_data),
             Event::Effects { call, actions } => self.effects(call, actions),
             Event::Answer(answer) => self.answer(answer, Keep::Forget),
             Event::AnswerAndRemember(answer) => self.answer(answer, Keep::Remember),
@@ -290,6 +291,7 @@ impl Session {
             Event::Note(text) => self.note(&text),
             Event::Heard { .. } | Event::Tick | Event::End => Effects::none(),
             Event::Call(_)
+            | Event::SteeredCall { .. }
             | Event::Effects { .. }
             | Event::Answer(_)
             | Event::AnswerAndRemember(_)

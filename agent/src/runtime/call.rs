@@ -224,7 +224,7 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
             )
         }
         Stop::Missing => ("No such file or directory".to_owned(), Fate::ToolError),
-        Stop::Io(message) => (message.clone(), Fate::ToolError),
+        Stop::Io(message) | Stop::System(_, message) => (message.clone(), Fate::ToolError),
         Stop::Broken(message) => (message.clone(), Fate::Failed(message.clone())),
     };
     let value = match tool {

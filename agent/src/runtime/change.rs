@@ -50,6 +50,18 @@ pub enum FileChange {
         /// What it holds.
         content: Vec<u8>,
     },
+    /// A file, a directory or a link gets another name, whatever it holds.
+    Move {
+        /// The old one.
+        from: Place,
+        /// The new one.
+        to: Place,
+    },
+}
+
+/// What a permit for a name that is moved is bound to.
+fn moved_digest(from: &Place) -> Digest {
+    sha256(&[b"moved from ", from.below.as_bytes()].concat())
 }
 
 impl FileChange {
@@ -61,13 +73,41 @@ impl FileChange {
                 before: Before::Nothing,
                 ..
             } => Some(place),
-            Self::Rename { to, .. } => Some(to),
+            Self::Rename { to, .. } | Self::Move { to, .. } => Some(to),
             Self::Write { .. } | Self::Delete { .. } | Self::RemoveDir { .. } => None,
         }
     }
 }
 
 impl Hands<'_> {
+    /// Makes the directories on the way to a place, and (`whole`) the place
+    /// itself, all of them or none; those that were made.
+    pub fn make_dirs(&mut self, place: &Place, whole: bool) -> Result<Vec<Place>, Stop> {
+        let mut missing = self.missing_parents(place)?;
+        if whole && !place.below.is_root() && self.look(place)?.is_none() {
+            missing.push(place.clone());
+        }
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let actions = missing
+            .iter()
+            .map(|place| action(Verb::FsCreate, place, dir_digest(NEW_DIR_MODE)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let show = |question: &Question| shown::directories(question, &missing);
+        self.perform(actions, show, |mounts, permits| {
+            for (place, permit) in missing.iter().zip(permits) {
+                let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
+                mount
+                    .cap
+                    .make_dir(permit, &place.below, NEW_DIR_MODE)
+                    .map_err(|error| stop(&error))?;
+            }
+            Ok::<(), Stop>(())
+        })??;
+        Ok(missing)
+    }
+
     /// Makes all changes, or none if one of them is not permitted.
     pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
         let mut parents: Vec<Place> = Vec::new();
@@ -101,6 +141,10 @@ impl Hands<'_> {
                 FileChange::Rename { from, to, content } => {
                     actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
                     actions.push(action(Verb::FsCreate, to, sha256(content))?);
+                }
+                FileChange::Move { from, to } => {
+                    actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
+                    actions.push(action(Verb::FsCreate, to, moved_digest(from))?);
                 }
             }
         }
@@ -146,10 +190,12 @@ impl Hands<'_> {
                     FileChange::RemoveDir { place } => step(place, &mut |dir, permits| {
                         Some(dir.remove(permits.next()?, &place.below))
                     }),
-                    FileChange::Rename { from, to, .. } => step(from, &mut |dir, permits| {
-                        let (away, here) = (permits.next()?, permits.next()?);
-                        Some(dir.rename(away, here, &from.below, &to.below))
-                    }),
+                    FileChange::Rename { from, to, .. } | FileChange::Move { from, to } => {
+                        step(from, &mut |dir, permits| {
+                            let (away, here) = (permits.next()?, permits.next()?);
+                            Some(dir.rename(away, here, &from.below, &to.below))
+                        })
+                    }
                 }
                 .map_err(|stop| (made, stop))?;
                 made += 1;

@@ -148,7 +148,60 @@ impl Hands<'_> {
             merge_stderr: true,
             timeout: request.timeout,
         };
-        let (call, running) = self.launch(launch, &seen, Streams::default())?;
+        self.run_launch(launch, &seen, request.command, true)
+    }
+
+    /// Runs a program with arguments, none of which a shell reads, to its end;
+    /// the working directory and variables it leaves are its own affair.
+    pub fn run_argv(
+        &mut self,
+        program: &str,
+        args: &[String],
+        timeout: Duration,
+    ) -> Result<CommandRun, Stop> {
+        let seen = self.seen()?;
+        let mut words = vec![program.to_owned()];
+        words.extend_from_slice(args);
+        // One text for one list of words: what is asked about and recorded.
+        let about = serde_json::Value::from(words.clone()).to_string();
+        let mut argv: Vec<Vec<u8>> = [
+            "/usr/bin/bash",
+            "-c",
+            "builtin cd -- \"$1\" || exit 126; shift; exec -- \"$@\"",
+            "hermitcrab",
+        ]
+        .map(|word| word.as_bytes().to_vec())
+        .into();
+        argv.push(
+            self.runtime
+                .config
+                .workspace
+                .as_os_str()
+                .as_bytes()
+                .to_vec(),
+        );
+        argv.extend(words.into_iter().map(String::into_bytes));
+        let launch = Launch {
+            tool: Tool::Terminal,
+            about: &about,
+            argv,
+            env: Vec::new(),
+            inputs: Vec::new(),
+            merge_stderr: true,
+            timeout,
+        };
+        self.run_launch(launch, &seen, &about, false)
+    }
+
+    fn run_launch(
+        &mut self,
+        launch: Launch<'_>,
+        seen: &[Seen],
+        about: &str,
+        remember: bool,
+    ) -> Result<CommandRun, Stop> {
+        let base = self.cwd();
+        let (call, running) = self.launch(launch, seen, Streams::default())?;
         let finished = running.and_then(|running| {
             let (by, progress) = (self.by, &mut self.runtime.progress);
             running.wait_with(|_, bytes| {
@@ -185,7 +238,7 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
-        let settled = self.settle(call, request.command, &seen, &finished);
+        let settled = self.settle(call, about, seen, &finished);
         let outcome = match &settled {
             Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
             Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
@@ -195,7 +248,7 @@ impl Hands<'_> {
         self.finish(call, outcome)?;
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
-        if discarded.is_none() {
+        if discarded.is_none() && remember {
             self.remember(&finished);
         }
         Ok(self.report(&finished, discarded))
@@ -366,7 +419,7 @@ impl Hands<'_> {
             Ok((_, Err(Stop::Missing))) => Err(Stop::Broken(
                 "the changes of the command could not be kept: a file it needs is gone; nothing was changed".to_owned(),
             )),
-            Ok((_, Err(Stop::Io(error)))) => Err(Stop::Broken(format!(
+            Ok((_, Err(Stop::Io(error) | Stop::System(_, error)))) => Err(Stop::Broken(format!(
                 "the changes of the command could not be kept: {error}; nothing was changed"
             ))),
             Ok((_, Err(broken @ Stop::Broken(_)))) => Err(broken),

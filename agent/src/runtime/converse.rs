@@ -212,6 +212,7 @@ impl Runtime {
     fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
         Turn {
             machine: &self.machine,
+            note: None,
             user: &mut *self.user,
             questions,
         }
@@ -244,6 +245,8 @@ fn refusal(stop: Stop) -> Denial {
     match stop {
         Stop::Refused { denial, .. } => denial,
         Stop::Missing => Denial::new(DenialCode::UnknownCall, ""),
-        Stop::Io(why) | Stop::Broken(why) => Denial::new(DenialCode::SessionEnded, why),
+        Stop::Io(why) | Stop::System(_, why) | Stop::Broken(why) => {
+            Denial::new(DenialCode::SessionEnded, why)
+        }
     }
 }

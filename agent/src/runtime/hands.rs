@@ -15,7 +15,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
     rules::Sensitivity,
-    session::{Call, Event},
+    session::Call,
     tool::Tool,
 };
 use hermitcrab_sandbox::{
@@ -448,8 +448,9 @@ impl<'r> Hands<'r> {
             tool: self.tool,
             actions,
         };
+        let event = self.called(call);
         let (mut turn, mounts) = self.turn();
-        let (call, done) = turn.begin(Event::Call(call), shown, |permits| act(mounts, permits))?;
+        let (call, done) = turn.begin(event, shown, |permits| act(mounts, permits))?;
         turn.finish(call, Outcome::Done(Digest::NONE))?;
         Ok(done)
     }
@@ -477,10 +478,12 @@ impl<'r> Hands<'r> {
             user,
             mounts,
             journal,
+            steering,
             ..
         } = &mut *self.runtime;
         let turn = Turn {
             machine,
+            note: steering.as_ref().map(|steering| steering.note.as_str()),
             user: &mut **user,
             questions: self.questions,
         };
@@ -515,6 +518,6 @@ pub(super) fn stop(error: &FsError) -> Stop {
         {
             Stop::Missing
         }
-        FsError::Io { .. } => Stop::Io(error.to_string()),
+        FsError::Io { source, .. } => Stop::System(source.kind(), error.to_string()),
     }
 }

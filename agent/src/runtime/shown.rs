@@ -164,7 +164,21 @@ pub fn files(question: &Question, changes: &[FileChange]) -> String {
                 one_line(&to.absolute),
                 content.len()
             ),
+            FileChange::Move { from, to } => format!(
+                "{} becomes {}, as it is\n",
+                one_line(&from.absolute),
+                one_line(&to.absolute),
+            ),
         });
+    }
+    out
+}
+
+/// Directories about to be made.
+pub fn directories(question: &Question, places: &[Place]) -> String {
+    let mut out = heading(question);
+    for place in places {
+        out.push_str(&format!("new directory {}\n", one_line(&place.absolute)));
     }
     out
 }

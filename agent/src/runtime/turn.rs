@@ -32,6 +32,8 @@ pub enum Stop {
     Missing,
     /// The system failed; for the model.
     Io(String),
+    /// The same, with the kind of the system's own error.
+    System(std::io::ErrorKind, String),
     /// The agent's own machinery failed.
     Broken(String),
 }
@@ -51,7 +53,7 @@ impl Stop {
         match self {
             Self::Refused { denial, .. } => denial.to_string(),
             Self::Missing => "no such file or directory".to_owned(),
-            Self::Io(message) | Self::Broken(message) => message.clone(),
+            Self::Io(message) | Self::System(_, message) | Self::Broken(message) => message.clone(),
         }
     }
 
@@ -59,7 +61,7 @@ impl Stop {
     pub(super) fn is(&self, code: DenialCode) -> bool {
         match self {
             Self::Refused { denial, asked } => !asked && denial.code() == code,
-            Self::Missing | Self::Io(_) | Self::Broken(_) => false,
+            Self::Missing | Self::Io(_) | Self::System(..) | Self::Broken(_) => false,
         }
     }
 }
@@ -72,6 +74,8 @@ pub struct Turn<'r> {
     pub user: &'r mut dyn UserPort,
     /// Collects what was asked.
     pub questions: &'r mut Vec<Asked>,
+    /// What every question here begins with.
+    pub note: Option<&'r str>,
 }
 
 /// What one step came to.
@@ -103,6 +107,10 @@ impl Turn<'_> {
                 super::standing::portable(session, &question),
             )
         });
+        let shown = match self.note {
+            Some(note) => format!("{note}\n{shown}"),
+            None => shown,
+        };
         let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
             Reply::Yes(Scope::Once)
         } else {

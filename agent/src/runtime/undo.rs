@@ -103,6 +103,7 @@ impl Runtime {
         let mut questions = Vec::new();
         let mut turn = Turn {
             machine: &self.machine,
+            note: None,
             user: &mut *self.user,
             questions: &mut questions,
         };
@@ -200,7 +201,7 @@ impl From<Stop> for UndoTrouble {
         match stop {
             Stop::Refused { denial, asked } => Self::Refused(denial, asked),
             Stop::Missing => Self::Failed("a file is gone".to_owned()),
-            Stop::Io(error) | Stop::Broken(error) => Self::Failed(error),
+            Stop::Io(error) | Stop::System(_, error) | Stop::Broken(error) => Self::Failed(error),
         }
     }
 }

@@ -360,7 +360,7 @@ pub fn visible_names(hands: &mut Hands<'_>, place: &Place) -> Result<Vec<String>
             .map(|entry| String::from_utf8_lossy(&entry.name).into_owned())
             .filter(|name| !name.starts_with('.'))
             .collect()),
-        Err(Stop::Missing | Stop::Io(_)) => Ok(Vec::new()),
+        Err(Stop::Missing | Stop::Io(_) | Stop::System(..)) => Ok(Vec::new()),
         Err(stop) => Err(stop),
     }
 }

@@ -14,6 +14,7 @@ mod live;
 mod midrun;
 mod model_http;
 mod patches;
+mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod runtime;

@@ -1,7 +1,7 @@
 //! Carrying out a locked plan: what is to be called next, and what came of it.
 //!
 //! The machine owns the plan and the values; it never calls anything itself.
-//! [`Machine::next`] says what is to be done, [`Machine::supply`] takes what
+//! [`Machine::go_on`] says what is to be done, [`Machine::supply`] takes what
 //! came of it. Which step follows is read from the plan, never from data: data
 //! chooses between branches that are there and how often a loop turns, within
 //! its bound, and can neither add, remove, reorder nor redirect a step.
@@ -15,17 +15,16 @@ use alloc::{
 };
 
 use super::{
-    draft::{Expr, Step, What},
-    eval::{Env, Trouble},
+    draft::{Expr, Step},
+    eval::Env,
     kind::Type,
     level::{Level, Tag},
-    limits::{CALLS_MAX, LOOP_TURNS_DEFAULT},
     locked::Plan,
     rule::{Failure, Verdict, rule},
     value::{Datum, Raw, Value},
 };
-use crate::label::Source;
 
+mod begin;
 mod call;
 mod report;
 
@@ -115,7 +114,7 @@ struct Turn {
     given: Vec<Value>,
 }
 
-/// What was said by [`Machine::next`] and waits for its reply.
+/// What was said by [`Machine::go_on`] and waits for its reply.
 #[derive(Clone, Debug)]
 enum Waiting {
     Call {
@@ -197,7 +196,7 @@ impl Machine {
 
     /// Says what is to be done next. What was said before and has no reply
     /// counts as failed.
-    pub fn next(&mut self) -> Next {
+    pub fn go_on(&mut self) -> Next {
         if self.said {
             self.supply(Reply::Failed(Failure::Broken));
         }
@@ -305,181 +304,6 @@ impl Machine {
         if rule(failure, true) == Verdict::End {
             self.over = true;
         }
-    }
-
-    fn begin(&mut self, step: &Step, control: &Tag) -> Option<Next> {
-        let missing = step
-            .after
-            .iter()
-            .find(|earlier| self.failed.contains(*earlier));
-        if let Some(earlier) = missing {
-            let because = earlier.clone();
-            self.skip(&step.id, because);
-            return None;
-        }
-        match self.do_step(step, control) {
-            Ok(next) => next,
-            Err(Trouble::Depends(name)) => {
-                let because = name;
-                self.skip(&step.id, because);
-                None
-            }
-            Err(Trouble::TooMuch) => {
-                self.fail(&step.id, Failure::TooMuch);
-                None
-            }
-            Err(Trouble::NoItem | Trouble::Arithmetic | Trouble::NotATime | Trouble::WrongType) => {
-                self.fail(&step.id, Failure::NoValue);
-                None
-            }
-        }
-    }
-
-    fn do_step(&mut self, step: &Step, control: &Tag) -> Result<Option<Next>, Trouble> {
-        let number = self.plan.number(&step.id).unwrap_or(u8::MAX);
-        match &step.what {
-            What::Call { tool, with } => {
-                self.calls += 1;
-                if self.calls > CALLS_MAX {
-                    return Err(Trouble::TooMuch);
-                }
-                let call = self.call(step, tool, with, control)?;
-                self.waiting = Some(Waiting::Call {
-                    call: call.clone(),
-                    making: false,
-                    tried: false,
-                });
-                Ok(Some(Next::Call(call)))
-            }
-            What::Let(expr) => {
-                let value = self.env.eval(expr)?;
-                self.worked(&step.id, value, control, Status::Done);
-                Ok(None)
-            }
-            What::ForEach {
-                list,
-                name,
-                at_most,
-                gives,
-                ..
-            } => {
-                let value = self.env.eval(list)?;
-                let Datum::List(items) = value.datum else {
-                    return Err(Trouble::WrongType);
-                };
-                let bound = usize::try_from(at_most.unwrap_or(LOOP_TURNS_DEFAULT));
-                if items.len() > bound.unwrap_or(0) {
-                    return Err(Trouble::TooMuch);
-                }
-                let frame = Frame {
-                    steps: self.block(step, true),
-                    next: usize::MAX,
-                    control: control.join(&value.tag),
-                    turn: Some(Turn {
-                        step: step.id.clone(),
-                        name: name.clone(),
-                        items,
-                        at: 0,
-                        tag: value.tag,
-                        gives: gives.clone(),
-                        given: Vec::new(),
-                    }),
-                };
-                self.frames.push(frame);
-                self.turn();
-                Ok(None)
-            }
-            What::If { test, .. } => {
-                let value = self.env.eval(test)?;
-                let Datum::Truth(truth) = value.datum else {
-                    return Err(Trouble::WrongType);
-                };
-                let frame = Frame {
-                    steps: self.block(step, truth),
-                    next: 0,
-                    control: control.join(&value.tag),
-                    turn: None,
-                };
-                self.frames.push(frame);
-                self.worked(&step.id, nothing(), control, Status::Done);
-                Ok(None)
-            }
-            What::Extract { from, ask, schema } => {
-                let from = self.env.eval(from)?;
-                let tag = from.whole_tag();
-                let schema = super::check::picked(schema, tag.level());
-                self.waiting = Some(Waiting::Value {
-                    step: step.id.clone(),
-                    schema: schema.clone(),
-                    tag: tag.join(&Tag::new(Level::Picked, Source::Model, number)),
-                    control: control.clone(),
-                });
-                Ok(Some(Next::Extract {
-                    step: step.id.clone(),
-                    from,
-                    ask: ask.clone(),
-                    schema,
-                }))
-            }
-            What::AskUser { question, schema } => {
-                self.waiting = Some(Waiting::Value {
-                    step: step.id.clone(),
-                    schema: schema.clone(),
-                    tag: Tag::new(Level::User, Source::User, number),
-                    control: control.clone(),
-                });
-                Ok(Some(Next::AskUser {
-                    step: step.id.clone(),
-                    question: question.clone(),
-                    schema: schema.clone(),
-                }))
-            }
-            What::Delegate { from, tools } => {
-                let text = self.env.eval(from)?;
-                self.waiting = Some(Waiting::Nothing {
-                    step: step.id.clone(),
-                });
-                Ok(Some(Next::Delegate {
-                    step: step.id.clone(),
-                    text,
-                    tools: tools.clone(),
-                }))
-            }
-            What::Answer(expr) => {
-                let text = self.env.eval(expr)?;
-                self.worked(&step.id, nothing(), control, Status::Done);
-                Ok(Some(Next::Say {
-                    step: step.id.clone(),
-                    text,
-                }))
-            }
-            What::Fail(_) => {
-                self.failed_by(&step.id, Failure::Said);
-                Ok(None)
-            }
-        }
-    }
-
-    /// One of a step's blocks, shared between turns.
-    fn block(&mut self, step: &Step, first: bool) -> Arc<[Step]> {
-        self.blocks
-            .entry((step.id.clone(), first))
-            .or_insert_with(|| {
-                let steps: &[Step] = match &step.what {
-                    What::ForEach { steps, .. } => steps,
-                    What::If { then, .. } if first => then,
-                    What::If { or_else, .. } => or_else,
-                    What::Call { .. }
-                    | What::Let(_)
-                    | What::Extract { .. }
-                    | What::AskUser { .. }
-                    | What::Delegate { .. }
-                    | What::Answer(_)
-                    | What::Fail(_) => &[],
-                };
-                steps.into()
-            })
-            .clone()
     }
 
     fn end_of_block(&mut self) {

@@ -48,6 +48,13 @@ enum StandIn {
 }
 
 impl Session {
+    /// A call that data steers: no grant vouches for it unless it vouches for
+    /// that data.
+    pub(super) fn steered_call(&mut self, call: Call, by_data: &Label) -> Effects<'_> {
+        self.flow.carry(CallId(self.calls_made), by_data);
+        self.call(call)
+    }
+
     pub(super) fn call(&mut self, call: Call) -> Effects<'_> {
         if self.flights.len() >= CALLS_IN_FLIGHT_MAX {
             return self.refuse(
@@ -134,7 +141,7 @@ impl Session {
                 effects.extend(permits.into_iter().map(Effect::Execute));
                 effects
             }
-            Weighed::Ask(gap) => match self.stand_in((by, tool), &actions, &gap) {
+            Weighed::Ask(gap) => match self.stand_in((by, tool, id), &actions, &gap) {
                 None => {
                     let question = self.new_question(&request, gap);
                     self.ask(question)
@@ -203,7 +210,7 @@ impl Session {
     /// and the mode not where what was read may be behind it.
     fn stand_in(
         &self,
-        (by, tool): (AgentId, Tool),
+        (by, tool, id): (AgentId, Tool, CallId),
         actions: &[Action],
         gap: &Gap,
     ) -> Option<StandIn> {
@@ -233,12 +240,13 @@ impl Session {
             .all(|action| {
                 let class = action.cap().reversibility();
                 self.asking.stance(isolation, class) == Stance::Allow
-                    && !self.flow.taints(by, action)
+                    && !self.flow.taints(by, id, action)
             })
             .then_some(StandIn::Yes(Origin::Mode))
     }
 
     pub(super) fn finished(&mut self, call: CallId, outcome: &Outcome) -> Effects<'_> {
+        self.flow.drop_call(call);
         match self.flights.remove(&call) {
             Some(_) => {
                 self.questions.retain(|_, question| question.call != call);
@@ -324,6 +332,7 @@ impl Session {
                     .get(&call)
                     .is_some_and(|flight| flight.stage == Stage::Starting);
                 if never_ran {
+                    self.flow.drop_call(call);
                     self.flights.remove(&call);
                 }
                 Effects::for_call(call)

@@ -18,6 +18,14 @@ use crate::tool::Tool;
 pub enum Event {
     /// An agent calls a tool.
     Call(Call),
+    /// The same, and data of this label decides something about it. A change
+    /// it makes needs a grant that vouches for such data, or the user's yes.
+    SteeredCall {
+        /// The call.
+        call: Call,
+        /// What travels with the data.
+        by_data: Label,
+    },
     /// A running call's command did this to its view: may it stand?
     Effects {
         /// The call.

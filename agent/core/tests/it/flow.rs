@@ -11,7 +11,8 @@ use hermitcrab_core::{
     grant::{AgentId, Uses},
     label::{Label, Readers, Source},
     outcome::DenialCode,
-    session::{Asking, Attenuation, Event},
+    session::{Asking, Attenuation, Call, Event},
+    tool::Tool,
 };
 use support::{Bench, Came, SESSION, any_program};
 
@@ -146,4 +147,45 @@ fn what_one_agent_reads_does_not_taint_another() {
     };
     bench.step(Event::End);
     assert_eq!(bench.step(nobody), Came::Nothing);
+}
+
+#[test]
+fn data_that_steers_one_call_taints_that_call_and_no_other() {
+    let mut bench = with_everything(Asking::Prompt);
+    let steered = |bench: &mut Bench, source, verb, tool| {
+        let action = bench.file(verb, "a");
+        bench.step(Event::SteeredCall {
+            call: Call {
+                by: AgentId::FIRST,
+                tool,
+                actions: vec![action],
+            },
+            by_data: Label::new(source, Readers::Anyone),
+        })
+    };
+    let change = (Verb::FsModify, Tool::WriteFile);
+    assert_eq!(
+        steered(&mut bench, Source::User, change.0, change.1),
+        Came::Permitted(1)
+    );
+    bench.finish();
+    assert_eq!(
+        steered(&mut bench, Source::File, Verb::FsRead, Tool::ReadFile),
+        Came::Permitted(1)
+    );
+    bench.finish();
+    assert_eq!(
+        steered(&mut bench, Source::File, change.0, change.1),
+        Came::Asked
+    );
+    let question = bench.question.clone().unwrap();
+    assert_eq!(question.because(), DenialCode::UntrustedFlow);
+    assert_eq!(bench.answer(Reply::Yes(Scope::Once)), Came::Permitted(1));
+    bench.finish();
+    assert_eq!(bench.write("a"), Came::Permitted(1), "the next is its own");
+    let mut bench = with_everything(Asking::Refuse);
+    assert_eq!(
+        steered(&mut bench, Source::Network, change.0, change.1),
+        Came::Denied(DenialCode::UntrustedFlow)
+    );
 }

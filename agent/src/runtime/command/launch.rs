@@ -8,7 +8,7 @@ use hermitcrab_core::{
     authority::{Object, Program, Verb},
     grant::GrantId,
     outcome::{Denial, DenialCode},
-    session::{Call, Event},
+    session::Call,
     tool::Tool,
 };
 use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
@@ -71,7 +71,7 @@ impl Hands<'_> {
             sha256(launch.about.as_bytes()),
         )
         .map_err(|error| Stop::Broken(error.to_string()))?;
-        let event = Event::Call(Call {
+        let event = self.called(Call {
             by: self.by,
             tool: launch.tool,
             actions: vec![action],

@@ -1,0 +1,192 @@
+//! Structured actions: what a plan may do, as typed operations.
+//!
+//! Each is carried out on directory capabilities, or as a program with a list
+//! of words; none is ever rendered to a line of a shell. Each says what it
+//! needs, how risky it is and how it is undone. Every effect passes the one
+//! gate through [`Hands`]. This module must never decide, and must never act
+//! on a path in another spelling than the one that was decided about.
+
+pub mod failure;
+mod files;
+mod organize;
+pub mod risk;
+mod run;
+pub mod signatures;
+
+use hermitcrab_core::{
+    plan::{Failure, Raw, Value, interp::ToolCall},
+    tool::Tool,
+};
+
+use crate::runtime::{Asked, Hands, Runtime, Steering, Stop};
+
+pub use self::{organize::CATEGORIES, risk::Risk, signatures::toolbox};
+
+/// How an action ended well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Did {
+    /// What it yields.
+    pub result: Raw,
+    /// Whether it was so already.
+    pub already: bool,
+    /// How it is undone, in a line; `None` where there is nothing to undo.
+    pub undo: Option<String>,
+    /// What was done, in a line.
+    pub told: String,
+}
+
+impl Did {
+    fn new(result: Raw, told: String) -> Self {
+        Self {
+            result,
+            already: false,
+            undo: None,
+            told,
+        }
+    }
+
+    fn undone_by(mut self, how: String) -> Self {
+        self.undo = Some(how);
+        self
+    }
+}
+
+/// Why an action came to nothing: for the rules, and for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// For the rules.
+    pub failure: Failure,
+    /// For a person.
+    pub words: String,
+}
+
+impl Trouble {
+    fn new(failure: Failure, words: impl Into<String>) -> Self {
+        Self {
+            failure,
+            words: words.into(),
+        }
+    }
+}
+
+type Acted = Result<Did, Trouble>;
+
+/// Does what a call of a plan asks for.
+pub fn act(
+    runtime: &mut Runtime,
+    call: &ToolCall,
+    steering: Option<Steering>,
+    questions: &mut Vec<Asked>,
+) -> Acted {
+    let tool = match call.tool.as_str() {
+        "run_command" => Tool::Terminal,
+        _ => Tool::Directory,
+    };
+    let by = runtime.first_agent();
+    let mut acted = None;
+    let done = runtime.act(by, tool, steering, questions, |hands| {
+        acted = Some(one(hands, call));
+        Ok(())
+    });
+    match (done, acted) {
+        (Err(stop), _) => Err(failure::of(&stop)),
+        (Ok(()), Some(acted)) => acted,
+        (Ok(()), None) => Err(Trouble::new(Failure::Broken, "nothing was done")),
+    }
+}
+
+/// Makes the directory a call's target is to lie in.
+pub fn make_parent(
+    runtime: &mut Runtime,
+    call: &ToolCall,
+    steering: Option<Steering>,
+    questions: &mut Vec<Asked>,
+) -> Acted {
+    let target = ["to", "into", "path"]
+        .into_iter()
+        .find_map(|name| call.arg(name).and_then(Value::as_text));
+    let Some(target) = target.map(str::to_owned) else {
+        return Err(Trouble::new(
+            Failure::Missing,
+            "nothing says which directory",
+        ));
+    };
+    let by = runtime.first_agent();
+    let mut acted = None;
+    let whole = call.arg("into").is_some();
+    let done = runtime.act(by, Tool::Directory, steering, questions, |hands| {
+        acted = Some(files::make_way(hands, &target, whole));
+        Ok(())
+    });
+    match (done, acted) {
+        (Err(stop), _) => Err(failure::of(&stop)),
+        (Ok(()), Some(acted)) => acted,
+        (Ok(()), None) => Err(Trouble::new(Failure::Broken, "nothing was done")),
+    }
+}
+
+fn one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
+    match call.tool.as_str() {
+        "list_files" => files::list(hands, call),
+        "find_files" => files::find(hands, call),
+        "read_file" => files::read(hands, call),
+        "file_info" => files::info(hands, call),
+        "create_file" => files::create(hands, call),
+        "create_directory" => files::make_directory(hands, call),
+        "copy_file" => files::copy(hands, call),
+        "move_file" => files::move_one(hands, call),
+        "move_files" => files::move_many(hands, call),
+        "delete_files" => files::delete(hands, call),
+        "organize_by_type" => organize::organize(hands, call),
+        "run_command" => run::run(hands, call),
+        _ => Err(Trouble::new(Failure::Broken, "there is no such action")),
+    }
+}
+
+/// A text argument; the check promised it where the action needs it.
+fn text<'c>(call: &'c ToolCall, name: &str) -> Result<&'c str, Trouble> {
+    call.arg(name)
+        .and_then(Value::as_text)
+        .ok_or_else(|| Trouble::new(Failure::NoValue, format!("`{name}` is missing")))
+}
+
+fn text_or<'c>(call: &'c ToolCall, name: &str, other: &'c str) -> &'c str {
+    call.arg(name).and_then(Value::as_text).unwrap_or(other)
+}
+
+fn texts(call: &ToolCall, name: &str) -> Vec<String> {
+    use hermitcrab_core::plan::Datum;
+    match call.arg(name).map(|value| &value.datum) {
+        Some(Datum::List(items)) => items
+            .iter()
+            .filter_map(Value::as_text)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn truth(call: &ToolCall, name: &str) -> bool {
+    use hermitcrab_core::plan::Datum;
+    matches!(
+        call.arg(name).map(|value| &value.datum),
+        Some(Datum::Truth(true))
+    )
+}
+
+fn whole(number: usize) -> Raw {
+    Raw::Whole(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn record(fields: Vec<(&str, Raw)>) -> Raw {
+    Raw::Record(
+        fields
+            .into_iter()
+            .map(|(name, raw)| (name.to_owned(), raw))
+            .collect(),
+    )
+}
+
+fn stopped(stop: Stop) -> Trouble {
+    failure::of(&stop)
+}

@@ -1,0 +1,117 @@
+//! How much a step can break: from the operation and what the plan itself
+//! says, never from the spelling of a command.
+
+use std::path::Path;
+
+use hermitcrab_core::plan::{Expr, Raw, Step, What};
+
+use crate::runtime::lexical;
+
+/// How much a step can break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Risk {
+    /// It only looks.
+    Low,
+    /// It adds or moves, and can be undone.
+    Medium,
+    /// It removes, replaces, or runs a program that reads programs.
+    High,
+    /// It can never be done.
+    Blocked,
+}
+
+impl Risk {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Risk::Low => "low",
+            Risk::Medium => "medium",
+            Risk::High => "high",
+            Risk::Blocked => "blocked",
+        }
+    }
+}
+
+fn literal<'w>(with: &'w [(String, Expr)], name: &str) -> Option<&'w Expr> {
+    with.iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, expr)| expr)
+}
+
+/// Every text the plan itself writes in an expression.
+fn texts<'e>(expr: &'e Expr, found: &mut Vec<&'e str>) {
+    match expr {
+        Expr::Literal(Raw::Text(text)) => found.push(text),
+        Expr::List(parts) => {
+            for part in parts {
+                texts(part, found);
+            }
+        }
+        Expr::Literal(_)
+        | Expr::Ref { .. }
+        | Expr::Record(_)
+        | Expr::Text(_)
+        | Expr::Apply(..)
+        | Expr::Over { .. } => {}
+    }
+}
+
+/// Does a path written in the plan lead out of the workspace?
+fn leads_out(path: &str, workspace: &Path) -> bool {
+    if path.contains('\0') || path.starts_with('~') {
+        return true;
+    }
+    lexical(&workspace.join(path)).is_none_or(|path| !path.starts_with(workspace))
+}
+
+fn is_workspace(path: &str, workspace: &Path) -> bool {
+    lexical(&workspace.join(path)).is_some_and(|path| path == workspace)
+}
+
+/// The risk of a step, seen from the workspace.
+#[must_use]
+pub fn of(step: &Step, workspace: &Path) -> Risk {
+    let What::Call { tool, with } = &step.what else {
+        return match &step.what {
+            What::Delegate { .. } => Risk::High,
+            What::ForEach { steps, .. } => worst(steps, workspace),
+            What::If { then, or_else, .. } => worst(then, workspace).max(worst(or_else, workspace)),
+            What::Call { .. }
+            | What::Let(_)
+            | What::Extract { .. }
+            | What::AskUser { .. }
+            | What::Answer(_)
+            | What::Fail(_) => Risk::Low,
+        };
+    };
+    let mut places = Vec::new();
+    for name in ["path", "paths", "from", "to", "into"] {
+        if let Some(expr) = literal(with, name) {
+            texts(expr, &mut places);
+        }
+    }
+    if places.iter().any(|path| leads_out(path, workspace)) {
+        return Risk::Blocked;
+    }
+    let says_true = |name| matches!(literal(with, name), Some(expr) if *expr != Expr::Literal(Raw::Truth(false)));
+    match tool.as_str() {
+        "list_files" | "find_files" | "read_file" | "file_info" => Risk::Low,
+        "create_file" if says_true("replace") => Risk::High,
+        "create_file" | "create_directory" | "copy_file" | "move_file" | "move_files"
+        | "organize_by_type" => Risk::Medium,
+        "delete_files" if places.iter().any(|path| is_workspace(path, workspace)) => Risk::Blocked,
+        "run_command" => Risk::Medium,
+        _ => Risk::High,
+    }
+}
+
+/// The highest risk of some steps.
+#[must_use]
+pub fn worst(steps: &[Step], workspace: &Path) -> Risk {
+    steps
+        .iter()
+        .map(|step| of(step, workspace))
+        .max()
+        .unwrap_or(Risk::Low)
+}

@@ -1,0 +1,286 @@
+//! Carrying out a locked plan: the machine says what is next, the actions do it.
+//!
+//! Here the core's machine, the actions and the user are joined. What comes
+//! back from an action is data for a slot; nothing in it reaches the plan.
+//! This module must never choose a step, repeat one of its own accord, or take
+//! a text for anything but a value.
+
+use hermitcrab_core::plan::{
+    Failure, Kind, Level, Machine, Plan, Raw, Type, Value,
+    interp::{Concern, Next, Reply, Status, ToolCall},
+};
+
+use crate::{
+    actions::{self, Did, Trouble},
+    planner::show,
+    runtime::{Asked, Runtime, Steering},
+    tools::clarify::Asking,
+};
+
+/// What is to become of a call that is about to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Go {
+    /// Make it.
+    On,
+    /// Leave it out.
+    Over,
+    /// End the plan here.
+    Stop,
+}
+
+/// Looks on, and may hold a step back.
+pub trait Onlooker {
+    /// A call is about to be made.
+    fn before(&mut self, call: &ToolCall) -> Go;
+    /// A call was made.
+    fn after(&mut self, call: &ToolCall, result: Result<&Did, &Trouble>);
+    /// The plan says something.
+    fn say(&mut self, text: &str);
+    /// Is a text, shown in full, to be planned with these tools?
+    fn delegate(&mut self, text: &str, tools: &[String]) -> Option<Plan>;
+}
+
+/// Picks data out of text: a model without tools, memory or reach.
+pub trait Picker {
+    /// The answer as data; whether it is of the schema is looked at later.
+    ///
+    /// # Errors
+    /// There is none.
+    fn pick(
+        &mut self,
+        runtime: &mut Runtime,
+        text: &str,
+        ask: &str,
+        schema: &Type,
+    ) -> Result<Raw, Failure>;
+}
+
+/// Where there is no model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoPicker;
+
+impl Picker for NoPicker {
+    fn pick(&mut self, _: &mut Runtime, _: &str, _: &str, _: &Type) -> Result<Raw, Failure> {
+        Err(Failure::NobodyToAsk)
+    }
+}
+
+/// Carries a plan out to its end.
+pub fn run(
+    runtime: &mut Runtime,
+    plan: Plan,
+    onlooker: &mut dyn Onlooker,
+    picker: &mut dyn Picker,
+) -> Machine {
+    let mut machine = Machine::new(plan);
+    loop {
+        match machine.go_on() {
+            Next::Done => return machine,
+            Next::Call(call) => match onlooker.before(&call) {
+                Go::On => {
+                    let mut questions: Vec<Asked> = Vec::new();
+                    let did = actions::act(runtime, &call, steering(&call), &mut questions);
+                    onlooker.after(&call, did.as_ref());
+                    machine.supply(reply(did));
+                }
+                Go::Over => machine.leave_out(),
+                Go::Stop => machine.cancel(),
+            },
+            Next::MakeDirectory(call) => {
+                let mut questions: Vec<Asked> = Vec::new();
+                let made = actions::make_parent(runtime, &call, steering(&call), &mut questions);
+                machine.supply(reply(made));
+            }
+            Next::Extract {
+                from, ask, schema, ..
+            } => {
+                let text = whole_text(&from);
+                let picked = picker.pick(runtime, &text, &ask, &schema);
+                machine.supply(picked.map_or_else(Reply::Failed, Reply::Result));
+            }
+            Next::AskUser {
+                question, schema, ..
+            } => machine.supply(ask_user(runtime, question, &schema)),
+            Next::Delegate { text, tools, .. } => {
+                let text = whole_text(&text);
+                match onlooker.delegate(&text, &tools) {
+                    // A plan made from a text delegates no further.
+                    Some(inner) if !delegates(inner.steps()) => {
+                        let inner = run(runtime, inner, onlooker, &mut *picker);
+                        let failed = inner
+                            .reports()
+                            .iter()
+                            .any(|report| matches!(report.status, Status::Failed(_)));
+                        machine.supply(if failed {
+                            Reply::Failed(Failure::Broken)
+                        } else {
+                            Reply::Result(Raw::Nothing)
+                        });
+                    }
+                    Some(_) | None => machine.supply(Reply::Failed(Failure::Refused)),
+                }
+            }
+            Next::Say { text, .. } => onlooker.say(&whole_text(&text)),
+        }
+    }
+}
+
+fn delegates(steps: &[hermitcrab_core::plan::Step]) -> bool {
+    use hermitcrab_core::plan::What;
+    steps
+        .iter()
+        .any(|step| matches!(step.what, What::Delegate { .. }) || step.what.blocks().any(delegates))
+}
+
+fn reply(did: Result<Did, Trouble>) -> Reply {
+    match did {
+        Ok(did) if did.already => Reply::Already(did.result),
+        Ok(did) => Reply::Result(did.result),
+        Err(trouble) => Reply::Failed(trouble.failure),
+    }
+}
+
+/// What the session is told of the data that steers a call.
+fn steering(call: &ToolCall) -> Option<Steering> {
+    (!call.concerns.is_empty()).then(|| Steering {
+        label: call.steered_by.label(),
+        note: call
+            .concerns
+            .iter()
+            .map(concern)
+            .collect::<Vec<_>>()
+            .join("\n"),
+    })
+}
+
+/// Where the data came from, in a line.
+#[must_use]
+pub fn concern(concern: &Concern) -> String {
+    let from = if concern.from.is_empty() {
+        "the plan".to_owned()
+    } else {
+        format!("step {}", concern.from.join(", "))
+    };
+    match &concern.argument {
+        Some(argument) => format!(
+            "`{argument}` was not written in the plan: it came from {from} ({})",
+            concern.level.as_str()
+        ),
+        None => format!(
+            "that this happens at all was decided by data from {from} ({})",
+            concern.level.as_str()
+        ),
+    }
+}
+
+/// A value as text; what is none is written as JSON.
+fn whole_text(value: &Value) -> String {
+    match value.as_text() {
+        Some(text) => text.to_owned(),
+        None => json(&value.raw()).to_string(),
+    }
+}
+
+/// Data as JSON.
+#[must_use]
+pub fn json(raw: &Raw) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match raw {
+        Raw::Nothing => Json::Null,
+        Raw::Truth(truth) => Json::Bool(*truth),
+        Raw::Whole(whole) => (*whole).into(),
+        Raw::Number(number) => {
+            serde_json::Number::from_f64(*number).map_or(Json::Null, Json::Number)
+        }
+        Raw::Text(text) => Json::String(text.clone()),
+        Raw::List(items) => Json::Array(items.iter().map(json).collect()),
+        Raw::Record(fields) => Json::Object(
+            fields
+                .iter()
+                .map(|(name, field)| (name.clone(), json(field)))
+                .collect(),
+        ),
+    }
+}
+
+/// JSON as data; `None` for a number nothing here can hold.
+#[must_use]
+pub fn raw(json: &serde_json::Value) -> Option<Raw> {
+    use serde_json::Value as Json;
+    Some(match json {
+        Json::Null => Raw::Nothing,
+        Json::Bool(truth) => Raw::Truth(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Raw::Whole(whole),
+            None => Raw::Number(number.as_f64().filter(|number| number.is_finite())?),
+        },
+        Json::String(text) => Raw::Text(text.clone()),
+        Json::Array(items) => Raw::List(items.iter().map(raw).collect::<Option<_>>()?),
+        Json::Object(fields) => Raw::Record(
+            fields
+                .iter()
+                .map(|(name, field)| Some((name.clone(), raw(field)?)))
+                .collect::<Option<_>>()?,
+        ),
+    })
+}
+
+fn ask_user(runtime: &mut Runtime, question: String, schema: &Type) -> Reply {
+    let choices = match &schema.kind {
+        Kind::Choice(words) => Some(words.clone()),
+        Kind::Truth => Some(vec!["yes".to_owned(), "no".to_owned()]),
+        _ => None,
+    };
+    let by = runtime.first_agent();
+    let answer = match runtime.clarify(by, &Asking { question, choices }) {
+        Ok(Some(answer)) => answer,
+        Ok(None) => return Reply::Failed(Failure::NobodyToAsk),
+        Err(_) => return Reply::Failed(Failure::Refused),
+    };
+    typed_in(&answer, schema).map_or(Reply::Failed(Failure::NotEnoughInformation), Reply::Result)
+}
+
+/// What a person typed, as a value of this type.
+fn typed_in(answer: &str, schema: &Type) -> Option<Raw> {
+    let answer = answer.trim();
+    let value = match &schema.kind {
+        Kind::Truth => match answer {
+            "yes" | "y" => Raw::Truth(true),
+            "no" | "n" => Raw::Truth(false),
+            _ => return None,
+        },
+        Kind::Whole => Raw::Whole(answer.parse().ok()?),
+        Kind::Number => Raw::Number(answer.parse().ok()?),
+        Kind::Optional(_) if answer.is_empty() => Raw::Nothing,
+        Kind::Optional(item) => return typed_in(answer, item),
+        Kind::List(item) => Raw::List(
+            answer
+                .split(',')
+                .map(|part| typed_in(part, item))
+                .collect::<Option<_>>()?,
+        ),
+        Kind::Text | Kind::Path | Kind::Time | Kind::Choice(_) => Raw::Text(answer.to_owned()),
+        Kind::Never | Kind::Nothing | Kind::Record(_) => return None,
+    };
+    Some(value)
+}
+
+/// A call as it will be made, in a line.
+#[must_use]
+pub fn call_line(call: &ToolCall) -> String {
+    let mut out = call.tool.clone();
+    for (name, value) in &call.args {
+        out.push(' ');
+        out.push_str(name);
+        out.push('=');
+        out.push_str(&match value.as_text() {
+            Some(text) => show::quoted(text),
+            None => show::quoted(&json(&value.raw()).to_string()),
+        });
+        let level = value.whole_tag().level();
+        if level < Level::User {
+            out.push_str(&format!(" ({})", level.as_str()));
+        }
+    }
+    out
+}

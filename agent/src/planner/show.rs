@@ -1,0 +1,225 @@
+//! A plan as a person reads it: numbered steps, what each needs, what data will decide.
+
+use std::{fmt::Write as _, path::Path};
+
+use hermitcrab_core::plan::{Expr, Hop, Plan, Raw, Step, What};
+
+use crate::actions::risk;
+
+/// Longer texts are cut, and it is said how long they are.
+const SHOWN_LETTERS: usize = 100;
+
+/// Text that cannot draw on a terminal, quoted, and cut if it is long.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let letters = text.chars().count();
+    let mut out = String::from("\"");
+    for letter in text.chars().take(SHOWN_LETTERS) {
+        match letter {
+            '"' => out.push_str("\\\""),
+            letter => out.extend(letter.escape_debug()),
+        }
+    }
+    out.push('"');
+    if letters > SHOWN_LETTERS {
+        let _ = write!(out, "... ({letters} letters)");
+    }
+    out
+}
+
+/// An expression as a person reads it.
+#[must_use]
+pub fn expr(of: &Expr) -> String {
+    let list = |parts: &[Expr], by: &str| parts.iter().map(expr).collect::<Vec<_>>().join(by);
+    match of {
+        Expr::Literal(raw) => literal(raw),
+        Expr::Ref { name, path } => {
+            let mut out = name.clone();
+            for hop in path {
+                let _ = match hop {
+                    Hop::Field(field) => write!(out, ".{field}"),
+                    Hop::At(place) => write!(out, "[{place}]"),
+                };
+            }
+            out
+        }
+        Expr::List(parts) => format!("[{}]", list(parts, ", ")),
+        Expr::Record(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, field)| format!("{name}: {}", expr(field)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Expr::Text(parts) => list(parts, " + "),
+        Expr::Apply(builtin, of) => format!("{}({})", builtin.as_str(), list(of, ", ")),
+        Expr::Over {
+            over,
+            list,
+            name,
+            body,
+        } => format!(
+            "{}({}, {name} -> {})",
+            over.as_str(),
+            expr(list),
+            expr(body)
+        ),
+    }
+}
+
+fn literal(raw: &Raw) -> String {
+    match raw {
+        Raw::Nothing => "nothing".to_owned(),
+        Raw::Truth(truth) => truth.to_string(),
+        Raw::Whole(whole) => whole.to_string(),
+        Raw::Number(number) => number.to_string(),
+        Raw::Text(text) => quoted(text),
+        Raw::List(_) | Raw::Record(_) => "...".to_owned(),
+    }
+}
+
+/// What a step does, in a line.
+#[must_use]
+pub fn what(step: &Step) -> String {
+    match &step.what {
+        What::Call { tool, with } => {
+            let mut out = tool.clone();
+            for (name, value) in with {
+                let _ = write!(out, " {name}={}", expr(value));
+            }
+            out
+        }
+        What::Let(value) => format!("is {}", expr(value)),
+        What::ForEach {
+            list,
+            name,
+            at_most,
+            ..
+        } => {
+            let bound = at_most.unwrap_or(hermitcrab_core::plan::limits::LOOP_TURNS_DEFAULT);
+            format!("for each {name} of {}, at most {bound}:", expr(list))
+        }
+        What::If { test, .. } => format!("if {}:", expr(test)),
+        What::Extract { from, ask, .. } => format!(
+            "a model without tools picks out of {}: {}",
+            expr(from),
+            quoted(ask)
+        ),
+        What::AskUser { question, .. } => format!("ask you: {}", quoted(question)),
+        What::Delegate { from, tools } => format!(
+            "show you {} and, if you approve, plan it with {}",
+            expr(from),
+            tools.join(", ")
+        ),
+        What::Answer(text) => format!("say {}", expr(text)),
+        What::Fail(text) => format!("end with {}", quoted(text)),
+    }
+}
+
+/// The steps a step uses, by name.
+#[must_use]
+pub fn uses(step: &Step) -> Vec<&str> {
+    let mut names: Vec<&str> = step.after.iter().map(String::as_str).collect();
+    let mut visit = |name| {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    };
+    match &step.what {
+        What::Call { with, .. } => {
+            for (_, value) in with {
+                value.names(&mut visit);
+            }
+        }
+        What::Let(value)
+        | What::ForEach { list: value, .. }
+        | What::If { test: value, .. }
+        | What::Extract { from: value, .. }
+        | What::Delegate { from: value, .. }
+        | What::Answer(value) => value.names(&mut visit),
+        What::AskUser { .. } | What::Fail(_) => {}
+    }
+    names
+}
+
+/// The whole plan.
+#[must_use]
+pub fn plan(plan: &Plan, workspace: &Path) -> String {
+    let mut out = String::new();
+    if !plan.summary().is_empty() {
+        let summary: String = plan.summary().chars().take(300).collect();
+        let _ = writeln!(out, "{}", summary.escape_debug());
+    }
+    block(plan, plan.steps(), workspace, 0, &mut out);
+    let _ = writeln!(out, "at most {} calls", plan.calls_at_most());
+    for notice in plan.notices() {
+        let _ = writeln!(
+            out,
+            "note: {} will be decided by data from {} ({}): you will be asked",
+            match &notice.argument {
+                Some(argument) => format!("`{argument}` of {}", notice.step),
+                None => format!("whether {} happens", notice.step),
+            },
+            notice.from.join(", "),
+            notice.level.as_str()
+        );
+    }
+    out
+}
+
+fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut String) {
+    for step in steps {
+        let number = plan
+            .number(&step.id)
+            .map_or(0, |number| u32::from(number) + 1);
+        let _ = write!(
+            out,
+            "{number:>3}. {}{}: {}",
+            "  ".repeat(depth),
+            step.id,
+            what(step)
+        );
+        let is_call = matches!(step.what, What::Call { .. });
+        if is_call {
+            let _ = write!(out, "  [{}]", risk::of(step, workspace).as_str());
+        }
+        let earlier: Vec<String> = uses(step)
+            .into_iter()
+            .filter_map(|name| plan.number(name))
+            .map(|number| (u32::from(number) + 1).to_string())
+            .collect();
+        if !earlier.is_empty() {
+            let _ = write!(out, "  after {}", earlier.join(", "));
+        }
+        out.push('\n');
+        let wants: Vec<String> = plan
+            .wants()
+            .iter()
+            .filter(|want| want.step == step.id)
+            .map(|want| match &want.on {
+                Some(on) => format!("{} {}", want.verb, quoted(on)),
+                None => want.verb.to_string(),
+            })
+            .collect();
+        if !wants.is_empty() {
+            let _ = writeln!(out, "     {}needs {}", "  ".repeat(depth), wants.join(", "));
+        }
+        match &step.what {
+            What::If { then, or_else, .. } => {
+                block(plan, then, workspace, depth + 1, out);
+                if !or_else.is_empty() {
+                    let _ = writeln!(out, "     {}else:", "  ".repeat(depth));
+                    block(plan, or_else, workspace, depth + 1, out);
+                }
+            }
+            What::ForEach { steps, .. } => block(plan, steps, workspace, depth + 1, out),
+            What::Call { .. }
+            | What::Let(_)
+            | What::Extract { .. }
+            | What::AskUser { .. }
+            | What::Delegate { .. }
+            | What::Answer(_)
+            | What::Fail(_) => {}
+        }
+    }
+}
