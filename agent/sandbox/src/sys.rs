@@ -10,6 +10,7 @@
     reason = "the one file where system calls without a safe wrapper live"
 )]
 
+use std::convert::Infallible;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -58,6 +59,29 @@ pub(crate) fn fork_into(namespaces: CloneFlags) -> io::Result<Forked> {
     // as checked, so no lock is left held in the child.
     let result = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
     forked(result)
+}
+
+/// Stack of a child that shares its parent's memory; touched pages only count.
+const SHARING_STACK_BYTES: usize = 512 * 1024;
+
+/// Starts a child in the memory of the calling process, which does not go on
+/// until the child has become another program or has ended. Nothing is copied.
+///
+/// What `child` takes out of its captures is gone for the caller as well;
+/// descriptors are the child's own copies. It must not return or unwind.
+pub(crate) fn fork_sharing_memory(child: &mut dyn FnMut() -> Infallible) -> io::Result<Pid> {
+    require_single_thread()?;
+    let mut stack = vec![0_u8; SHARING_STACK_BYTES];
+    let run = Box::new(|| match child() {});
+    let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
+    // JUSTIFICATION: fork(2) copies page tables, which costs more than all
+    // else that is done here; no safe call avoids that.
+    // SAFETY: the child runs on a stack of its own that outlives it, because
+    // CLONE_VFORK suspends the only thread of the caller until the child has
+    // left this memory by exec or exit. So never do two threads run in it, and
+    // the child may allocate. `child` cannot return, so nothing of the
+    // caller's stack is unwound twice.
+    unsafe { nix::sched::clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }.map_err(Into::into)
 }
 
 fn forked(result: libc::c_long) -> io::Result<Forked> {
@@ -205,6 +229,22 @@ pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Gives a descriptor this number, under which the next exec keeps it.
+///
+/// For a process that is about to become another program: whatever had the
+/// number is closed.
+pub(crate) fn give_number(fd: OwnedFd, number: i32) -> io::Result<()> {
+    // JUSTIFICATION: the safe forms want an owner for the number, and here it
+    // belongs to the program that comes next.
+    // SAFETY: dup2(2) takes two integers. What it closes is owned, if at all,
+    // by a value of the calling process' stack that is not used again: callers
+    // exec or exit next.
+    if unsafe { libc::dup2(fd.as_raw_fd(), number) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Closes every descriptor above the standard streams that is not in `keep`.

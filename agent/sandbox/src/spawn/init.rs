@@ -18,7 +18,7 @@ use super::root::{self, Template};
 use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
 use super::step::{AtStep, Step, StepError};
 use crate::profile::{Confined, Mechanism};
-use crate::sys::{self, Forked};
+use crate::sys;
 
 /// What the process needs from its parent.
 pub(crate) struct Start<'a> {
@@ -127,13 +127,6 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
             .at(Step::SystemCallFilter, "install")?;
     }
 
-    let command = match sys::fork_single_threaded().at(Step::Fork, "")? {
-        Forked::Child => {
-            drop(built);
-            ready::run(reply, fence)
-        }
-        Forked::Parent(command) => command,
-    };
     let descriptors: Vec<_> = built
         .uppers
         .iter()
@@ -143,6 +136,10 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     reply
         .send(&Report::Ready(confined).encode(), &descriptors)
         .at(Step::Talk, "ready")?;
+    let mut fence = fence;
+    // It comes back when the command runs.
+    let command =
+        sys::fork_sharing_memory(&mut || ready::run(reply, fence.take())).at(Step::Fork, "")?;
     drop(built);
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
     reap_the_rest();

@@ -17,6 +17,7 @@ use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::channel::{Channel, Received};
+use super::interpreter::{Recipe, Started};
 use super::spec::Report;
 use super::step::{AtStep, Step, StepError};
 use crate::ambient::CHILD_ARGUMENT;
@@ -35,6 +36,12 @@ pub struct PoolSize {
     pub ready_max: usize,
     /// How often surroundings must have been used before any is kept for them.
     pub after_uses: u32,
+    /// For how many interpreters, those used last, a sandbox is kept in which
+    /// it is started already; none turns that off.
+    pub interpreters_max: usize,
+    /// Whether a sandbox may get an empty network that served another one,
+    /// and was seen to be as it was made; else every network is new.
+    pub recycled_network: bool,
 }
 
 impl Default for PoolSize {
@@ -42,6 +49,8 @@ impl Default for PoolSize {
         Self {
             ready_max: 2,
             after_uses: 1,
+            interpreters_max: 2,
+            recycled_network: true,
         }
     }
 }
@@ -51,6 +60,8 @@ impl PoolSize {
     pub const OFF: Self = Self {
         ready_max: 0,
         after_uses: 0,
+        interpreters_max: 0,
+        recycled_network: true,
     };
 }
 
@@ -78,6 +89,8 @@ struct Shelf {
     key: Vec<u8>,
     uses: u32,
     ready: VecDeque<Waiting>,
+    /// The interpreters used last, the last of all first.
+    recipes: VecDeque<Recipe>,
 }
 
 /// A sandbox that was asked for, built or not yet.
@@ -88,6 +101,8 @@ pub(crate) struct Waiting {
     pub generation: u64,
     /// Reports that were taken from the conversation already.
     pub heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
+    /// The interpreter that waits in it, if one was started.
+    pub started: Option<Started>,
     asked: Instant,
 }
 
@@ -118,14 +133,27 @@ impl Pool {
         self.without
     }
 
-    /// A sandbox with these surroundings, ready or on its way.
-    pub(crate) fn take(&self, key: &[u8]) -> Result<Waiting, StepError> {
+    /// How it was asked to be.
+    pub(crate) fn size(&self) -> PoolSize {
+        self.size
+    }
+
+    /// A sandbox with these surroundings, ready or on its way. The interpreter
+    /// of the recipe may have been started in it, and no other.
+    pub(crate) fn take(&self, key: &[u8], recipe: Option<&Recipe>) -> Result<Waiting, StepError> {
         let mut inner = self.lock();
         inner.forget_a_dead_spawner();
         let shelf = inner.shelf(key);
         shelf.uses = shelf.uses.saturating_add(1);
-        while let Some(waiting) = shelf.ready.pop_front() {
-            if waiting.asked.elapsed() < IDLE_MAX && !hung_up(&waiting.control) {
+        if let Some(recipe) = recipe {
+            while let Some(mut waiting) = shelf.pop(|started| started.is_for(recipe)) {
+                if waiting.is_usable() && !waiting.has_failed() {
+                    return Ok(waiting);
+                }
+            }
+        }
+        while let Some(waiting) = shelf.pop_plain() {
+            if waiting.is_usable() {
                 return Ok(waiting);
             }
         }
@@ -133,17 +161,26 @@ impl Pool {
     }
 
     /// Has what was used replaced. A failure shows when one is needed.
-    pub(crate) fn refill(&self, key: &[u8]) {
+    /// The recipe is that of a command which could be started.
+    pub(crate) fn refill(&self, key: &[u8], recipe: Option<&Recipe>) {
         let mut inner = self.lock();
         inner.forget_a_dead_spawner();
-        loop {
-            let shelf = inner.shelf(key);
-            if shelf.uses <= self.size.after_uses || shelf.ready.len() >= self.size.ready_max {
-                break;
-            }
-            let Ok(waiting) = self.ask(&mut inner, key) else {
+        if let Some(recipe) = recipe {
+            inner
+                .shelf(key)
+                .remember(recipe, self.size.interpreters_max);
+        }
+        while let Some(wanted) = inner.shelf(key).wanted(self.size) {
+            let Ok(mut waiting) = self.ask(&mut inner, key) else {
                 break;
             };
+            let started = match &wanted {
+                Some(recipe) => inner.null().and_then(|null| waiting.start(recipe, null)),
+                None => Ok(()),
+            };
+            if started.is_err() {
+                break;
+            }
             inner.shelf(key).ready.push_back(waiting);
         }
         for shelf in &mut inner.shelves {
@@ -196,20 +233,7 @@ impl Pool {
 
     /// An input that is always at its end.
     pub(crate) fn null(&self) -> Result<OwnedFd, StepError> {
-        let mut inner = self.lock();
-        if inner.null.is_none() {
-            let flags = OFlags::RDWR | OFlags::CLOEXEC;
-            let opened = rustix::fs::open("/dev/null", flags, Mode::empty());
-            inner.null = Some(opened.at(Step::StartSpawner, "/dev/null")?);
-        }
-        match &inner.null {
-            Some(null) => null.try_clone().at(Step::StartSpawner, "/dev/null"),
-            None => Err(StepError::new(
-                Step::StartSpawner,
-                "/dev/null",
-                io::ErrorKind::NotFound,
-            )),
-        }
+        self.lock().null()
     }
 
     fn ask(&self, inner: &mut Inner, key: &[u8]) -> Result<Waiting, StepError> {
@@ -229,6 +253,7 @@ impl Pool {
                         control: ours,
                         generation: inner.generation,
                         heard: VecDeque::new(),
+                        started: None,
                         asked: Instant::now(),
                     });
                 }
@@ -249,6 +274,22 @@ impl Pool {
 }
 
 impl Inner {
+    fn null(&mut self) -> Result<OwnedFd, StepError> {
+        if self.null.is_none() {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            let opened = rustix::fs::open("/dev/null", flags, Mode::empty());
+            self.null = Some(opened.at(Step::StartSpawner, "/dev/null")?);
+        }
+        match &self.null {
+            Some(null) => null.try_clone().at(Step::StartSpawner, "/dev/null"),
+            None => Err(StepError::new(
+                Step::StartSpawner,
+                "/dev/null",
+                io::ErrorKind::NotFound,
+            )),
+        }
+    }
+
     fn forget_a_dead_spawner(&mut self) {
         if self
             .spawner
@@ -279,6 +320,7 @@ impl Inner {
                     key: key.to_vec(),
                     uses: 0,
                     ready: VecDeque::new(),
+                    recipes: VecDeque::new(),
                 }
             }
         };
@@ -286,12 +328,94 @@ impl Inner {
     }
 }
 
+impl Shelf {
+    /// Makes this interpreter the one used last.
+    fn remember(&mut self, recipe: &Recipe, recipes_max: usize) {
+        self.recipes.retain(|known| known != recipe);
+        self.recipes.push_front(recipe.clone());
+        self.recipes.truncate(recipes_max);
+        let recipes = &self.recipes;
+        self.ready.retain(|waiting| {
+            let started = waiting.started.as_ref();
+            started.is_none_or(|started| recipes.iter().any(|recipe| started.is_for(recipe)))
+        });
+    }
+
+    /// Takes the first in which such an interpreter was started.
+    fn pop(&mut self, wanted: impl Fn(&Started) -> bool) -> Option<Waiting> {
+        let place = self
+            .ready
+            .iter()
+            .position(|waiting| waiting.started.as_ref().is_some_and(&wanted))?;
+        self.ready.remove(place)
+    }
+
+    /// Takes the first in which nothing was started.
+    fn pop_plain(&mut self) -> Option<Waiting> {
+        let place = self
+            .ready
+            .iter()
+            .position(|waiting| waiting.started.is_none())?;
+        self.ready.remove(place)
+    }
+
+    /// What to make ready next: a started interpreter, or a plain sandbox.
+    fn wanted(&self, size: PoolSize) -> Option<Option<Recipe>> {
+        if self.uses <= size.after_uses {
+            return None;
+        }
+        let missing = self.recipes.iter().find(|recipe| {
+            !self.ready.iter().any(|waiting| {
+                let started = waiting.started.as_ref();
+                started.is_some_and(|started| started.is_for(recipe))
+            })
+        });
+        if let Some(recipe) = missing {
+            return Some(Some(recipe.clone()));
+        }
+        let plain = self
+            .ready
+            .iter()
+            .filter(|waiting| waiting.started.is_none());
+        (plain.count() < size.ready_max).then_some(None)
+    }
+}
+
 impl Waiting {
-    /// The first process of the sandbox, if it has one by now.
-    fn first_process(&mut self) -> Option<u32> {
+    fn is_usable(&self) -> bool {
+        self.asked.elapsed() < IDLE_MAX && !hung_up(&self.control)
+    }
+
+    /// Has it start an interpreter; it will once it is built.
+    fn start(&mut self, recipe: &Recipe, null: OwnedFd) -> Result<(), StepError> {
+        let (started, inside) = recipe.start(null)?;
+        self.control
+            .send(&recipe.opening().encode(), &inside.descriptors())
+            .at(Step::Talk, "interpreter")?;
+        self.started = Some(started);
+        Ok(())
+    }
+
+    fn hear(&mut self) {
         while let Ok(Received::Frame(frame, descriptors)) = self.control.receive_now() {
             self.heard.push_back((frame, descriptors));
         }
+    }
+
+    /// Whether it said already that it cannot be used.
+    fn has_failed(&mut self) -> bool {
+        self.hear();
+        self.heard
+            .iter()
+            .any(|(frame, _)| match Report::decode(frame) {
+                Ok(Report::Grouped(_) | Report::Made { .. } | Report::Ready(_)) => false,
+                Ok(Report::Failed(_) | Report::Retired | Report::Ended(..)) | Err(_) => true,
+            })
+    }
+
+    /// The first process of the sandbox, if it has one by now.
+    fn first_process(&mut self) -> Option<u32> {
+        self.hear();
         self.heard
             .iter()
             .find_map(|(frame, _)| match Report::decode(frame) {

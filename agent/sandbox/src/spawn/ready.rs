@@ -4,9 +4,10 @@
 //! capabilities, limits, filter, session. It is used for one command and has
 //! seen no data before.
 //!
-//! It is the child of a process with one thread, and has one itself: no lock
-//! is held that nobody could release, and no signal has a handler, so nothing
-//! here runs inside of something else.
+//! It lives in the memory of the sandbox's first process, which stands still
+//! until this one has become the command: with one thread at a time no lock is
+//! held that nobody could release, and no signal has a handler, so nothing here
+//! runs inside of something else. What it frees must be its own.
 
 use std::convert::Infallible;
 use std::ffi::CString;
@@ -16,6 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::channel::{Channel, Received};
+use super::interpreter::{SCRIPT_NUMBER, SIGNAL_NUMBER};
 use super::root;
 use super::spec::{Program, Report};
 use super::step::{AtStep, Step, StepError};
@@ -29,11 +31,13 @@ const PATIENCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Runs in the child of the fork and never comes back.
+/// Runs in the child and never comes back.
 ///
 /// The fence is closed first: from then on not even this program's own code
 /// can do more than the command.
-pub(crate) fn run(reply: &Channel, fence: Option<Fence>) -> ! {
+pub(crate) fn run(reply: &Channel, fence: Option<Fence>) -> Infallible {
+    let moved = out_of_the_way(reply).map(Channel::new);
+    let reply = moved.as_ref().unwrap_or(reply);
     let result = rustix::process::setsid()
         .at(Step::Exec, "setsid")
         .and_then(|_| match fence {
@@ -95,7 +99,18 @@ fn become_command(program: Program, streams: Vec<OwnedFd>) -> Result<Infallible,
         rustix::stdio::dup2_stderr(next()?).at(Step::Exec, "stderr")?;
     }
     root::write_inputs(&program.inputs)?;
-    Prepared::new(program)?.exec()
+    let mut numbered = Vec::new();
+    if program.interpreter {
+        for number in [SCRIPT_NUMBER, SIGNAL_NUMBER] {
+            numbered.push((out_of_the_way(&next()?)?, number));
+        }
+    }
+    Prepared::new(program)?.exec(numbered)
+}
+
+/// A descriptor whose number no interpreter looks at.
+fn out_of_the_way(fd: &impl AsFd) -> Result<OwnedFd, StepError> {
+    rustix::io::fcntl_dupfd_cloexec(fd, SIGNAL_NUMBER.saturating_add(1)).at(Step::Exec, "dup")
 }
 
 /// The command in the form exec wants it, made before the fork.
@@ -140,11 +155,15 @@ impl Prepared {
         })
     }
 
-    /// Turns the calling process into the command.
-    fn exec(&self) -> Result<Infallible, StepError> {
+    /// Turns the calling process into the command, which finds these
+    /// descriptors under their numbers and no others.
+    fn exec(&self, numbered: Vec<(OwnedFd, i32)>) -> Result<Infallible, StepError> {
         rustix::process::chdir(&*self.cwd)
             .at(Step::WorkingDir, self.cwd.to_string_lossy().into_owned())?;
         sys::close_on_exec_from(3).at(Step::Exec, "close_range")?;
+        for (fd, number) in numbered {
+            sys::give_number(fd, number).at(Step::Exec, "dup")?;
+        }
         let mut refused = io::Error::from_raw_os_error(nix::libc::ENOENT);
         for candidate in &self.candidates {
             match nix::unistd::execve(candidate, &self.argv, &self.env) {

@@ -13,74 +13,34 @@ use std::time::{Duration, Instant};
 
 use hermitcrab_core::fault::{self, Fault};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::channel::{Channel, Received};
+use super::interpreter::Recipe;
 use super::killer::Killer;
 use super::output::Collector;
 use super::pool::Pool;
 use super::spec::{self, FaultSpec, LimitSpec, Program, Report, Surroundings, UsageSpec, ViewSpec};
 use super::step::{AtStep, Step, StepError};
+use super::streams::{Ours, Stream, Streams};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
-use crate::profile::{Confined, Mechanism, MechanismSet};
+use crate::profile::{Confined, Mechanism};
 
 /// The signal nobody can catch.
 const SIGKILL: i32 = nix::libc::SIGKILL;
 /// How long a killed sandbox may take to be gone before its spawner is killed too.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a command's standard input comes from.
-#[derive(Debug, Default)]
-pub enum Input {
-    /// It is at its end from the beginning.
-    #[default]
-    Nothing,
-    /// A pipe, see [`Running::take_stdin`].
-    Pipe,
-    /// This descriptor, such as a terminal made for the command.
-    From(OwnedFd),
-}
-
-/// Where a command's standard output or error goes.
-#[derive(Debug, Default)]
-pub enum Output {
-    /// It is read and kept up to the command's ceiling.
-    #[default]
-    Captured,
-    /// Into this descriptor; nothing of it is read.
-    To(OwnedFd),
-}
-
-/// The standard streams of a command.
-#[derive(Debug, Default)]
-pub struct Streams {
-    /// Its input.
-    pub stdin: Input,
-    /// Its output.
-    pub stdout: Output,
-    /// Its errors; not used when the command merges them with its output.
-    pub stderr: Output,
-}
-
-/// Which of the two outputs a piece came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output, and error if the command merges them.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
 /// A command that was started. Dropping it kills the command.
 #[derive(Debug)]
 pub struct Running {
     pool: Arc<Pool>,
     key: Vec<u8>,
+    /// How its interpreter could have been started before.
+    recipe: Option<Recipe>,
     generation: u64,
     control: Channel,
     /// Reports taken from the conversation before the command was known.
@@ -129,7 +89,7 @@ impl Running {
     ) -> Result<Self, StepError> {
         let started = Instant::now();
         let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let surroundings = surroundings(command, pool.without())?;
+        let surroundings = surroundings(command, pool)?;
         let key = surroundings.encode();
         let mut views = Vec::new();
         for view in &command.views {
@@ -148,42 +108,43 @@ impl Running {
                 .map(|(name, bytes)| (name.as_bytes().to_vec(), bytes.clone()))
                 .collect(),
             merge_stderr: command.merge_stderr,
-        };
-        let (stdin_inside, stdin) = match streams.stdin {
-            Input::Nothing => (pool.null()?, None),
-            Input::Pipe => {
-                let (read, write) = pipe()?;
-                (read, Some(write))
-            }
-            Input::From(fd) => (fd, None),
+            interpreter: false,
         };
         let bytes_max = command.limits.output_bytes_max;
-        let (stdout_inside, stdout) = output(streams.stdout, bytes_max)?;
-        let mut inside = vec![stdin_inside, stdout_inside];
-        let stderr = if command.merge_stderr {
-            Collector::closed()
+        let (recipe, message) = if pool.size().interpreters_max > 0 && streams.are_usual() {
+            Recipe::of(&program).unzip()
         } else {
-            let (stderr_inside, stderr) = output(streams.stderr, bytes_max)?;
-            inside.push(stderr_inside);
-            stderr
+            (None, None)
         };
-        let waiting = pool.take(&key)?;
-        let descriptors: Vec<BorrowedFd<'_>> = inside.iter().map(AsFd::as_fd).collect();
+        let mut waiting = pool.take(&key, recipe.as_ref())?;
         // One that failed while it was built says why, which is better than a
         // broken pipe; and it is heard below.
-        let told = waiting.control.send(&program.encode(), &descriptors);
+        let (ours, told) = match (waiting.started.take(), message) {
+            (Some(started), Some(message)) => {
+                let told = started.run(&message);
+                (Ours::of(started, bytes_max), told)
+            }
+            _ => {
+                let (ours, theirs) = streams.open(pool, command.merge_stderr, bytes_max)?;
+                let told = waiting
+                    .control
+                    .send(&program.encode(), &theirs.descriptors());
+                (ours, told)
+            }
+        };
         let mut running = Self {
             pool: Arc::clone(pool),
             key,
+            recipe,
             generation: waiting.generation,
             control: waiting.control,
             heard: waiting.heard,
             group: None,
             first: None,
             killer: Killer::default(),
-            stdin,
-            stdout,
-            stderr,
+            stdin: ours.stdin,
+            stdout: ours.stdout,
+            stderr: ours.stderr,
             views,
             layers: Vec::new(),
             confined: Confined::default(),
@@ -472,7 +433,7 @@ impl Running {
         if let Some(failure) = self.failure.take() {
             // Only the command failed, and it used up what was ready.
             if !self.layers.is_empty() {
-                self.pool.refill(&self.key);
+                self.pool.refill(&self.key, None);
             }
             return Err(failure.into());
         }
@@ -535,7 +496,7 @@ impl Running {
         if crate::dircap::kernel_contains_paths() {
             confined.by.insert(Mechanism::ContainedPaths);
         }
-        self.pool.refill(&self.key);
+        self.pool.refill(&self.key, self.recipe.as_ref());
         Ok(Finished {
             ending,
             stdout,
@@ -576,23 +537,7 @@ fn missing_layer() -> StepError {
     )
 }
 
-fn pipe() -> Result<(OwnedFd, OwnedFd), StepError> {
-    pipe_with(PipeFlags::CLOEXEC).at(Step::StartSpawner, "pipe")
-}
-
-/// The command's end of a stream, and ours.
-fn output(output: Output, bytes_max: usize) -> Result<(OwnedFd, Collector), StepError> {
-    match output {
-        Output::Captured => {
-            let (read, write) = pipe()?;
-            rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).at(Step::StartSpawner, "pipe")?;
-            Ok((write, Collector::new(read, bytes_max)))
-        }
-        Output::To(fd) => Ok((fd, Collector::closed())),
-    }
-}
-
-fn surroundings(command: &Command<'_>, without: MechanismSet) -> Result<Surroundings, StepError> {
+fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroundings, StepError> {
     let mut views = Vec::new();
     for view in &command.views {
         let fd = view.dir.as_fd();
@@ -635,6 +580,7 @@ fn surroundings(command: &Command<'_>, without: MechanismSet) -> Result<Surround
             home: fault::is(Fault::SandboxSeesHome),
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
         },
-        without,
+        recycled_network: pool.size().recycled_network,
+        without: pool.without(),
     })
 }

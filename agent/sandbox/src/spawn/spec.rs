@@ -3,7 +3,7 @@
 use super::step::{Step, StepError};
 use super::wire::{Reader, WireError, Writer};
 use crate::cgroup::{GroupLimits, Limited};
-use crate::profile::{Confined, MechanismSet};
+use crate::profile::{Confined, Mechanism, MechanismSet};
 
 /// A directory the command sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub(crate) struct Surroundings {
     pub private_dirs: Vec<Vec<u8>>,
     pub limits: LimitSpec,
     pub faults: FaultSpec,
+    /// Whether an empty network that served another sandbox is good enough.
+    pub recycled_network: bool,
     /// Mechanisms left out on purpose. A spawner honours it only when it was
     /// started by a program made for that, see [`crate::spawner`].
     pub without: MechanismSet,
@@ -106,8 +108,14 @@ impl Surroundings {
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
+        w.u8(u8::from(self.recycled_network));
         w.u32(self.without.bits());
         w.finish()
+    }
+
+    /// Whether it has no network of its own, in tests.
+    pub(crate) fn shares_network(&self) -> bool {
+        self.faults.network || self.without.contains(Mechanism::NetworkNamespace)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
@@ -142,6 +150,7 @@ impl Surroundings {
                 home: flag(&mut r)?,
                 orphans: flag(&mut r)?,
             },
+            recycled_network: flag(&mut r)?,
             without: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
         };
         r.finish()?;
@@ -157,6 +166,9 @@ pub(crate) struct Program {
     pub cwd: Vec<u8>,
     pub inputs: Vec<(Vec<u8>, Vec<u8>)>,
     pub merge_stderr: bool,
+    /// Whether it is an interpreter that waits for its script, whose two
+    /// descriptors come after the standard streams.
+    pub interpreter: bool,
 }
 
 impl Program {
@@ -167,6 +179,7 @@ impl Program {
         w.bytes(&self.cwd);
         w.list(&self.inputs, write_pair);
         w.u8(u8::from(self.merge_stderr));
+        w.u8(u8::from(self.interpreter));
         w.finish()
     }
 
@@ -178,6 +191,7 @@ impl Program {
             cwd: r.bytes()?,
             inputs: r.list(read_pair)?,
             merge_stderr: flag(&mut r)?,
+            interpreter: flag(&mut r)?,
         };
         r.finish()?;
         Ok(program)

@@ -84,6 +84,8 @@ struct Spawner {
 struct Zygote {
     identity: Identity,
     process: Pid,
+    /// Whether it is in the machine's network, for tests.
+    shares_network: bool,
     control: Channel,
     /// Its maps translate the owners of views, where that is done.
     owners: Option<OwnedFd>,
@@ -176,7 +178,7 @@ impl Spawner {
         let frame = [&[count], frame].concat();
         let mut again = true;
         loop {
-            let zygote = self.zygote(&identity)?;
+            let zygote = self.zygote(&identity, spec.shares_network())?;
             let trees = match &zygote.owners {
                 Some(owners) => stage::trees(&spec, owners)?,
                 None => Vec::new(),
@@ -232,18 +234,21 @@ impl Spawner {
         self.groups.finish(GROUPS_PATIENCE);
     }
 
-    fn zygote(&mut self, identity: &Identity) -> Result<&Zygote, StepError> {
-        let known = self
-            .zygotes
-            .iter()
-            .position(|zygote| zygote.identity == *identity);
+    /// The zygote for this identity. One that serves sandboxes with a network
+    /// of their own does not stay in the machine's.
+    fn zygote(&mut self, identity: &Identity, shares_network: bool) -> Result<&Zygote, StepError> {
+        let known = self.zygotes.iter().position(|zygote| {
+            zygote.identity == *identity && zygote.shares_network == shares_network
+        });
         let place = match known {
             Some(place) => place,
             None => {
                 if self.zygotes.len() >= ZYGOTES_MAX {
                     self.zygotes.remove(0);
                 }
-                self.zygotes.push(start(identity)?);
+                let mut zygote = start(identity)?;
+                zygote.shares_network = shares_network;
+                self.zygotes.push(zygote);
                 self.zygotes.len().saturating_sub(1)
             }
         };
@@ -289,6 +294,7 @@ fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
             Ok(Report::Ready(_)) => Ok(Zygote {
                 identity: identity.clone(),
                 process: child,
+                shares_network: false,
                 control: ours,
                 owners,
             }),

@@ -17,6 +17,7 @@ use super::channel::{Channel, Received};
 use super::filter::{Filter, FilterSpec, Sockets};
 use super::identity::Identity;
 use super::init;
+use super::networks::Networks;
 use super::root::{self, Template};
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
@@ -66,7 +67,7 @@ pub(crate) fn run(start: Start) -> ! {
     }
     // The kernel reaps the sandboxes' first processes by itself.
     sys::ignore_children();
-    serve(&stock, control);
+    serve(&stock, &mut Networks::default(), control);
     // What runs already runs to its end, and ends with the zygote.
     while !matches!(
         rustix::process::wait(WaitOptions::empty()),
@@ -118,7 +119,7 @@ fn take_ids(identity: &Identity) -> Result<(), StepError> {
 }
 
 /// Serves until the spawner lets go.
-fn serve(stock: &Stock, control: Channel) {
+fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
     loop {
         let (frame, descriptors) = match control.receive() {
             Ok(Received::Frame(frame, descriptors)) => (frame, descriptors),
@@ -133,7 +134,10 @@ fn serve(stock: &Stock, control: Channel) {
         let entrances: Vec<OwnedFd> = descriptors.by_ref().take((*count).into()).collect();
         let made = Surroundings::decode(frame)
             .map_err(|_| StepError::new(Step::ReadRequest, "", io::Error::other("garbled request")))
-            .and_then(|spec| clone(stock, spec, &entrances, descriptors.collect(), &reply));
+            .and_then(|spec| {
+                let trees = descriptors.collect();
+                clone(stock, networks, spec, &entrances, trees, &reply)
+            });
         if let Err(error) = made {
             let _told = reply.send(&Report::Failed(error).encode(), &[]);
         }
@@ -142,13 +146,22 @@ fn serve(stock: &Stock, control: Channel) {
 
 fn clone(
     stock: &Stock,
+    networks: &mut Networks,
     spec: Surroundings,
     entrances: &[OwnedFd],
     trees: Vec<OwnedFd>,
     reply: &Channel,
 ) -> Result<(), StepError> {
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
-    let (namespaces, confined) = namespaces(&spec);
+    let (mut namespaces, confined) = namespaces(&spec);
+    let mut network = None;
+    if spec.recycled_network
+        && !spec.shares_network()
+        && let Ok(place) = networks.enter()
+    {
+        namespaces.remove(CloneFlags::CLONE_NEWNET);
+        network = Some(place);
+    }
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
@@ -179,7 +192,14 @@ fn clone(
     drop(mapped_read);
     let pid = rustix::process::Pid::from_raw(child.as_raw())
         .ok_or_else(|| StepError::new(Step::Fork, "", io::Error::other("no process id")))?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).at(Step::Wait, "pidfd")?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).at(Step::Wait, "pidfd");
+    if let Some(place) = network {
+        match pidfd.as_ref().map(|pidfd| pidfd.try_clone()) {
+            Ok(Ok(pidfd)) => networks.give(place, pidfd),
+            _ => networks.forget(place),
+        }
+    }
+    let pidfd = pidfd?;
     stock.identity.write_maps("/proc", child.as_raw())?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     // While it builds its root. It starts no command before it is told to.

@@ -9,6 +9,7 @@ mod escape;
 #[cfg(feature = "planted-faults")]
 mod faults;
 mod groups;
+mod interpreter;
 mod isolation;
 mod journal;
 mod left_behind;
