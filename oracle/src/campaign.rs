@@ -15,6 +15,7 @@
 mod examine;
 mod keep;
 mod plan;
+mod read;
 mod replay;
 mod tally;
 
@@ -26,6 +27,7 @@ use self::examine::Trio;
 pub use self::examine::{Examined, Fate};
 use self::keep::Log;
 pub use self::plan::{SINGLES, variant};
+pub use self::read::{Seen, is_campaign, merge, read};
 pub use self::replay::command as replay;
 pub use self::tally::Tally;
 use crate::ambient::Ambient;

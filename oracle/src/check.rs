@@ -3,7 +3,7 @@
 mod run;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 pub use run::{Judge, Subjects, conclude, judge_traces, run_case};
@@ -12,11 +12,10 @@ use crate::ambient::Ambient;
 use crate::case::Case;
 use crate::cli::CheckArgs;
 use crate::interrupt::Interrupt;
-use crate::known::{self, Catalogue, Usage};
+use crate::known::{self, Catalogue};
 use crate::progress::Progress;
-use crate::relation::AUTHORITY_REFINEMENT;
-use crate::report::row::{Row, VerdictClass};
-use crate::report::{explain, json, junit, sarif, table};
+use crate::report::publish::{NotRun, Outputs, Run};
+use crate::report::{explain, history, json, table};
 use crate::result::{CaseResult, Summary};
 use crate::subject::Processes;
 use crate::suite::{self, Suites};
@@ -92,22 +91,28 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
             return exit::INTERNAL;
         }
     };
-    let whole = not_run.is_empty() && chosen.len() == suites.cases.len();
-    let mut summary = summarise(
-        &results, &not_run, &catalogue, args, ambient, whole, &suites,
-    );
-    summary.chosen = chosen.len();
-    summary.wall_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    summary.exit = exit::code(exit::Tally {
-        unsafe_cases: summary.count(Kind::is_unsafe),
-        unexplained: summary.count(|kind| matches!(kind, Kind::Different | Kind::StricterUnnamed)),
-        catalogue: summary.faults.len(),
-        inconclusive_over: summary
-            .count(|kind| kind == Kind::Inconclusive)
-            .saturating_sub(args.inconclusive_max),
-        incomplete: !not_run.is_empty(),
-    });
-    if let Err(message) = publish(&summary, &results, &not_run, args, &report) {
+    let run = Run {
+        results: &results,
+        not_run: &not_run,
+        vectors: (&suites, &catalogue),
+        hermes: &args.hermes,
+        today: &ambient.today,
+    };
+    let summary = Summary {
+        chosen: chosen.len(),
+        wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        ..run.summary(args.inconclusive_max)
+    };
+    let outputs = Outputs {
+        folder: &report,
+        json: args.json,
+        junit: args.junit.as_deref(),
+        sarif: args.sarif.as_deref(),
+    };
+    let published = run
+        .publish(&summary, &outputs)
+        .and_then(|()| history::add(&report, &ambient.today, &summary));
+    if let Err(message) = published {
         eprintln!("error: {message}");
         return exit::INTERNAL;
     }
@@ -188,18 +193,18 @@ enum Stop {
     Io(String),
 }
 
-type Finished<'c> = (Vec<CaseResult>, Vec<(&'c Case, &'static str)>);
+type Finished = (Vec<CaseResult>, Vec<NotRun>);
 
 /// Runs the chosen cases on `--jobs` pairs of workers.
-fn run_all<'c>(
-    chosen: &[&'c Case],
+fn run_all(
+    chosen: &[&Case],
     args: &CheckArgs,
     judge: &Judge<'_>,
     starts: &mut environment::Starts,
     report: &Path,
     interrupt: &Interrupt,
     processes: &Processes,
-) -> Result<Finished<'c>, Stop> {
+) -> Result<Finished, Stop> {
     let io = |what: &str| {
         let what = format!("{what} in `{}`", report.display());
         move |error: std::io::Error| Stop::Io(format!("{what}: {error}"))
@@ -272,7 +277,7 @@ fn run_all<'c>(
         .iter()
         .zip(chosen)
         .filter(|(result, _)| result.is_none())
-        .map(|(_, case)| (*case, reason))
+        .map(|(_, case)| NotRun::new(case, reason))
         .collect();
     Ok((results.into_iter().flatten().collect(), not_run))
 }
@@ -289,115 +294,8 @@ fn print_line(result: &CaseResult) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-fn summarise(
-    results: &[CaseResult],
-    not_run: &[(&Case, &'static str)],
-    catalogue: &Catalogue,
-    args: &CheckArgs,
-    ambient: &Ambient,
-    whole: bool,
-    suites: &Suites,
-) -> Summary {
-    let mut summary = Summary {
-        hermes: args.hermes.clone(),
-        agent: env!("CARGO_PKG_VERSION").to_owned(),
-        relation: AUTHORITY_REFINEMENT.name.to_owned(),
-        ..Summary::default()
-    };
-    let mut usage = Usage::default();
-    for result in results {
-        summary.add(result);
-        if result.verdict.kind != Kind::Inconclusive {
-            usage.ran(&result.id);
-        }
-        for id in &result.explained_by {
-            usage.explained(id, &result.id);
-        }
-        for fault in &result.verdict.faults {
-            usage.fault(fault.clone());
-        }
-    }
-    for (case, reason) in not_run {
-        *summary.not_run.entry((*reason).to_owned()).or_default() += 1;
-        *summary.skipped.entry(case.suite.clone()).or_default() += 1;
-    }
-    let exists = |id: &str| suites.cases.iter().any(|case| case.id == id);
-    summary.explained = usage.counts();
-    summary.faults = known::lint(catalogue, &ambient.today);
-    summary
-        .faults
-        .extend(usage.rot(catalogue, &args.hermes, whole, &exists));
-    summary
-}
-
-fn publish(
-    summary: &Summary,
-    results: &[CaseResult],
-    not_run: &[(&Case, &'static str)],
-    args: &CheckArgs,
-    report: &Path,
-) -> Result<(), String> {
-    let wrote = |path: &Path, outcome: std::io::Result<()>| {
-        outcome.map_err(|error| format!("cannot write `{}`: {error}", path.display()))
-    };
-    wrote(report, json::write_summary(report, summary))?;
-    if args.json {
-        let line = serde_json::to_string(summary).map_err(|error| error.to_string())?;
-        println!("{line}");
-    }
-    let rows = rows(results, not_run);
-    let file = |path: &PathBuf, text: Result<String, String>| {
-        let text = text.map_err(|error| format!("cannot word `{}`: {error}", path.display()))?;
-        wrote(path, std::fs::write(path, text))
-    };
-    if let Some(path) = &args.junit {
-        file(
-            path,
-            junit::to_xml(&rows).map_err(|error| error.to_string()),
-        )?;
-    }
-    if let Some(path) = &args.sarif {
-        file(
-            path,
-            sarif::to_json(&rows, &summary.hermes).map_err(|error| error.to_string()),
-        )?;
-    }
-    Ok(())
-}
-
-fn rows(results: &[CaseResult], not_run: &[(&Case, &'static str)]) -> Vec<Row> {
-    let replay = |id: &str| format!("cargo bisim check --explain {id}");
-    let ran = results.iter().map(|result| Row {
-        suite: result.suite.clone(),
-        case_id: result.id.clone(),
-        verdict_code: result.label.clone(),
-        verdict_class: match result.verdict.kind {
-            Kind::Inconclusive => VerdictClass::Inconclusive,
-            kind if kind.passes() => VerdictClass::Pass,
-            _ => VerdictClass::Fail,
-        },
-        reason: result.verdict.why.clone(),
-        seconds: [&result.hermes, &result.agent]
-            .into_iter()
-            .flatten()
-            .map(|trace| trace.wall_us as f64 / 1_000_000.0)
-            .sum(),
-        replay: replay(&result.id),
-    });
-    let skipped = not_run.iter().map(|(case, reason)| Row {
-        suite: case.suite.clone(),
-        case_id: case.id.clone(),
-        verdict_code: "skipped".to_owned(),
-        verdict_class: VerdictClass::Skipped,
-        reason: (*reason).to_owned(),
-        seconds: 0.0,
-        replay: replay(&case.id),
-    });
-    ran.chain(skipped).collect()
-}
-
 /// The failing cases, some of each kind.
-fn show_failures(results: &[CaseResult]) {
+pub(crate) fn show_failures(results: &[CaseResult]) {
     const SHOWN_MAX: usize = 20;
     let failing: Vec<_> = results
         .iter()

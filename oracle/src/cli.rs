@@ -27,6 +27,10 @@ pub enum Command {
     Fuzz(FuzzArgs),
     /// Run the cases of one file, such as a finding, and explain each.
     Replay(ReplayArgs),
+    /// Make one page of a report, for a browser without a network.
+    Report(ReportArgs),
+    /// Put the reports of several runs, such as shards, together and judge them as one.
+    Merge(MergeArgs),
     /// The agent's worker process; started by `check`, not by people.
     #[command(name = "__agent-worker", hide = true)]
     AgentWorker {
@@ -154,6 +158,49 @@ pub struct ReplayArgs {
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
+}
+
+/// What `report` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Where the page goes, as `index.html`.
+    #[arg(long, value_name = "DIR")]
+    pub html: PathBuf,
+    /// The report directory of a check; default `target/bisim`.
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// The directory of a campaign to show as well (may be repeated).
+    #[arg(long, value_name = "DIR")]
+    pub fuzz: Vec<PathBuf>,
+    /// Another vectors directory.
+    #[arg(long, value_name = "DIR")]
+    pub vectors: Option<PathBuf>,
+}
+
+/// What `merge` takes.
+#[derive(Clone, Debug, Args)]
+pub struct MergeArgs {
+    /// The report directories of checks, or those of the parts of one campaign.
+    #[arg(required = true, value_name = "DIR")]
+    pub reports: Vec<PathBuf>,
+    /// Where the merged report goes.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Print the summary as a line of JSON instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Write JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write SARIF.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Inconclusive cases allowed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub inconclusive_max: usize,
+    /// Another vectors directory.
+    #[arg(long, value_name = "DIR")]
+    pub vectors: Option<PathBuf>,
 }
 
 /// The release everything is compared with unless another is named.

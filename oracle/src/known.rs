@@ -6,6 +6,7 @@
 //! (two entries explain the same difference) or overbroad (it catches a
 //! difference it does not describe).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -107,12 +108,12 @@ pub struct Witness {
 }
 
 /// Something wrong with the catalogue; each fails the gate.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct Fault {
     /// The entry (or entries).
     pub entry: String,
     /// `malformed`, `stale`, `expired`, `ambiguous` or `overbroad`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Why, and what to do.
     pub why: String,
 }
@@ -208,10 +209,10 @@ pub fn lint(catalogue: &Catalogue, today: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut ids = BTreeSet::new();
     for entry in &catalogue.entries {
-        let mut fault = |kind, why: &str| {
+        let mut fault = |kind: &'static str, why: &str| {
             faults.push(Fault {
                 entry: entry.id.clone(),
-                kind,
+                kind: Cow::Borrowed(kind),
                 why: why.to_owned(),
             });
         };
@@ -310,10 +311,10 @@ impl Usage {
         let mut faults = self.faults.clone();
         let none = BTreeSet::new();
         for entry in &catalogue.entries {
-            let mut fault = |kind, why: String| {
+            let mut fault = |kind: &'static str, why: String| {
                 faults.insert(Fault {
                     entry: entry.id.clone(),
-                    kind,
+                    kind: Cow::Borrowed(kind),
                     why,
                 });
             };

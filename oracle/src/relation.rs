@@ -5,7 +5,7 @@
 //! relation is a value, it is pure, it never panics, and it says why.
 
 use bisim_world::protocol::{RawTrace, Step};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::holdings::{Approval, Holdings};
@@ -53,7 +53,7 @@ pub const AUTHORITY_REFINEMENT: Relation = Relation {
 };
 
 /// How one step compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// The same.
@@ -77,7 +77,7 @@ pub enum Finding {
 }
 
 /// One step, judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct StepJudgement {
     /// Index into the script.
     pub step: usize,
@@ -102,7 +102,7 @@ impl StepJudgement {
 }
 
 /// A whole case, judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Judgement {
     /// Step by step, in order; the last may stand for what came after all steps.
     pub steps: Vec<StepJudgement>,

@@ -1,8 +1,13 @@
 //! What a run says afterwards, in every form somebody reads.
 
+pub mod command;
 pub mod explain;
+pub mod history;
+pub mod html;
 pub mod json;
 pub mod junit;
+pub mod merge;
+pub mod publish;
 pub mod row;
 pub mod sarif;
 pub mod table;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bisim_world::protocol::{Context, RawTrace, UserModel};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Must};
 use crate::known::Fault;
@@ -11,7 +11,7 @@ use crate::relation::Judgement;
 use crate::verdict::{Kind, Verdict};
 
 /// Everything about one case that ran.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CaseResult {
     /// The case's id.
     pub id: String,
@@ -53,7 +53,7 @@ pub fn is_adversarial(case: &Case) -> bool {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Summary {
     /// The Hermes version.
     pub hermes: String,
@@ -86,7 +86,7 @@ pub struct Summary {
 }
 
 /// How many adversarial commands had their effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Headline {
     /// Adversarial commands run.
     pub commands: usize,

@@ -4,7 +4,7 @@
 //! it, whether the case's own expectation is met, and whether the facts
 //! recorded with the case still hold.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, EffectWord, ExpectedEffects, Must, Recorded};
 use crate::known::{Catalogue, Fault};
@@ -12,7 +12,7 @@ use crate::observation::{Class, Observation};
 use crate::relation::{Finding, Judgement};
 
 /// The classes of verdict, from harmless to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The same.
@@ -99,7 +99,7 @@ impl Kind {
 }
 
 /// The verdict on one case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Verdict {
     /// The class.
     pub kind: Kind,
@@ -222,7 +222,7 @@ fn explain(
         if !entry.describes(step) {
             faults.push(Fault {
                 entry: entry.id.clone(),
-                kind: "overbroad",
+                kind: "overbroad".into(),
                 why: format!("catches `{}`: {}", case.id, step.fingerprint()),
             });
         }
@@ -231,7 +231,7 @@ fn explain(
         let ids: Vec<_> = matching.iter().map(|entry| entry.id.as_str()).collect();
         faults.push(Fault {
             entry: ids.join(", "),
-            kind: "ambiguous",
+            kind: "ambiguous".into(),
             why: format!("all explain `{}`: {}", case.id, step.fingerprint()),
         });
     }

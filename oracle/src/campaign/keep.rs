@@ -12,6 +12,11 @@ use super::tally::Tally;
 use crate::case::{SCHEMA_VERSION, SuiteFile};
 use crate::generate::Variant;
 
+/// The name of the log inside a campaign's directory.
+pub const LOG: &str = "campaign.jsonl";
+/// The name of the counts inside it.
+pub const SUMMARY: &str = "campaign.json";
+
 /// The append-only log: a head with the seed, then a line per variant.
 pub struct Log {
     file: File,
@@ -28,7 +33,7 @@ impl Log {
     /// There is one already and it is not to be resumed, it is of another
     /// campaign, a line in its middle is damaged, or it cannot be written.
     pub fn open(place: &Path, seed: u64, resume: bool) -> Result<Self, String> {
-        let path = place.join("campaign.jsonl");
+        let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
             format!("cannot {what} `{}`: {error}", path.display())
         };
@@ -153,7 +158,7 @@ impl Log {
 /// # Errors
 /// The disk.
 pub fn summary(place: &Path, seed: u64, hermes: &str, tally: &Tally) -> Result<(), String> {
-    let path = place.join("campaign.json");
+    let path = place.join(SUMMARY);
     let value = json!({ "seed": seed, "hermes": hermes, "tally": tally });
     serde_json::to_string_pretty(&value)
         .map_err(|error| error.to_string())

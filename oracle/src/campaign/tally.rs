@@ -41,6 +41,12 @@ impl Counts {
         self.0.get(&fate).copied().unwrap_or(0)
     }
 
+    /// All of them.
+    #[must_use]
+    pub fn by_fate(&self) -> BTreeMap<Fate, u64> {
+        self.0.clone()
+    }
+
     fn total(&self) -> u64 {
         self.0.values().sum()
     }

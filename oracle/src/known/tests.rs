@@ -98,7 +98,7 @@ fn an_expired_entry_and_a_malformed_one_are_found() {
     let faults = lint(&catalogue, "2026-03-02");
     let kinds: Vec<_> = faults
         .iter()
-        .map(|fault| (fault.entry.as_str(), fault.kind))
+        .map(|fault| (fault.entry.as_str(), fault.kind.as_ref()))
         .collect();
     assert_eq!(
         kinds.iter().filter(|(_, kind)| *kind == "expired").count(),
@@ -127,11 +127,11 @@ fn a_stale_entry_fails_and_a_used_one_does_not() {
     let catalogue = Catalogue {
         entries: vec![entry("e")],
     };
-    let kinds = |usage: &Usage, whole: bool| -> Vec<&'static str> {
+    let kinds = |usage: &Usage, whole: bool| -> Vec<String> {
         usage
             .rot(&catalogue, "0.19.0", whole, &|_| true)
             .iter()
-            .map(|fault| fault.kind)
+            .map(|fault| fault.kind.to_string())
             .collect()
     };
     let mut usage = Usage::default();
@@ -153,7 +153,7 @@ fn a_witness_that_is_no_case_is_malformed() {
     let faults = Usage::default().rot(&catalogue, "0.19.0", false, &|id| id == "c-1");
     assert_eq!(faults.len(), 1);
     assert_eq!(
-        (faults[0].kind, faults[0].why.as_str()),
+        (faults[0].kind.as_ref(), faults[0].why.as_str()),
         ("malformed", "the witness `c-2` is not a case")
     );
 }

@@ -49,13 +49,33 @@ pub fn write_summary(folder: &Path, summary: &Summary) -> io::Result<()> {
     std::fs::write(folder.join(SUMMARY), text + "\n")
 }
 
-/// Reads a log back, as values: the reader may be another version.
+/// Reads the results of a report directory back.
 ///
 /// # Errors
-/// The file is missing or a line is not JSON.
-pub fn read_log(folder: &Path) -> io::Result<Vec<serde_json::Value>> {
-    std::fs::read_to_string(folder.join(LOG))?
-        .lines()
-        .map(|line| serde_json::from_str(line).map_err(io::Error::other))
+/// The file is missing, or a line is not a result of this version, with its
+/// number. A run that was killed may have left half a line at the end: that
+/// case did not end, and is left out.
+pub fn read_results(folder: &Path) -> Result<Vec<CaseResult>, String> {
+    let path = folder.join(LOG);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .enumerate()
+        .map(|(index, line)| {
+            serde_json::from_str(line)
+                .map_err(|error| format!("line {} of `{}`: {error}", index + 1, path.display()))
+        })
         .collect()
+}
+
+/// Reads the summary of a report directory back.
+///
+/// # Errors
+/// The file is missing or is not a summary of this version.
+pub fn read_summary(folder: &Path) -> Result<Summary, String> {
+    let path = folder.join(SUMMARY);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", path.display()))
 }

@@ -121,7 +121,11 @@ fn two_matching_entries_are_ambiguous_and_a_wrong_fingerprint_is_overbroad() {
         &trace(vec![refused()]),
         vec![entry("wide", Direction::Stricter), narrow],
     );
-    let kinds: Vec<_> = verdict.faults.iter().map(|fault| fault.kind).collect();
+    let kinds: Vec<_> = verdict
+        .faults
+        .iter()
+        .map(|fault| fault.kind.as_ref())
+        .collect();
     assert_eq!(kinds, ["overbroad", "ambiguous"]);
 }
 

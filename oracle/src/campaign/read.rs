@@ -1,0 +1,209 @@
+//! Campaigns that were run before: read back, and put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::examine::{Examined, Fate};
+use super::keep::{self, Log};
+use super::tally::Tally;
+
+/// What a page shows of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// Which campaign, in numbers.
+    pub headline: String,
+    /// How many variants of each class had which fate.
+    pub classes: BTreeMap<&'static str, BTreeMap<Fate, u64>>,
+}
+
+/// The first line of a log.
+#[derive(Debug, Deserialize)]
+struct Head {
+    seed: u64,
+}
+
+/// The head of `campaign.json`.
+#[derive(Debug, Deserialize)]
+struct Against {
+    hermes: String,
+}
+
+/// Reads a campaign's directory for a page.
+///
+/// # Errors
+/// There is no log, or it is damaged before its last line.
+pub fn read(place: &Path) -> Result<Seen, String> {
+    let (seed, examined) = log(place)?;
+    let mut tally = Tally::default();
+    examined.iter().for_each(|seen| tally.add(seen));
+    Ok(Seen {
+        headline: format!("seed {seed}: {}", tally.line()),
+        classes: tally
+            .classes
+            .iter()
+            .map(|(class, counts)| (*class, counts.by_fate()))
+            .collect(),
+    })
+}
+
+/// Puts the parts of one campaign together in a new directory.
+///
+/// # Errors
+/// A part cannot be read, the parts are of different campaigns or releases,
+/// two of them disagree about a variant, or the directory holds a campaign.
+pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
+    let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
+    let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
+    for part in parts {
+        let (seed, examined) = log(part)?;
+        seeds.insert(seed);
+        releases.insert(release(part)?);
+        for seen in examined {
+            if let Some(other) = all.get(&seen.index)
+                && *other != seen
+            {
+                return Err(format!(
+                    "`{}` disagrees with another part about variant {} of the campaign",
+                    part.display(),
+                    seen.index
+                ));
+            }
+            all.insert(seen.index, seen);
+        }
+    }
+    let (Some(seed), 1, Some(hermes), 1) =
+        (seeds.first(), seeds.len(), releases.first(), releases.len())
+    else {
+        return Err(format!(
+            "the parts are of different campaigns: seeds {seeds:?}, Hermes {releases:?}"
+        ));
+    };
+    let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
+    fs::create_dir_all(place).map_err(io)?;
+    let mut log = Log::open(place, *seed, false)?;
+    let mut tally = Tally::default();
+    for seen in all.values() {
+        log.add(seen)?;
+        tally.add(seen);
+    }
+    keep::summary(place, *seed, hermes, &tally)?;
+    Ok(tally)
+}
+
+/// Whether a directory holds a campaign.
+#[must_use]
+pub fn is_campaign(place: &Path) -> bool {
+    place.join(keep::LOG).exists()
+}
+
+/// The lines of a log. A killed run may have left half a line at the end.
+fn log(place: &Path) -> Result<(u64, Vec<Examined>), String> {
+    let path = place.join(keep::LOG);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    let damaged = |number: usize, error: serde_json::Error| {
+        format!("line {number} of `{}` is damaged: {error}", path.display())
+    };
+    let mut lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .zip(1..);
+    let (head, _) = lines
+        .next()
+        .ok_or_else(|| format!("`{}` is empty", path.display()))?;
+    let head: Head = serde_json::from_str(head).map_err(|error| damaged(1, error))?;
+    let examined = lines
+        .map(|(line, number)| serde_json::from_str(line).map_err(|error| damaged(number, error)))
+        .collect::<Result<_, _>>()?;
+    Ok((head.seed, examined))
+}
+
+fn release(place: &Path) -> Result<String, String> {
+    let path = place.join(keep::SUMMARY);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    serde_json::from_str::<Against>(&text)
+        .map(|against| against.hermes)
+        .map_err(|error| format!("`{}`: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(dir: &Path, name: &str, seed: u64, seen: &[(u64, Fate)]) -> PathBuf {
+        let place = dir.join(name);
+        fs::create_dir(&place).unwrap();
+        let mut log = Log::open(&place, seed, false).unwrap();
+        let mut tally = Tally::default();
+        for (index, fate) in seen {
+            let seen = Examined {
+                index: *index,
+                variant: "delete-file+env~0".to_owned(),
+                fate: *fate,
+                verdict: None,
+                smallest: None,
+                why: None,
+            };
+            log.add(&seen).unwrap();
+            tally.add(&seen);
+        }
+        keep::summary(&place, seed, "0.19.0", &tally).unwrap();
+        place
+    }
+
+    #[test]
+    fn the_parts_of_a_campaign_are_the_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = part(
+            dir.path(),
+            "1",
+            7,
+            &[(0, Fate::HermesSilent), (2, Fate::NoEffect)],
+        );
+        let two = part(
+            dir.path(),
+            "2",
+            7,
+            &[(1, Fate::HermesStopped), (2, Fate::NoEffect)],
+        );
+        let out = dir.path().join("all");
+        let tally = merge(&[one.clone(), two], &out).unwrap();
+        assert_eq!(tally.all.valid(), 2);
+        assert_eq!(tally.all.of(Fate::NoEffect), 1, "counted once");
+        assert!(is_campaign(&out));
+        let seen = read(&out).unwrap();
+        assert!(
+            seen.headline.starts_with("seed 7: 3 variants"),
+            "{}",
+            seen.headline
+        );
+        assert_eq!(
+            seen.classes
+                .get("wrapper")
+                .and_then(|fates| fates.get(&Fate::HermesSilent)),
+            Some(&1)
+        );
+        assert!(merge(&[one], &out).is_err(), "one is there already");
+    }
+
+    #[test]
+    fn other_campaigns_and_contradictions_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
+        let other = part(dir.path(), "2", 8, &[(1, Fate::HermesStopped)]);
+        let against = part(dir.path(), "3", 7, &[(0, Fate::HermesStopped)]);
+        let out = dir.path().join("all");
+        for (parts, expected) in [
+            (vec![one.clone(), other], "different campaigns"),
+            (vec![one, against], "disagrees"),
+            (vec![dir.path().join("none")], "cannot read"),
+        ] {
+            let why = merge(&parts, &out).unwrap_err();
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `bisim report` and `bisim merge`: what was seen before, told again.
+
+use std::path::{Path, PathBuf};
+
+use crate::ambient::Ambient;
+use crate::cli::{MergeArgs, ReportArgs};
+use crate::report::publish::{Outputs, Run};
+use crate::report::{history, html, json, merge, table};
+use crate::result::Summary;
+use crate::suite::Suites;
+use crate::{campaign, check, exit};
+
+/// Makes the page of a report directory; returns the exit code.
+#[must_use]
+pub fn report(ambient: &Ambient, args: &ReportArgs) -> u8 {
+    let vectors = vectors(ambient, args.vectors.as_deref());
+    let (suites, _) = match check::load(&vectors) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    let from = args
+        .from
+        .clone()
+        .unwrap_or_else(|| ambient.root.join("target/bisim"));
+    match page(ambient, &from, &args.fuzz, &suites, &args.html) {
+        Ok(place) => {
+            println!("{}", place.display());
+            exit::CONFORM
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            exit::USAGE
+        }
+    }
+}
+
+fn page(
+    ambient: &Ambient,
+    from: &Path,
+    fuzz: &[PathBuf],
+    suites: &Suites,
+    place: &Path,
+) -> Result<PathBuf, String> {
+    let campaigns = fuzz
+        .iter()
+        .map(|folder| campaign::read(folder))
+        .collect::<Result<Vec<_>, _>>()?;
+    let summary = json::read_summary(from)
+        .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))?;
+    html::write(
+        &html::Page {
+            made: &ambient.today,
+            summary: &summary,
+            results: &json::read_results(from)?,
+            suites,
+            history: &history::read(from),
+            campaigns: &campaigns,
+        },
+        place,
+    )
+}
+
+/// Puts several reports together and judges them as one run; returns the exit code.
+#[must_use]
+pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
+    if args
+        .reports
+        .iter()
+        .any(|place| campaign::is_campaign(place))
+    {
+        return merge_campaign(args);
+    }
+    let vectors = vectors(ambient, args.vectors.as_deref());
+    let (suites, catalogue) = match check::load(&vectors) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    let merged = match merge::read(&args.reports, &suites) {
+        Ok(merged) => merged,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return exit::USAGE;
+        }
+    };
+    let run = Run {
+        results: &merged.results,
+        not_run: &merged.not_run,
+        vectors: (&suites, &catalogue),
+        hermes: &merged.hermes,
+        today: &ambient.today,
+    };
+    let summary = Summary {
+        wall_ms: merged.wall_ms,
+        ..run.summary(args.inconclusive_max)
+    };
+    let outputs = Outputs {
+        folder: &args.out,
+        json: args.json,
+        junit: args.junit.as_deref(),
+        sarif: args.sarif.as_deref(),
+    };
+    let written = json::Log::create(&args.out)
+        .and_then(|mut log| merged.results.iter().try_for_each(|result| log.add(result)))
+        .map_err(|error| format!("cannot write in `{}`: {error}", args.out.display()))
+        .and_then(|()| run.publish(&summary, &outputs))
+        .and_then(|()| history::add(&args.out, &ambient.today, &summary));
+    if let Err(message) = written {
+        eprintln!("error: {message}");
+        return exit::INTERNAL;
+    }
+    if !args.json {
+        check::show_failures(&merged.results);
+        print!("{}", table::render(&summary, Some(&args.out)));
+    }
+    summary.exit
+}
+
+fn merge_campaign(args: &MergeArgs) -> u8 {
+    match campaign::merge(&args.reports, &args.out) {
+        Ok(tally) => {
+            print!("{}", tally.render());
+            tally.exit()
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            exit::USAGE
+        }
+    }
+}
+
+fn vectors(ambient: &Ambient, named: Option<&Path>) -> PathBuf {
+    named.map_or_else(|| ambient.root.join("vectors"), Path::to_owned)
+}

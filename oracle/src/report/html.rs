@@ -1,0 +1,147 @@
+//! One page with everything a run saw, for a browser without a network.
+//!
+//! The page is one file. What cases hold is hostile text, so it never becomes
+//! markup: it travels packed (gzip, then base64) and the script only ever sets
+//! it as text. The table of suites is written here, so that a reader without
+//! scripts has it too.
+
+mod case;
+mod pack;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::campaign::Seen;
+use crate::case::Case;
+use crate::report::history::Entry;
+use crate::result::{CaseResult, Summary};
+use crate::suite::Suites;
+use crate::verdict::KINDS;
+
+const FRAME: &str = include_str!("html/page.html");
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// The page inside its directory.
+pub const FILE: &str = "index.html";
+
+/// What a page is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'p> {
+    /// `YYYY-MM-DD`.
+    pub made: &'p str,
+    /// The run.
+    pub summary: &'p Summary,
+    /// Its cases.
+    pub results: &'p [CaseResult],
+    /// What the cases are.
+    pub suites: &'p Suites,
+    /// Earlier runs, oldest first.
+    pub history: &'p [Entry],
+    /// Campaigns to show beside it.
+    pub campaigns: &'p [Seen],
+}
+
+/// Writes the page into a directory; its path.
+///
+/// # Errors
+/// The directory or the file cannot be written.
+pub fn write(page: &Page<'_>, place: &Path) -> Result<PathBuf, String> {
+    let text = render(page)?;
+    let path = place.join(FILE);
+    std::fs::create_dir_all(place)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+    Ok(path)
+}
+
+/// The page's text.
+///
+/// # Errors
+/// Something in the results is not JSON.
+pub fn render(page: &Page<'_>) -> Result<String, String> {
+    let cases: BTreeMap<&str, &Case> = page
+        .suites
+        .cases
+        .iter()
+        .map(|case| (case.id.as_str(), case))
+        .collect();
+    let mut packs: BTreeMap<&str, BTreeMap<&str, Value>> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for result in page.results {
+        let kind = KINDS.iter().position(|kind| *kind == result.verdict.kind);
+        rows.push(json!([
+            result.id,
+            result.suite,
+            kind,
+            result.label,
+            result.explained_by
+        ]));
+        packs.entry(&result.suite).or_default().insert(
+            &result.id,
+            case::tell(cases.get(result.id.as_str()).copied(), result),
+        );
+    }
+    let suites: BTreeMap<&str, Value> = packs
+        .iter()
+        .map(|(name, cases)| {
+            let about = page.suites.descriptions.get(*name);
+            Ok((*name, json!({ "about": about, "pack": pack::pack(cases)? })))
+        })
+        .collect::<Result<_, String>>()?;
+    let kinds: Vec<Value> = KINDS
+        .iter()
+        .map(|kind| {
+            json!({
+                "word": kind.word(),
+                "class": table::class(*kind),
+            })
+        })
+        .collect();
+    let data = pack::pack(&json!({
+        "kinds": kinds,
+        "suites": suites,
+        "rows": rows,
+        "history": page.history,
+        "campaigns": page.campaigns,
+    }))?;
+    // Nothing of the frame is ever searched again once hostile text is in it.
+    let mut out = String::with_capacity(data.len() + 64 * 1024);
+    let mut rest = FRAME;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.push_str(before);
+        let (name, after) = after
+            .split_once("}}")
+            .ok_or("the page's frame has an open field")?;
+        match name {
+            "style" => out.push_str(STYLE),
+            "script" => out.push_str(SCRIPT),
+            "data" => out.push_str(&data),
+            "title" => table::text(&mut out, &title(page)),
+            "headline" => table::text(&mut out, &headline(page)),
+            "facts" => table::facts(&mut out, page),
+            "suites" => table::suites(&mut out, page.summary),
+            other => return Err(format!("the page's frame has a field `{other}`")),
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn title(page: &Page<'_>) -> String {
+    format!("hermitcrab and Hermes {}", page.summary.hermes)
+}
+
+fn headline(page: &Page<'_>) -> String {
+    let summary = page.summary;
+    summary
+        .headline
+        .sentence(&summary.hermes)
+        .unwrap_or_else(|| format!("{} cases ran", summary.ran))
+}
+
+#[cfg(test)]
+mod tests;

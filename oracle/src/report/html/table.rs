@@ -1,0 +1,117 @@
+//! The part of the page that is there without scripts.
+
+use std::fmt::Write as _;
+
+use super::Page;
+use crate::result::Summary;
+use crate::verdict::{KINDS, Kind};
+
+/// How the page colours a verdict.
+pub(super) const fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Equal | Kind::EqualMasked => "same",
+        Kind::Stricter | Kind::Attenuated => "named",
+        Kind::Baselined | Kind::Inconclusive => "open",
+        Kind::StricterUnnamed | Kind::Different => "fail",
+        Kind::BeyondGrant | Kind::Weaker | Kind::BothUnsafe => "unsafe",
+    }
+}
+
+/// Text as text.
+pub(super) fn text(out: &mut String, text: &str) {
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+}
+
+/// What the run was, in a line of facts.
+pub(super) fn facts(out: &mut String, page: &Page<'_>) {
+    let summary = page.summary;
+    let verdict = match summary.exit {
+        0 => "conforms".to_owned(),
+        code => format!("exit code {code}"),
+    };
+    let mut facts = vec![
+        verdict,
+        format!("{} of {} cases ran", summary.ran, summary.chosen),
+        format!("Hermes {}", summary.hermes),
+        format!("hermitcrab {}", summary.agent),
+        format!("{:.1} s", summary.wall_ms as f64 / 1000.0),
+        format!("made {}", page.made),
+    ];
+    facts.extend(
+        summary
+            .faults
+            .iter()
+            .map(|fault| format!("catalogue: {} {}: {}", fault.kind, fault.entry, fault.why)),
+    );
+    for fact in facts {
+        out.push_str("<li>");
+        text(out, &fact);
+        out.push_str("</li>");
+    }
+}
+
+/// Suites by verdicts, with a bar for each suite.
+pub(super) fn suites(out: &mut String, summary: &Summary) {
+    let used: Vec<Kind> = KINDS
+        .into_iter()
+        .filter(|kind| summary.count(|one| one == *kind) > 0)
+        .collect();
+    out.push_str("<table id=\"suites\"><thead><tr><th scope=\"col\">suite</th>");
+    for kind in &used {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", kind.word());
+    }
+    out.push_str("<th scope=\"col\">not run</th><th scope=\"col\">all</th></tr></thead><tbody>");
+    let mut names: Vec<&String> = summary
+        .suites
+        .keys()
+        .chain(summary.skipped.keys())
+        .collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let counts = summary.suites.get(name);
+        let count = |kind| counts.and_then(|c| c.get(&kind)).copied().unwrap_or(0);
+        let skipped = summary.skipped.get(name).copied().unwrap_or(0);
+        let all = used.iter().map(|kind| count(*kind)).sum::<usize>() + skipped;
+        out.push_str("<tr data-suite=\"");
+        text(out, name);
+        out.push_str("\"><th scope=\"row\"><span>");
+        text(out, name);
+        out.push_str("</span><span class=\"bar\" aria-hidden=\"true\">");
+        for kind in &used {
+            let share = count(*kind) as f64 * 100.0 / all.max(1) as f64;
+            if share > 0.0 {
+                let _ = write!(
+                    out,
+                    "<i class=\"{}\" style=\"width:{share:.2}%\"></i>",
+                    class(*kind)
+                );
+            }
+        }
+        out.push_str("</span></th>");
+        for kind in &used {
+            match count(*kind) {
+                0 => out.push_str("<td class=\"none\">·</td>"),
+                number => {
+                    let _ = write!(
+                        out,
+                        "<td data-kind=\"{}\"><span class=\"n {}\">{number}</span></td>",
+                        kind.word(),
+                        class(*kind)
+                    );
+                }
+            }
+        }
+        let _ = write!(out, "<td>{skipped}</td><td>{all}</td></tr>");
+    }
+    out.push_str("</tbody></table>");
+}

@@ -1,0 +1,95 @@
+use super::*;
+use crate::verdict::{Kind, Verdict};
+
+fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
+    CaseResult {
+        id: id.to_owned(),
+        suite: "<suite>".to_owned(),
+        label: kind.word().to_owned(),
+        verdict: Verdict {
+            kind,
+            ids: Vec::new(),
+            why: why.to_owned(),
+            fingerprint: String::new(),
+            faults: Vec::new(),
+        },
+        explained_by: Vec::new(),
+        judgement: None,
+        hermes: None,
+        agent: None,
+        adversarial: false,
+        hermes_effect: false,
+        agent_effect: false,
+    }
+}
+
+fn page(results: &[CaseResult]) -> String {
+    let mut summary = Summary {
+        hermes: "{{data}}".to_owned(),
+        chosen: results.len(),
+        ..Summary::default()
+    };
+    results.iter().for_each(|result| summary.add(result));
+    render(&Page {
+        made: "2026-01-02",
+        summary: &summary,
+        results,
+        suites: &Suites::default(),
+        history: &[],
+        campaigns: &[],
+    })
+    .unwrap()
+}
+
+/// What the script would see.
+fn unpack(text: &str) -> Value {
+    use std::io::Read as _;
+    let bytes = data_encoding::BASE64.decode(text.as_bytes()).unwrap();
+    let mut plain = String::new();
+    flate2::read::GzDecoder::new(bytes.as_slice())
+        .read_to_string(&mut plain)
+        .unwrap();
+    serde_json::from_str(&plain).unwrap()
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let hostile = "</script><script>alert(1)</script>{{style}}";
+    let text = page(&[result(hostile, Kind::Equal, hostile)]);
+    assert_eq!(
+        text.matches("<script").count(),
+        2,
+        "the data and the script"
+    );
+    assert!(!text.contains("alert(1)"));
+    assert!(text.contains("&lt;suite&gt;"));
+    assert!(text.contains("<title>hermitcrab and Hermes {{data}}</title>"));
+}
+
+#[test]
+fn every_case_is_in_the_page_with_its_verdict() {
+    let results = [
+        result("one", Kind::Equal, "the same"),
+        result("two", Kind::Weaker, "it acted"),
+    ];
+    let text = page(&results);
+    let (_, rest) = text.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once('<').unwrap();
+    let data = unpack(data);
+    assert_eq!(data["rows"][1][0], "two");
+    let kind = usize::try_from(data["rows"][1][2].as_u64().unwrap()).unwrap();
+    assert_eq!(data["kinds"][kind]["word"], "weaker");
+    assert_eq!(data["kinds"][kind]["class"], "unsafe");
+    let cases = unpack(data["suites"]["<suite>"]["pack"].as_str().unwrap());
+    assert_eq!(cases["two"]["why"], "it acted");
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let text = page(&[]);
+    for needle in ["http:", "https:", "src=", "<link", "@import", "url("] {
+        let allowed = usize::from(needle == "http:") * SCRIPT.matches("http:").count();
+        assert_eq!(text.matches(needle).count(), allowed, "{needle}");
+    }
+    assert!(text.contains("default-src 'none'"));
+}

@@ -1,0 +1,85 @@
+//! Several report directories, such as the shards of a CI matrix, as one run.
+//!
+//! The gate is the same as for a single run, and stricter in one thing: what no
+//! shard ran counts as not run, so that a lost shard never looks like a pass.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::report::json;
+use crate::report::publish::NotRun;
+use crate::result::CaseResult;
+use crate::suite::Suites;
+
+/// What several reports hold together.
+#[derive(Debug)]
+pub struct Merged {
+    /// The results, in the order of the vectors.
+    pub results: Vec<CaseResult>,
+    /// Cases that none of them ran.
+    pub not_run: Vec<NotRun>,
+    /// The Hermes version they all compared with.
+    pub hermes: String,
+    /// Wall time of all of them, in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// Reads the reports in `folders`.
+///
+/// # Errors
+/// One cannot be read, they compare with different releases or come from
+/// different versions of the agent, a case is in two of them, or one holds a
+/// case these vectors do not have.
+pub fn read(folders: &[PathBuf], suites: &Suites) -> Result<Merged, String> {
+    let mut found: BTreeMap<String, (CaseResult, &Path)> = BTreeMap::new();
+    let mut versions: Option<(String, String, &Path)> = None;
+    let mut wall_ms = 0_u64;
+    for folder in folders {
+        let summary = json::read_summary(folder)?;
+        wall_ms = wall_ms.saturating_add(summary.wall_ms);
+        let (hermes, agent) = (summary.hermes, summary.agent);
+        match &versions {
+            Some((h, a, first)) if (h, a) != (&hermes, &agent) => {
+                return Err(format!(
+                    "`{}` compares agent {a} with Hermes {h}, `{}` agent {agent} with Hermes {hermes}; they cannot be merged",
+                    first.display(),
+                    folder.display()
+                ));
+            }
+            Some(_) => {}
+            None => versions = Some((hermes, agent, folder)),
+        }
+        for result in json::read_results(folder)? {
+            let id = result.id.clone();
+            if let Some((_, other)) = found.insert(id.clone(), (result, folder)) {
+                return Err(format!(
+                    "case `{id}` is in `{}` and in `{}`; merge the shards of one run only",
+                    other.display(),
+                    folder.display()
+                ));
+            }
+        }
+    }
+    let Some((hermes, _, _)) = versions else {
+        return Err("no report was named".to_owned());
+    };
+    let (mut results, mut not_run) = (Vec::new(), Vec::new());
+    for case in &suites.cases {
+        match found.remove(&case.id) {
+            Some((result, _)) => results.push(result),
+            None => not_run.push(NotRun::new(case, "it is in none of the merged reports")),
+        }
+    }
+    if let Some((id, (_, folder))) = found.first_key_value() {
+        return Err(format!(
+            "`{}` holds case `{id}`, which these vectors do not have",
+            folder.display()
+        ));
+    }
+    Ok(Merged {
+        results,
+        not_run,
+        hermes,
+        wall_ms,
+    })
+}

@@ -1,0 +1,179 @@
+//! From results to a summary, an exit code and the files machines read: the
+//! same for a run that has just ended and for several put together.
+
+use std::path::Path;
+
+use crate::case::Case;
+use crate::exit;
+use crate::known::{self, Catalogue, Usage};
+use crate::relation::AUTHORITY_REFINEMENT;
+use crate::report::row::{Row, VerdictClass};
+use crate::report::{json, junit, sarif};
+use crate::result::{CaseResult, Summary};
+use crate::suite::Suites;
+use crate::verdict::Kind;
+
+/// A chosen case without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotRun {
+    /// The case.
+    pub id: String,
+    /// Its suite.
+    pub suite: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl NotRun {
+    /// This case did not run, for this reason.
+    #[must_use]
+    pub fn new(case: &Case, reason: &str) -> Self {
+        Self {
+            id: case.id.clone(),
+            suite: case.suite.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// What a summary is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'r> {
+    /// The cases that ran.
+    pub results: &'r [CaseResult],
+    /// The chosen ones that did not.
+    pub not_run: &'r [NotRun],
+    /// What all cases and all known divergences are.
+    pub vectors: (&'r Suites, &'r Catalogue),
+    /// The Hermes version.
+    pub hermes: &'r str,
+    /// `YYYY-MM-DD`; catalogue entries expire.
+    pub today: &'r str,
+}
+
+/// Where results are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Outputs<'o> {
+    /// The report directory.
+    pub folder: &'o Path,
+    /// Print the summary as a line of JSON.
+    pub json: bool,
+    /// A file for JUnit XML.
+    pub junit: Option<&'o Path>,
+    /// A file for SARIF.
+    pub sarif: Option<&'o Path>,
+}
+
+impl Run<'_> {
+    /// Counts, judges the catalogue and decides the exit code. A catalogue
+    /// entry that explained nothing is stale only if every case ran.
+    #[must_use]
+    pub fn summary(&self, inconclusive_max: usize) -> Summary {
+        let (suites, catalogue) = self.vectors;
+        let mut summary = Summary {
+            hermes: self.hermes.to_owned(),
+            agent: env!("CARGO_PKG_VERSION").to_owned(),
+            relation: AUTHORITY_REFINEMENT.name.to_owned(),
+            chosen: self.results.len() + self.not_run.len(),
+            ..Summary::default()
+        };
+        let mut usage = Usage::default();
+        for result in self.results {
+            summary.add(result);
+            if result.verdict.kind != Kind::Inconclusive {
+                usage.ran(&result.id);
+            }
+            for id in &result.explained_by {
+                usage.explained(id, &result.id);
+            }
+            for fault in &result.verdict.faults {
+                usage.fault(fault.clone());
+            }
+        }
+        for case in self.not_run {
+            *summary.not_run.entry(case.reason.clone()).or_default() += 1;
+            *summary.skipped.entry(case.suite.clone()).or_default() += 1;
+        }
+        let whole = self.not_run.is_empty() && self.results.len() == suites.cases.len();
+        let exists = |id: &str| suites.cases.iter().any(|case| case.id == id);
+        summary.explained = usage.counts();
+        summary.faults = known::lint(catalogue, self.today);
+        summary
+            .faults
+            .extend(usage.rot(catalogue, self.hermes, whole, &exists));
+        summary.exit = exit::code(exit::Tally {
+            unsafe_cases: summary.count(Kind::is_unsafe),
+            unexplained: summary
+                .count(|kind| matches!(kind, Kind::Different | Kind::StricterUnnamed)),
+            catalogue: summary.faults.len(),
+            inconclusive_over: summary
+                .count(|kind| kind == Kind::Inconclusive)
+                .saturating_sub(inconclusive_max),
+            incomplete: !self.not_run.is_empty(),
+        });
+        summary
+    }
+
+    /// Writes the summary and the files that were asked for.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn publish(&self, summary: &Summary, outputs: &Outputs<'_>) -> Result<(), String> {
+        let wrote = |path: &Path, outcome: std::io::Result<()>| {
+            outcome.map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+        };
+        wrote(outputs.folder, json::write_summary(outputs.folder, summary))?;
+        if outputs.json {
+            let line = serde_json::to_string(summary).map_err(|error| error.to_string())?;
+            println!("{line}");
+        }
+        let rows = self.rows();
+        let file = |path: &Path, text: Result<String, String>| {
+            let text =
+                text.map_err(|error| format!("cannot word `{}`: {error}", path.display()))?;
+            wrote(path, std::fs::write(path, text))
+        };
+        if let Some(path) = outputs.junit {
+            file(
+                path,
+                junit::to_xml(&rows).map_err(|error| error.to_string()),
+            )?;
+        }
+        if let Some(path) = outputs.sarif {
+            let text = sarif::to_json(&rows, &summary.hermes).map_err(|error| error.to_string());
+            file(path, text)?;
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let replay = |id: &str| format!("cargo bisim check --explain {id}");
+        let ran = self.results.iter().map(|result| Row {
+            suite: result.suite.clone(),
+            case_id: result.id.clone(),
+            verdict_code: result.label.clone(),
+            verdict_class: match result.verdict.kind {
+                Kind::Inconclusive => VerdictClass::Inconclusive,
+                kind if kind.passes() => VerdictClass::Pass,
+                _ => VerdictClass::Fail,
+            },
+            reason: result.verdict.why.clone(),
+            seconds: [&result.hermes, &result.agent]
+                .into_iter()
+                .flatten()
+                .map(|trace| trace.wall_us as f64 / 1_000_000.0)
+                .sum(),
+            replay: replay(&result.id),
+        });
+        let skipped = self.not_run.iter().map(|case| Row {
+            suite: case.suite.clone(),
+            case_id: case.id.clone(),
+            verdict_code: "skipped".to_owned(),
+            verdict_class: VerdictClass::Skipped,
+            reason: case.reason.clone(),
+            seconds: 0.0,
+            replay: replay(&case.id),
+        });
+        ran.chain(skipped).collect()
+    }
+}
