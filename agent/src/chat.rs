@@ -9,6 +9,7 @@
 
 mod delegation;
 mod offered;
+mod watch;
 
 use std::fmt;
 
@@ -16,7 +17,11 @@ use hermitcrab_core::{grant::AgentId, label::Source, outcome::Denial, tool::Tool
 use serde_json::{Map, Value};
 
 use self::delegation::Batch;
-pub use self::offered::offers;
+use self::watch::Ports;
+pub use self::{
+    offered::offers,
+    watch::{Then, Unwatched, Watch},
+};
 use crate::{
     model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
     runtime::{CallReport, Fate, Runtime, ToolResult},
@@ -82,6 +87,8 @@ pub enum TurnEnd {
     Answered,
     /// It was cut off after too many answers.
     RoundsSpent,
+    /// Whoever watches it stopped it.
+    Stopped,
 }
 
 /// Why a turn could not go on.
@@ -152,6 +159,20 @@ impl Chat {
         &self.messages
     }
 
+    /// The same conversation, as it was had in an earlier session.
+    #[must_use]
+    pub fn resumed(mut self, messages: Vec<Message>) -> Self {
+        self.messages.extend(messages);
+        self
+    }
+
+    /// With another agent of the session, which may hold less.
+    #[must_use]
+    pub fn of(mut self, agent: AgentId) -> Self {
+        self.agent = agent;
+        self
+    }
+
     /// Says something to the model and lets it work until it has nothing more
     /// to call. Delegated work is done before the turn ends, and its results
     /// come back as a message.
@@ -164,6 +185,30 @@ impl Chat {
         port: &mut dyn ModelPort,
         words: &str,
     ) -> Result<ChatTurn, ChatError> {
+        self.turn_watched(runtime, port, words, &mut Unwatched)
+    }
+
+    /// The same, with somebody who sees each step and may stop the turn
+    /// between two of them.
+    ///
+    /// # Errors
+    /// As for [`Chat::turn`].
+    pub fn turn_watched(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut dyn ModelPort,
+        words: &str,
+        watch: &mut dyn Watch,
+    ) -> Result<ChatTurn, ChatError> {
+        self.run(runtime, &mut Ports { model: port, watch }, words)
+    }
+
+    fn run(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        words: &str,
+    ) -> Result<ChatTurn, ChatError> {
         let mut turn = ChatTurn {
             text: String::new(),
             end: TurnEnd::RoundsSpent,
@@ -174,8 +219,18 @@ impl Chat {
         runtime.hear(self.agent, Source::User)?;
         self.messages.push(Message::User(words.to_owned()));
         while turn.rounds < self.rounds_max {
+            if !port.watch.goes_on() {
+                turn.end = TurnEnd::Stopped;
+                self.drop_delegated(runtime);
+                break;
+            }
             turn.rounds += 1;
-            let reply = self.ask(runtime, port)?;
+            let reply = match self.ask(runtime, port) {
+                // A model that was not waited for is no model that failed.
+                Err(ChatError::Model(_)) if !port.watch.goes_on() => continue,
+                reply => reply?,
+            };
+            port.watch.said(self.agent, &reply.text);
             turn.tokens.0 = turn.tokens.0.saturating_add(reply.tokens.0);
             turn.tokens.1 = turn.tokens.1.saturating_add(reply.tokens.1);
             turn.text.clone_from(&reply.text);
@@ -186,7 +241,9 @@ impl Chat {
             });
             if !calls.is_empty() {
                 for (place, call) in calls.into_iter().enumerate() {
-                    let text = if place < CALLS_PER_ANSWER_MAX {
+                    let text = if !port.watch.goes_on() {
+                        ToolResult::error("stopped by the user; this call was not run").text
+                    } else if place < CALLS_PER_ANSWER_MAX {
                         self.act(runtime, port, &call, &mut turn)?
                     } else {
                         ToolResult::error("too many calls in one answer; this one was not run").text
@@ -210,16 +267,17 @@ impl Chat {
         Ok(turn)
     }
 
-    fn ask(
-        &self,
-        runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
-    ) -> Result<ModelReply, ChatError> {
+    fn ask(&self, runtime: &mut Runtime, port: &mut Ports<'_>) -> Result<ModelReply, ChatError> {
         let offers = offers(self.may_delegate());
         let request = ModelRequest::new(&self.model, &self.messages).offering(&offers);
         let sent = request.text();
         let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
-            port.complete(request)
+            if port.watch.wants_words() {
+                let Ports { model, watch } = port;
+                model.stream(request, &mut |words| watch.heard(self.agent, words))
+            } else {
+                port.model.complete(request)
+            }
         })?;
         runtime.hear(self.agent, Source::Model)?;
         Ok(reply?)
@@ -229,22 +287,25 @@ impl Chat {
     fn act(
         &mut self,
         runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
+        port: &mut Ports<'_>,
         call: &ProposedCall,
         turn: &mut ChatTurn,
     ) -> Result<String, ChatError> {
         let arguments = match arguments(&call.arguments) {
             Ok(arguments) => arguments,
             Err(why) => {
-                let result = ToolResult::error(&format!(
+                let mut result = ToolResult::error(&format!(
                     "the arguments are not a JSON object: {why}; call again with an object, `{{}}` for none"
                 ));
+                port.watch.begins(runtime, self.agent, call, &Value::Null);
+                let _ = port.watch.ended(self.agent, call, &mut result);
                 self.note(turn, call, result.fate, 0);
                 return Ok(result.text);
             }
         };
         let tool = Tool::offered(&call.tool);
-        let (result, questions) = match tool {
+        port.watch.begins(runtime, self.agent, call, &arguments);
+        let (mut result, mut questions) = match tool {
             Some(Tool::DelegateTask) => (self.delegate(runtime, port, &arguments, turn)?, 0),
             Some(Tool::Clarify) => (self.clarify(runtime, &arguments), 0),
             _ => {
@@ -253,6 +314,11 @@ impl Chat {
                 (result_of(report), questions)
             }
         };
+        while port.watch.ended(self.agent, call, &mut result) == Then::Again {
+            let report = runtime.call(self.agent, &call.tool, &arguments);
+            questions += report.questions.len();
+            result = result_of(report);
+        }
         if let Some(source) = tool
             .and_then(Tool::brings)
             .filter(|_| has_data(&result.fate))

@@ -1,5 +1,6 @@
 //! The terminal front end: one command or one call at a time.
 
+mod acp;
 mod audit;
 mod caps;
 mod chat;
@@ -80,6 +81,15 @@ enum What {
         source: plan::Source,
         #[command(flatten)]
         how: plan::How,
+    },
+    /// Serve an editor: the Agent Client Protocol on the standard streams
+    Acp {
+        #[command(flatten)]
+        setting: Setting,
+        #[command(flatten)]
+        choice: chat::Choice,
+        #[command(flatten)]
+        options: acp::Options,
     },
     /// Take back what the last command did to its workspace
     Undo {
@@ -204,6 +214,11 @@ pub fn main() -> ExitCode {
             source,
             how,
         } => plan::run(&setting, &source, &how),
+        What::Acp {
+            setting,
+            choice,
+            options,
+        } => acp::acp(setting, choice, &options),
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),

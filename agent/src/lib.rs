@@ -5,6 +5,7 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+pub mod acp;
 pub mod actions;
 pub mod ambient;
 pub mod approvals;

@@ -5,6 +5,7 @@
 
 use hermitcrab_core::{
     approval::{Question, Reply},
+    digest::Digest,
     grant::AgentId,
     standing::PortableCap,
     time::Instant,
@@ -21,6 +22,60 @@ pub trait Clock: Send + Sync {
 pub trait ProgressPort {
     /// A piece of output of a command that an agent runs.
     fn output(&mut self, agent: AgentId, piece: &str);
+
+    /// Whether the command is still wanted; looked at several times a second.
+    /// One that is not is killed, and what it did is thrown away.
+    fn is_wanted(&mut self) -> bool {
+        true
+    }
+}
+
+/// Asks an editor for the text of a file as its user sees it.
+pub trait BufferPort {
+    /// The text the editor shows for this absolute path, unsaved changes
+    /// included; `None` if it does not say.
+    fn text(&mut self, path: &str) -> Option<String>;
+}
+
+/// One file of what is asked about: what is there and what would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Which file, absolute.
+    pub path: String,
+    /// What is there.
+    pub before: Side,
+    /// What would be there.
+    pub after: Side,
+}
+
+/// One side of a [`FileDiff`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// There is no file.
+    Nothing,
+    /// A text, all of it.
+    Text(String),
+    /// Something that cannot be shown as text, or not whole.
+    Opaque {
+        /// Its length, where it is known.
+        bytes: Option<u64>,
+        /// Of its content.
+        digest: Digest,
+    },
+    /// A file that may not be read.
+    Unread,
+}
+
+impl Side {
+    /// The text; nothing is an empty one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Nothing => Some(""),
+            Self::Text(text) => Some(text),
+            Self::Opaque { .. } | Self::Unread => None,
+        }
+    }
 }
 
 /// A question as it is put to a person.
@@ -30,6 +85,10 @@ pub struct Prompt<'a> {
     pub question: &'a Question,
     /// Everything that will be spent, in full: the command, the diff.
     pub shown: &'a str,
+    /// The files of it, for whoever can show a difference side by side.
+    pub files: &'a [FileDiff],
+    /// What happens besides and is no file's content: directories, links, modes.
+    pub besides: &'a [String],
     /// What is asked for, in words that outlive the session, in the order of
     /// [`Question::uncovered`]; `None` for what has no such words.
     pub portable: &'a [Option<PortableCap>],

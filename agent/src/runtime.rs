@@ -75,7 +75,7 @@ use crate::{
     audit::{Ledger, LedgerError, Opened, Tail},
     digest::sha256,
     handles::Exports,
-    ports::{Clock, ProgressPort, UserPort},
+    ports::{BufferPort, Clock, ProgressPort, UserPort},
     store::own_file,
 };
 
@@ -162,6 +162,7 @@ pub struct Runtime {
     externals: Vec<external::ExternalServer>,
     jobs: background::Jobs,
     progress: Option<Box<dyn ProgressPort>>,
+    buffers: Option<Box<dyn BufferPort>>,
     config: RuntimeConfig,
     /// How much one operation may do.
     ceilings: Ceilings,
@@ -234,6 +235,7 @@ impl Runtime {
             externals: Vec::new(),
             jobs: background::Jobs::default(),
             progress: None,
+            buffers: None,
             config,
             ceilings: Ceilings::default(),
             desk: None,
@@ -307,6 +309,36 @@ impl Runtime {
     /// Where the output of commands is shown while they run.
     pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) {
         self.progress = Some(port);
+    }
+
+    /// Changes what becomes of what nothing held covers, from here on.
+    ///
+    /// # Errors
+    /// The ledger cannot be written, or the session is over.
+    pub fn set_asking(&mut self, asking: Asking) -> Result<(), RuntimeError> {
+        let parts = self.machine.step(Event::SetAsking(asking))?;
+        match parts.denials.into_iter().next() {
+            Some((_, denial)) => Err(RuntimeError::Limit(denial)),
+            None => {
+                self.config.asking = asking;
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins another session in which this much counts as proved about the
+    /// sandbox. Nothing that was held before is held in it.
+    ///
+    /// # Errors
+    /// As for [`Runtime::begin_session`].
+    pub fn begin_believing(&mut self, isolation: Isolation) -> Result<(), RuntimeError> {
+        self.config.isolation = isolation;
+        self.begin_session()
+    }
+
+    /// Whose unsaved text counts when a file is read.
+    pub fn read_through(&mut self, port: Box<dyn BufferPort>) {
+        self.buffers = Some(port);
     }
 
     /// The processes that serve the sandbox and are no command's.

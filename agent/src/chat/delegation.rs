@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use hermitcrab_core::grant::{AgentId, GrantId};
 use serde_json::{Value, json};
 
-use super::{CHILD_ROUNDS_MAX, Chat, ChatError, ChatTurn, Made, TurnEnd, offered};
+use super::{CHILD_ROUNDS_MAX, Chat, ChatError, ChatTurn, Made, Ports, TurnEnd, offered};
 use crate::{
-    model::{Message, ModelPort},
+    model::Message,
     runtime::{Fate, Runtime, ToolResult},
     tools::delegate::{self, Role, Task},
 };
@@ -42,12 +42,19 @@ impl Chat {
         (!self.delegated.is_empty()).then(|| self.delegated.remove(0))
     }
 
+    /// Work that is not begun any more.
+    pub(super) fn drop_delegated(&mut self, runtime: &mut Runtime) {
+        for (_, child) in self.delegated.drain(..).flat_map(|batch| batch.jobs) {
+            end(runtime, child);
+        }
+    }
+
     /// Starts the children of a call. The first agent's children work when it
     /// has nothing more to call; a child's own at once.
     pub(super) fn delegate(
         &mut self,
         runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
+        port: &mut Ports<'_>,
         arguments: &Value,
         turn: &mut ChatTurn,
     ) -> Result<ToolResult, ChatError> {
@@ -140,7 +147,7 @@ impl Chat {
     pub(super) fn finish(
         &mut self,
         runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
+        port: &mut Ports<'_>,
         batch: Batch,
         turn: &mut ChatTurn,
     ) -> Result<String, ChatError> {
@@ -175,7 +182,7 @@ impl Chat {
     fn run_all(
         &self,
         runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
+        port: &mut Ports<'_>,
         batch: Batch,
         turn: &mut ChatTurn,
     ) -> Result<(Vec<Done>, f64), ChatError> {
@@ -193,7 +200,7 @@ impl Chat {
     fn run_one(
         &self,
         runtime: &mut Runtime,
-        port: &mut dyn ModelPort,
+        port: &mut Ports<'_>,
         place: usize,
         task: &Task,
         child: AgentId,
@@ -216,13 +223,14 @@ impl Chat {
             words.push_str("\n\nContext:\n");
             words.push_str(context);
         }
-        let came = chat.turn(runtime, port, &words);
+        let came = chat.run(runtime, port, &words);
         let duration = seconds_since(runtime, started);
         let (status, reason, summary, error, rounds, tokens, made) = match came {
             Ok(done) => {
                 let reason = match done.end {
                     TurnEnd::Answered => "completed",
                     TurnEnd::RoundsSpent => "max_iterations",
+                    TurnEnd::Stopped => "interrupted",
                 };
                 let status = if done.text.trim().is_empty() {
                     "failed"

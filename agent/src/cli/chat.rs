@@ -126,7 +126,7 @@ fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: 
             told(&turn);
             match turn.end {
                 TurnEnd::Answered => exit::OK,
-                TurnEnd::RoundsSpent => exit::TOOL_FAILED,
+                TurnEnd::RoundsSpent | TurnEnd::Stopped => exit::TOOL_FAILED,
             }
         }
         Err(error) => {

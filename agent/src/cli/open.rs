@@ -191,6 +191,55 @@ impl Ground {
         Ok(rules)
     }
 
+    /// Opens a session whose ledger is apart from the others', so that several
+    /// can be open at a time. What is kept beyond a session is kept together.
+    pub fn open_apart(
+        &self,
+        setting: &Setting,
+        apart: &Path,
+        user: Box<dyn UserPort>,
+        isolation: Isolation,
+        asking: Asking,
+    ) -> Result<Runtime, Trouble> {
+        let ledger = |error: LedgerError| (error.to_string(), exit::LEDGER);
+        let anchor = State::open(apart)
+            .map_err(|error| (error.to_string(), exit::LEDGER))?
+            .anchor;
+        let opened = Ledger::open_anchored(apart, Some(anchor)).map_err(ledger)?;
+        let keeper = match self.state()?.map(|state| self.keeper(state, isolation)) {
+            None => None,
+            Some(Ok(keeper)) => Some(keeper),
+            Some(Err((message, _))) => {
+                say(&message);
+                None
+            }
+        };
+        let desk = keeper.map(Desk::shared);
+        let user: Box<dyn UserPort> = match &desk {
+            Some(desk) => Box::new(DeskUser::new(desk.clone(), user)),
+            None => user,
+        };
+        let mut config = self.runtime_config(isolation, asking)?;
+        apart.clone_into(&mut config.state_dir);
+        let mut runtime = Runtime::open_on(config, opened, user, Box::new(BootClock))
+            .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        runtime
+            .note(format!(
+                "begun {} in {}, {asking}, proved {}",
+                keeper::utc(ambient::wall_time()),
+                self.workspace.display(),
+                keeper::isolation_word(isolation)
+            ))
+            .map_err(|error| (error.to_string(), exit::LEDGER))?;
+        self.furnish(&mut runtime, setting)?;
+        if let Some(desk) = desk {
+            runtime
+                .attach(desk)
+                .map_err(|error| (error.to_string(), exit::LEDGER))?;
+        }
+        Ok(runtime)
+    }
+
     fn runtime_config(
         &self,
         isolation: Isolation,
@@ -211,7 +260,7 @@ impl Ground {
     }
 
     /// Everything configured, for the first agent of a session.
-    fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
+    pub fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
         let agent = runtime.first_agent();
         let trouble = |error: crate::runtime::WordsError| (error.to_string(), exit::USAGE);
         runtime.set_ceilings(self.config.ceilings(&self.admin));

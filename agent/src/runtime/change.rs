@@ -110,6 +110,11 @@ impl Hands<'_> {
 
     /// Makes all changes, or none if one of them is not permitted.
     pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
+        for change in changes {
+            if let FileChange::Write { place, before, .. } = change {
+                self.is_saved(place, before)?;
+            }
+        }
         let mut parents: Vec<Place> = Vec::new();
         for place in changes.iter().filter_map(FileChange::target) {
             for parent in self.missing_parents(place)? {

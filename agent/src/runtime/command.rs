@@ -28,7 +28,7 @@ use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     dircap::DirCap,
     journal::Part,
-    spawn::{EXCHANGE_DIR, Ending, Finished, SpawnError, Streams, View, ViewMode},
+    spawn::{EXCHANGE_DIR, Ending, Finished, Running, SpawnError, Streams, View, ViewMode},
 };
 
 mod launch;
@@ -46,6 +46,8 @@ use crate::digest::sha256;
 
 /// Bytes of exported variables carried to the next command.
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
+/// How often it is looked whether a running command is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest working directory, in bytes.
 const CWD_BYTES_MAX: usize = 4096;
 
@@ -202,14 +204,8 @@ impl Hands<'_> {
     ) -> Result<CommandRun, Stop> {
         let base = self.cwd();
         let (call, running) = self.launch(launch, seen, Streams::default())?;
-        let finished = running.and_then(|running| {
-            let (by, progress) = (self.by, &mut self.runtime.progress);
-            running.wait_with(|_, bytes| {
-                if let Some(progress) = progress {
-                    progress.output(by, &String::from_utf8_lossy(bytes));
-                }
-            })
-        });
+        let mut wanted = true;
+        let finished = running.and_then(|running| self.attended(running, &mut wanted));
         let finished = match finished {
             Ok(finished) => finished,
             Err(SpawnError::Denied(denial)) => {
@@ -238,7 +234,12 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
-        let settled = self.settle(call, about, seen, &finished);
+        let settled = if wanted {
+            self.settle(call, about, seen, &finished)
+        } else {
+            let denial = Denial::new(DenialCode::RejectedByUser, "the command was stopped");
+            Ok(Some((denial, false)))
+        };
         let outcome = match &settled {
             Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
             Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
@@ -252,6 +253,30 @@ impl Hands<'_> {
             self.remember(&finished);
         }
         Ok(self.report(&finished, discarded))
+    }
+
+    /// Waits for a command's end and shows its output; one that is not wanted
+    /// any more is killed.
+    pub(super) fn attended(
+        &mut self,
+        mut running: Running,
+        wanted: &mut bool,
+    ) -> Result<Finished, SpawnError> {
+        let (by, progress) = (self.by, &mut self.runtime.progress);
+        let Some(progress) = progress else {
+            return running.wait();
+        };
+        let mut over = false;
+        while !over {
+            over = running.attend(LOOK_EVERY, |_, bytes| {
+                progress.output(by, &String::from_utf8_lossy(bytes));
+            })?;
+            if !over && *wanted && !progress.is_wanted() {
+                *wanted = false;
+                running.kill();
+            }
+        }
+        running.wait_with(|_, bytes| progress.output(by, &String::from_utf8_lossy(bytes)))
     }
 
     /// Everything this agent may read, as directories for a command to see.

@@ -135,6 +135,23 @@ impl Runtime {
         })
     }
 
+    /// The grants that let an agent put questions to the user.
+    #[must_use]
+    pub fn asking_grants(&self, agent: AgentId) -> Vec<GrantId> {
+        let now = self.clock.now();
+        self.machine.look(|session| {
+            session
+                .held_by(agent)
+                .filter(|grant| session.table().usable(grant.id(), now).is_ok())
+                .filter(|grant| {
+                    let mut caps = grant.authority().caps().iter();
+                    caps.all(|cap| cap.verb() == Verb::UserAsk)
+                })
+                .map(hermitcrab_core::grant::Grant::id)
+                .collect()
+        })
+    }
+
     /// The grants an agent can use now, in words a model can name them by.
     #[must_use]
     pub fn grants_in_words(&self, agent: AgentId) -> Vec<(GrantId, String)> {

@@ -208,6 +208,37 @@ impl<'r> Hands<'r> {
         }
     }
 
+    /// A file's content as its user sees it: what an editor holds unsaved
+    /// stands in for what is on the disk. Whether it may be read is decided as
+    /// for the file.
+    pub fn read_as_seen(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
+        let content = self.read(place)?;
+        Ok(match &mut self.runtime.buffers {
+            Some(port) => port
+                .text(&place.absolute)
+                .filter(|text| text.len() <= FILE_BYTES_MAX)
+                .map_or(content, String::into_bytes),
+            None => content,
+        })
+    }
+
+    /// A file with unsaved changes in the user's editor is not changed under
+    /// them.
+    pub(super) fn is_saved(&mut self, place: &Place, before: &Before) -> Result<(), Stop> {
+        let (Some(port), Before::File(old)) = (&mut self.runtime.buffers, before) else {
+            return Ok(());
+        };
+        // Editors keep line ends to themselves.
+        let plain = |text: &str| text.replace("\r\n", "\n");
+        match (port.text(&place.absolute), std::str::from_utf8(old)) {
+            (Some(seen), Ok(old)) if plain(&seen) != plain(old) => Err(Stop::refused(Denial::new(
+                DenialCode::ChangedSinceShown,
+                format_args!("the editor holds unsaved changes of `{}`", place.below),
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn read_direct(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
         self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
             dir.read_direct(permit, &place.below, FILE_BYTES_MAX)
@@ -372,6 +403,7 @@ impl<'r> Hands<'r> {
         content: &[u8],
         mode: Option<u32>,
     ) -> Result<(), Stop> {
+        self.is_saved(place, before)?;
         let missing = match before {
             Before::Nothing => self.missing_parents(place)?,
             Before::File(_) | Before::Unread => Vec::new(),
@@ -437,10 +469,10 @@ impl<'r> Hands<'r> {
     }
 
     /// One call of the session from its start to its end.
-    pub(super) fn perform<R>(
+    pub(super) fn perform<R, S: Into<super::turn::Shown>>(
         &mut self,
         actions: Vec<Action>,
-        shown: impl FnOnce(&Question) -> String,
+        shown: impl FnOnce(&Question) -> S,
         act: impl FnOnce(&Mounts, Vec<Permit<'_>>) -> R,
     ) -> Result<R, Stop> {
         let call = Call {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use hermitcrab_core::{
-    outcome::{Denial, Outcome},
+    outcome::{Denial, DenialCode, Outcome},
     tool::Tool,
 };
 use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
@@ -111,10 +111,18 @@ impl Hands<'_> {
             unread: Vec::new(),
             calls: 0,
         };
+        let mut wanted = true;
         let over = loop {
             match running.attend(PATIENCE, |_, _| {}) {
                 Ok(true) => break Ok(()),
-                Ok(false) => self.serve(&mut line),
+                Ok(false) => {
+                    self.serve(&mut line);
+                    let progress = self.runtime.progress.as_mut();
+                    if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
+                        wanted = false;
+                        running.kill();
+                    }
+                }
                 Err(error) => break Err(error),
             }
         };
@@ -128,7 +136,12 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
-        let settled = self.settle(call, code, &seen, &finished);
+        let settled = if wanted {
+            self.settle(call, code, &seen, &finished)
+        } else {
+            let denial = Denial::new(DenialCode::RejectedByUser, "the script was stopped");
+            Ok(Some((denial, false)))
+        };
         let outcome = match &settled {
             Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
             Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),

@@ -6,7 +6,9 @@ use hermitcrab_sandbox::{
     journal::Undo,
 };
 
-use super::{change::FileChange, hands::Before, place::Place};
+mod diffs;
+
+use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
 use crate::tools::{difflib, pytext};
 
 /// Longer files are shown by size and digest only.
@@ -108,7 +110,15 @@ fn is_invisible(letter: char) -> bool {
 }
 
 /// A file about to be written.
-pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
+pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]) -> Shown {
+    Shown {
+        text: write_in_words(question, place, before, content),
+        files: vec![diffs::written(place, before, content)],
+        besides: Vec::new(),
+    }
+}
+
+fn write_in_words(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
     let path = one_line(&place.absolute);
     let old = match before {
         Before::Nothing => None,
@@ -130,7 +140,16 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
 }
 
 /// Several files about to be changed.
-pub fn files(question: &Question, changes: &[FileChange]) -> String {
+pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
+    let (files, besides) = diffs::of_changes(changes);
+    Shown {
+        text: files_in_words(question, changes),
+        files,
+        besides,
+    }
+}
+
+fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
     let mut out = heading(question);
     for change in changes {
         out.push_str(&match change {
@@ -184,7 +203,16 @@ pub fn directories(question: &Question, places: &[Place]) -> String {
 }
 
 /// What a command did to its copies, and the command.
-pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
+pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> Shown {
+    let (files, besides) = diffs::of_sets(sets);
+    Shown {
+        text: changes_in_words(question, command, sets),
+        files,
+        besides,
+    }
+}
+
+fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {

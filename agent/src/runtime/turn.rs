@@ -15,8 +15,28 @@ use hermitcrab_core::{
 use super::{call::Asked, machine::Machine};
 use crate::{
     audit::LedgerError,
-    ports::{Prompt, UserPort},
+    ports::{FileDiff, Prompt, UserPort},
 };
+
+/// What is put before a person.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// All of it in words.
+    pub text: String,
+    /// The files of it.
+    pub files: Vec<FileDiff>,
+    /// What else happens.
+    pub besides: Vec<String>,
+}
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
 
 /// Why a call goes no further.
 #[derive(Clone, Debug)]
@@ -88,10 +108,10 @@ enum Came<R> {
 impl Turn<'_> {
     /// Steps the session; if it permits, spends the permits before anybody
     /// else can step it. While the user is asked, others can.
-    pub fn begin<R>(
+    pub fn begin<R, S: Into<Shown>>(
         &mut self,
         event: Event,
-        shown: impl FnOnce(&Question) -> String,
+        shown: impl FnOnce(&Question) -> S,
         spend: impl FnOnce(Vec<Permit<'_>>) -> R,
     ) -> Result<(CallId, R), Stop> {
         let is_commit = matches!(event, Event::Effects { .. });
@@ -101,9 +121,14 @@ impl Turn<'_> {
             Came::Refused(denial) => return Err(Stop::refused(denial)),
             Came::Asked(question) => question,
         };
+        let Shown {
+            text,
+            files,
+            besides,
+        } = shown(&question).into();
         let (shown, portable) = self.machine.look(|session| {
             (
-                with_what_was_read(session, &question, shown(&question)),
+                with_what_was_read(session, &question, text),
                 super::standing::portable(session, &question),
             )
         });
@@ -117,6 +142,8 @@ impl Turn<'_> {
             let reply = self.user.ask(Prompt {
                 question: &question,
                 shown: &shown,
+                files: &files,
+                besides: &besides,
                 portable: &portable,
             });
             self.questions.push(Asked {

@@ -84,7 +84,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let content = match stat {
         Some(stat) if stat.kind != hermitcrab_sandbox::dircap::Kind::Dir => {
-            match hands.read(&place) {
+            match hands.read_as_seen(&place) {
                 Ok(content) => Some(content),
                 Err(Stop::Missing) => None,
                 Err(stop) => return Err(stop),

@@ -1,5 +1,9 @@
 //! What the agent does, as its library and as its program: one test binary, one file for each subject.
 
+mod acp;
+mod acp_bad;
+mod acp_commit;
+mod acp_peers;
 mod audit_cli;
 mod background;
 mod caps_cli;

@@ -1,0 +1,294 @@
+//! Questions, put to the client: every file with its old and its new text.
+//!
+//! Only the options offered count, and only as far as the question allows. A
+//! rejection, a cancel, silence, an error, a client that went away or an id
+//! that was not offered is a refusal.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
+
+use agent_client_protocol::v1::schema::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use hermitcrab_core::approval::{Question, Reply, Scope};
+use serde_json::{Map, Value, json};
+
+use super::{
+    control::{Control, Waited},
+    link::Link,
+    scene::Scene,
+    updates,
+};
+use crate::{
+    digest::sha256,
+    ports::{FileDiff, Prompt, Side, UserPort},
+};
+
+/// What can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choosable {
+    /// Yes, to exactly this.
+    AllowOnce,
+    /// Yes, and to the same on these paths until the session ends.
+    AllowSession,
+    /// Yes, and kept beyond the session until it is confirmed again.
+    AllowAlways,
+    /// No.
+    RejectOnce,
+    /// No, and the turn ends.
+    RejectStop,
+}
+
+impl Choosable {
+    const ALL: [Choosable; 5] = [
+        Choosable::AllowOnce,
+        Choosable::AllowSession,
+        Choosable::AllowAlways,
+        Choosable::RejectOnce,
+        Choosable::RejectStop,
+    ];
+
+    /// Its id on the wire.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Choosable::AllowOnce => "allow-once",
+            Choosable::AllowSession => "allow-session",
+            Choosable::AllowAlways => "allow-always",
+            Choosable::RejectOnce => "reject-once",
+            Choosable::RejectStop => "reject-stop",
+        }
+    }
+
+    /// What a question of this width can be answered with.
+    #[must_use]
+    pub fn offered(widest: Scope) -> Vec<Choosable> {
+        Choosable::ALL
+            .into_iter()
+            .filter(|choosable| match choosable {
+                Choosable::AllowSession => widest >= Scope::Session,
+                Choosable::AllowAlways => widest >= Scope::Always,
+                Choosable::AllowOnce | Choosable::RejectOnce | Choosable::RejectStop => true,
+            })
+            .collect()
+    }
+
+    fn option(self, question: &Question) -> PermissionOption {
+        let places = question.uncovered().count();
+        let (name, kind) = match self {
+            Choosable::AllowOnce => ("Allow once".to_owned(), PermissionOptionKind::AllowOnce),
+            Choosable::AllowSession => (
+                match places {
+                    1 => "Allow for this session, on this path".to_owned(),
+                    places => format!("Allow for this session, on these {places} paths"),
+                },
+                PermissionOptionKind::AllowAlways,
+            ),
+            Choosable::AllowAlways => (
+                "Always allow here (recorded; asked again after 30 days at the latest)".to_owned(),
+                PermissionOptionKind::AllowAlways,
+            ),
+            Choosable::RejectOnce => ("Reject".to_owned(), PermissionOptionKind::RejectOnce),
+            Choosable::RejectStop => (
+                "Reject and stop".to_owned(),
+                PermissionOptionKind::RejectAlways,
+            ),
+        };
+        PermissionOption::new(self.id(), name, kind)
+    }
+}
+
+/// What an answer means; the second is whether the turn is to end.
+#[must_use]
+pub fn meaning(outcome: &RequestPermissionOutcome, widest: Scope) -> (Reply, bool) {
+    match outcome {
+        RequestPermissionOutcome::Cancelled => (Reply::Cancelled, false),
+        RequestPermissionOutcome::Selected(chosen) => {
+            let id = chosen.option_id.0.as_ref();
+            let found = Choosable::offered(widest)
+                .into_iter()
+                .find(|choosable| choosable.id() == id);
+            match found {
+                Some(Choosable::AllowOnce) => (Reply::Yes(Scope::Once), false),
+                Some(Choosable::AllowSession) => (Reply::Yes(Scope::Session), false),
+                Some(Choosable::AllowAlways) => (Reply::Yes(Scope::Always), false),
+                Some(Choosable::RejectOnce) => (Reply::No, false),
+                Some(Choosable::RejectStop) => (Reply::No, true),
+                None => (Reply::Unknown(id.chars().take(64).collect()), false),
+            }
+        }
+        // A later protocol's outcome is none of ours.
+        _ => (Reply::Unknown(String::new()), false),
+    }
+}
+
+/// The user, behind the client.
+pub struct AcpUser {
+    pub(super) link: Link,
+    pub(super) control: Arc<Control>,
+    pub(super) scene: Rc<RefCell<Scene>>,
+    pub(super) within: Duration,
+}
+
+impl AcpUser {
+    fn put(&self, prompt: &Prompt<'_>) -> Reply {
+        let (id, fields, is_dry) = {
+            let mut scene = self.scene.borrow_mut();
+            let id = scene.asking(&self.link);
+            let call = scene.call();
+            let title = call.map_or("A question", |call| call.title.as_str());
+            let kind = if prompt.files.is_empty() && prompt.besides.is_empty() {
+                call.map_or(ToolKind::Other, |call| call.kind)
+            } else {
+                ToolKind::Edit
+            };
+            let mut fields = ToolCallUpdateFields::new()
+                .title(title.to_owned())
+                .kind(kind)
+                .status(ToolCallStatus::Pending)
+                .content(updates::question(prompt));
+            if !prompt.files.is_empty() {
+                let locations = prompt.files.iter().map(|file| file.path.as_str());
+                fields = fields.locations(
+                    locations
+                        .map(ToolCallLocation::new)
+                        .collect::<Vec<ToolCallLocation>>(),
+                );
+            }
+            (id, fields, scene.is_dry)
+        };
+        let call = ToolCallUpdate::new(id, fields).meta(bound_to(prompt));
+        if is_dry {
+            self.link
+                .tell(agent_client_protocol::v1::schema::SessionUpdate::ToolCallUpdate(call));
+            return Reply::No;
+        }
+        let options = Choosable::offered(prompt.question.widest())
+            .into_iter()
+            .map(|choosable| choosable.option(prompt.question))
+            .collect();
+        let request = RequestPermissionRequest::new(self.link.session(), call, options);
+        match self.link.ask(&self.control, request, self.within) {
+            Waited::Got(Ok(answer)) => {
+                let (reply, stop) = meaning(&answer.outcome, prompt.question.widest());
+                if stop {
+                    self.scene.borrow_mut().stop = true;
+                }
+                reply
+            }
+            Waited::Got(Err(_)) => Reply::Failed,
+            Waited::Cancelled => Reply::Cancelled,
+            Waited::TimedOut => Reply::Silence,
+        }
+    }
+}
+
+impl UserPort for AcpUser {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        self.put(&prompt)
+    }
+
+    /// A choice among given words can be put as a permission is; free words
+    /// cannot.
+    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
+        let choices = choices.filter(|choices| !choices.is_empty())?;
+        let id = self.scene.borrow_mut().asking(&self.link);
+        let fields = ToolCallUpdateFields::new()
+            .title(question.to_owned())
+            .kind(ToolKind::Other)
+            .status(ToolCallStatus::Pending);
+        let options = choices
+            .iter()
+            .enumerate()
+            .map(|(place, words)| {
+                let id = format!("choice-{place}");
+                PermissionOption::new(id, words.clone(), PermissionOptionKind::AllowOnce)
+            })
+            .collect();
+        let call = ToolCallUpdate::new(id, fields);
+        let request = RequestPermissionRequest::new(self.link.session(), call, options);
+        let Waited::Got(Ok(answer)) = self.link.ask(&self.control, request, self.within) else {
+            return None;
+        };
+        let RequestPermissionOutcome::Selected(chosen) = answer.outcome else {
+            return None;
+        };
+        let place: usize = chosen.option_id.0.strip_prefix("choice-")?.parse().ok()?;
+        choices.get(place).cloned()
+    }
+}
+
+/// What the answer is bound to, for a client that wants to keep it.
+fn bound_to(prompt: &Prompt<'_>) -> Map<String, Value> {
+    let side = |side: &Side| match side {
+        Side::Nothing | Side::Unread => Value::Null,
+        Side::Text(text) => sha256(text.as_bytes()).to_string().into(),
+        Side::Opaque { digest, .. } => digest.to_string().into(),
+    };
+    let files: Vec<Value> = prompt
+        .files
+        .iter()
+        .map(
+            |FileDiff {
+                 path,
+                 before,
+                 after,
+             }| { json!({"path": path, "base": side(before), "new": side(after)}) },
+        )
+        .collect();
+    let mut meta = Map::new();
+    meta.insert(
+        "hermitcrab".into(),
+        json!({
+            "request": prompt.question.digest().to_string(),
+            "because": prompt.question.because().as_str(),
+            "files": files,
+        }),
+    );
+    meta
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_client_protocol::v1::schema::{RequestPermissionOutcome, SelectedPermissionOutcome};
+    use hermitcrab_core::approval::{Reply, Scope};
+
+    use super::{Choosable, meaning};
+
+    fn selected(id: &str) -> RequestPermissionOutcome {
+        RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(id.to_owned()))
+    }
+
+    #[test]
+    fn only_what_was_offered_is_a_yes() {
+        for widest in [Scope::Once, Scope::Session, Scope::Always] {
+            let offered = Choosable::offered(widest);
+            for choosable in Choosable::ALL {
+                let (reply, _) = meaning(&selected(choosable.id()), widest);
+                let yes = matches!(reply, Reply::Yes(_));
+                let is_reject = matches!(choosable, Choosable::RejectOnce | Choosable::RejectStop);
+                assert_eq!(yes, offered.contains(&choosable) && !is_reject);
+                if let Reply::Yes(scope) = reply {
+                    assert!(scope <= widest);
+                }
+            }
+            for odd in [
+                "",
+                "allow",
+                "allow_once",
+                "Allow-Once",
+                "allow-once ",
+                "yes",
+            ] {
+                let (reply, stop) = meaning(&selected(odd), widest);
+                assert!(matches!(reply, Reply::Unknown(_)) && !stop, "{odd}");
+            }
+            let cancelled = meaning(&RequestPermissionOutcome::Cancelled, widest);
+            assert_eq!(cancelled, (Reply::Cancelled, false));
+        }
+        assert_eq!(
+            meaning(&selected("reject-stop"), Scope::Once),
+            (Reply::No, true)
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! What a user types that is meant for the agent's own machinery and never
+//! reaches the model.
+
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, AvailableCommandInput, UnstructuredCommandInput,
+};
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Show what is held.
+    Caps,
+    /// End a grant.
+    Revoke(String),
+    /// Show the last records of the ledger.
+    Audit(usize),
+    /// Show the plan.
+    Plan,
+    /// Let the model work, and change nothing.
+    DryRun(String),
+}
+
+/// Records that are shown unless a number is given.
+const RECORDS: usize = 20;
+/// The most that are shown.
+const RECORDS_MAX: usize = 500;
+
+/// Reads a command; `None` if these words are for the model.
+///
+/// # Errors
+/// What is missing, in one line.
+pub fn read(typed: &str) -> Option<Result<Command, String>> {
+    let typed = typed.trim();
+    let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let rest = rest.trim();
+    Some(match word {
+        "/caps" => Ok(Command::Caps),
+        "/revoke" if rest.is_empty() => {
+            Err("say which: `/revoke cap:3`, as `/caps` names them".to_owned())
+        }
+        "/revoke" => Ok(Command::Revoke(rest.to_owned())),
+        "/audit" if rest.is_empty() => Ok(Command::Audit(RECORDS)),
+        "/audit" => rest
+            .parse()
+            .map(|count: usize| Command::Audit(count.min(RECORDS_MAX)))
+            .map_err(|_| "say how many records: `/audit 50`".to_owned()),
+        "/plan" => Ok(Command::Plan),
+        "/dry-run" if rest.is_empty() => {
+            Err("say what to do: `/dry-run rename the module`".to_owned())
+        }
+        "/dry-run" => Ok(Command::DryRun(rest.to_owned())),
+        _ => return None,
+    })
+}
+
+/// The commands, for the client.
+#[must_use]
+pub fn available() -> Vec<AvailableCommand> {
+    let command = |name: &str, words: &str, hint: Option<&str>| {
+        let command = AvailableCommand::new(name, words);
+        match hint {
+            Some(hint) => command.input(AvailableCommandInput::Unstructured(
+                UnstructuredCommandInput::new(hint),
+            )),
+            None => command,
+        }
+    };
+    vec![
+        command("caps", "Show what the agent may do now", None),
+        command(
+            "revoke",
+            "End a grant and all that came from it",
+            Some("cap:3"),
+        ),
+        command(
+            "audit",
+            "Show the last records of this session's ledger",
+            Some("20"),
+        ),
+        command("plan", "Show the plan", None),
+        command(
+            "dry-run",
+            "Let the agent work and change nothing: every change is shown and refused",
+            Some("what to do"),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, read};
+
+    #[test]
+    fn commands_are_told_from_words_for_the_model() {
+        let ok = |typed: &str, expected: Command| assert_eq!(read(typed), Some(Ok(expected)));
+        ok("/caps", Command::Caps);
+        ok(" /revoke  cap:3 ", Command::Revoke("cap:3".into()));
+        ok("/audit", Command::Audit(20));
+        ok("/audit 9999999", Command::Audit(500));
+        ok("/dry-run a\nb", Command::DryRun("a\nb".into()));
+        for typed in ["/revoke", "/audit x", "/dry-run "] {
+            assert!(matches!(read(typed), Some(Err(_))), "{typed}");
+        }
+        for typed in ["", "caps", "/capsize", "/etc/passwd is what?", "/"] {
+            assert_eq!(read(typed), None, "{typed}");
+        }
+    }
+}

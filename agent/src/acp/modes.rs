@@ -1,0 +1,258 @@
+//! What a client can choose for a session: when its user is asked, and how far
+//! the proof of the sandbox is believed.
+//!
+//! A mode gives grants that end with it, like any other; it never reaches past
+//! a rule that asks or refuses, and names that are asked about each time are
+//! asked about in every mode.
+
+use agent_client_protocol::v1::schema::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
+    SessionModeState,
+};
+use hermitcrab_core::{grant::GrantId, label::Source, rules::Isolation, session::Asking};
+
+use crate::runtime::{GrantWords, Runtime};
+
+/// The option that stands for the mode.
+pub const MODE_OPTION: &str = "approval";
+/// The option that stands for the belief in the sandbox.
+pub const ISOLATION_OPTION: &str = "isolation";
+
+/// When the user is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// About every change.
+    #[default]
+    Ask,
+    /// About changes outside the workspace.
+    Workspace,
+    /// About what cannot be undone.
+    Session,
+}
+
+impl Mode {
+    /// Every mode, strictest first.
+    pub const ALL: [Mode; 3] = [Mode::Ask, Mode::Workspace, Mode::Session];
+
+    /// Its id on the wire.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Mode::Ask => "ask",
+            Mode::Workspace => "workspace",
+            Mode::Session => "session",
+        }
+    }
+
+    /// The mode with this id; exact spelling only.
+    #[must_use]
+    pub fn parse(id: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.id() == id)
+    }
+
+    /// Whether it can be chosen where an administrator or the user's own file
+    /// wants at least this.
+    #[must_use]
+    pub fn is_within(self, floor: Asking) -> bool {
+        match self {
+            Mode::Ask => true,
+            Mode::Workspace => floor <= Asking::Prompt,
+            Mode::Session => floor <= Asking::ApproveAll,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Mode::Ask => "Ask",
+            Mode::Workspace => "Workspace",
+            Mode::Session => "Session",
+        }
+    }
+
+    const fn sentence(self) -> &'static str {
+        match self {
+            Mode::Ask => "Every change is shown and asked about before it touches the disk",
+            Mode::Workspace => {
+                "Changes in the workspace are made unasked until the session or this mode ends; \
+                 sensitive names and everything else are asked about"
+            }
+            Mode::Session => {
+                "Whatever can be undone is done unasked where isolation is proved; sensitive \
+                 names and everything else are asked about"
+            }
+        }
+    }
+}
+
+/// How far the proof of the sandbox is believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Belief {
+    /// As far as it was proved.
+    #[default]
+    Proved,
+    /// Not at all: everything that rests on it is asked about.
+    Nothing,
+}
+
+impl Belief {
+    /// Its value on the wire.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Belief::Proved => "proved",
+            Belief::Nothing => "unknown",
+        }
+    }
+
+    /// The one with this value; exact spelling only.
+    #[must_use]
+    pub fn parse(id: &str) -> Option<Belief> {
+        [Belief::Proved, Belief::Nothing]
+            .into_iter()
+            .find(|belief| belief.id() == id)
+    }
+}
+
+/// What the user has chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// When to ask.
+    pub mode: Mode,
+    /// What to believe.
+    pub belief: Belief,
+}
+
+impl Choice {
+    /// The modes, and which one holds.
+    #[must_use]
+    pub fn modes(self, floor: Asking) -> SessionModeState {
+        let modes = Mode::ALL
+            .into_iter()
+            .filter(|mode| mode.is_within(floor))
+            .map(|mode| {
+                SessionMode::new(mode.id(), mode.name()).description(mode.sentence().to_owned())
+            })
+            .collect();
+        SessionModeState::new(self.mode.id(), modes)
+    }
+
+    /// The options, and what holds.
+    #[must_use]
+    pub fn options(self, floor: Asking, proved: Isolation) -> Vec<SessionConfigOption> {
+        let modes: Vec<SessionConfigSelectOption> = Mode::ALL
+            .into_iter()
+            .filter(|mode| mode.is_within(floor))
+            .map(|mode| {
+                SessionConfigSelectOption::new(mode.id(), mode.name())
+                    .description(mode.sentence().to_owned())
+            })
+            .collect();
+        let proof = match proved {
+            Isolation::Isolated => "Isolation is proved on this machine",
+            Isolation::Unisolated => "There is no isolation on this machine",
+            Isolation::Unknown => "Isolation is not proved on this machine",
+        };
+        let beliefs = vec![
+            SessionConfigSelectOption::new(Belief::Proved.id(), "As proved")
+                .description(proof.to_owned()),
+            SessionConfigSelectOption::new(Belief::Nothing.id(), "Not believed")
+                .description("Whatever rests on the sandbox is asked about".to_owned()),
+        ];
+        vec![
+            SessionConfigOption::select(MODE_OPTION, "Approval", self.mode.id(), modes)
+                .description("When you are asked before something is changed".to_owned())
+                .category(SessionConfigOptionCategory::Mode),
+            SessionConfigOption::select(ISOLATION_OPTION, "Isolation", self.belief.id(), beliefs)
+                .description(
+                    "How far the sandbox's own proof counts; a change ends what was granted in \
+                     this session"
+                        .to_owned(),
+                ),
+        ]
+    }
+}
+
+/// What holds in a runtime, and the grants that came with it.
+#[derive(Debug, Default)]
+pub struct InForce {
+    choice: Choice,
+    grants: Vec<GrantId>,
+}
+
+impl InForce {
+    /// What holds.
+    #[must_use]
+    pub const fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// Lets another choice hold. What came with the old mode ends first.
+    ///
+    /// # Errors
+    /// Why not, in one line; then the strictest mode holds.
+    pub fn change(
+        &mut self,
+        runtime: &mut Runtime,
+        wanted: Choice,
+        floor: Asking,
+    ) -> Result<(), String> {
+        if wanted.mode == self.choice.mode {
+            self.choice = wanted;
+            return Ok(());
+        }
+        for grant in self.grants.drain(..) {
+            // What ended by itself need not be ended.
+            let _ = runtime.revoke(grant);
+        }
+        self.choice = Choice {
+            mode: Mode::Ask,
+            belief: wanted.belief,
+        };
+        let asking = match wanted.mode {
+            Mode::Ask | Mode::Workspace => Asking::Prompt,
+            Mode::Session => Asking::ApproveAll,
+        }
+        .max(floor);
+        runtime.set_asking(asking).map_err(|why| why.to_string())?;
+        if wanted.mode != Mode::Ask {
+            let agent = runtime.first_agent();
+            // The user chose this knowing that the agent reads and runs things
+            // in the workspace, so the grants vouch for that, and for no more.
+            for source in [Source::File, Source::Command] {
+                runtime.hear(agent, source).map_err(|why| why.to_string())?;
+            }
+            let workspace = runtime.workspace().to_string_lossy().into_owned();
+            for verb in ["fs.create", "fs.modify", "fs.delete"] {
+                let grant = runtime
+                    .grant(agent, &GrantWords::new(verb, &workspace))
+                    .map_err(|why| why.to_string())?;
+                self.grants.push(grant);
+            }
+        }
+        self.choice = wanted;
+        Ok(())
+    }
+
+    /// The runtime began anew and holds nothing.
+    pub fn forget(&mut self) {
+        self.grants.clear();
+        self.choice.mode = Mode::Ask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Belief, Mode};
+
+    #[test]
+    fn only_the_ids_offered_are_ids() {
+        for mode in Mode::ALL {
+            assert_eq!(Mode::parse(mode.id()), Some(mode));
+        }
+        for id in ["", "Ask", "ask ", "default", "bypass"] {
+            assert_eq!(Mode::parse(id), None, "{id}");
+            assert_eq!(Belief::parse(id), None, "{id}");
+        }
+        assert_eq!(Belief::parse("unknown"), Some(Belief::Nothing));
+    }
+}

@@ -1,0 +1,140 @@
+//! What a session is doing at this moment, as its client sees it.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc, time};
+
+use agent_client_protocol::v1::schema::{
+    SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use hermitcrab_core::grant::AgentId;
+
+use super::{control::Control, link::Link, updates};
+use crate::ports::{BufferPort, ProgressPort};
+
+/// How often output that grows is shown.
+const SHOW_EVERY: time::Duration = time::Duration::from_millis(100);
+
+/// The call that is being made.
+#[derive(Clone, Debug)]
+pub struct Current {
+    /// Its id on the wire.
+    pub id: String,
+    /// What it is called there.
+    pub title: String,
+    /// Its kind there.
+    pub kind: ToolKind,
+    /// What its command has printed so far.
+    pub output: String,
+    shown: Option<time::Instant>,
+}
+
+/// What is going on.
+#[derive(Debug, Default)]
+pub struct Scene {
+    call: Option<Current>,
+    calls_made: u64,
+    asked_alone: Option<String>,
+    /// The user rejected and wants the turn to end.
+    pub stop: bool,
+    /// Nothing is to be changed: what would be asked is shown and refused.
+    pub is_dry: bool,
+}
+
+impl Scene {
+    /// The call that is being made.
+    pub fn call(&self) -> Option<&Current> {
+        self.call.as_ref()
+    }
+
+    fn next_id(&mut self) -> String {
+        self.calls_made += 1;
+        format!("call-{}", self.calls_made)
+    }
+
+    /// A call begins.
+    pub fn begin(&mut self, title: String, kind: ToolKind) -> String {
+        let id = self.next_id();
+        self.call = Some(Current {
+            id: id.clone(),
+            title,
+            kind,
+            output: String::new(),
+            shown: None,
+        });
+        id
+    }
+
+    /// The call ended.
+    pub fn end(&mut self) -> Option<Current> {
+        self.call.take()
+    }
+
+    /// The call a question belongs to; one that belongs to none gets its own.
+    pub fn asking(&mut self, link: &Link) -> String {
+        if let Some(call) = &self.call {
+            return call.id.clone();
+        }
+        let id = self.next_id();
+        link.tell(SessionUpdate::ToolCall(
+            ToolCall::new(id.clone(), "A question").status(ToolCallStatus::Pending),
+        ));
+        self.asked_alone = Some(id.clone());
+        id
+    }
+
+    /// Closes a question that belonged to no call.
+    pub fn close_question(&mut self, link: &Link) {
+        if let Some(id) = self.asked_alone.take() {
+            let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
+            link.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+                id, fields,
+            )));
+        }
+    }
+
+    /// More of what a command prints.
+    fn printed(&mut self, link: &Link, piece: &str) {
+        let Some(call) = &mut self.call else { return };
+        call.output.push_str(piece);
+        updates::keep_the_end(&mut call.output);
+        if call.shown.is_some_and(|shown| shown.elapsed() < SHOW_EVERY) {
+            return;
+        }
+        call.shown = Some(time::Instant::now());
+        let fields = ToolCallUpdateFields::new()
+            .status(ToolCallStatus::InProgress)
+            .content(vec![updates::text(&call.output)]);
+        link.tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+            call.id.clone(),
+            fields,
+        )));
+    }
+}
+
+/// Shows what commands print, and knows when they are not wanted any more.
+pub struct Output {
+    pub(super) link: Link,
+    pub(super) control: Arc<Control>,
+    pub(super) scene: Rc<RefCell<Scene>>,
+}
+
+impl ProgressPort for Output {
+    fn output(&mut self, _agent: AgentId, piece: &str) {
+        self.scene.borrow_mut().printed(&self.link, piece);
+    }
+
+    fn is_wanted(&mut self) -> bool {
+        !self.control.is_cancelled()
+    }
+}
+
+/// The texts the client's editor holds.
+pub struct Buffers {
+    pub(super) link: Link,
+    pub(super) control: Arc<Control>,
+}
+
+impl BufferPort for Buffers {
+    fn text(&mut self, path: &str) -> Option<String> {
+        self.link.text(&self.control, path)
+    }
+}

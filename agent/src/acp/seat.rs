@@ -1,0 +1,390 @@
+//! One session: a runtime, a conversation, and the thread that owns both.
+//!
+//! Nothing of it is shared with another session: directory, environment,
+//! grants, questions and ledger are its own. It must never work for two
+//! prompts at a time.
+
+use std::{
+    cell::RefCell,
+    path::PathBuf,
+    rc::Rc,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+
+use agent_client_protocol::{
+    Error,
+    v1::{
+        Responder,
+        schema::{AvailableCommandsUpdate, PromptResponse, SessionUpdate, StopReason},
+    },
+};
+use futures::channel::oneshot;
+use hermitcrab_core::{label::Source, rules::Isolation, session::Asking};
+
+use super::{
+    ask::AcpUser,
+    commands::{self, Command},
+    control::Control,
+    history::History,
+    link::Link,
+    modes::{Belief, InForce},
+    prompt::Said,
+    scene::{Buffers, Output, Scene},
+    spoken,
+    watcher::Watcher,
+};
+use crate::{
+    chat::{Chat, ChatError, TurnEnd},
+    model::{Backend, Cancel},
+    ports::UserPort,
+    runtime::Runtime,
+};
+
+/// Gives a runtime what is configured for it.
+pub type Furnish = Box<dyn Fn(&mut Runtime) -> Result<(), String>>;
+
+/// A session's runtime, and what it was opened with.
+pub struct Opened {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// The model, which its session may talk to.
+    pub backend: Backend,
+    /// Gives it again what it was given, after it began anew.
+    pub furnish: Furnish,
+    /// What is proved about the sandbox.
+    pub proved: Isolation,
+    /// The mildest mode that is allowed here.
+    pub floor: Asking,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("runtime", &self.runtime)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a session works, and where its ledger is.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The workspace, absolute.
+    pub cwd: PathBuf,
+    /// The session's own state directory.
+    pub dir: PathBuf,
+    /// Calls off its model.
+    pub cancel: Cancel,
+}
+
+/// Opens a runtime for a session, in that session's thread.
+pub type Opener = Arc<dyn Fn(&Ground, Box<dyn UserPort>) -> Result<Opened, String> + Send + Sync>;
+
+/// What a session is made of.
+pub struct Setup {
+    pub(super) link: Link,
+    pub(super) control: Arc<Control>,
+    pub(super) ground: Ground,
+    pub(super) history: History,
+    pub(super) opener: Opener,
+    pub(super) within: Duration,
+}
+
+/// What a session is told.
+pub enum Order {
+    /// To work.
+    Prompt {
+        /// On this.
+        said: Said,
+        /// And to say so when it is done.
+        answer: Responder<PromptResponse>,
+        /// Dropped then.
+        done: oneshot::Sender<()>,
+    },
+    /// To end, and to say so.
+    Leave(Box<dyn FnOnce() + Send>),
+}
+
+/// What is known once a session is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Ready {
+    /// What is proved about the sandbox.
+    pub proved: Isolation,
+    /// The mildest mode that is allowed here.
+    pub floor: Asking,
+}
+
+/// Told whether the session opened.
+pub type Tell = Box<dyn FnOnce(Result<Ready, String>) + Send>;
+
+/// Starts a session's thread.
+///
+/// # Errors
+/// There are no more threads.
+pub fn start(
+    setup: Setup,
+    tell: Tell,
+) -> std::io::Result<(mpsc::Sender<Order>, thread::JoinHandle<()>)> {
+    let (send, orders) = mpsc::channel();
+    let thread =
+        thread::Builder::new()
+            .name("acp-session".into())
+            .spawn(move || match Seat::open(setup) {
+                Ok(mut seat) => {
+                    let ready = Ready {
+                        proved: seat.proved,
+                        floor: seat.floor,
+                    };
+                    seat.greet();
+                    tell(Ok(ready));
+                    seat.link.tell(SessionUpdate::AvailableCommandsUpdate(
+                        AvailableCommandsUpdate::new(commands::available()),
+                    ));
+                    seat.serve(&orders);
+                }
+                Err(why) => tell(Err(why)),
+            })?;
+    Ok((send, thread))
+}
+
+struct Seat {
+    link: Link,
+    control: Arc<Control>,
+    ground: Ground,
+    history: History,
+    runtime: Runtime,
+    furnish: Furnish,
+    proved: Isolation,
+    floor: Asking,
+    chat: Chat,
+    backend: Backend,
+    scene: Rc<RefCell<Scene>>,
+    in_force: InForce,
+}
+
+impl Seat {
+    fn open(setup: Setup) -> Result<Self, String> {
+        let Setup {
+            link,
+            control,
+            ground,
+            history,
+            opener,
+            within,
+        } = setup;
+        let scene = Rc::new(RefCell::new(Scene::default()));
+        let user = AcpUser {
+            link: link.clone(),
+            control: Arc::clone(&control),
+            scene: Rc::clone(&scene),
+            within,
+        };
+        let Opened {
+            mut runtime,
+            backend,
+            furnish,
+            proved,
+            floor,
+        } = opener(&ground, Box::new(user))?;
+        runtime.show_progress(Box::new(Output {
+            link: link.clone(),
+            control: Arc::clone(&control),
+            scene: Rc::clone(&scene),
+        }));
+        if link.reads() {
+            runtime.read_through(Box::new(Buffers {
+                link: link.clone(),
+                control: Arc::clone(&control),
+            }));
+        }
+        let chat = Chat::new(&runtime, &backend.model).resumed(history.messages.clone());
+        let mut seat = Self {
+            link,
+            control,
+            ground,
+            history,
+            runtime,
+            furnish,
+            proved,
+            floor,
+            chat,
+            backend,
+            scene,
+            in_force: InForce::default(),
+        };
+        seat.remember_what_was_read()?;
+        Ok(seat)
+    }
+
+    /// A conversation taken up again holds what it held.
+    fn remember_what_was_read(&mut self) -> Result<(), String> {
+        if !self.history.has_data() {
+            return Ok(());
+        }
+        let agent = self.runtime.first_agent();
+        for source in [Source::File, Source::Command, Source::Network] {
+            self.runtime
+                .hear(agent, source)
+                .map_err(|why| why.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Shows what was said before, if anything was.
+    fn greet(&self) {
+        if !self.history.is_silent {
+            for update in spoken::replayed(&self.history.messages) {
+                self.link.tell(update);
+            }
+        }
+    }
+
+    fn serve(&mut self, orders: &mpsc::Receiver<Order>) {
+        let mut left: Option<Box<dyn FnOnce() + Send>> = None;
+        while let Ok(order) = orders.recv() {
+            match order {
+                Order::Prompt { said, answer, done } => {
+                    let came = self.prompt(&said);
+                    self.keep();
+                    self.control.finished();
+                    // A client that went away is told nothing.
+                    let _ = answer.respond_with_result(came);
+                    drop(done);
+                }
+                Order::Leave(told) => {
+                    left = Some(told);
+                    break;
+                }
+            }
+        }
+        if let Err(error) = self.runtime.end_session() {
+            eprintln!("hermitcrab: {error}");
+        }
+        if let Some(told) = left {
+            told();
+        }
+    }
+
+    fn keep(&mut self) {
+        self.history.note(self.chat.messages());
+        if let Err(error) = self.history.keep(&self.ground.dir) {
+            eprintln!("hermitcrab: the conversation cannot be kept: {error}");
+        }
+    }
+
+    fn prompt(&mut self, said: &Said) -> Result<PromptResponse, Error> {
+        {
+            let mut scene = self.scene.borrow_mut();
+            scene.stop = false;
+            scene.is_dry = false;
+        }
+        self.take_choice().map_err(broken)?;
+        match commands::read(&said.typed) {
+            None => self.turn(&said.words, said.has_attachments),
+            Some(Ok(Command::DryRun(words))) => self.dry_run(&words),
+            Some(command) => {
+                let words = command.and_then(|command| match command {
+                    Command::Caps => Ok(spoken::caps(&self.runtime)),
+                    Command::Revoke(name) => spoken::revoke(&mut self.runtime, &name),
+                    Command::Audit(count) => spoken::audit(&self.ground.dir, count),
+                    Command::Plan => Ok(spoken::plan(&mut self.runtime)),
+                    Command::DryRun(_) => Err("it is run elsewhere".to_owned()),
+                });
+                self.link.say(&words.unwrap_or_else(|why| why));
+                Ok(PromptResponse::new(StopReason::EndTurn))
+            }
+        }
+    }
+
+    /// What the user chose holds from this prompt on.
+    fn take_choice(&mut self) -> Result<(), String> {
+        let wanted = self.control.choice();
+        if wanted.belief != self.in_force.choice().belief {
+            let isolation = match wanted.belief {
+                Belief::Proved => self.proved,
+                Belief::Nothing => Isolation::Unknown,
+            };
+            self.runtime
+                .begin_believing(isolation)
+                .map_err(|why| why.to_string())?;
+            self.in_force.forget();
+            (self.furnish)(&mut self.runtime)?;
+            self.remember_what_was_read()?;
+        }
+        self.in_force.change(&mut self.runtime, wanted, self.floor)
+    }
+
+    fn turn(&mut self, words: &str, has_attachments: bool) -> Result<PromptResponse, Error> {
+        if has_attachments {
+            let agent = self.runtime.first_agent();
+            self.runtime
+                .hear(agent, Source::File)
+                .map_err(|why| broken(why.to_string()))?;
+        }
+        let mut watcher = Watcher {
+            link: self.link.clone(),
+            control: Arc::clone(&self.control),
+            scene: Rc::clone(&self.scene),
+            in_force: &mut self.in_force,
+            floor: self.floor,
+            base: self.ground.cwd.clone(),
+            tries: 0,
+        };
+        let port = &mut *self.backend.port;
+        let came = self
+            .chat
+            .turn_watched(&mut self.runtime, port, words, &mut watcher);
+        self.scene.borrow_mut().close_question(&self.link);
+        if self.control.is_cancelled() {
+            return Ok(PromptResponse::new(StopReason::Cancelled));
+        }
+        match came {
+            Ok(turn) => Ok(PromptResponse::new(match turn.end {
+                TurnEnd::Answered | TurnEnd::Stopped => StopReason::EndTurn,
+                TurnEnd::RoundsSpent => StopReason::MaxTurnRequests,
+            })),
+            Err(error @ ChatError::Denied(_)) => {
+                self.link.say(&error.to_string());
+                Ok(PromptResponse::new(StopReason::Refusal))
+            }
+            Err(error @ ChatError::Model(_)) => Err(broken(error.to_string())),
+        }
+    }
+
+    /// A turn of an agent that may look, and whose every change is shown and
+    /// refused, whatever was granted.
+    fn dry_run(&mut self, words: &str) -> Result<PromptResponse, Error> {
+        let first = self.runtime.first_agent();
+        let mut forward = self.runtime.harmless_grants(first);
+        forward.extend(self.runtime.asking_grants(first));
+        let child = self
+            .runtime
+            .spawn(first, &forward)
+            .map_err(|why| broken(why.to_string()))?;
+        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
+        let whole = std::mem::replace(
+            &mut self.chat,
+            Chat::new(&self.runtime, &self.backend.model)
+                .resumed(messages)
+                .of(child),
+        );
+        drop(whole);
+        self.scene.borrow_mut().is_dry = true;
+        let came = self.turn(words, false);
+        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
+        self.chat = Chat::new(&self.runtime, &self.backend.model).resumed(messages);
+        // What the child read, the conversation holds now.
+        let heard = self.runtime.hear_from(first, child);
+        for grant in self.runtime.held_by(child) {
+            // What ended by itself need not be ended.
+            let _ = self.runtime.revoke(grant);
+        }
+        heard.map_err(|why| broken(why.to_string()))?;
+        came
+    }
+}
+
+fn broken(why: String) -> Error {
+    Error::internal_error().data(why)
+}

@@ -1,0 +1,370 @@
+//! Each request a client can make of a session, checked before it is served.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError},
+};
+
+use agent_client_protocol::{
+    Client, Error,
+    v1::{
+        ConnectionTo, Responder,
+        schema::{
+            CloseSessionRequest, CloseSessionResponse, InitializeRequest, InitializeResponse,
+            ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+            NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse,
+            ResumeSessionRequest, ResumeSessionResponse, SessionId, SessionInfo,
+            SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
+            SetSessionModeResponse,
+        },
+    },
+};
+use futures::{channel::oneshot, future};
+
+use super::{
+    super::{
+        control::Control,
+        history::{self, History},
+        modes::{Belief, ISOLATION_OPTION, MODE_OPTION, Mode},
+        prompt,
+        seat::{Order, Ready},
+    },
+    Server,
+};
+
+/// Sessions told about at once.
+const LISTED_MAX: usize = 50;
+
+impl Server {
+    pub(super) fn initialize(
+        self: &Arc<Self>,
+        request: InitializeRequest,
+        responder: Responder<InitializeResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        responder.respond(self.answer_to_initialize(&request))
+    }
+
+    pub(super) fn new_session(
+        self: &Arc<Self>,
+        request: NewSessionRequest,
+        responder: Responder<NewSessionResponse>,
+        connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let cwd = match place(&request.cwd, &request.additional_directories) {
+            Ok(cwd) => cwd,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        let id = match history::new_id() {
+            Ok(id) => id,
+            Err(error) => {
+                return responder
+                    .respond_with_error(Error::internal_error().data(error.to_string()));
+            }
+        };
+        let answered = SessionId::new(id.as_str());
+        opened(
+            responder,
+            |told| self.start(&id, History::new(cwd), connection, told),
+            move |ready| {
+                let choice = super::super::modes::Choice::default();
+                NewSessionResponse::new(answered)
+                    .modes(choice.modes(ready.floor))
+                    .config_options(choice.options(ready.floor, ready.proved))
+            },
+        )
+    }
+
+    pub(super) fn load_session(
+        self: &Arc<Self>,
+        request: LoadSessionRequest,
+        responder: Responder<LoadSessionResponse>,
+        connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let id = request.session_id.0.to_string();
+        let kept = place(&request.cwd, &request.additional_directories)
+            .and_then(|cwd| self.kept(&id, &cwd));
+        let history = match kept {
+            Ok(history) => history,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        opened(
+            responder,
+            |told| self.start(&id, history, connection, told),
+            |ready| {
+                let choice = super::super::modes::Choice::default();
+                LoadSessionResponse::new()
+                    .modes(choice.modes(ready.floor))
+                    .config_options(choice.options(ready.floor, ready.proved))
+            },
+        )
+    }
+
+    pub(super) fn resume_session(
+        self: &Arc<Self>,
+        request: ResumeSessionRequest,
+        responder: Responder<ResumeSessionResponse>,
+        connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let id = request.session_id.0.to_string();
+        let kept = place(&request.cwd, &request.additional_directories)
+            .and_then(|cwd| self.kept(&id, &cwd));
+        let mut history = match kept {
+            Ok(history) => history,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        history.is_silent = true;
+        opened(
+            responder,
+            |told| self.start(&id, history, connection, told),
+            |ready| {
+                let choice = super::super::modes::Choice::default();
+                ResumeSessionResponse::new()
+                    .modes(choice.modes(ready.floor))
+                    .config_options(choice.options(ready.floor, ready.proved))
+            },
+        )
+    }
+
+    /// A session that can be gone on with, in the place where it was.
+    fn kept(&self, id: &str, cwd: &Path) -> Result<History, Error> {
+        let missing = || {
+            Error::from(
+                agent_client_protocol::v1::schema::Error::resource_not_found(Some(id.to_owned())),
+            )
+        };
+        if !history::is_id(id) {
+            return Err(missing());
+        }
+        let history =
+            History::look(&history::dir_of(&self.service.state_dir, id)).ok_or_else(missing)?;
+        if history.cwd != cwd {
+            return Err(Error::invalid_params().data(format!(
+                "this session worked in `{}` and goes on only there",
+                history.cwd.display()
+            )));
+        }
+        Ok(history)
+    }
+
+    pub(super) fn list_sessions(
+        self: &Arc<Self>,
+        request: ListSessionsRequest,
+        responder: Responder<ListSessionsResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let from = match request.cursor.as_deref().map(str::parse::<usize>) {
+            None => 0,
+            Some(Ok(from)) => from,
+            Some(Err(_)) => {
+                return responder
+                    .respond_with_error(Error::invalid_params().data("no such cursor"));
+            }
+        };
+        let wanted = request.cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
+        let mut all: Vec<SessionInfo> = history::all(&self.service.state_dir)
+            .into_iter()
+            .filter(|(_, kept)| wanted.as_ref().is_none_or(|cwd| *cwd == kept.cwd))
+            .skip(from)
+            .take(LISTED_MAX + 1)
+            .map(|(id, kept)| {
+                SessionInfo::new(id, kept.cwd)
+                    .title(kept.title)
+                    .updated_at(kept.updated)
+            })
+            .collect();
+        let is_more = all.len() > LISTED_MAX;
+        all.truncate(LISTED_MAX);
+        let mut response = ListSessionsResponse::new(all);
+        if is_more {
+            response = response.next_cursor((from + LISTED_MAX).to_string());
+        }
+        responder.respond(response)
+    }
+
+    pub(super) fn close_session(
+        self: &Arc<Self>,
+        request: CloseSessionRequest,
+        responder: Responder<CloseSessionResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let Some(held) = self.held().remove(request.session_id.0.as_ref()) else {
+            return responder.respond_with_error(unknown(&request.session_id));
+        };
+        held.control.leave();
+        let told = move || {
+            // A client that went away is told nothing.
+            let _ = responder.respond(CloseSessionResponse::new());
+        };
+        // A thread that ended by itself tells nobody, and the request is
+        // answered with an error when what would answer it is dropped.
+        let _ = held.orders.send(Order::Leave(Box::new(told)));
+        Ok(())
+    }
+
+    pub(super) fn prompt(
+        self: &Arc<Self>,
+        request: PromptRequest,
+        responder: Responder<PromptResponse>,
+        connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let said = match prompt::read(&request.prompt) {
+            Ok(said) => said,
+            Err(why) => {
+                return responder.respond_with_error(Error::invalid_params().data(why));
+            }
+        };
+        let held = self.held();
+        let Some(held) = held.get(request.session_id.0.as_ref()) else {
+            drop(held);
+            return responder.respond_with_error(unknown(&request.session_id));
+        };
+        if !held.control.begin() {
+            return responder.respond_with_error(
+                Error::invalid_request()
+                    .data("this session is at work; wait for it, or cancel what it does"),
+            );
+        }
+        let (done, over) = oneshot::channel();
+        let withdrawn = responder.cancellation();
+        let control = Arc::clone(&held.control);
+        connection.spawn(async move {
+            let withdrawn = Box::pin(withdrawn.cancelled());
+            if let future::Either::Left(_) = future::select(withdrawn, over).await {
+                control.cancel();
+            }
+            Ok(())
+        })?;
+        let order = Order::Prompt {
+            said,
+            answer: responder,
+            done,
+        };
+        // A thread that broke down drops the order, which answers it.
+        let _ = held.orders.send(order);
+        Ok(())
+    }
+
+    fn control(&self, id: &SessionId) -> Result<(Arc<Control>, Ready), Error> {
+        let held = self.held();
+        let held = held.get(id.0.as_ref()).ok_or_else(|| unknown(id))?;
+        let ready = *held.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = ready.ok_or_else(|| {
+            Error::invalid_request().data(format!(
+                "the session in `{}` is not open yet",
+                held.ground.cwd.display()
+            ))
+        })?;
+        Ok((Arc::clone(&held.control), ready))
+    }
+
+    pub(super) fn set_mode(
+        self: &Arc<Self>,
+        request: SetSessionModeRequest,
+        responder: Responder<SetSessionModeResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let chosen = self
+            .control(&request.session_id)
+            .and_then(|(control, ready)| {
+                let mode = allowed(&request.mode_id.0, &ready)?;
+                control.choose(|choice| choice.mode = mode);
+                Ok(SetSessionModeResponse::new())
+            });
+        responder.respond_with_result(chosen)
+    }
+
+    pub(super) fn set_option(
+        self: &Arc<Self>,
+        request: SetSessionConfigOptionRequest,
+        responder: Responder<SetSessionConfigOptionResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let chosen = self
+            .control(&request.session_id)
+            .and_then(|(control, ready)| {
+                let value = request
+                    .value
+                    .as_value_id()
+                    .map(|value| value.0.to_string())
+                    .unwrap_or_default();
+                let choice = match request.config_id.0.as_ref() {
+                    MODE_OPTION => {
+                        let mode = allowed(&value, &ready)?;
+                        control.choose(|choice| choice.mode = mode)
+                    }
+                    ISOLATION_OPTION => {
+                        let belief = Belief::parse(&value)
+                            .ok_or_else(|| Error::invalid_params().data("no such value"))?;
+                        control.choose(|choice| choice.belief = belief)
+                    }
+                    _ => return Err(Error::invalid_params().data("no such option")),
+                };
+                Ok(SetSessionConfigOptionResponse::new(
+                    choice.options(ready.floor, ready.proved),
+                ))
+            });
+        responder.respond_with_result(chosen)
+    }
+}
+
+/// A mode that there is, and that nobody forbids here.
+fn allowed(id: &str, ready: &Ready) -> Result<Mode, Error> {
+    let mode = Mode::parse(id).ok_or_else(|| Error::invalid_params().data("no such mode"))?;
+    if mode.is_within(ready.floor) {
+        Ok(mode)
+    } else {
+        Err(Error::invalid_params().data("the configuration does not allow this mode"))
+    }
+}
+
+fn unknown(id: &SessionId) -> Error {
+    Error::invalid_params().data(format!("no session `{id}` is open here"))
+}
+
+/// Where a session is to work: a directory by its whole name.
+fn place(cwd: &Path, more: &[PathBuf]) -> Result<PathBuf, Error> {
+    let refused = |why: String| Err(Error::invalid_params().data(why));
+    if !more.is_empty() {
+        return refused("a session works in one directory".to_owned());
+    }
+    if !cwd.is_absolute() {
+        return refused(format!("`{}` is not an absolute path", cwd.display()));
+    }
+    match cwd.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => refused(format!("`{}` is not a directory", cwd.display())),
+        Err(error) => refused(format!("cannot work in `{}`: {error}", cwd.display())),
+    }
+}
+
+/// Starts a session and answers once it is open, or is not.
+fn opened<R: agent_client_protocol::JsonRpcResponse>(
+    responder: Responder<R>,
+    start: impl FnOnce(super::Tell) -> Result<(), Error>,
+    worded: impl FnOnce(Ready) -> R + Send + 'static,
+) -> Result<(), Error> {
+    let shared = Arc::new(std::sync::Mutex::new(Some(responder)));
+    let take = |shared: &std::sync::Mutex<Option<Responder<R>>>| {
+        shared.lock().unwrap_or_else(PoisonError::into_inner).take()
+    };
+    let later = Arc::clone(&shared);
+    let told: super::Tell = Box::new(move |ready| {
+        let Some(responder) = take(&later) else {
+            return;
+        };
+        // A client that went away is told nothing.
+        let _ = match ready {
+            Ok(ready) => responder.respond(worded(ready)),
+            Err(why) => responder.respond_with_error(Error::invalid_params().data(why)),
+        };
+    });
+    match start(told) {
+        // The session's thread answers.
+        Ok(()) => Ok(()),
+        Err(error) => match take(&shared) {
+            Some(responder) => responder.respond_with_error(error),
+            None => Err(error),
+        },
+    }
+}

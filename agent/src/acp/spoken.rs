@@ -1,0 +1,118 @@
+//! What the agent's own machinery says: commands answered, history replayed.
+
+use std::path::Path;
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, SessionUpdate, ToolCall, ToolCallStatus,
+};
+use serde_json::Value;
+
+use super::updates;
+use crate::{audit::show, model::Message, runtime::Runtime};
+
+/// What is held, as a list.
+pub fn caps(runtime: &Runtime) -> String {
+    let agent = runtime.first_agent();
+    let held = runtime.grants_in_words(agent);
+    if held.is_empty() {
+        return "Nothing is held.".to_owned();
+    }
+    held.into_iter()
+        .map(|(id, words)| format!("- `{}`: {words}\n", runtime.cap_of(agent, id)))
+        .collect()
+}
+
+/// Ends a grant.
+pub fn revoke(runtime: &mut Runtime, name: &str) -> Result<String, String> {
+    let agent = runtime.first_agent();
+    let grant = runtime
+        .cap_named(agent, name)
+        .map_err(|denial| denial.to_string())?;
+    let ended = runtime.revoke(grant).map_err(|denial| denial.to_string())?;
+    Ok(match ended.len() {
+        0 => format!("`{name}` had ended already."),
+        1 => format!("`{name}` has ended."),
+        more => format!(
+            "`{name}` has ended, and {} grants that came from it.",
+            more - 1
+        ),
+    })
+}
+
+/// The last records of a session's ledger.
+pub fn audit(dir: &Path, count: usize) -> Result<String, String> {
+    let mut records = std::collections::VecDeque::new();
+    show::each(dir, |record| {
+        if records.len() == count {
+            records.pop_front();
+        }
+        records.push_back(format!("{} {} {}", record.seq, record.kind, record.text));
+    })
+    .map_err(|error| error.to_string())?;
+    let records: Vec<String> = records.into();
+    Ok(format!("```text\n{}\n```", records.join("\n")))
+}
+
+/// The agent's list.
+pub fn plan(runtime: &mut Runtime) -> String {
+    let agent = runtime.first_agent();
+    let report = runtime.call(agent, "todo", &Value::Object(serde_json::Map::new()));
+    let items: Vec<String> = serde_json::from_str::<Value>(&report.text)
+        .ok()
+        .and_then(|value| value.get("todos")?.as_array().cloned())
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|item| {
+            let mark = match item.get("status")?.as_str()? {
+                "completed" => "x",
+                "in_progress" => ">",
+                "cancelled" => "-",
+                _ => " ",
+            };
+            Some(format!("- [{mark}] {}\n", item.get("content")?.as_str()?))
+        })
+        .collect();
+    if items.is_empty() {
+        "There is no plan.".to_owned()
+    } else {
+        items.concat()
+    }
+}
+
+/// A conversation, as updates in its order.
+pub fn replayed(messages: &[Message]) -> Vec<SessionUpdate> {
+    let chunk = |text: &str| ContentChunk::new(ContentBlock::from(text.to_owned()));
+    let mut updates = Vec::new();
+    let mut calls: Vec<(String, String, String)> = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        match message {
+            Message::System(_) => {}
+            Message::User(text) => updates.push(SessionUpdate::UserMessageChunk(chunk(text))),
+            Message::Assistant { text, calls: made } => {
+                if !text.is_empty() {
+                    updates.push(SessionUpdate::AgentMessageChunk(chunk(text)));
+                }
+                calls = made
+                    .iter()
+                    .map(|call| (call.id.clone(), call.tool.clone(), call.arguments.clone()))
+                    .collect();
+            }
+            Message::Tool { call, tool, text } => {
+                let arguments = calls
+                    .iter()
+                    .find(|(id, ..)| id == call)
+                    .map_or(Value::Null, |(_, _, arguments)| updates::raw(arguments));
+                let described = updates::described(tool, &arguments, Path::new("/"));
+                updates.push(SessionUpdate::ToolCall(
+                    ToolCall::new(format!("earlier-{place}"), described.title)
+                        .kind(described.kind)
+                        .status(ToolCallStatus::Completed)
+                        .raw_input(arguments)
+                        .raw_output(updates::raw(text))
+                        .content(vec![updates::text(&updates::readable(text))]),
+                ));
+            }
+        }
+    }
+    updates
+}

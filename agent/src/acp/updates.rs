@@ -1,0 +1,301 @@
+//! Tool calls as the client sees them: a title, a kind, places, contents.
+
+use std::path::Path;
+
+use agent_client_protocol::v1::schema::{
+    Content, ContentBlock, Diff, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    ToolCallContent, ToolCallLocation, ToolKind,
+};
+use hermitcrab_core::{outcome::DenialCode, tool::Tool, v4a};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    ports::{FileDiff, Prompt, Side},
+    runtime::Fate,
+};
+
+/// Letters of a command's output or a result that are shown.
+const SHOWN_BYTES_MAX: usize = 64 << 10;
+/// Letters of a title.
+const TITLE_LETTERS_MAX: usize = 120;
+
+/// A call before it is made.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// One line.
+    pub title: String,
+    /// Its kind.
+    pub kind: ToolKind,
+    /// Where it works.
+    pub locations: Vec<ToolCallLocation>,
+}
+
+/// Describes a call; relative paths are from `base`.
+#[must_use]
+pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
+    let (kind, title) = match Tool::offered(name) {
+        Some(Tool::ReadFile) => (ToolKind::Read, format!("Read {}", text("path"))),
+        Some(Tool::WriteFile) => (ToolKind::Edit, format!("Write {}", text("path"))),
+        Some(Tool::Patch) => (
+            ToolKind::Edit,
+            match text("path") {
+                "" => "Patch files".to_owned(),
+                path => format!("Edit {path}"),
+            },
+        ),
+        Some(Tool::SearchFiles) => (ToolKind::Search, format!("Search {}", text("pattern"))),
+        Some(Tool::Terminal) => (ToolKind::Execute, text("command").to_owned()),
+        Some(Tool::ExecuteCode) => (ToolKind::Execute, "Run a script".to_owned()),
+        Some(Tool::Process) => (ToolKind::Execute, format!("Process: {}", text("action"))),
+        Some(Tool::DelegateTask) => (ToolKind::Think, "Hand out work".to_owned()),
+        Some(Tool::Todo) => (ToolKind::Think, "Look after the list".to_owned()),
+        Some(Tool::Memory) => (ToolKind::Edit, format!("Memory: {}", text("action"))),
+        Some(Tool::SkillsList | Tool::SkillView) => {
+            (ToolKind::Read, format!("Skills {}", text("name")))
+        }
+        Some(Tool::SkillManage) => (
+            ToolKind::Edit,
+            format!("Skill {}: {}", text("name"), text("action")),
+        ),
+        Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory) | None => {
+            (ToolKind::Other, name.to_owned())
+        }
+    };
+    let mut paths: Vec<String> = Vec::new();
+    if !text("path").is_empty() {
+        paths.push(text("path").to_owned());
+    }
+    if let Ok(operations) = v4a::parse(text("patch")) {
+        for operation in &operations {
+            paths.push(operation.path().to_owned());
+            paths.extend(operation.new_path().map(str::to_owned));
+        }
+    }
+    let locations = paths
+        .iter()
+        .filter(|path| !path.starts_with('~'))
+        .map(|path| ToolCallLocation::new(base.join(path)))
+        .collect();
+    Described {
+        title: one_line(&title),
+        kind,
+        locations,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > TITLE_LETTERS_MAX {
+        line = line.chars().take(TITLE_LETTERS_MAX).collect();
+        line.push('\u{2026}');
+    }
+    line
+}
+
+/// A text as content.
+#[must_use]
+pub fn text(text: &str) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(ContentBlock::from(text.to_owned())))
+}
+
+/// Lets go of the beginning of what is too long to be shown.
+pub fn keep_the_end(text: &mut String) {
+    if text.len() > SHOWN_BYTES_MAX {
+        let from = text.len() - SHOWN_BYTES_MAX / 2;
+        let from = (from..text.len())
+            .find(|place| text.is_char_boundary(*place))
+            .unwrap_or(text.len());
+        text.replace_range(..from, "[\u{2026}]\n");
+    }
+}
+
+/// A question's content: each file whole, and in words what is no text.
+#[must_use]
+pub fn question(prompt: &Prompt<'_>) -> Vec<ToolCallContent> {
+    let mut contents: Vec<ToolCallContent> = prompt.files.iter().map(file).collect();
+    let is_all = !prompt.files.is_empty()
+        && prompt.files.iter().all(is_text)
+        && prompt.besides.is_empty()
+        && prompt.question.because() != DenialCode::UntrustedFlow;
+    if is_all {
+        return contents;
+    }
+    let words = if prompt.files.is_empty() && prompt.besides.is_empty() {
+        prompt.shown.to_owned()
+    } else {
+        let first = prompt.shown.lines().next().unwrap_or_default();
+        std::iter::once(first)
+            .chain(prompt.besides.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    contents.push(text(&words));
+    contents
+}
+
+fn is_text(file: &FileDiff) -> bool {
+    file.before.text().is_some() && file.after.text().is_some()
+}
+
+fn file(file: &FileDiff) -> ToolCallContent {
+    let (Some(old), Some(new)) = (file.before.text(), file.after.text()) else {
+        return text(&format!(
+            "{}: {} becomes {}",
+            one_line(&file.path),
+            side(&file.before),
+            side(&file.after)
+        ));
+    };
+    let mut diff = Diff::new(&file.path, new.to_owned());
+    if file.before != Side::Nothing {
+        diff = diff.old_text(old.to_owned());
+    }
+    if file.after == Side::Nothing {
+        let mut meta = Map::new();
+        meta.insert("hermitcrab".into(), json!({"deleted": true}));
+        diff = diff.meta(meta);
+    }
+    ToolCallContent::Diff(diff)
+}
+
+fn side(side: &Side) -> String {
+    match side {
+        Side::Nothing => "nothing".to_owned(),
+        Side::Text(text) => format!("a text of {} bytes", text.len()),
+        Side::Opaque {
+            bytes: Some(bytes),
+            digest,
+        } => format!("{bytes} bytes that are not shown as text, sha256 {digest},"),
+        Side::Opaque {
+            bytes: None,
+            digest,
+        } => format!("what is not shown as text, sha256 {digest},"),
+        Side::Unread => "what may not be read".to_owned(),
+    }
+}
+
+/// The result a model gets for an edit its user did not want, in the compared
+/// agent's own words.
+#[must_use]
+pub fn rejected(name: &str, fate: &Fate) -> Option<Value> {
+    let is_edit = matches!(Tool::offered(name), Some(Tool::WriteFile | Tool::Patch));
+    match fate {
+        Fate::AskedRefused(
+            DenialCode::RejectedByUser | DenialCode::NoAnswer | DenialCode::UnknownAnswer,
+        ) if is_edit => Some(json!({"success": false, "error": "Edit rejected by user"})),
+        _ => None,
+    }
+}
+
+/// A result as the client gets it: as JSON where it is some.
+#[must_use]
+pub fn raw(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// A result for a person to read, bounded.
+#[must_use]
+pub fn readable(text: &str) -> String {
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let field = |name: &str| {
+        value
+            .as_ref()
+            .and_then(|value| value.get(name))
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let mut words = match (field("output").or_else(|| field("content")), field("error")) {
+        (Some(output), Some(error)) => format!("{output}\n{error}"),
+        (Some(words), None) | (None, Some(words)) => words.to_owned(),
+        (None, None) => text.to_owned(),
+    };
+    keep_the_end(&mut words);
+    words
+}
+
+/// The agent's list as a plan; `None` if this is no list.
+#[must_use]
+pub fn plan_of_list(result: &str) -> Option<Plan> {
+    let value: Value = serde_json::from_str(result).ok()?;
+    let items = value.get("todos")?.as_array()?;
+    let entries = items
+        .iter()
+        .filter_map(|item| {
+            let content = item.get("content")?.as_str()?;
+            let status = match item.get("status").and_then(Value::as_str)? {
+                "in_progress" => PlanEntryStatus::InProgress,
+                "completed" | "cancelled" => PlanEntryStatus::Completed,
+                _ => PlanEntryStatus::Pending,
+            };
+            Some(PlanEntry::new(
+                content.to_owned(),
+                PlanEntryPriority::Medium,
+                status,
+            ))
+        })
+        .collect();
+    Some(Plan::new(entries))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use agent_client_protocol::v1::schema::ToolKind;
+    use hermitcrab_core::outcome::DenialCode;
+    use serde_json::json;
+
+    use super::{described, keep_the_end, plan_of_list, readable, rejected};
+    use crate::runtime::Fate;
+
+    #[test]
+    fn a_call_is_described_by_what_it_works_on() {
+        let of = |name: &str, arguments| described(name, &arguments, Path::new("/w"));
+        let read = of("read_file", json!({"path": "a.txt"}));
+        assert_eq!(
+            (read.title.as_str(), read.kind),
+            ("Read a.txt", ToolKind::Read)
+        );
+        assert_eq!(read.locations[0].path, Path::new("/w/a.txt"));
+        let patch = of(
+            "patch",
+            json!({"mode": "patch", "patch": "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: /o\n*** End Patch"}),
+        );
+        let places: Vec<_> = patch.locations.iter().map(|place| &place.path).collect();
+        assert_eq!(places, [Path::new("/w/n"), Path::new("/o")]);
+        let run = of("terminal", json!({"command": "a\n  b"}));
+        assert_eq!((run.title.as_str(), run.kind), ("a b", ToolKind::Execute));
+        assert_eq!(of("no_such", json!(null)).kind, ToolKind::Other);
+    }
+
+    #[test]
+    fn only_an_edit_that_was_asked_about_is_worded_as_rejected() {
+        let no = Fate::AskedRefused(DenialCode::NoAnswer);
+        assert!(rejected("write_file", &no).is_some());
+        assert!(rejected("patch", &no).is_some());
+        assert!(rejected("terminal", &no).is_none());
+        let unasked = Fate::Refused(DenialCode::NoCap);
+        assert!(rejected("write_file", &unasked).is_none());
+        assert!(rejected("write_file", &Fate::Ran).is_none());
+    }
+
+    #[test]
+    fn long_texts_keep_their_end() {
+        let mut long = "\u{e4}".repeat(100_000);
+        long.push_str("end");
+        keep_the_end(&mut long);
+        assert!(long.len() < 40_000 && long.ends_with("end"));
+        assert_eq!(readable("{\"output\": \"o\", \"error\": null}"), "o");
+        assert_eq!(readable("plain"), "plain");
+    }
+
+    #[test]
+    fn a_list_is_shown_as_a_plan() {
+        let list = r#"{"todos": [{"id": "1", "content": "a", "status": "completed"},
+            {"id": "2", "content": "b", "status": "in_progress"}, {"id": "3"}]}"#;
+        let plan = plan_of_list(list).expect("a list");
+        assert_eq!(plan.entries.len(), 2);
+        assert!(plan_of_list("{}").is_none());
+    }
+}

@@ -1,0 +1,144 @@
+//! A turn as its client sees it, step by step.
+
+use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::Arc};
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode, session::Asking, tool::Tool};
+use serde_json::Value;
+
+use super::{control::Control, link::Link, modes::InForce, scene::Scene, updates};
+use crate::{
+    chat::{Then, Watch},
+    model::ProposedCall,
+    pyjson,
+    runtime::{Fate, Runtime, ToolResult},
+};
+
+/// How often an edit whose file changed meanwhile is shown anew.
+const SHOWN_ANEW_MAX: u32 = 3;
+
+/// Tells the client, and knows when to stop.
+pub struct Watcher<'s> {
+    pub(super) link: Link,
+    pub(super) control: Arc<Control>,
+    pub(super) scene: Rc<RefCell<Scene>>,
+    pub(super) in_force: &'s mut InForce,
+    pub(super) floor: Asking,
+    pub(super) base: PathBuf,
+    pub(super) tries: u32,
+}
+
+impl Watch for Watcher<'_> {
+    fn wants_words(&self) -> bool {
+        true
+    }
+
+    fn heard(&mut self, agent: AgentId, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let chunk = ContentChunk::new(ContentBlock::from(text.to_owned()));
+        self.link
+            .tell(if agent == AgentId::FIRST || self.scene.borrow().is_dry {
+                SessionUpdate::AgentMessageChunk(chunk)
+            } else {
+                SessionUpdate::AgentThoughtChunk(chunk)
+            });
+    }
+
+    fn said(&mut self, _agent: AgentId, _text: &str) {
+        self.scene.borrow_mut().close_question(&self.link);
+    }
+
+    fn begins(
+        &mut self,
+        runtime: &mut Runtime,
+        agent: AgentId,
+        call: &ProposedCall,
+        arguments: &Value,
+    ) {
+        // What the user chose meanwhile holds from this call on.
+        let mut wanted = self.control.choice();
+        wanted.belief = self.in_force.choice().belief;
+        if !self.scene.borrow().is_dry
+            && let Err(why) = self.in_force.change(runtime, wanted, self.floor)
+        {
+            self.link
+                .say(&format!("The mode could not be changed: {why}"));
+        }
+        self.tries = 0;
+        let mut described = updates::described(&call.tool, arguments, &self.base);
+        if agent != AgentId::FIRST {
+            described.title = format!("{agent}: {}", described.title);
+        }
+        let id = self
+            .scene
+            .borrow_mut()
+            .begin(described.title.clone(), described.kind);
+        let raw = if arguments.is_null() {
+            Value::String(call.arguments.clone())
+        } else {
+            arguments.clone()
+        };
+        self.link.tell(SessionUpdate::ToolCall(
+            ToolCall::new(id, described.title)
+                .kind(described.kind)
+                .status(ToolCallStatus::InProgress)
+                .locations(described.locations)
+                .raw_input(raw),
+        ));
+    }
+
+    fn ended(&mut self, _agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
+        let is_edit = matches!(
+            Tool::offered(&call.tool),
+            Some(Tool::WriteFile | Tool::Patch)
+        );
+        if is_edit
+            && result.fate == Fate::Refused(DenialCode::ChangedSinceShown)
+            && self.tries < SHOWN_ANEW_MAX
+            && !self.control.is_cancelled()
+        {
+            self.tries += 1;
+            return Then::Again;
+        }
+        if let Some(worded) = updates::rejected(&call.tool, &result.fate) {
+            result.text = pyjson::text(&worded);
+        }
+        let Some(current) = self.scene.borrow_mut().end() else {
+            return Then::Done;
+        };
+        let status = match result.fate {
+            Fate::Ran => ToolCallStatus::Completed,
+            Fate::RanDiscarded(_)
+            | Fate::Refused(_)
+            | Fate::AskedRefused(_)
+            | Fate::ToolError
+            | Fate::Failed(_) => ToolCallStatus::Failed,
+        };
+        let mut fields = ToolCallUpdateFields::new()
+            .status(status)
+            .raw_output(updates::raw(&result.text));
+        let keeps_its_diff = current.kind == ToolKind::Edit && result.fate == Fate::Ran;
+        if !keeps_its_diff {
+            fields = fields.content(vec![updates::text(&updates::readable(&result.text))]);
+        }
+        self.link
+            .tell(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+                current.id, fields,
+            )));
+        if call.tool == Tool::Todo.as_str()
+            && let Some(plan) = updates::plan_of_list(&result.text)
+        {
+            self.link.tell(SessionUpdate::Plan(plan));
+        }
+        Then::Done
+    }
+
+    fn goes_on(&mut self) -> bool {
+        !self.control.is_cancelled() && !self.scene.borrow().stop
+    }
+}

@@ -1,0 +1,115 @@
+//! `acp`: the agent behind an editor.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use hermitcrab_core::approval::Asking;
+
+use super::{Setting, Where, chat, open, say};
+use crate::{
+    acp::{self, Furnish, Opened, Opener, Service},
+    exit,
+    runtime::GrantWords,
+};
+
+/// What `acp` takes besides the setting.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// How long a question waits for its answer before it is refused
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=600))]
+    ask_timeout: u64,
+}
+
+pub fn acp(setting: Setting, choice: chat::Choice, options: &Options) -> u8 {
+    match service(setting, choice, options) {
+        Ok(service) => match acp::serve(service, std::io::stdin(), std::io::stdout()) {
+            Ok(()) => exit::OK,
+            Err(message) => {
+                say(&message);
+                exit::ENVIRONMENT
+            }
+        },
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn service(
+    setting: Setting,
+    choice: chat::Choice,
+    options: &Options,
+) -> Result<Service, super::Trouble> {
+    let usage = |message: &str| Err((message.to_owned(), exit::USAGE));
+    if setting.place.workspace.is_some() {
+        return usage("the editor says where a session works; `--workspace` is not for `acp`");
+    }
+    if setting.object.is_some() {
+        return usage("`--object` is not for `acp`; take the reference in with `hermitcrab caps`");
+    }
+    let state_dir = super::state_dir(setting.place.state_dir.as_deref())?;
+    let isolation = crate::ambient::probe(&hermitcrab_sandbox::SpawnerProgram::Own)
+        .map(|profile| profile.isolation)
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let setting = Arc::new(setting);
+    // What is kept together is made by one at a time.
+    let one_at_a_time = Mutex::new(());
+    let opener: Opener = Arc::new(move |ground, user| {
+        let _alone = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = |trouble: super::Trouble| trouble.0;
+        let place = Where {
+            workspace: Some(ground.cwd.clone()),
+            state_dir: setting.place.state_dir.clone(),
+        };
+        let home = open::ground(&place).map_err(words)?;
+        // The modes of a session are its user's to choose, except past what an
+        // administrator wants, and past a user who wants nothing asked for.
+        let floor = match setting.mode.or(home.config.mode()) {
+            Some(Asking::Refuse) => Asking::Refuse,
+            _ => home.admin.mode().unwrap_or(Asking::ApproveAll),
+        };
+        let mut runtime = home
+            .open_apart(
+                &setting,
+                &ground.dir,
+                user,
+                isolation,
+                floor.max(Asking::Prompt),
+            )
+            .map_err(words)?;
+        let backend = chat::backend(&home, &choice, &ground.cancel)
+            .map_err(words)?
+            .ok_or_else(|| chat::NO_MODEL.to_owned())?;
+        chat::let_talk(&mut runtime, &backend).map_err(words)?;
+        let again = Arc::clone(&setting);
+        let talk = GrantWords::new("model.send", &backend.model);
+        let furnish: Furnish = Box::new(move |runtime| {
+            home.furnish(runtime, &again).map_err(|trouble| trouble.0)?;
+            let agent = runtime.first_agent();
+            let granted = runtime.grant(agent, &talk);
+            granted.map(drop).map_err(|error| error.to_string())
+        });
+        Ok(Opened {
+            runtime,
+            backend,
+            furnish,
+            proved: isolation,
+            floor,
+        })
+    });
+    Ok(Service {
+        opener,
+        ask_within: Duration::from_secs(options.ask_timeout),
+        state_dir: absolute(state_dir)?,
+    })
+}
+
+fn absolute(dir: PathBuf) -> Result<PathBuf, super::Trouble> {
+    let places =
+        crate::ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    Ok(places.current.join(dir))
+}

@@ -1,0 +1,197 @@
+//! The same that is shown in words, as files with an old and a new text.
+//!
+//! For a front end that shows differences by itself. It must leave nothing out
+//! that the words say: what is no file's content is listed beside the files.
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
+
+use super::{FileChange, SHOWN_BYTES_MAX, one_line};
+use crate::{
+    digest::sha256,
+    ports::{FileDiff, Side},
+    runtime::{hands::Before, place::Place},
+};
+
+/// A content as a side: whole, or by length and digest.
+fn side(content: &[u8]) -> Side {
+    let opaque = || Side::Opaque {
+        bytes: u64::try_from(content.len()).ok(),
+        digest: sha256(content),
+    };
+    if content.len() > SHOWN_BYTES_MAX || content.contains(&0) {
+        return opaque();
+    }
+    match std::str::from_utf8(content) {
+        Ok(text) => Side::Text(text.to_owned()),
+        Err(_) => opaque(),
+    }
+}
+
+pub(super) fn written(place: &Place, before: &Before, content: &[u8]) -> FileDiff {
+    FileDiff {
+        path: place.absolute.clone(),
+        before: match before {
+            Before::Nothing => Side::Nothing,
+            Before::File(old) => side(old),
+            Before::Unread => Side::Unread,
+        },
+        after: side(content),
+    }
+}
+
+pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>) {
+    let mut files = Vec::new();
+    let mut besides = Vec::new();
+    for change in changes {
+        match change {
+            FileChange::Write {
+                place,
+                before,
+                content,
+            } => files.push(written(place, before, content)),
+            FileChange::Delete { place, before } => files.push(FileDiff {
+                path: place.absolute.clone(),
+                before: side(before),
+                after: Side::Nothing,
+            }),
+            FileChange::RemoveDir { place } => {
+                besides.push(format!("removed directory {}", one_line(&place.absolute)));
+            }
+            FileChange::Move { from, to } => besides.push(format!(
+                "{} becomes {}, as it is",
+                one_line(&from.absolute),
+                one_line(&to.absolute)
+            )),
+            FileChange::Rename { from, to, content } => {
+                besides.push(format!(
+                    "{} becomes {}",
+                    one_line(&from.absolute),
+                    one_line(&to.absolute)
+                ));
+                files.push(FileDiff {
+                    path: from.absolute.clone(),
+                    before: side(content),
+                    after: Side::Nothing,
+                });
+                files.push(FileDiff {
+                    path: to.absolute.clone(),
+                    before: Side::Nothing,
+                    after: side(content),
+                });
+            }
+        }
+    }
+    (files, besides)
+}
+
+pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<String>) {
+    let mut files = Vec::new();
+    let mut besides = Vec::new();
+    for (root, set) in sets {
+        for change in set.changes() {
+            let path = if change.path.is_root() {
+                root.clone()
+            } else {
+                format!("{root}/{}", change.path)
+            };
+            match of_change(set, change, &path) {
+                Ok(file) => files.push(file),
+                Err(words) => besides.push(words),
+            }
+            if let What::ModifiedFile {
+                mode_before, mode, ..
+            } = &change.what
+                && mode_before != mode
+            {
+                besides.push(format!(
+                    "mode of {}: {mode_before:o} becomes {mode:o}",
+                    one_line(&path)
+                ));
+            }
+        }
+    }
+    (files, besides)
+}
+
+/// A change of a file's content, or any other change in words.
+fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, String> {
+    let shown = one_line(path);
+    let before = |digest: Digest| {
+        set.content_before(&change.path, SHOWN_BYTES_MAX).map_or(
+            Side::Opaque {
+                bytes: None,
+                digest,
+            },
+            |content| side(&content),
+        )
+    };
+    let after = |digest: Digest, bytes: u64| {
+        set.content_after(&change.path, SHOWN_BYTES_MAX).map_or(
+            Side::Opaque {
+                bytes: Some(bytes),
+                digest,
+            },
+            |content| side(&content),
+        )
+    };
+    let (before, after) = match &change.what {
+        What::CreatedFile { digest, bytes, .. } => (Side::Nothing, after(*digest, *bytes)),
+        What::ModifiedFile {
+            base,
+            digest,
+            bytes,
+            ..
+        } => (before(*base), after(*digest, *bytes)),
+        What::DeletedFile { base } => (before(*base), Side::Nothing),
+        What::CreatedDir { mode } => return Err(format!("new directory {shown}, mode {mode:o}")),
+        What::CreatedSymlink { target } => {
+            return Err(format!(
+                "new link {shown} to {}",
+                one_line(&String::from_utf8_lossy(target))
+            ));
+        }
+        What::CreatedSpecial => return Err(format!("new pipe or socket {shown} (never kept)")),
+        What::ModifiedMode { before, mode } => {
+            return Err(format!("mode of {shown}: {before:o} becomes {mode:o}"));
+        }
+        What::Xattrs { names, digest, .. } => {
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| one_line(&String::from_utf8_lossy(name)))
+                .collect();
+            return Err(format!(
+                "attributes of {shown}: {} set or removed, sha256 of all {digest}",
+                names.join(", ")
+            ));
+        }
+        What::DeletedSymlink { target } => {
+            return Err(format!(
+                "deleted link {shown} to {}",
+                one_line(&String::from_utf8_lossy(target))
+            ));
+        }
+        What::DeletedDir => return Err(format!("deleted directory {shown}")),
+        What::DeletedSpecial => return Err(format!("deleted pipe, socket or device {shown}")),
+    };
+    Ok(FileDiff {
+        path: path.to_owned(),
+        before,
+        after,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHOWN_BYTES_MAX, side};
+    use crate::ports::Side;
+
+    #[test]
+    fn only_a_whole_text_is_shown_as_text() {
+        assert_eq!(side(b"a\n"), Side::Text("a\n".into()));
+        assert_eq!(side(b""), Side::Text(String::new()));
+        for odd in [&b"a\0b"[..], b"\xff", &vec![b'x'; SHOWN_BYTES_MAX + 1]] {
+            assert!(matches!(side(odd), Side::Opaque { bytes: Some(_), .. }));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What is approved is what lands: whatever happens to the place while the
+//! question is open.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{fs, os::unix::fs::symlink};
+
+use serde_json::{Value, json};
+
+use crate::support::editor::Editor;
+
+fn write(path: &str, content: &str) -> Value {
+    json!([["write_file", {"path": path, "content": content}]])
+}
+
+#[test]
+fn a_save_while_the_question_is_open_is_shown_and_asked_about_anew() {
+    let (mut editor, session) = Editor::ready();
+    let id = editor.begin(&session, &json!([write("a.txt", "agent\n")]));
+    let asked = editor.question();
+    // As editors save: beside, then over it.
+    editor.put("a.txt.tmp", "user\n");
+    let workspace = editor.workspace();
+    fs::rename(workspace.join("a.txt.tmp"), workspace.join("a.txt")).unwrap();
+    editor.answer(&asked, &json!("allow-once"));
+    let again = editor.question();
+    assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+    let diff = &again["params"]["toolCall"]["content"][0];
+    assert_eq!(
+        (&diff["oldText"], &diff["newText"]),
+        (&json!("user\n"), &json!("agent\n"))
+    );
+    assert_eq!(
+        asked["params"]["toolCall"]["toolCallId"],
+        again["params"]["toolCall"]["toolCallId"]
+    );
+    editor.answer(&again, &json!("reject-once"));
+    editor.result(id, &[]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+}
+
+#[test]
+fn a_file_that_appears_where_a_new_one_was_approved_is_not_written_over() {
+    let (mut editor, session) = Editor::ready();
+    let id = editor.begin(&session, &json!([write("n.txt", "agent\n")]));
+    let asked = editor.question();
+    editor.put("n.txt", "user\n");
+    editor.answer(&asked, &json!("allow-once"));
+    let again = editor.question();
+    assert_eq!(
+        again["params"]["toolCall"]["content"][0]["oldText"],
+        "user\n"
+    );
+    editor.answer(&again, &json!("reject-once"));
+    editor.result(id, &[]);
+    assert_eq!(editor.text("n.txt").as_deref(), Some("user\n"));
+}
+
+#[test]
+fn a_link_put_in_place_while_the_question_is_open_leads_nowhere() {
+    for what in ["file", "directory", "in place of the file's directory"] {
+        let (mut editor, session) = Editor::ready();
+        let outside = editor.dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("f.txt"), "inside\n").unwrap();
+        editor.put("d/f.txt", "inside\n");
+        let id = editor.begin(&session, &json!([write("d/f.txt", "agent\n")]));
+        let asked = editor.question();
+        let (dir, file) = (
+            editor.workspace().join("d"),
+            editor.workspace().join("d/f.txt"),
+        );
+        match what {
+            "file" => {
+                fs::remove_file(&file).unwrap();
+                symlink(outside.join("f.txt"), &file).unwrap();
+            }
+            "directory" => {
+                fs::rename(&dir, editor.workspace().join("e")).unwrap();
+                symlink(&outside, &dir).unwrap();
+            }
+            _ => {
+                fs::rename(&dir, editor.workspace().join("e")).unwrap();
+                fs::create_dir(&dir).unwrap();
+                fs::write(&file, "other\n").unwrap();
+            }
+        }
+        editor.answer(&asked, &json!("allow-once"));
+        let denied = vec![json!("reject-once"); 4];
+        editor.result(id, &denied);
+        let kept = fs::read_to_string(outside.join("f.txt")).unwrap();
+        assert_eq!(kept, "inside\n", "{what}");
+        if what.starts_with("in place") {
+            assert_eq!(fs::read_to_string(&file).unwrap(), "other\n");
+            let moved = editor.workspace().join("e/f.txt");
+            assert_eq!(fs::read_to_string(moved).unwrap(), "inside\n");
+        }
+    }
+}
+
+#[test]
+fn what_a_session_put_into_its_environment_has_no_part_in_a_commit() {
+    let (mut editor, session) = Editor::ready();
+    let poison = "mkdir -p bin; printf '#!/bin/sh\\necho evil > a.txt\\n' > bin/mv; chmod +x bin/mv; cp bin/mv bin/cat; export PATH=$PWD/bin:$PATH; mv() { echo evil; }; export -f mv; alias mv='echo evil'";
+    let script = json!([[["terminal", {"command": poison}]], write("a.txt", "approved\n")]);
+    editor.prompt(
+        &session,
+        &script,
+        &[json!("allow-once"), json!("allow-once")],
+    );
+    assert_eq!(editor.text("a.txt").as_deref(), Some("approved\n"));
+    assert_eq!(editor.ended()["status"], "completed");
+}
+
+#[test]
+fn a_users_saves_are_never_lost_however_they_fall() {
+    let (mut editor, session) = Editor::ready();
+    let path = editor.workspace().join("a.txt");
+    // The user saves versions of their own all the time; each must either still
+    // be there, or have been replaced by one the user wrote later, or by an
+    // edit that was shown with exactly this version as its old text.
+    for round in 0..40 {
+        let id = editor.begin(
+            &session,
+            &json!([write("a.txt", &format!("agent {round}\n"))]),
+        );
+        let mut shown = String::new();
+        let mut saved = String::new();
+        let mut asked = 0;
+        loop {
+            let message = editor.next();
+            if message["method"] == "session/request_permission" {
+                asked += 1;
+                let diff = &message["params"]["toolCall"]["content"][0];
+                shown = diff["oldText"].as_str().unwrap_or_default().to_owned();
+                if asked <= round % 3 {
+                    saved = format!("user {round}.{asked}\n");
+                    let beside = path.with_extension("tmp");
+                    fs::write(&beside, &saved).unwrap();
+                    fs::rename(&beside, &path).unwrap();
+                }
+                editor.answer(&message, &json!("allow-once"));
+            } else if message["id"] == id {
+                break;
+            }
+        }
+        let now = fs::read_to_string(&path).unwrap();
+        assert_eq!(now, format!("agent {round}\n"));
+        if !saved.is_empty() {
+            assert_eq!(shown, saved, "the last version was shown before it went");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Clients nobody here wrote, and every line they are sent held against the
+//! protocol's own schema.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::editor::model;
+
+const FILES: [&str; 6] = [
+    "requirements.lock",
+    "package.json",
+    "package-lock.json",
+    "peer.py",
+    "peer.mjs",
+    "validate.py",
+];
+
+/// The clients, installed once from their locks into a directory of their own.
+struct Peers(PathBuf);
+
+impl Peers {
+    /// The clients, or why there are none here.
+    fn ready() -> Option<Self> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers");
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("acp-peers");
+        fs::create_dir_all(&place).unwrap();
+        let lock = fs::File::create(place.join("lock")).unwrap();
+        lock.lock().unwrap();
+        let wanted: Vec<u8> = FILES
+            .iter()
+            .flat_map(|name| fs::read(source.join(name)).unwrap())
+            .collect();
+        if fs::read(place.join("stamp")).ok() != Some(wanted.clone()) {
+            for name in FILES {
+                fs::copy(source.join(name), place.join(name)).unwrap();
+            }
+            if let Err(why) = install(&place) {
+                println!("SKIPPED: the clients cannot be installed here: {why}");
+                return None;
+            }
+            fs::write(place.join("stamp"), wanted).unwrap();
+        }
+        Some(Self(place))
+    }
+
+    fn python(&self) -> PathBuf {
+        self.0.join("venv/bin/python")
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let shown = format!("{command:?}");
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(format!(
+            "{shown}: {}",
+            String::from_utf8_lossy(&output.stderr)
+                .lines()
+                .last()
+                .unwrap_or_default()
+        )),
+        Err(error) => Err(format!("{shown}: {error}")),
+    }
+}
+
+fn install(place: &Path) -> Result<(), String> {
+    let python = ["python3.11", "python3.12", "python3.13"]
+        .into_iter()
+        .find(|name| run(Command::new(name).arg("--version")).is_ok())
+        .ok_or("no Python from 3.11 to 3.13")?;
+    let venv = place.join("venv");
+    let _ = fs::remove_dir_all(&venv);
+    run(Command::new(python).args(["-m", "venv"]).arg(&venv))?;
+    run(Command::new(venv.join("bin/pip"))
+        .args([
+            "install",
+            "--quiet",
+            "--no-input",
+            "--require-hashes",
+            "--only-binary",
+            ":all:",
+        ])
+        .args(["--disable-pip-version-check", "-r"])
+        .arg(place.join("requirements.lock")))?;
+    run(Command::new("npm")
+        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+        .current_dir(place))
+}
+
+/// A workspace, and the agent behind something that writes down what passes.
+struct Place {
+    dir: tempfile::TempDir,
+    base: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("proj")).unwrap();
+        fs::write(dir.path().join("proj/a.txt"), "alpha\n").unwrap();
+        Self { dir, base: model() }
+    }
+
+    fn log(&self, end: &str) -> PathBuf {
+        self.dir.path().join(format!("log.{end}"))
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.dir.path().join("proj").join(name)).ok()
+    }
+
+    fn command(&self, options: &[&str]) -> Vec<String> {
+        // A client may end what it started before everything is written down.
+        let script = r#"trap "" TERM; tee "$0.sent" | "$@" | tee "$0.came"; : > "$0.done""#;
+        let home = format!("HOME={}", self.dir.path().display());
+        let log = self.dir.path().join("log");
+        let agent = env!("CARGO_BIN_EXE_hermitcrab");
+        [
+            "sh",
+            "-c",
+            script,
+            log.to_str().unwrap(),
+            "env",
+            &home,
+            agent,
+        ]
+        .into_iter()
+        .chain(["acp", "--model", "m", "--base-url", &self.base])
+        .chain(options.iter().copied())
+        .map(str::to_owned)
+        .collect()
+    }
+
+    /// Lets a client do these steps.
+    fn drive(&self, client: &mut Command, options: &[&str], steps: &Value) -> Output {
+        let given = json!({
+            "command": self.command(options),
+            "cwd": self.dir.path().join("proj"),
+            "steps": steps,
+        });
+        let mut child = client
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(given.to_string().as_bytes()).unwrap();
+        drop(input);
+        child.wait_with_output().unwrap()
+    }
+
+    /// Waits for the agent's end, and holds all it said against the schema.
+    fn validate(&self, peers: &Peers) {
+        let until = Instant::now() + Duration::from_secs(120);
+        while !self.log("done").exists() {
+            assert!(Instant::now() < until, "the agent did not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let output = Command::new(peers.python())
+            .arg(peers.0.join("validate.py"))
+            .arg(
+                peers
+                    .0
+                    .join("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json"),
+            )
+            .args([self.log("sent"), self.log("came")])
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words}");
+        let count: usize = String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap();
+        assert!(count > 5, "{count} lines were checked");
+    }
+}
+
+fn prompt(script: &Value, answers: &[&str]) -> Value {
+    json!({"prompt": script.to_string(), "answers": answers})
+}
+
+fn write(path: &str, content: &str) -> Value {
+    json!([["write_file", {"path": path, "content": content}]])
+}
+
+/// Everything a client can answer, one after the other.
+fn everything(peers: &Peers, client: &mut Command) {
+    let place = Place::new();
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-beta\n+gamma\n*** Add File: n.txt\n+n\n*** End Patch";
+    let patch = json!([["patch", {"mode": "patch", "patch": patch}]]);
+    let no = json!([write("a.txt", "never\n")]);
+    let steps = json!([
+        prompt(&no, &["reject-once"]),
+        prompt(&no, &["cancelled"]),
+        prompt(&no, &["no-such-option"]),
+        prompt(&no, &["error"]),
+        prompt(&no, &["cancel"]),
+        prompt(&json!([write("a.txt", "beta\n"), write("new.txt", "new\n")]), &["allow-once", "allow-once"]),
+        prompt(&json!([patch, "words"]), &["allow-once"]),
+        prompt(&json!([[["terminal", {"command": "echo out; echo x > c.txt"}]]]), &["reject-once"]),
+        {"mode": "workspace"},
+        prompt(&json!([write("a.txt", "free\n")]), &[]),
+    ]);
+    let output = place.drive(client, &[], &steps);
+    assert!(output.status.success(), "{output:?}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        told["stops"],
+        json!([
+            "end_turn",
+            "end_turn",
+            "end_turn",
+            "end_turn",
+            "cancelled",
+            "end_turn",
+            "end_turn",
+            "end_turn",
+            "end_turn"
+        ])
+    );
+    let asked = told["asked"].as_array().unwrap();
+    assert_eq!(asked.len(), 9);
+    let diff = &asked[0]["toolCall"]["content"][0];
+    assert_eq!(
+        (&diff["oldText"], &diff["newText"]),
+        (&json!("alpha\n"), &json!("never\n"))
+    );
+    assert!(
+        asked[6]["toolCall"]["content"][0]
+            .get("oldText")
+            .is_none_or(Value::is_null)
+    );
+    let both = asked[7]["toolCall"]["content"].as_array().unwrap();
+    assert_eq!(
+        (&both[0]["oldText"], &both[0]["newText"]),
+        (&json!("beta\n"), &json!("gamma\n"))
+    );
+    assert_eq!(both[1]["newText"], "n");
+    assert_eq!(place.text("a.txt").as_deref(), Some("free\n"));
+    assert_eq!(place.text("new.txt").as_deref(), Some("new\n"));
+    assert_eq!(place.text("n.txt").as_deref(), Some("n"));
+    assert!(place.text("c.txt").is_none());
+    assert!(told["updates"].to_string().contains("words"));
+    place.validate(peers);
+}
+
+#[test]
+fn the_python_sdk_drives_the_agent_and_every_line_is_valid() {
+    let Some(peers) = Peers::ready() else { return };
+    everything(
+        &peers,
+        Command::new(peers.python()).arg(peers.0.join("peer.py")),
+    );
+}
+
+#[test]
+fn the_npm_sdk_drives_the_agent_and_every_line_is_valid() {
+    let Some(peers) = Peers::ready() else { return };
+    everything(&peers, Command::new("node").arg(peers.0.join("peer.mjs")));
+}
+
+#[test]
+fn a_client_that_is_silent_or_dies_in_a_question_leaves_the_file_as_it_was() {
+    let Some(peers) = Peers::ready() else { return };
+    let no = json!([write("a.txt", "never\n")]);
+    let place = Place::new();
+    let output = place.drive(
+        Command::new(peers.python()).arg(peers.0.join("peer.py")),
+        &["--ask-timeout", "1"],
+        &json!([prompt(&no, &["silence"])]),
+    );
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["stops"], json!(["end_turn"]));
+    assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
+    place.validate(&peers);
+    let place = Place::new();
+    let output = place.drive(
+        Command::new("node").arg(peers.0.join("peer.mjs")),
+        &[],
+        &json!([prompt(&no, &["die"])]),
+    );
+    assert_eq!(output.status.code(), Some(9));
+    assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
+    place.validate(&peers);
+}
+
+#[test]
+fn the_headless_client_acpx_is_obeyed_in_both_directions() {
+    let Some(peers) = Peers::ready() else { return };
+    for (answer, expected) in [("--deny-all", "alpha\n"), ("--approve-all", "beta\n")] {
+        let place = Place::new();
+        let agent = place.dir.path().join("agent.sh");
+        // It takes a command line, not a list of words.
+        let command: Vec<String> = place
+            .command(&[])
+            .iter()
+            .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+            .collect();
+        fs::write(&agent, format!("exec {}\n", command.join(" "))).unwrap();
+        let output = Command::new("node")
+            .arg(peers.0.join("node_modules/acpx/dist/cli.js"))
+            .args(["--agent", &format!("sh {}", agent.display())])
+            .arg("--cwd")
+            .arg(place.dir.path().join("proj"))
+            .args([answer, "--format", "json", "exec"])
+            .arg(json!([write("a.txt", "beta\n"), "bye"]).to_string())
+            .env("HOME", place.dir.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stdout);
+        assert!(words.contains("\"stopReason\":\"end_turn\""), "{output:?}");
+        assert_eq!(place.text("a.txt").as_deref(), Some(expected), "{answer}");
+        place.validate(&peers);
+    }
+}
