@@ -35,17 +35,22 @@ fn main() {
     maybe_run_as_child();
     let write_to = ambient::write_to();
     let rounds = if write_to.is_some() { 200 } else { 2 };
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let bench = Bench::new();
     if let Err(why) = bench.usable() {
         println!("SKIPPED: no confined command can run here: {why}");
         return;
     }
-    let mut notes = Vec::new();
+    let mut notes = vec![format!(
+        "load of the machine at the start: {}; {} processors",
+        load.split(' ').next().unwrap_or_default(),
+        std::thread::available_parallelism().map_or(0, usize::from)
+    )];
     let mut lines = one_by_one(&bench, rounds, &mut notes);
     lines.extend(interpreters(&bench, rounds / 2));
     lines.extend(pauses(&bench, rounds / 4));
     lines.extend(big_parents(&bench, rounds / 4, write_to.is_some()));
-    lines.extend(under_load(&bench, rounds));
+    lines.extend(under_load(&bench, rounds, &mut notes));
     at_once(&bench, write_to.is_some(), &mut notes);
     deadline(&bench, &mut notes);
     commit(&bench, write_to.is_some(), &mut notes);
@@ -61,7 +66,10 @@ fn main() {
 struct Bench {
     temp: tempfile::TempDir,
     warm: Sandbox,
+    /// No network that served another.
+    warm_fresh: Sandbox,
     cold: Sandbox,
+    cold_fresh: Sandbox,
 }
 
 impl Bench {
@@ -69,7 +77,9 @@ impl Bench {
         Self {
             temp: tempfile::tempdir().unwrap(),
             warm: Sandbox::builder().build(),
+            warm_fresh: Sandbox::builder().pool(fresh(PoolSize::default())).build(),
             cold: Sandbox::builder().pool(PoolSize::OFF).build(),
+            cold_fresh: Sandbox::builder().pool(fresh(PoolSize::OFF)).build(),
         }
     }
 
@@ -95,6 +105,13 @@ impl Bench {
     fn warm(&self, argv: &[&str]) -> Duration {
         std::thread::sleep(REFILL);
         self.confined(&self.warm, argv, true)
+    }
+}
+
+fn fresh(size: PoolSize) -> PoolSize {
+    PoolSize {
+        recycled_network: false,
+        ..size
     }
 }
 
@@ -194,14 +211,27 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
     // Apart from the above: destroyed network namespaces slow down what follows.
     let mut others: Vec<Contender<'_>> = vec![
         (
-            "hermitcrab, cold, everything fresh".into(),
-            Some(3.0),
-            Box::new(|| bench.confined(&bench.cold, &["/bin/true"], true)),
+            "hermitcrab, waiting sandbox, every namespace fresh".into(),
+            Some(1.15),
+            Box::new(|| {
+                std::thread::sleep(REFILL);
+                bench.confined(&bench.warm_fresh, &["/bin/true"], true)
+            }),
         ),
         (
-            "hermitcrab, cold, no view".into(),
+            "hermitcrab, cold, everything fresh".into(),
             Some(3.0),
-            Box::new(|| bench.confined(&bench.cold, &["/bin/true"], false)),
+            Box::new(|| bench.confined(&bench.cold_fresh, &["/bin/true"], true)),
+        ),
+        (
+            "hermitcrab, cold, everything fresh, no view".into(),
+            Some(3.0),
+            Box::new(|| bench.confined(&bench.cold_fresh, &["/bin/true"], false)),
+        ),
+        (
+            "hermitcrab, cold, recycled empty network".into(),
+            Some(2.1),
+            Box::new(|| bench.confined(&bench.cold, &["/bin/true"], true)),
         ),
     ];
     const PEERS: [(&str, &[&str]); 7] = [
@@ -321,22 +351,22 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
 
 fn interpreters(bench: &Bench, rounds: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for argv in [
-        &["/bin/sh", "-c", "true"][..],
-        &["/bin/bash", "-c", "echo hi; ls / > /dev/null"],
-        &["/usr/bin/python3", "-c", "print(1)"],
+    for (argv, target) in [
+        (&["/bin/sh", "-c", "true"][..], 0.5),
+        (&["/bin/bash", "-c", "echo hi; ls / > /dev/null"], 0.9),
+        (&["/usr/bin/python3", "-c", "print(1)"], 0.4),
     ] {
         if !std::path::Path::new(argv[0]).exists() {
             continue;
         }
-        let name = format!("hermitcrab, `{}`", argv[2..].join(" "));
+        let name = format!("hermitcrab, `{}`", argv.join(" "));
         let run: Box<dyn Fn() -> Duration + '_> = Box::new(|| bench.warm(argv));
         let base = || bare(argv);
         lines.extend(in_turns(
             "Interpreters, to the same one started bare",
             rounds,
             &base,
-            vec![(name, None, run)],
+            vec![(name, Some(target), run)],
         ));
     }
     lines
@@ -388,7 +418,7 @@ fn big_parents(bench: &Bench, rounds: usize, full: bool) -> Vec<Line> {
 }
 
 /// Two busy threads for each core.
-fn under_load(bench: &Bench, rounds: usize) -> Vec<Line> {
+fn under_load(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line> {
     let stop = AtomicBool::new(false);
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -408,6 +438,12 @@ fn under_load(bench: &Bench, rounds: usize) -> Vec<Line> {
             vec![("hermitcrab, waiting sandbox, busy".into(), None, run)],
         );
         stop.store(true, Ordering::Relaxed);
+        for line in &lines {
+            notes.push(format!(
+                "busy: the 99th percentile is {:.2} times the median of a bare spawn there (target 2.5)",
+                line.p99() / sheet::quantile(&line.base, 0.5)
+            ));
+        }
         lines
     })
 }
