@@ -17,6 +17,7 @@
 pub(crate) mod channel;
 pub(crate) mod fence;
 pub(crate) mod filter;
+pub(crate) mod finishing;
 pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod interpreter;
@@ -47,6 +48,7 @@ use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 pub use self::filter::{RefusedCall, refused_calls};
+pub use self::finishing::Finishing;
 pub use self::killer::Killer;
 pub use self::output::Captured;
 pub use self::pool::PoolSize;
@@ -57,6 +59,9 @@ use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
 use crate::profile::{Confined, MechanismSet};
 use crate::spawner::SpawnerProgram;
+
+/// What a call the filter kills for ends a process with.
+const SIGSYS: i32 = nix::libc::SIGSYS;
 
 /// Where a command finds its inputs and leaves what the caller reads back.
 pub const EXCHANGE_DIR: &str = root::EXCHANGE_DIR;
@@ -177,6 +182,15 @@ pub enum Ending {
     OutOfMemory,
     /// The whole sandbox was killed by somebody else.
     Killed,
+}
+
+impl Ending {
+    /// Whether the kernel ended it for a call that no honest program makes,
+    /// such as mounting or tracing; see [`refused_calls`].
+    #[must_use]
+    pub const fn is_refused_by_kernel(self) -> bool {
+        matches!(self, Self::Signalled(SIGSYS))
+    }
 }
 
 /// A command that ended, and what it left.

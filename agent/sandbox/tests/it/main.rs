@@ -8,6 +8,7 @@ mod dircap_race;
 mod escape;
 #[cfg(feature = "planted-faults")]
 mod faults;
+mod finishing;
 mod groups;
 mod interpreter;
 mod isolation;
