@@ -41,6 +41,7 @@ fn spawn(criterion: &mut Criterion) {
         private_dirs: Vec::new(),
         inputs: Vec::new(),
         merge_stderr: true,
+        network: hermitcrab_sandbox::net::Network::none(),
         limits: Limits::default(),
     };
     if let Err(error) = confined(&sandbox, &mut session, &command) {

@@ -10,6 +10,7 @@ mod bench_report;
 mod ci;
 mod cmd;
 mod escape;
+mod filter_table;
 mod house;
 mod licences;
 mod lock;
@@ -38,6 +39,8 @@ enum Chore {
     House,
     /// Run the escape suite and write its matrix into the documents.
     EscapeReport,
+    /// Write what the system call filter refuses into the documents, or check it.
+    FilterTable(filter_table::Args),
     /// Measure the spawn path beside its peers and write docs/benchmarks.
     BenchReport,
     /// Make the hash-pinned lock file of a Hermes version.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Chore::Ci(args) => ci::run(&args),
         Chore::House => house::run(),
         Chore::EscapeReport => escape::run(),
+        Chore::FilterTable(args) => filter_table::run(&args),
         Chore::BenchReport => bench_report::run(),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),

@@ -95,11 +95,30 @@ impl Flow {
         grant: GrantId,
         action: &Action,
     ) -> bool {
-        if !is_consequential(action) {
-            return true;
-        }
-        let foreign = self.foreign_to(by, call);
-        foreign.is_empty()
+        self.vouches_for(&self.foreign_to(by, call), table, grant, action)
+    }
+
+    /// The same before there is a call, by what its agent has read alone.
+    #[must_use]
+    pub fn vouches_so_far(
+        &self,
+        table: &CapTable,
+        by: AgentId,
+        grant: GrantId,
+        action: &Action,
+    ) -> bool {
+        self.vouches_for(&self.foreign(by), table, grant, action)
+    }
+
+    fn vouches_for(
+        &self,
+        foreign: &BTreeSet<Source>,
+        table: &CapTable,
+        grant: GrantId,
+        action: &Action,
+    ) -> bool {
+        !is_consequential(action)
+            || foreign.is_empty()
             || self
                 .vouching
                 .iter()

@@ -154,7 +154,10 @@ impl Tool {
     #[must_use]
     pub const fn verbs(self) -> &'static [Verb] {
         match self {
-            Tool::Terminal | Tool::ExecuteCode => &[Verb::ProcExec],
+            // A command gets what of the network is held when it starts.
+            Tool::Terminal | Tool::ExecuteCode => {
+                &[Verb::ProcExec, Verb::NetConnect, Verb::NetListen]
+            }
             // What a background command does is decided under the call that started it.
             Tool::Process => &[],
             Tool::Todo => &[],

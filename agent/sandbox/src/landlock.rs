@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
     PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetStatus, Scope,
 };
@@ -31,6 +31,8 @@ const REVIEWED: ABI = ABI::V9;
 pub enum Tcp {
     /// Neither connect nor listen.
     Refused,
+    /// Connect to this port, and not listen.
+    Only(u16),
     /// What its network namespace offers.
     AsTheNamespace,
 }
@@ -67,7 +69,7 @@ impl Fence {
             .map_err(io::Error::other)?
             .scope(Scope::from_all(REVIEWED))
             .map_err(io::Error::other)?;
-        if tcp == Tcp::Refused {
+        if tcp != Tcp::AsTheNamespace {
             rules = rules
                 .handle_access(AccessNet::from_all(REVIEWED))
                 .map_err(io::Error::other)?;
@@ -77,6 +79,11 @@ impl Fence {
         let device = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
         let mut rules = allow(rules, root, read)?;
         rules = allow(rules, devices, device)?;
+        if let Tcp::Only(port) = tcp {
+            rules = rules
+                .add_rule(NetPort::new(port, AccessNet::ConnectTcp))
+                .map_err(io::Error::other)?;
+        }
         for place in writable {
             rules = allow(rules, place, AccessFs::from_all(REVIEWED))?;
         }

@@ -18,6 +18,7 @@ use hermitcrab_core::rules::Isolation;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
+use crate::net::Network;
 use crate::spawn::{
     Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
 };
@@ -82,6 +83,8 @@ done
 while read -r first second soft rest; do
   if [ "$first $second" = "Max processes" ]; then echo "processes=$soft"; fi
 done < /proc/self/limits
+if (exec < /dev/tty) 2>/dev/null; then echo "tty=open"; fi
+if [ -O "$1" ]; then echo "owner=own"; else echo "owner=other"; fi
 echo probe > "$1/.hermitcrab-probe" && echo "view=written"
 "#;
 const PROBE_FILE: &str = ".hermitcrab-probe";
@@ -104,6 +107,7 @@ pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
         private_dirs: Vec::new(),
         inputs: Vec::new(),
         merge_stderr: false,
+        network: Network::none(),
         limits: Limits {
             timeout: Duration::from_secs(30),
             ..Limits::default()
@@ -185,20 +189,20 @@ impl Facts {
     }
 
     fn row(&self, mechanism: Mechanism) -> Row {
-        let (available, used, seen) = match mechanism {
+        let (available, seen) = match mechanism {
             Mechanism::UserNamespace => {
                 let (own, seen) = self.own_namespace("user");
                 let root = self
                     .one("uid")
                     .is_none_or(|map| map.split(' ').nth(1) == Some("0"));
-                (own.map(|own| own && !root), true, seen)
+                (own.map(|own| own && !root), seen)
             }
-            Mechanism::MountNamespace => self.namespace("mnt"),
-            Mechanism::PidNamespace => self.namespace("pid"),
-            Mechanism::NetworkNamespace => self.namespace("net"),
-            Mechanism::IpcNamespace => self.namespace("ipc"),
-            Mechanism::UtsNamespace => self.namespace("uts"),
-            Mechanism::CgroupNamespace => self.namespace("cgroup"),
+            Mechanism::MountNamespace => self.own_namespace("mnt"),
+            Mechanism::PidNamespace => self.own_namespace("pid"),
+            Mechanism::NetworkNamespace => self.own_namespace("net"),
+            Mechanism::IpcNamespace => self.own_namespace("ipc"),
+            Mechanism::UtsNamespace => self.own_namespace("uts"),
+            Mechanism::CgroupNamespace => self.own_namespace("cgroup"),
             Mechanism::PrivateRoot => {
                 let open: Vec<_> = [self.all("writable"), self.all("visible")].concat();
                 let looked = self.one("view").is_some();
@@ -206,13 +210,12 @@ impl Facts {
                     [] => String::from("system read-only, no home, no /var, no /sys"),
                     open => format!("open: {}", open.join(" ")),
                 };
-                (looked.then_some(open.is_empty()), true, seen)
+                (looked.then_some(open.is_empty()), seen)
             }
             Mechanism::MaskedProc => self.nothing("told", "the machine's own files are empty"),
             Mechanism::ClosedDescriptors => self.nothing("open", "0, 1 and 2 only"),
             Mechanism::CopyOnWrite => (
                 self.one("view").map(|_| self.view_held_back),
-                true,
                 String::from("a file written inside stayed inside"),
             ),
             Mechanism::NoCapabilities => {
@@ -224,23 +227,19 @@ impl Facts {
                 let locked = self.one("NoNewPrivs") == Some("1");
                 (
                     self.one("CapEff").map(|_| none && locked),
-                    true,
                     format!("effective {}", self.one("CapEff").unwrap_or("unknown")),
                 )
             }
             Mechanism::SystemCallFilter => (
                 self.one("Seccomp").map(|mode| mode == "2"),
-                true,
                 format!("mode {}", self.one("Seccomp").unwrap_or("unknown")),
             ),
             Mechanism::ResourceLimits => (
                 self.one("processes").map(|limit| limit != "unlimited"),
-                true,
                 format!("{} processes", self.one("processes").unwrap_or("unknown")),
             ),
             Mechanism::ContainedPaths => (
                 Some(self.contained),
-                true,
                 String::from("`..` refused by the kernel"),
             ),
             Mechanism::ControlGroups => {
@@ -250,17 +249,28 @@ impl Facts {
                     Some(why) => why,
                     None => format!("holding {limited}"),
                 };
-                (self.looked().then_some(held), held, seen)
+                (self.looked().then_some(held), seen)
             }
             Mechanism::Landlock => {
                 let version = self.confined.landlock_version;
                 let held = self.confined.by.contains(mechanism);
                 let seen = match self.why("landlock") {
                     Some(why) => why,
+                    None if version == 0 => String::from("not seen"),
                     None => format!("version {version}"),
                 };
-                (self.looked().then_some(held), held, seen)
+                (self.looked().then_some(held), seen)
             }
+            Mechanism::IdMaps => (
+                self.one("owner").map(|owner| owner == "own"),
+                String::from("what is shown belongs to whoever runs there"),
+            ),
+            Mechanism::OwnSession => self.nothing("tty", "none can be opened"),
+        };
+        let used = match mechanism {
+            // A property of the mount: it is there, or it does not work.
+            Mechanism::IdMaps => available == Some(true),
+            _ => self.confined.by.contains(mechanism),
         };
         Row {
             mechanism,
@@ -286,7 +296,7 @@ impl Facts {
     }
 
     /// A row that holds when the script listed nothing under `name`.
-    fn nothing(&self, name: &str, good: &str) -> (Option<bool>, bool, String) {
+    fn nothing(&self, name: &str, good: &str) -> (Option<bool>, String) {
         let listed = self.all(name);
         let seen = if listed.is_empty() {
             good.to_owned()
@@ -294,12 +304,7 @@ impl Facts {
             format!("open: {}", listed.join(" "))
         };
         let looked = self.one("view").is_some();
-        (looked.then_some(listed.is_empty()), true, seen)
-    }
-
-    fn namespace(&self, name: &str) -> (Option<bool>, bool, String) {
-        let (own, seen) = self.own_namespace(name);
-        (own, true, seen)
+        (looked.then_some(listed.is_empty()), seen)
     }
 
     /// Whether the command's namespace is another one than the agent's.

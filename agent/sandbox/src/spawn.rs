@@ -57,6 +57,7 @@ pub use self::step::{Step, StepError};
 pub use self::streams::{Input, Output, Stream, Streams};
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
+use crate::net::{Attempt, Network};
 use crate::profile::{Confined, MechanismSet};
 use crate::spawner::SpawnerProgram;
 
@@ -165,6 +166,8 @@ pub struct Command<'a> {
     pub inputs: Vec<(String, Vec<u8>)>,
     /// Whether both outputs go to one stream, in the order written.
     pub merge_stderr: bool,
+    /// What of the network it has; see [`Network`].
+    pub network: Network,
     /// Its ceilings.
     pub limits: Limits,
 }
@@ -208,6 +211,8 @@ pub struct Finished {
     pub exchange: Exchange,
     /// What held it, as told by the processes that built its sandbox.
     pub confined: Confined,
+    /// What it tried to reach through the proxy, and what became of that.
+    pub attempts: Vec<Attempt>,
     /// What it and everything it started used.
     pub usage: Usage,
     /// How long it took, sandbox included.

@@ -48,8 +48,8 @@ enum CapsWhat {
     },
     /// Keep a grant for this workspace, until it is revoked or has to be confirmed again
     Grant {
-        /// Such as fs.modify=./src
-        #[arg(required = true, value_name = "VERB=PATH")]
+        /// Such as fs.modify=./src or net.connect=example.org:443
+        #[arg(required = true, value_name = "VERB=OBJECT")]
         grants: Vec<String>,
     },
     /// Say yes again to grants that wait for it

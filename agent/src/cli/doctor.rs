@@ -1,10 +1,12 @@
 //! `doctor`: what isolates commands, when the user is asked, and whether the
 //! ledger and the store hold; with `--repair`, putting these in order.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
 use hermitcrab_core::rules::Isolation;
+use hermitcrab_sandbox::profile::{Mechanism, Row};
 
 use super::{Trouble, Where, caps, open, say};
 use crate::{
@@ -14,17 +16,36 @@ use crate::{
     store::{State, repair},
 };
 
+const SYSTEM_CALLS: &str = "# The system call filter
+
+Made by `cargo xtask filter-table`; do not edit. What a command without a network
+capability is refused on x86-64: `kill` ends the process, `refuse` fails with
+EPERM, `absent` with ENOSYS. Numbers nobody reviewed are absent as well, and so
+is every call in the 32-bit and x32 forms. With a network capability internet
+sockets are added, and nothing else.
+
+| Call | When | What happens | Why |
+|---|---|---|---|
+";
+
 /// What `doctor` is to do.
 #[derive(Debug, Args)]
 pub struct Doctor {
     #[command(flatten)]
     place: Where,
+    /// Print what the system call filter refuses to a command, and why
+    #[arg(long)]
+    system_calls: bool,
     /// Put ledger and store in order; everything found is kept in a copy
     #[arg(long)]
     repair: bool,
 }
 
 pub fn doctor(doctor: &Doctor) -> u8 {
+    if doctor.system_calls {
+        print!("{}", system_calls());
+        return exit::OK;
+    }
     let ground = match open::ground(&doctor.place) {
         Ok(ground) => ground,
         Err((message, code)) => {
@@ -65,17 +86,7 @@ fn isolation() -> Result<Isolation, Trouble> {
             exit::ENVIRONMENT,
         )
     })?;
-    for row in &profile.rows {
-        let works = match row.available {
-            Some(true) => "works",
-            Some(false) => "missing",
-            None => "not seen",
-        };
-        println!("{:<26} {works:<9} {}", row.mechanism.as_str(), row.seen);
-        if row.available != Some(true) {
-            println!("{:<26} {:<9} without it: {}", "", "", row.lost_without);
-        }
-    }
+    print!("{}", table(&profile.rows));
     if let Some(failure) = &profile.failure {
         say(&failure.to_string());
     }
@@ -88,6 +99,58 @@ fn isolation() -> Result<Isolation, Trouble> {
         }
     );
     Ok(profile.isolation)
+}
+
+/// One line for each mechanism; what was seen of it, where that says more.
+fn table(rows: &[Row]) -> String {
+    let mut text = format!(
+        "{:<25} {:<9} {:<4}  {}\n",
+        "mechanism", "available", "used", "lost without it"
+    );
+    let mut remarks = String::new();
+    for row in rows {
+        let available = match row.available {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not seen",
+        };
+        let used = if row.used { "yes" } else { "no" };
+        let name = row.mechanism.as_str();
+        // Writing to a String cannot fail.
+        let _written = writeln!(
+            text,
+            "{name:<25} {available:<9} {used:<4}  {}{}",
+            row.lost_without,
+            if row.mandatory { "" } else { " (not required)" }
+        );
+        let graded = matches!(
+            row.mechanism,
+            Mechanism::ControlGroups | Mechanism::Landlock
+        );
+        if row.available != Some(true) || !row.used || graded {
+            let _written = writeln!(remarks, "{name}: {}", row.seen);
+        }
+    }
+    text + &remarks
+}
+
+/// The system call filter, as a page of the documents.
+fn system_calls() -> String {
+    let mut text = String::from(SYSTEM_CALLS);
+    for call in hermitcrab_sandbox::spawn::refused_calls() {
+        let when = if call.when.is_empty() {
+            "always"
+        } else {
+            &call.when
+        };
+        // Writing to a String cannot fail.
+        let _written = writeln!(
+            text,
+            "| `{}` | {when} | {} | {} |",
+            call.name, call.action, call.reason
+        );
+    }
+    text
 }
 
 /// The second axis: when the user is asked.

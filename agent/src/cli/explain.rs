@@ -31,7 +31,7 @@ pub fn explain(explain: &Explain) -> u8 {
 fn explained(explain: &Explain) -> Result<u8, Trouble> {
     let ground = open::ground(&explain.setting.place)?;
     let mut runtime = open::imagine(&explain.setting)?;
-    let on = open::place(&explain.on, &ground.places.current);
+    let on = open::object(&explain.verb, &explain.on, &ground.places.current);
     let words = GrantWords::new(&explain.verb, &on);
     let agent = runtime.first_agent();
     let lines = runtime

@@ -546,7 +546,7 @@ fn redeem(
     }
 }
 
-/// `VERB=PATH`, the path from the current directory.
+/// `VERB=PATH`, the path from the current directory; `VERB=PEER` for the network.
 pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
     let Some((verb, on)) = text.split_once('=') else {
         return Err((
@@ -554,7 +554,17 @@ pub fn words(text: &str, current: &Path) -> Result<GrantWords, Trouble> {
             exit::USAGE,
         ));
     };
-    Ok(GrantWords::new(verb, &place(on, current)))
+    Ok(GrantWords::new(verb, &object(verb, on, current)))
+}
+
+/// What a verb is to act on, as a command line names it.
+pub fn object(verb: &str, on: &str, current: &Path) -> String {
+    // Only files are named from where one is.
+    if verb.starts_with("fs.") {
+        place(on, current)
+    } else {
+        on.to_owned()
+    }
 }
 
 /// A place as a command line names it, from the current directory.

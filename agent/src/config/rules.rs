@@ -106,7 +106,7 @@ impl RuleWords {
             Some(".") => workspace.to_string_lossy().into_owned(),
             Some(on) if on == "*" || on.starts_with('~') => on.to_owned(),
             Some(on) => workspace.join(on).to_string_lossy().into_owned(),
-            None => String::new(),
+            None => self.host.clone().unwrap_or_default(),
         };
         let allows = Stance::parse(&self.decision) == Some(Stance::Allow);
         self.verbs

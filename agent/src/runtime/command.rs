@@ -32,6 +32,7 @@ use hermitcrab_sandbox::{
 };
 
 mod launch;
+mod network;
 
 pub(super) use self::launch::Launch;
 use super::{

@@ -11,6 +11,8 @@ use hermitcrab_core::{
     time::Millis,
 };
 
+use hermitcrab_sandbox::net::is_loopback;
+
 use super::{
     RuntimeConfig, RuntimeError,
     machine::Machine,
@@ -24,7 +26,8 @@ use crate::audit::LedgerError;
 pub struct GrantWords {
     /// `fs.read`, `proc.exec`, ...; `fs.*` for all five on files.
     pub verb: String,
-    /// An absolute path (or one from `~`); `*` for any program on the copy.
+    /// An absolute path (or one from `~`); `*` for any program on the copy; a
+    /// peer such as `example.org:443`; `localhost` to listen on.
     pub on: String,
     /// How often; `None` is not limited by count.
     pub uses: Option<u64>,
@@ -50,7 +53,7 @@ impl fmt::Display for WordsError {
         match self {
             Self::Verb(verb) => write!(
                 f,
-                "`{verb}` cannot be granted; use fs.read, fs.*, proc.exec and the like"
+                "`{verb}` cannot be granted; use fs.read, fs.*, proc.exec, net.connect and the like"
             ),
             Self::Object(verb, on) => write!(f, "`{verb}` cannot be granted on `{on}`"),
             Self::Runtime(error) => error.fmt(f),
@@ -107,12 +110,15 @@ impl GrantWords {
                 Verb::UserAsk | Verb::AgentSpawn => vec![Object::Session],
                 Verb::ModelSend => vec![Object::Model(Name::parse(&self.on).map_err(|_| wrong())?)],
                 Verb::ProcExec => return Err(wrong()),
-                Verb::NetConnect => vec![peer(&self.on).ok_or_else(wrong)?],
-                Verb::FsMount
-                | Verb::NetListen
-                | Verb::SecretUse
-                | Verb::ConfigChange
-                | Verb::Extension => return Err(WordsError::Verb(self.verb.clone())),
+                Verb::NetConnect => vec![Object::Host(peer(&self.on).ok_or_else(wrong)?)],
+                Verb::NetListen => vec![Object::Host(
+                    peer(&self.on)
+                        .filter(|host| host.port == Port::Any && is_loopback(&host.name))
+                        .ok_or_else(wrong)?,
+                )],
+                Verb::FsMount | Verb::SecretUse | Verb::ConfigChange | Verb::Extension => {
+                    return Err(WordsError::Verb(self.verb.clone()));
+                }
             };
             for object in objects {
                 caps.push(Cap::new(verb, object).map_err(|_| wrong())?);
@@ -149,17 +155,32 @@ impl GrantWords {
     }
 }
 
-/// `host:port`, or `host` for all its ports.
-fn peer(text: &str) -> Option<Object> {
-    let (name, port) = match text.rsplit_once(':') {
-        Some((name, port)) => (name, Port::Only(port.parse().ok()?)),
-        None => (text, Port::Any),
+/// `host:port`, or `host` (or `host:*`) for all its ports; an address of
+/// version 6 stands in brackets.
+fn peer(text: &str) -> Option<Host> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, port) = rest.split_once(']')?;
+            let _valid: std::net::Ipv6Addr = address.parse().ok()?;
+            (address, port.strip_prefix(':'))
+        }
+        None => match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
     };
-    let name = Name::parse_caseless(name).ok()?;
-    Some(Object::Host(Host {
-        name: HostPattern::Exact(name),
+    let port = match port {
+        None | Some("*") => Port::Any,
+        Some(port) => Port::Only(port.parse().ok().filter(|port| *port != 0)?),
+    };
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+    if !text.starts_with('[') && !name.chars().all(plain) {
+        return None;
+    }
+    Some(Host {
+        name: HostPattern::Exact(Name::parse_caseless(name).ok()?),
         port,
-    }))
+    })
 }
 
 /// The path itself if it is a directory, or the nearest directory above it.
@@ -173,4 +194,38 @@ pub(super) fn nearest_directory(path: &Path) -> &Path {
 pub(super) fn listed(paths: &[RelPath]) -> String {
     let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peer;
+
+    #[test]
+    fn a_peer_is_a_plain_name_or_address_with_a_port() {
+        for (text, shown) in [
+            ("example.org:443", "example.org:443"),
+            ("EXAMPLE.org", "example.org:*"),
+            ("127.0.0.1:*", "127.0.0.1:*"),
+            ("[::1]:80", "::1:80"),
+        ] {
+            assert_eq!(
+                peer(text).map(|host| host.to_string()).as_deref(),
+                Some(shown)
+            );
+        }
+        for text in [
+            "",
+            "/work/example.org:443",
+            "example.org:",
+            "example.org:0",
+            "example.org:99999",
+            "*.example.org:443",
+            "::1:80",
+            "[::1",
+            "[x]:1",
+            "a b:1",
+        ] {
+            assert_eq!(peer(text), None, "{text}");
+        }
+    }
 }

@@ -139,3 +139,11 @@ fn words_that_mean_nothing_are_told_apart_from_refusals() {
     .unwrap();
     check(dir.path(), &["exec", "--", "true"], 64, "");
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_page_about_the_filter_is_what_the_program_refuses() {
+    let dir = bench();
+    let page = include_str!("../../../docs/system-calls.md");
+    check(dir.path(), &["doctor", "--system-calls"], 0, page);
+}

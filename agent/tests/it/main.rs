@@ -17,6 +17,7 @@ mod links;
 mod live;
 mod midrun;
 mod model_http;
+mod network;
 mod patches;
 mod plans;
 #[cfg(feature = "planted-faults")]

@@ -131,6 +131,7 @@ fn command<'a>(bench: &Bench, cap: Option<&'a DirCap>, argv: &[&str]) -> Command
         private_dirs: Vec::new(),
         inputs: Vec::new(),
         merge_stderr: false,
+        network: hermitcrab_sandbox::net::Network::none(),
         limits: Limits::default(),
     }
 }

@@ -7,6 +7,8 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{Host, HostPattern, Name, Object, Port, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
+use super::network::is_loopback;
+
 /// A name or address, and a port, as a command asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -75,6 +77,17 @@ impl AllowList {
             let _spent = permit.spend();
         }
         Ok(Self { hosts })
+    }
+
+    /// Whether nothing is listed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Whether an address of the machine's own loopback is listed.
+    pub(super) fn lists_loopback(&self) -> bool {
+        self.hosts.iter().any(|host| is_loopback(&host.name))
     }
 
     /// Whether `target` itself is listed. A listed name says nothing about the

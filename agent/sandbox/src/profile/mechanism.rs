@@ -42,11 +42,16 @@ pub enum Mechanism {
     ControlGroups,
     /// The kernel's second line for files, sockets and signals.
     Landlock,
+    /// Files of a view belong to the command's own user, by an id map on the
+    /// mount where that is needed.
+    IdMaps,
+    /// A session of its own, without a controlling terminal.
+    OwnSession,
 }
 
 impl Mechanism {
     /// Every mechanism, in the order of the table.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::UserNamespace,
         Self::MountNamespace,
         Self::PidNamespace,
@@ -64,6 +69,8 @@ impl Mechanism {
         Self::ContainedPaths,
         Self::ControlGroups,
         Self::Landlock,
+        Self::IdMaps,
+        Self::OwnSession,
     ];
 
     /// Its name in a table.
@@ -87,6 +94,8 @@ impl Mechanism {
             Self::ContainedPaths => "contained paths (openat2)",
             Self::ControlGroups => "control groups",
             Self::Landlock => "landlock",
+            Self::IdMaps => "id maps on views",
+            Self::OwnSession => "no controlling terminal",
         }
     }
 
@@ -116,6 +125,8 @@ impl Mechanism {
                 "a command can use all memory and processor time until its timeout"
             }
             Self::Landlock => "a second line against faults of the private root",
+            Self::IdMaps => "commands have a stranger's rights to the files they are given",
+            Self::OwnSession => "commands type into the terminal the agent runs in",
         }
     }
 
@@ -135,10 +146,13 @@ impl Mechanism {
             | Self::SystemCallFilter
             | Self::ResourceLimits
             | Self::ClosedDescriptors
-            | Self::ContainedPaths => true,
-            Self::UtsNamespace | Self::CgroupNamespace | Self::ControlGroups | Self::Landlock => {
-                false
-            }
+            | Self::ContainedPaths
+            | Self::OwnSession => true,
+            Self::UtsNamespace
+            | Self::CgroupNamespace
+            | Self::ControlGroups
+            | Self::Landlock
+            | Self::IdMaps => false,
         }
     }
 }
@@ -215,7 +229,7 @@ mod tests {
             assert_eq!(set.iter().collect::<Vec<_>>(), [mechanism]);
             assert_eq!(MechanismSet::from_bits(set.bits()), Some(set));
         }
-        assert_eq!(MechanismSet::of(Mechanism::ALL).iter().count(), 17);
+        assert_eq!(MechanismSet::of(Mechanism::ALL).iter().count(), 19);
         assert_eq!(MechanismSet::from_bits(1 << 31), None);
     }
 }

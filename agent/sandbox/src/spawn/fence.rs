@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use super::root::EXCHANGE_DIR;
 use super::spec::Surroundings;
 use crate::landlock::{Fence, Tcp};
+use crate::net::PROXY_PORT;
 
 /// Makes the fence from inside the finished root.
 pub(super) fn build(spec: &Surroundings) -> io::Result<Fence> {
@@ -23,8 +24,10 @@ pub(super) fn build(spec: &Surroundings) -> io::Result<Fence> {
     for place in &spec.private_dirs {
         places.push(open(as_path(place))?);
     }
-    let tcp = if spec.faults.network {
+    let tcp = if spec.faults.network || spec.network.loopback {
         Tcp::AsTheNamespace
+    } else if spec.network.proxy {
+        Tcp::Only(PROXY_PORT)
     } else {
         Tcp::Refused
     };

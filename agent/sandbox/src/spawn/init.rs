@@ -17,6 +17,7 @@ use super::ready;
 use super::root::{self, Template};
 use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
 use super::step::{AtStep, Step, StepError};
+use crate::net;
 use crate::profile::{Confined, Mechanism};
 use crate::sys;
 
@@ -90,11 +91,14 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         Mechanism::ResourceLimits,
         Mechanism::ClosedDescriptors,
         Mechanism::SystemCallFilter,
+        // The waiting process begins with it, or says why not.
+        Mechanism::OwnSession,
     ] {
         if !without.contains(mechanism) {
             confined.by.insert(mechanism);
         }
     }
+    let listener = network(&start.spec)?;
     // The first victim when memory runs out; what is raised here cannot harm.
     let _preferred = std::fs::write("/proc/self/oom_score_adj", "1000");
     let fence = if without.contains(Mechanism::Landlock) {
@@ -131,6 +135,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .uppers
         .iter()
         .chain(std::iter::once(&built.exchange))
+        .chain(&listener)
         .map(AsFd::as_fd)
         .collect();
     reply
@@ -140,10 +145,25 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     // It comes back when the command runs.
     let command =
         sys::fork_sharing_memory(&mut || ready::run(reply, fence.take())).at(Step::Fork, "")?;
-    drop(built);
+    drop((built, listener));
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
     reap_the_rest();
     Ok(Report::Ended(ending, usage()))
+}
+
+/// Prepares what of the network the command has; the socket is the proxy's.
+fn network(spec: &Surroundings) -> Result<Option<OwnedFd>, StepError> {
+    // Without a namespace of its own it would be the machine's.
+    let own = !spec.faults.network && !spec.without.contains(Mechanism::NetworkNamespace);
+    if !spec.network.is_some() || !own {
+        return Ok(None);
+    }
+    net::raise_loopback().at(Step::Network, "loopback")?;
+    if spec.network.proxy {
+        net::listen().map(Some).at(Step::Network, "proxy")
+    } else {
+        Ok(None)
+    }
 }
 
 /// Gives up every capability, and every way to get one back.

@@ -20,13 +20,16 @@ use super::interpreter::Recipe;
 use super::killer::Killer;
 use super::output::Collector;
 use super::pool::Pool;
-use super::spec::{self, FaultSpec, LimitSpec, Program, Report, Surroundings, UsageSpec, ViewSpec};
+use super::spec::{
+    self, FaultSpec, LimitSpec, NetSpec, Program, Report, Surroundings, UsageSpec, ViewSpec,
+};
 use super::step::{AtStep, Step, StepError};
 use super::streams::{Ours, Stream, Streams};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
+use crate::net::{AllowList, Attempt, Proxy, SystemResolver, proxy_environment};
 use crate::profile::{Confined, Mechanism};
 
 /// The signal nobody can catch.
@@ -57,6 +60,10 @@ pub struct Running {
     views: Vec<DirCap>,
     /// Their upper layers and the exchange directory, once they exist.
     layers: Vec<OwnedFd>,
+    /// The way out, until the command ends: what it may reach, and the proxy.
+    allow: Option<AllowList>,
+    proxy: Option<Proxy>,
+    attempts: Vec<Attempt>,
     /// What holds it, as told by the sandbox's first process.
     confined: Confined,
     failure: Option<StepError>,
@@ -98,9 +105,18 @@ impl Running {
                 views.push(held.at(Step::ViewSource, view.at.display().to_string())?);
             }
         }
+        let mut env = command.env.clone();
+        if command.network.has_peers() {
+            for (name, value) in proxy_environment(command.network.allow()) {
+                // What the command sets itself stays.
+                if !env.iter().any(|(known, _)| *known == name) {
+                    env.push((name, value));
+                }
+            }
+        }
         let program = Program {
             argv: command.argv.clone(),
-            env: command.env.clone(),
+            env,
             cwd: command.cwd.as_os_str().as_bytes().to_vec(),
             inputs: command
                 .inputs
@@ -147,6 +163,12 @@ impl Running {
             stderr: ours.stderr,
             views,
             layers: Vec::new(),
+            allow: command
+                .network
+                .has_peers()
+                .then(|| command.network.allow().clone()),
+            proxy: None,
+            attempts: Vec::new(),
             confined: Confined::default(),
             failure: None,
             ended: None,
@@ -159,6 +181,11 @@ impl Running {
             orphans: surroundings.faults.orphans,
             view_bytes_max: command.limits.view_bytes_max,
         };
+        // What was heard before does not show in the conversation again, and the
+        // command may wait for it: the proxy is answered from here on.
+        if !running.heard.is_empty() {
+            running.listen()?;
+        }
         match told {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -348,6 +375,7 @@ impl Running {
                 Ok(Report::Ready(confined)) => {
                     self.layers = descriptors;
                     self.confined = confined;
+                    self.answer_the_proxy()?;
                 }
                 Ok(Report::Failed(error)) => self.failure = Some(error),
                 Ok(Report::Retired) => {
@@ -366,6 +394,17 @@ impl Running {
                     ));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Answers the socket that listens inside, if there is one.
+    fn answer_the_proxy(&mut self) -> Result<(), StepError> {
+        let after = self.views.len().saturating_add(1);
+        let listener = self.layers.split_off(after.min(self.layers.len()));
+        if let (Some(allow), Some(listener)) = (self.allow.take(), listener.into_iter().next()) {
+            let proxy = Proxy::start(listener, allow, Box::new(SystemResolver));
+            self.proxy = Some(proxy.at(Step::Network, "proxy")?);
         }
         Ok(())
     }
@@ -399,6 +438,15 @@ impl Running {
                 until: Instant::now().checked_add(REAP_TIMEOUT),
             });
             self.kill_first();
+            self.close_the_way_out();
+        }
+    }
+
+    /// Ends every connection outside.
+    fn close_the_way_out(&mut self) {
+        self.allow = None;
+        if let Some(proxy) = self.proxy.take() {
+            self.attempts = proxy.finish();
         }
     }
 
@@ -477,6 +525,7 @@ impl Running {
         } else {
             ending
         };
+        self.close_the_way_out();
         let stdout = self
             .stdout
             .finish(&mut |bytes| show(Stream::Stdout, bytes))
@@ -504,6 +553,7 @@ impl Running {
             changes,
             exchange: Exchange { dir },
             confined,
+            attempts: std::mem::take(&mut self.attempts),
             usage: usage.map_or_else(Usage::default, Usage::from),
             elapsed: self.started.elapsed(),
         })
@@ -574,6 +624,10 @@ fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroundings, Step
             tmp_bytes: limits.tmp_bytes_max,
             memory_bytes: limits.memory_bytes_max,
             cpu_percent: limits.cpu_percent_max,
+        },
+        network: NetSpec {
+            loopback: command.network.has_loopback(),
+            proxy: command.network.has_peers(),
         },
         faults: FaultSpec {
             network: fault::is(Fault::SandboxHasNetwork),

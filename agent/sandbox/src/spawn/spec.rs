@@ -63,6 +63,22 @@ pub(crate) struct FaultSpec {
     pub orphans: bool,
 }
 
+/// What of the network a command has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NetSpec {
+    /// It may listen and connect on a loopback of its own.
+    pub loopback: bool,
+    /// A socket that listens inside is handed out, to be answered outside.
+    pub proxy: bool,
+}
+
+impl NetSpec {
+    /// Whether it needs sockets of the internet.
+    pub(crate) const fn is_some(self) -> bool {
+        self.loopback || self.proxy
+    }
+}
+
 /// What a command is surrounded by: everything that is prepared before the
 /// command itself is known. Equal surroundings have equal encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +86,7 @@ pub(crate) struct Surroundings {
     pub views: Vec<ViewSpec>,
     pub private_dirs: Vec<Vec<u8>>,
     pub limits: LimitSpec,
+    pub network: NetSpec,
     pub faults: FaultSpec,
     /// Whether an empty network that served another sandbox is good enough.
     pub recycled_network: bool,
@@ -105,6 +122,8 @@ impl Surroundings {
             w.u64(value);
         }
         w.u32(self.limits.cpu_percent);
+        w.u8(u8::from(self.network.loopback));
+        w.u8(u8::from(self.network.proxy));
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
@@ -144,6 +163,10 @@ impl Surroundings {
                 tmp_bytes: r.u64()?,
                 memory_bytes: r.u64()?,
                 cpu_percent: r.u32()?,
+            },
+            network: NetSpec {
+                loopback: flag(&mut r)?,
+                proxy: flag(&mut r)?,
             },
             faults: FaultSpec {
                 network: flag(&mut r)?,
@@ -242,7 +265,8 @@ pub(crate) enum Report {
         /// 0, or why the first process could not be moved into its groups.
         attach_errno: i32,
     },
-    /// It stands; the upper layers and the exchange directory come along.
+    /// It stands; the upper layers and the exchange directory come along, and
+    /// then the proxy's socket, if one was asked for.
     Ready(Confined),
     /// A step failed; nothing ran.
     Failed(StepError),

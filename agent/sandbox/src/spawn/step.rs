@@ -61,11 +61,13 @@ pub enum Step {
     Landlock = 26,
     /// Moving the sandbox into its control groups.
     ControlGroups = 27,
+    /// Preparing the command's own network.
+    Network = 28,
 }
 
 impl Step {
     /// Every step, in the order they happen.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::StartSpawner,
         Self::Talk,
         Self::ReadRequest,
@@ -93,6 +95,7 @@ impl Step {
         Self::Wait,
         Self::Landlock,
         Self::ControlGroups,
+        Self::Network,
     ];
 
     /// A stable kebab-case name.
@@ -126,6 +129,7 @@ impl Step {
             Self::Wait => "wait",
             Self::Landlock => "landlock",
             Self::ControlGroups => "control-groups",
+            Self::Network => "network",
         }
     }
 
@@ -166,7 +170,7 @@ impl Step {
             Self::MountOverlay => {
                 "overlayfs must be available to user namespaces (kernel 5.11, tmpfs with user xattrs 6.6)"
             }
-            Self::DropCapabilities | Self::ResourceLimits | Self::ControlGroups => {
+            Self::DropCapabilities | Self::ResourceLimits | Self::ControlGroups | Self::Network => {
                 "this should not fail on a supported kernel"
             }
             Self::Landlock => {

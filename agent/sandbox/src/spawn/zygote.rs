@@ -38,6 +38,8 @@ struct Stock {
     identity: Identity,
     template: Template,
     filter: Filter,
+    /// For a command that has a network capability.
+    network_filter: Filter,
 }
 
 /// Runs in the child of the fork and never comes back.
@@ -97,6 +99,7 @@ fn prepare(identity: Identity, mapped: &OwnedFd) -> Result<Stock, StepError> {
         identity,
         template,
         filter: filter(false),
+        network_filter: filter(true),
     })
 }
 
@@ -155,7 +158,9 @@ fn clone(
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
     let (mut namespaces, confined) = namespaces(&spec);
     let mut network = None;
+    // A recycled one is the zygote's: a loopback cannot be raised in it.
     if spec.recycled_network
+        && !spec.network.is_some()
         && !spec.shares_network()
         && let Ok(place) = networks.enter()
     {
@@ -168,10 +173,8 @@ fn clone(
     let child = match sys::fork_into(namespaces).at(Step::Namespaces, "")? {
         Forked::Child => {
             let reply = reply.as_fd();
-            let unusual;
-            let filter = if spec.faults.network {
-                unusual = filter(true);
-                &unusual
+            let filter = if spec.faults.network || spec.network.is_some() {
+                &stock.network_filter
             } else {
                 &stock.filter
             };

@@ -15,6 +15,7 @@ mod isolation;
 mod journal;
 mod left_behind;
 mod lifecycle;
+mod network;
 mod profile;
 mod spawner_death;
 mod support;

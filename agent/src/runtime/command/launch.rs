@@ -7,15 +7,18 @@ use hermitcrab_core::{
     approval::CallId,
     authority::{Object, Program, Verb},
     grant::GrantId,
-    outcome::{Denial, DenialCode},
+    label::Source,
+    outcome::{Denial, DenialCode, Outcome},
     session::Call,
     tool::Tool,
 };
+use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
 
 use super::{
     super::{hands::Hands, turn::Stop},
     Seen,
+    network::in_words,
 };
 use crate::digest::sha256;
 
@@ -71,26 +74,34 @@ impl Hands<'_> {
             sha256(launch.about.as_bytes()),
         )
         .map_err(|error| Stop::Broken(error.to_string()))?;
+        let network = self.network(launch.tool, action.digest());
+        let text = format!("run: {}{}", launch.about, in_words(&network));
+        let reaches_out = network
+            .iter()
+            .any(|action| action.verb() == Verb::NetConnect);
+        let mut actions = vec![action];
+        actions.extend(network);
         let event = self.called(Call {
             by: self.by,
             tool: launch.tool,
-            actions: vec![action],
+            actions,
         });
         let env = laid_over(&self.runtime.config.env, launch.env);
         let sandbox = self.runtime.sandbox.clone();
         let ceilings = self.runtime.ceilings;
-        let text = format!("run: {}", launch.about);
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
             event,
             |_| text,
-            |mut permits| {
-                let Some(permit) = permits.pop() else {
+            |permits| {
+                let mut permits = permits.into_iter();
+                let Some(permit) = permits.next() else {
                     return Err(SpawnError::Denied(Denial::new(
                         DenialCode::UnknownCall,
                         "no permit was made",
                     )));
                 };
+                let network = Network::from_permits(permits).map_err(SpawnError::Denied)?;
                 let command = Command {
                     argv: launch.argv,
                     env,
@@ -99,6 +110,7 @@ impl Hands<'_> {
                     private_dirs: Vec::new(),
                     inputs: launch.inputs,
                     merge_stderr: launch.merge_stderr,
+                    network,
                     limits: ceilings.narrowed(Limits {
                         timeout: launch.timeout,
                         output_bytes_max: OUTPUT_BYTES_MAX,
@@ -119,6 +131,14 @@ impl Hands<'_> {
             // for its end is told why.
             let _stopped = machine.runs(call, Box::new(move || killer.kill()));
             self.runtime.look_after_what_runs();
+        }
+        if reaches_out && running.is_ok() {
+            // Whoever may be behind what it prints is now part of what the agent knows.
+            if let Err(denial) = self.runtime.hear(self.by, Source::Network) {
+                drop(running);
+                self.finish(call, Outcome::Stopped)?;
+                return Err(Stop::refused(denial));
+            }
         }
         Ok((call, running))
     }

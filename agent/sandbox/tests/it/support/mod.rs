@@ -11,7 +11,9 @@ use std::time::Duration;
 use hermitcrab_core::Permit;
 use hermitcrab_core::action::Action;
 use hermitcrab_core::audit::Head;
-use hermitcrab_core::authority::{Authority, Cap, DirId, Object, Program, Verb};
+use hermitcrab_core::authority::{
+    Authority, Cap, DirId, Host, HostPattern, Name, Object, Port, Program, Verb,
+};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::{AgentId, Lifetime, Uses};
 use hermitcrab_core::path::RelPath;
@@ -47,6 +49,12 @@ pub fn session() -> (Session, DirId) {
         })
         .collect();
     caps.push(Cap::new(Verb::ProcExec, Object::Program(Program::AnyInView)).unwrap());
+    for (verb, name) in [
+        (Verb::NetConnect, "127.0.0.1"),
+        (Verb::NetListen, "localhost"),
+    ] {
+        caps.push(Cap::new(verb, peer(name, Port::Any)).unwrap());
+    }
     let _granted = session.step(
         Instant::BOOT,
         Event::Grant(GrantSpec {
@@ -57,6 +65,14 @@ pub fn session() -> (Session, DirId) {
         }),
     );
     (session, dir)
+}
+
+/// A network peer.
+pub fn peer(name: &str, port: Port) -> Object {
+    Object::Host(Host {
+        name: HostPattern::Exact(Name::parse(name).unwrap()),
+        port,
+    })
 }
 
 /// The id every test directory has.
@@ -157,6 +173,7 @@ impl Workspace {
             private_dirs: Vec::new(),
             inputs: Vec::new(),
             merge_stderr: true,
+            network: hermitcrab_sandbox::net::Network::none(),
             limits: Limits {
                 timeout: Duration::from_secs(60),
                 ..Limits::default()

@@ -1,0 +1,91 @@
+//! What of the network one command has, made from the permits for it.
+
+use hermitcrab_core::Permit;
+use hermitcrab_core::authority::{HostPattern, Object, Verb};
+use hermitcrab_core::outcome::{Denial, DenialCode};
+
+use super::allow::{AllowList, Peer, Target};
+
+/// The network of one command. Made from permits; without any there is none.
+#[derive(Debug, Default)]
+pub struct Network {
+    loopback: bool,
+    allow: AllowList,
+}
+
+impl Network {
+    /// No network at all: not even the command's own loopback.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Spends the permits: those for listening on the loopback give the command
+    /// a loopback of its own, those for connecting let it reach their peers and
+    /// nothing else.
+    ///
+    /// # Errors
+    /// One of them is for something else.
+    pub fn from_permits<'a>(permits: impl IntoIterator<Item = Permit<'a>>) -> Result<Self, Denial> {
+        let mut loopback = false;
+        let mut connecting = Vec::new();
+        for permit in permits {
+            match (permit.verb(), permit.object()) {
+                (Verb::NetListen, Object::Host(host)) if is_loopback(&host.name) => {
+                    loopback = true;
+                    let _spent = permit.spend();
+                }
+                (Verb::NetConnect, Object::Host(_)) => connecting.push(permit),
+                _ => {
+                    return Err(Denial::new(
+                        DenialCode::PermitMismatch,
+                        format_args!("{permit:?} spent on a command's network"),
+                    ));
+                }
+            }
+        }
+        Ok(Self {
+            loopback,
+            allow: AllowList::from_permits(connecting)?,
+        })
+    }
+
+    /// Whether the command can make sockets of the internet at all.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        !self.loopback && !self.has_peers()
+    }
+
+    /// Whether it may listen and connect on its own loopback.
+    #[must_use]
+    pub fn has_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// Whether there are peers outside that it may reach.
+    #[must_use]
+    pub fn has_peers(&self) -> bool {
+        !self.allow.is_empty()
+    }
+
+    /// The peers it may reach.
+    #[must_use]
+    pub fn allow(&self) -> &AllowList {
+        &self.allow
+    }
+}
+
+/// Whether this names the loopback, in one of its usual spellings.
+#[must_use]
+pub fn is_loopback(name: &HostPattern) -> bool {
+    match name {
+        HostPattern::Exact(name) => {
+            name.as_str() == "localhost"
+                || Target::parse(name.as_str(), 1).is_some_and(|target| match target.host {
+                    Peer::Address(address) => address.is_loopback(),
+                    Peer::Named(_) => false,
+                })
+        }
+        HostPattern::Subdomains(_) => false,
+    }
+}

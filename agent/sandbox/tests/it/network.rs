@@ -1,0 +1,156 @@
+//! What of the network a command has is what is held, on the loopback alone.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Object, Port, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::net::{Attempt, Network, Verdict};
+use hermitcrab_sandbox::spawn::Finished;
+use support::{Workspace, peer, sandbox, text, with_permits};
+
+/// Answers each connection with one line, on a port of its own.
+fn server(line: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 1024];
+            // Waits for a word, so that the answer is not lost.
+            let _heard = stream.read(&mut buffer);
+            let _said = stream.write_all(line.as_bytes());
+        }
+    });
+    port
+}
+
+fn action(verb: Verb, object: Object) -> Action {
+    Action::new(verb, object, Digest::NONE).unwrap()
+}
+
+/// Runs a script with these on the network.
+fn run_with(workspace: &Workspace, script: &str, held: &[(Verb, Object)]) -> Finished {
+    let any = Object::Program(Program::AnyInView);
+    let mut actions = vec![action(Verb::ProcExec, any)];
+    actions.extend(
+        held.iter()
+            .map(|(verb, object)| action(*verb, object.clone())),
+    );
+    with_permits(Tool::Terminal, actions, |mut permits| {
+        let network = permits.split_off(1);
+        let mut command = workspace.command(script);
+        command.network = Network::from_permits(network).unwrap();
+        sandbox().run(permits.pop().unwrap(), &command).unwrap()
+    })
+}
+
+/// Asks the proxy for a port of the machine's loopback and prints the answer.
+fn tunnel(port: u16) -> String {
+    format!(
+        "exec 3<>/dev/tcp/127.0.0.1/3128 && printf 'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\n' >&3
+         read -r version status rest <&3; echo $status
+         if [ \"$status\" = 200 ]; then read -r empty <&3; echo hello >&3; cat <&3; fi\n"
+    )
+}
+
+#[test]
+fn a_command_reaches_exactly_the_peers_that_are_held() {
+    let workspace = Workspace::new();
+    let (open, shut) = (server("welcome\n"), server("a secret\n"));
+    let held = [(Verb::NetConnect, peer("127.0.0.1", Port::Only(open)))];
+    let script = format!(
+        "({}) 2>/dev/null; ({}) 2>/dev/null
+         for way in {open} {shut} 1; do (exec 3<>/dev/tcp/127.0.0.1/$way) 2>/dev/null && echo direct; done
+         (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo away
+         echo $http_proxy:$no_proxy",
+        tunnel(open),
+        tunnel(shut)
+    );
+    let finished = run_with(&workspace, &script, &held);
+    assert_eq!(
+        text(&finished),
+        "200\nwelcome\n403\nhttp://127.0.0.1:3128:\n"
+    );
+    let attempt = |port: u16, verdict| Attempt {
+        target: format!("127.0.0.1:{port}"),
+        verdict,
+    };
+    assert_eq!(
+        finished.attempts,
+        [
+            attempt(open, Verdict::Connected),
+            attempt(shut, Verdict::NotListed)
+        ]
+    );
+    assert!(finished.confined.is_complete());
+}
+
+#[test]
+fn without_a_capability_there_is_no_socket_and_no_proxy() {
+    let workspace = Workspace::new();
+    let port = server("welcome\n");
+    let script = format!("({}) 2>&1; echo \"proxy: $http_proxy\"", tunnel(port));
+    let finished = run_with(&workspace, &script, &[]);
+    let shown = text(&finished);
+    assert!(
+        shown.ends_with("proxy: \n") && !shown.contains("200"),
+        "{shown}"
+    );
+    assert_eq!(finished.attempts, []);
+}
+
+/// Listens on its own loopback and talks to itself there.
+const TALK: &str = r#"perl -MIO::Socket::INET -e '
+  my $l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or die "no listening\n";
+  my $c = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $l->sockport) or die "no connecting\n";
+  print $c "inside\n"; $c->close; my $s = $l->accept; print <$s>' 2>&1
+"#;
+
+#[test]
+fn the_loopback_is_the_commands_own() {
+    let workspace = Workspace::new();
+    let port = server("a secret\n");
+    let outside = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo outside\n");
+    let script = format!("{TALK}{outside}echo \"proxy: $http_proxy\"");
+    let held = [(Verb::NetListen, peer("localhost", Port::Any))];
+    let finished = run_with(&workspace, &script, &held);
+    if text(&finished).contains("not found") || text(&finished).contains("Can't locate") {
+        println!("SKIPPED: no perl to listen with");
+        return;
+    }
+    assert_eq!(text(&finished), "inside\nproxy: \n");
+    // A way out is no loopback: there, nothing but the proxy can be reached.
+    let held = [(Verb::NetConnect, peer("127.0.0.1", Port::Only(1)))];
+    let finished = run_with(&workspace, &script, &held);
+    assert!(text(&finished).starts_with("no "), "{}", text(&finished));
+}
+
+#[test]
+fn the_next_command_has_none_of_the_network_of_the_one_before() {
+    let workspace = Workspace::new();
+    let port = server("welcome\n");
+    let held = [(Verb::NetConnect, peer("127.0.0.1", Port::Only(port)))];
+    for _ in 0..3 {
+        let with = run_with(&workspace, &tunnel(port), &held);
+        assert_eq!(text(&with), "200\nwelcome\n");
+        let without = run_with(&workspace, "(exec 3<>/dev/tcp/127.0.0.1/3128) 2>&1", &[]);
+        assert_ne!(without.ending, hermitcrab_sandbox::spawn::Ending::Exited(0));
+    }
+}
+
+#[test]
+fn a_permit_for_something_else_makes_no_network() {
+    let actions = vec![action(Verb::ProcExec, Object::Program(Program::AnyInView))];
+    with_permits(Tool::Terminal, actions, |permits| {
+        let denial = Network::from_permits(permits).unwrap_err();
+        assert_eq!(denial.code(), DenialCode::PermitMismatch);
+    });
+    assert!(Network::none().is_none() && Network::default().is_none());
+}

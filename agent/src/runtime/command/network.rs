@@ -1,0 +1,85 @@
+//! What of the network a command gets: what its agent holds when it starts.
+//!
+//! The peers of `net.connect` are reached through the proxy and nothing else
+//! is; `net.listen` on the loopback gives a loopback of the command's own.
+//! What a rule refuses, and what would have to be asked about while nobody can
+//! be asked, is left out: the command runs without it.
+
+use hermitcrab_core::{
+    action::Action,
+    approval::Stance,
+    authority::{Object, Verb},
+    digest::Digest,
+    grant::{AgentId, Uses},
+    session::{Asking, Session},
+    time::Instant,
+    tool::Tool,
+};
+
+use super::super::hands::Hands;
+
+impl Hands<'_> {
+    /// One action for each peer, bound to what is run.
+    pub(super) fn network(&self, tool: Tool, digest: Digest) -> Vec<Action> {
+        let now = self.runtime.clock.now();
+        // What data decides to be done needs a yes of its own.
+        let steered = self.runtime.steering.is_some();
+        self.runtime
+            .machine
+            .look(|session| held(session, (self.by, tool), now, steered, digest))
+    }
+}
+
+/// What `by` holds of the network and may use for this call.
+fn held(
+    session: &Session,
+    (by, tool): (AgentId, Tool),
+    now: Instant,
+    steered: bool,
+    digest: Digest,
+) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for grant in session.held_by(by) {
+        let stands = session.table().usable(grant.id(), now).is_ok();
+        if !stands || grant.limits().uses != Uses::Uncounted {
+            continue;
+        }
+        for cap in grant.authority().caps() {
+            let (Verb::NetConnect | Verb::NetListen, Object::Host(host)) =
+                (cap.verb(), cap.object())
+            else {
+                continue;
+            };
+            let Ok(action) = Action::new(cap.verb(), Object::Host(host.clone()), digest) else {
+                continue;
+            };
+            let flow = session.flow();
+            let tainted = steered || !flow.vouches_so_far(session.table(), by, grant.id(), &action);
+            let gets = match session.explain(by, tool, &action).stance {
+                Stance::Allow => !tainted || session.asking() != Asking::Refuse,
+                Stance::Ask => session.asking() != Asking::Refuse,
+                Stance::Deny => false,
+            };
+            if gets && !actions.contains(&action) {
+                actions.push(action);
+            }
+        }
+    }
+    actions
+}
+
+/// The peers in words, for whoever is asked.
+pub(super) fn in_words(actions: &[Action]) -> String {
+    let peers: Vec<String> = actions
+        .iter()
+        .map(|action| match action.verb() {
+            Verb::NetListen => "its own loopback".to_owned(),
+            _ => action.object().to_string(),
+        })
+        .collect();
+    if peers.is_empty() {
+        String::new()
+    } else {
+        format!("\nwith the network: {}", peers.join(", "))
+    }
+}

@@ -1,0 +1,115 @@
+//! A command reaches what its agent holds, and nothing else; on the loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpListener,
+};
+
+use hermitcrab::runtime::{Fate, GrantWords};
+use serde_json::json;
+use support::Bench;
+
+fn server(line: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut buffer = [0; 1024];
+            // Waits for a word, so that the answer is not lost.
+            let _heard = stream.read(&mut buffer);
+            let _said = stream.write_all(line.as_bytes());
+        }
+    });
+    port
+}
+
+/// Asks the proxy for a port of the machine's loopback and prints the answer.
+fn tunnel(port: u16) -> String {
+    format!(
+        "(exec 3<>/dev/tcp/127.0.0.1/3128 && printf 'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\n' >&3; \
+         read -r version status rest <&3; echo \"status $status\"; \
+         if [ \"$status\" = 200 ]; then read -r empty <&3; echo hello >&3; cat <&3; fi) 2>&1"
+    )
+}
+
+fn grant(bench: &mut Bench, verb: &str, on: &str) -> hermitcrab_core::grant::GrantId {
+    let agent = bench.runtime.first_agent();
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new(verb, on))
+        .unwrap()
+}
+
+#[test]
+fn a_granted_peer_is_reached_from_a_command_and_no_other() {
+    let mut bench = Bench::new();
+    let (open, shut) = (server("welcome\n"), server("a secret\n"));
+    let command = |port| json!({"command": tunnel(port)});
+
+    let report = bench.call("terminal", command(open));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(!report.text.contains("status 200"), "{}", report.text);
+
+    let id = grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let report = bench.call("terminal", command(open));
+    assert!(report.text.contains("welcome"), "{}", report.text);
+    assert_eq!(report.questions.len(), 0);
+
+    // What came from outside may be behind the next one: the user is asked.
+    bench.user.words.borrow_mut().push_back("once");
+    let report = bench.call("terminal", command(shut));
+    assert_eq!(report.questions.len(), 1, "{}", report.text);
+    let shown = bench.user.shown.borrow().last().cloned().unwrap();
+    assert!(
+        shown.contains(&format!("with the network: 127.0.0.1:{open}")),
+        "{shown}"
+    );
+    assert!(
+        report.text.contains("status 403") && !report.text.contains("a secret"),
+        "{}",
+        report.text
+    );
+
+    // Revoked: the next command has no network, and nobody is asked about any.
+    bench.runtime.revoke(id).unwrap();
+    let report = bench.call("terminal", command(open));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(!report.text.contains("welcome"), "{}", report.text);
+}
+
+#[test]
+fn a_granted_loopback_is_the_commands_own() {
+    let mut bench = Bench::new();
+    let port = server("a secret\n");
+    grant(&mut bench, "net.listen", "localhost");
+    // Nobody listens on the machine's port in there: refused, and not forbidden.
+    let script = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>&1; true");
+    let report = bench.call("terminal", json!({"command": script}));
+    assert!(
+        report.text.contains("Connection refused"),
+        "{}",
+        report.text
+    );
+    assert!(!report.text.contains("a secret"));
+}
+
+#[test]
+fn words_that_name_no_peer_grant_nothing() {
+    let mut bench = Bench::new();
+    let agent = bench.runtime.first_agent();
+    for (verb, on) in [
+        ("net.connect", "/work/example.org:443"),
+        ("net.connect", "*.example.org:443"),
+        ("net.connect", ""),
+        ("net.listen", "example.org"),
+        ("net.listen", "localhost:80"),
+        ("net.listen", "0.0.0.0"),
+    ] {
+        let words = GrantWords::new(verb, on);
+        assert!(bench.runtime.grant(agent, &words).is_err(), "{verb} {on}");
+    }
+}
