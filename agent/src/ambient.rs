@@ -24,7 +24,7 @@ use hermitcrab_sandbox::{
     profile::{self, IsolationProfile},
 };
 
-use crate::ports::{Clock, Keep, Prompt, UserPort};
+use crate::ports::{Clock, Keep, Prompt, UserPort, Verdict};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -268,6 +268,19 @@ impl UserPort for TerminalUser {
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         self.answer(prompt)
             .unwrap_or((Reply::Failed, Keep::Nothing))
+    }
+
+    fn consider(&mut self, shown: &str) -> Verdict {
+        let question = format!(
+            "\n{}\ngrant this? accept, decline, later [decline]: ",
+            shown.escape_debug()
+        );
+        match self.line(&question).as_deref() {
+            Some("accept") => Verdict::Yes,
+            // Silence leaves it open.
+            Some("later") | None => Verdict::Later,
+            Some(_) => Verdict::No,
+        }
     }
 
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {

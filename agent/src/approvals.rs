@@ -16,7 +16,7 @@ use hermitcrab_core::{
 };
 
 use crate::{
-    ports::{Keep, Prompt, UserPort},
+    ports::{Keep, Prompt, UserPort, Verdict},
     store::{contents::Said, keeper::Keeper},
 };
 
@@ -133,6 +133,10 @@ impl UserPort for DeskUser {
         let (reply, keep) = self.user.ask_and_keep(prompt);
         self.desk.borrow_mut().took(&prompt, &reply, keep);
         reply
+    }
+
+    fn consider(&mut self, shown: &str) -> Verdict {
+        self.user.consider(shown)
     }
 
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {

@@ -8,6 +8,7 @@
 //! into the conversation without reporting it.
 
 mod delegation;
+mod judge;
 mod offered;
 mod watch;
 
@@ -50,6 +51,7 @@ pub struct Chat {
     limits: Limits,
     delegated: Vec<Batch>,
     batches: u32,
+    judge: Option<String>,
 }
 
 /// What happened to one proposed call.
@@ -143,6 +145,7 @@ impl Chat {
             limits: Limits::default(),
             delegated: Vec::new(),
             batches: 0,
+            judge: None,
         }
     }
 
@@ -325,8 +328,12 @@ impl Chat {
         {
             runtime.hear(self.agent, source)?;
         }
+        let judged = self.judged(runtime, port, call, &result.fate)?;
         self.note(turn, call, result.fate, questions);
-        Ok(result.text)
+        Ok(match judged {
+            Some(words) => format!("{}\n{words}", result.text),
+            None => result.text,
+        })
     }
 
     /// What background commands that ended have to say, if any is to be told.

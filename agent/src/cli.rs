@@ -10,6 +10,7 @@ mod explain;
 mod open;
 mod plan;
 mod run;
+mod session;
 mod shell;
 mod undo;
 
@@ -109,6 +110,8 @@ enum What {
     Doctor(doctor::Doctor),
     /// Show, keep, confirm, share and revoke the grants that outlive a session
     Caps(caps::Caps),
+    /// Show what a running session holds; end a grant, an agent or all of it; change its mode; answer a proposal
+    Session(session::Session),
     /// Show and forget the answers that are given again to the same question
     Remembered(caps::Remembered),
     /// Say what would become of an effect, and by which rule of which file and line
@@ -221,6 +224,7 @@ pub fn main() -> ExitCode {
         } => acp::acp(setting, choice, &options),
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
+        What::Session(arguments) => session::session(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),

@@ -13,6 +13,7 @@ pub mod audit;
 pub mod chat;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod digest;
 pub mod executor;
 pub mod exit;

@@ -103,6 +103,17 @@ pub enum Keep {
     Repeat,
 }
 
+/// What a person says to a grant somebody proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They take it for their own.
+    Yes,
+    /// They do not.
+    No,
+    /// Nobody looks at it now.
+    Later,
+}
+
 /// Brings questions to a person and answers back.
 pub trait UserPort {
     /// Puts one question and waits for the reply. Anything but a clear yes
@@ -112,6 +123,11 @@ pub trait UserPort {
     /// The same, and says whether the answer is to be repeated.
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         (self.ask(prompt), Keep::Nothing)
+    }
+
+    /// Shows a grant that a judge proposes. Only a clear yes is one.
+    fn consider(&mut self, _shown: &str) -> Verdict {
+        Verdict::Later
     }
 
     /// Puts a model's own question and waits for the user's words; `None` if

@@ -17,12 +17,14 @@ mod change;
 mod command;
 mod converse;
 mod external;
+mod granter;
 mod hands;
 mod machine;
 mod mounts;
 mod objects;
 mod place;
 mod planned;
+mod proposals;
 mod remote;
 mod rules;
 mod script;
@@ -58,10 +60,12 @@ pub use self::{
     change::FileChange,
     command::{CommandRequest, CommandRun},
     external::{ExternalServer, OUTSIDE},
+    granter::Granter,
     hands::{Before, Hands},
     mounts::{lexical, real},
     place::Place,
     planned::Steering,
+    proposals::Proposed,
     remote::Remote,
     rules::Explained,
     script::{SCRIPT_TIMEOUT, ScriptRun},
@@ -73,6 +77,7 @@ pub use self::{
 use crate::{
     approvals::SharedDesk,
     audit::{Ledger, LedgerError, Opened, Tail},
+    control::{self, Control},
     digest::sha256,
     handles::Exports,
     ports::{BufferPort, Clock, ProgressPort, UserPort},
@@ -172,6 +177,8 @@ pub struct Runtime {
     adopted: warden::Adopted,
     /// Looks after what runs; there from the first command on.
     warden: Option<warden::Warden>,
+    /// A way in for the person, from another terminal.
+    control: Option<Control>,
     /// The bearers' names given out.
     exports: Option<Exports>,
     /// For the person, at the next occasion.
@@ -241,6 +248,7 @@ impl Runtime {
             desk: None,
             adopted: warden::Adopted::default(),
             warden: None,
+            control: None,
             exports: None,
             told: Vec::new(),
             steering: None,
@@ -360,6 +368,20 @@ impl Runtime {
         }
     }
 
+    /// Opens the way in from other terminals. `laxest` is as far as a mode
+    /// set from there may go.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn be_reachable(&mut self, laxest: Asking) -> io::Result<()> {
+        let reach = control::Reach {
+            remote: self.remote(),
+            laxest,
+        };
+        self.control = Some(Control::open(&self.config.state_dir, reach)?);
+        Ok(())
+    }
+
     /// A way for other threads to end what this session allows.
     #[must_use]
     pub fn remote(&self) -> Remote {
@@ -468,6 +490,7 @@ impl Runtime {
         self.exports = None;
         self.adopted.clear();
         self.warden = None;
+        let reach = self.control.take().map(|control| control.laxest());
         self.mounts = Mounts::default();
         let workspace = self.config.workspace.clone();
         self.mounts.open(&self.machine, &workspace)?;
@@ -475,6 +498,13 @@ impl Runtime {
         self.agents.clear();
         self.agents
             .insert(AgentId::FIRST, AgentState::new(&self.config));
+        if let Some(laxest) = reach
+            && let Err(error) = self.be_reachable(laxest)
+        {
+            self.told.push(format!(
+                "this session cannot be reached from elsewhere: {error}"
+            ));
+        }
         match self.desk.take() {
             Some(desk) => self.attach(desk).map(drop),
             None => Ok(()),

@@ -70,6 +70,11 @@ impl CapTable {
         Ok(agent)
     }
 
+    /// Every agent there ever was, the first one first.
+    pub fn agents(&self) -> impl Iterator<Item = AgentId> {
+        self.holdings.keys().copied()
+    }
+
     /// Is there such an agent?
     #[must_use]
     pub fn knows(&self, agent: AgentId) -> bool {

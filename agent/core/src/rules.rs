@@ -63,6 +63,12 @@ pub enum Judgement {
 }
 
 impl Rules {
+    /// The session's number.
+    #[must_use]
+    pub const fn session(&self) -> u64 {
+        self.session
+    }
+
     /// Rules for the session numbered `session`; `protected` are places seen from `/`.
     #[must_use]
     pub fn new(session: u64, isolation: Isolation, protected: Vec<RelPath>) -> Rules {

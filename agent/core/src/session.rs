@@ -216,9 +216,32 @@ impl Session {
     /// Does any call run?
     #[must_use]
     pub fn is_running(&self) -> bool {
+        self.running() > 0
+    }
+
+    /// How many calls run, stopped ones included that are not reported finished.
+    #[must_use]
+    pub fn running(&self) -> usize {
         self.flights
             .values()
-            .any(|flight| flight.stage != calls::Stage::Starting)
+            .filter(|flight| flight.stage != calls::Stage::Starting)
+            .count()
+    }
+
+    /// The grant with this number, if this session made one.
+    #[must_use]
+    pub fn grant_named(&self, number: u32) -> Option<GrantId> {
+        self.table.get(GrantId(number)).map(Grant::id)
+    }
+
+    /// Every agent there ever was, the first one first.
+    pub fn agents(&self) -> impl Iterator<Item = AgentId> {
+        self.table.agents()
+    }
+
+    /// What waits for somebody to accept it, oldest first.
+    pub fn proposals(&self) -> impl Iterator<Item = &Proposal> {
+        self.proposals.values()
     }
 
     /// Is it over?

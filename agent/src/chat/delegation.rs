@@ -217,6 +217,7 @@ impl Chat {
             limits: self.limits,
             delegated: Vec::new(),
             batches: 0,
+            judge: self.judge.clone(),
         };
         let mut words = task.goal.clone();
         if let Some(context) = &task.context {
@@ -292,11 +293,11 @@ fn traced(made: &Made) -> Value {
     json!({"tool": made.tool, "status": status})
 }
 
-/// Ends everything a child holds. What ended already stays ended.
+/// Ends a child, everything it holds and every agent it started. One that
+/// ended with its parent stays ended; a ledger that cannot be written refuses
+/// the next call with the reason.
 fn end(runtime: &mut Runtime, child: AgentId) {
-    for grant in runtime.held_by(child) {
-        let _ = runtime.revoke(grant);
-    }
+    let _ended = runtime.end_agent(child);
 }
 
 #[expect(

@@ -77,6 +77,10 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
             code = exit::LEDGER;
         }
     }
+    if code == exit::OK && known.is_empty() && is_nothing(dir) {
+        println!("nothing is recorded yet");
+        return exit::OK;
+    }
     match audit::verify_against(dir, &known) {
         Ok(verified) => {
             println!("{verified}");
@@ -89,7 +93,20 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
     }
 }
 
+/// Is there no ledger, where nothing says that there was one?
+fn is_nothing(dir: &Path) -> bool {
+    let missing = std::fs::symlink_metadata(dir.join(audit::FILE_NAME))
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    missing
+        && State::look(dir)
+            .is_ok_and(|state| state.is_none_or(|state| state.anchor.place().is_none()))
+}
+
 fn head(dir: &Path) -> u8 {
+    if is_nothing(dir) {
+        println!("{}:{}", Head::EMPTY.next, Head::EMPTY.digest);
+        return exit::OK;
+    }
     match audit::verify(dir) {
         Ok(verified) => {
             println!("{}:{}", verified.head.next, verified.head.digest);
@@ -103,6 +120,10 @@ fn head(dir: &Path) -> u8 {
 }
 
 fn show(dir: &Path, audit: &Audit) -> u8 {
+    if !audit.follow && is_nothing(dir) {
+        say("nothing is recorded yet");
+        return exit::OK;
+    }
     let selection = Selection {
         session: audit.session.clone(),
         follow: audit.follow,

@@ -25,6 +25,9 @@ pub struct Choice {
     /// Where the model is: an address that speaks chat completions
     #[arg(long, value_name = "URL", requires = "model")]
     base_url: Option<String>,
+    /// A second model that may propose a grant where something was refused; you accept it, or not
+    #[arg(long, value_name = "NAME")]
+    judge: Option<String>,
     /// A file that holds the key for it
     #[arg(long, value_name = "FILE", requires = "model")]
     key_file: Option<PathBuf>,
@@ -50,6 +53,15 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
         return code;
     }
     let mut chat = Chat::new(&runtime, &backend.model);
+    if let Some(judge) = &choice.judge {
+        let talk = GrantWords::new("model.send", judge);
+        let agent = runtime.first_agent();
+        if let Err(error) = runtime.grant(agent, &talk) {
+            say(&error.to_string());
+            return exit::USAGE;
+        }
+        chat = chat.with_judge(judge);
+    }
     let port = &mut *backend.port;
     let code = match words {
         Some(words) => one(&mut chat, &mut runtime, port, words),

@@ -372,6 +372,12 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
         ))
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     ground.furnish(&mut runtime, setting)?;
+    let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
+    if let Err(error) = runtime.be_reachable(laxest) {
+        say(&format!(
+            "`hermitcrab session` will not find this session: {error}"
+        ));
+    }
     match desk {
         Some(desk) => {
             let taken_in = runtime

@@ -30,6 +30,7 @@ use crate::{
 pub struct Machine {
     live: Live,
     ledger: Arc<Mutex<Ledger>>,
+    clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Machine {
@@ -42,8 +43,12 @@ impl Machine {
     /// Shares a session and its ledger.
     pub(super) fn new(session: Session, ledger: Arc<Mutex<Ledger>>, clock: Arc<dyn Clock>) -> Self {
         Self {
-            live: Live::new(session, Box::new(move || clock.now())),
+            live: Live::new(session, {
+                let clock = Arc::clone(&clock);
+                Box::new(move || clock.now())
+            }),
             ledger,
+            clock,
         }
     }
 
@@ -87,6 +92,12 @@ impl Machine {
     /// The ledger cannot be written.
     pub fn step(&self, event: Event) -> Result<Parts<'static>, LedgerError> {
         self.turn(event, |parts| parts.without_permits())
+    }
+
+    /// The time on the session's own clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.clock.now()
     }
 
     /// Looks at the session.

@@ -15,7 +15,7 @@ use hermitcrab_core::{
 use super::{call::Asked, machine::Machine};
 use crate::{
     audit::LedgerError,
-    ports::{FileDiff, Prompt, UserPort},
+    ports::{FileDiff, Keep, Prompt, UserPort},
 };
 
 /// What is put before a person.
@@ -136,10 +136,11 @@ impl Turn<'_> {
             Some(note) => format!("{note}\n{shown}"),
             None => shown,
         };
+        let mut repeat = false;
         let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
             Reply::Yes(Scope::Once)
         } else {
-            let reply = self.user.ask(Prompt {
+            let (said, keep) = self.user.ask_and_keep(Prompt {
                 question: &question,
                 shown: &shown,
                 files: &files,
@@ -148,15 +149,22 @@ impl Turn<'_> {
             });
             self.questions.push(Asked {
                 shown,
-                answer: reply.as_str().to_owned(),
+                answer: said.as_str().to_owned(),
             });
-            reply
+            repeat = keep == Keep::Repeat;
+            said
         };
-        let answer = Event::Answer(Answer {
+        let answer = Answer {
             question: question.id(),
             digest: question.digest(),
             reply,
-        });
+        };
+        // Where nothing outlives the session, it repeats the answer by itself.
+        let answer = if repeat {
+            Event::AnswerAndRemember(answer)
+        } else {
+            Event::Answer(answer)
+        };
         match self.step(answer, &mut spend)? {
             Came::Done(call, done) => Ok((call, done)),
             Came::Refused(denial) => Err(Stop::Refused {

@@ -118,6 +118,8 @@ impl Warden {
 
     /// Something runs now.
     pub(super) fn wake(&self) {
+        // Whoever looks holds this until it sleeps, so it cannot sleep over it.
+        drop(self.shared.lock());
         self.shared.changed.notify_all();
     }
 }

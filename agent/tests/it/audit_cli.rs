@@ -294,3 +294,18 @@ fn a_ledger_in_use_is_not_written_by_another_and_can_be_read() {
     first.kill().unwrap();
     first.wait().unwrap();
 }
+
+#[test]
+fn where_nothing_was_recorded_yet_there_is_nothing_to_complain_about() {
+    let home = crate::support::home::Home::new();
+    assert!(
+        home.ok(&["audit", "verify"])
+            .contains("nothing is recorded yet")
+    );
+    assert!(home.ok(&["audit", "head"]).starts_with("0:"));
+    assert_eq!(home.run(&["audit"]).code, Some(0));
+    // A ledger that was there and is gone is another matter.
+    home.ok(&["exec", "--", "true"]);
+    std::fs::remove_file(home.state("ledger.jsonl")).unwrap();
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(74));
+}

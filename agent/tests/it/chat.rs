@@ -297,7 +297,7 @@ fn a_named_grant_goes_along_and_ends_with_the_work() {
     let report = bench
         .runtime
         .call(child, "read_file", &json!({"path": "out/b.txt"}));
-    assert_eq!(report.fate, Fate::Refused(DenialCode::Revoked));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownAgent));
     assert!(script.seen[1].1.contains("\"status\": \"dispatched\""));
 }
 

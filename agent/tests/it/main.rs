@@ -23,6 +23,7 @@ mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod runtime;
+mod session_cli;
 mod standing;
 mod store_file;
 mod support;

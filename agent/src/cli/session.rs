@@ -1,0 +1,277 @@
+//! `session`: what a session that runs holds, and ending it from elsewhere.
+
+use std::io::{Read as _, Write as _};
+
+use clap::{Args, Subcommand};
+
+use super::{Trouble, Where, open, say, state_dir};
+use crate::{
+    control::{Connection, ControlError, GrantRow, Listing, Reply, Request},
+    exit,
+    runtime::real,
+};
+
+/// A session that runs.
+#[derive(Debug, Args)]
+pub struct Session {
+    #[command(flatten)]
+    place: Where,
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show its agents, their grants (also those that ended or lost their granter), and what waits for a yes
+    List {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a grant and everything derived from it; what runs on it is killed
+    Revoke {
+        /// As listed, such as grant4
+        #[arg(value_parser = numbered)]
+        grant: u32,
+        /// Return only when nothing runs on it any more
+        #[arg(long)]
+        drain: bool,
+    },
+    /// Grant something for as long as this program's input lasts; without it, until the grant's deadline
+    Grant {
+        /// Such as fs.modify=./src
+        #[arg(value_name = "VERB=PATH")]
+        grant: String,
+        /// How long at most
+        #[arg(long)]
+        seconds: Option<u64>,
+    },
+    /// Pass a grant on to an agent
+    Forward {
+        /// As listed
+        #[arg(value_parser = numbered)]
+        grant: u32,
+        /// As listed, such as agent1
+        #[arg(value_parser = numbered)]
+        agent: u32,
+    },
+    /// End an agent, what it holds, and every agent it started
+    EndAgent {
+        /// As listed
+        #[arg(value_parser = numbered)]
+        agent: u32,
+    },
+    /// From here on ask about what is not granted (prompt), allow what can be taken back (approve_all), or refuse it (reject_all)
+    Mode {
+        /// Never laxer than the administrator's
+        mode: String,
+    },
+    /// Accept what a judge proposes, exactly as listed
+    Accept {
+        /// As listed, such as proposal0
+        #[arg(value_parser = numbered)]
+        proposal: u32,
+    },
+    /// Turn down what a judge proposes
+    Decline {
+        /// As listed
+        #[arg(value_parser = numbered)]
+        proposal: u32,
+    },
+    /// Forget the answers that this session repeats
+    Forget,
+    /// End it, with everything it holds and everything that runs in it
+    End,
+}
+
+/// The number in a name such as `grant4`.
+fn numbered(text: &str) -> Result<u32, String> {
+    text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic())
+        .parse()
+        .map_err(|_| "it is a name as `hermitcrab session` lists it, such as grant4".to_owned())
+}
+
+pub fn session(session: &Session) -> u8 {
+    match run(session) {
+        Ok(code) => code,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+/// A reader that went away has seen enough.
+fn print(line: &str) {
+    let _written = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+fn trouble(error: &ControlError) -> Trouble {
+    let code = match error {
+        ControlError::NoSession(_) => exit::USAGE,
+        ControlError::Io(_) | ControlError::Garbled(_) => exit::INTERNAL,
+    };
+    (error.to_string(), code)
+}
+
+fn run(session: &Session) -> Result<u8, Trouble> {
+    let dir = state_dir(session.place.state_dir.as_deref())?;
+    let mut to = Connection::open(&dir).map_err(|error| trouble(&error))?;
+    let mut ask = |request: &Request| to.ask(request).map_err(|error| trouble(&error));
+    let request = match &session.what {
+        None => Request::List,
+        Some(What::List { json }) => {
+            let reply = ask(&Request::List)?;
+            return Ok(match reply {
+                Reply::Listing(listing) if *json => {
+                    print(&format!("{}", serde_json::json!(listing)));
+                    exit::OK
+                }
+                other => tell(other),
+            });
+        }
+        Some(What::Revoke { grant, drain }) => Request::Revoke {
+            grant: *grant,
+            drain: *drain,
+        },
+        Some(What::Grant { grant, seconds }) => {
+            let current = open::ground(&session.place)?.places.current;
+            let words = open::words(grant, &current)?;
+            let on = match words.on.as_str() {
+                "*" => "*".to_owned(),
+                on => real(std::path::Path::new(on)).display().to_string(),
+            };
+            let made = ask(&Request::Grant {
+                verb: words.verb,
+                on,
+                seconds: *seconds,
+            })?;
+            let Reply::Done { grants } = made else {
+                return Ok(tell(made));
+            };
+            for grant in &grants {
+                print(&format!("grant{grant}  until this program's input ends"));
+            }
+            // What is typed means nothing; its end does.
+            let _typed = std::io::stdin().lock().read_to_end(&mut Vec::new());
+            let mut code = exit::OK;
+            for grant in grants {
+                code = code.max(tell(ask(&Request::Revoke {
+                    grant,
+                    drain: false,
+                })?));
+            }
+            return Ok(code);
+        }
+        Some(What::Forward { grant, agent }) => Request::Forward {
+            grant: *grant,
+            agent: *agent,
+        },
+        Some(What::EndAgent { agent }) => Request::EndAgent { agent: *agent },
+        Some(What::Mode { mode }) => Request::Mode { mode: mode.clone() },
+        Some(What::Accept { proposal }) => {
+            let listed = ask(&Request::List)?;
+            let Reply::Listing(listing) = listed else {
+                return Ok(tell(listed));
+            };
+            let shown = listing
+                .proposals
+                .into_iter()
+                .find(|shown| shown.proposal == *proposal);
+            let Some(shown) = shown else {
+                return Err((
+                    format!("there is no proposal{proposal} that waits"),
+                    exit::REFUSED,
+                ));
+            };
+            print(&format!(
+                "proposed by `{}` for agent{}: {}",
+                shown.judge.escape_debug(),
+                shown.agent,
+                shown.what.escape_debug()
+            ));
+            Request::Accept {
+                proposal: *proposal,
+                digest: shown.digest,
+            }
+        }
+        Some(What::Decline { proposal }) => Request::Decline {
+            proposal: *proposal,
+        },
+        Some(What::Forget) => Request::Forget,
+        Some(What::End) => Request::End,
+    };
+    Ok(tell(ask(&request)?))
+}
+
+fn tell(reply: Reply) -> u8 {
+    match reply {
+        Reply::Done { grants } => {
+            let names: Vec<String> = grants.iter().map(|grant| format!("grant{grant}")).collect();
+            match names.as_slice() {
+                [] => print(&format!("done")),
+                names => print(&format!("done: {}", names.join(", "))),
+            }
+            exit::OK
+        }
+        Reply::Refused { code, why } => {
+            say(&format!("refused ({code}): {why}"));
+            exit::REFUSED
+        }
+        Reply::Listing(listing) => {
+            list(&listing);
+            exit::OK
+        }
+    }
+}
+
+fn list(listing: &Listing) {
+    print(&format!(
+        "session {}, {}, {} calls running",
+        listing.session, listing.mode, listing.running
+    ));
+    for agent in &listing.agents {
+        print(&format!(
+            "agent{}{}",
+            agent.agent,
+            if agent.ended { " (ended)" } else { "" }
+        ));
+        for grant in listing.grants.iter().filter(|row| row.agent == agent.agent) {
+            print(&format!("  {}", line(grant)));
+        }
+    }
+    for proposal in &listing.proposals {
+        print(&format!(
+            "proposal{}  by `{}` for agent{}: {} (`hermitcrab session accept proposal{}`)",
+            proposal.proposal,
+            proposal.judge.escape_debug(),
+            proposal.agent,
+            proposal.what.escape_debug(),
+            proposal.proposal
+        ));
+    }
+}
+
+fn line(grant: &GrantRow) -> String {
+    let uses = grant
+        .uses_left
+        .map_or_else(String::new, |left| format!(", {left} uses left"));
+    let from = grant
+        .from
+        .map_or_else(String::new, |from| format!(" from grant{from}"));
+    let left = match grant.state.as_str() {
+        "live" => format!(", {} minutes left", grant.seconds_left / 60),
+        "orphaned" => format!(
+            ", its granter is gone; it ends in {} minutes",
+            grant.seconds_left / 60
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "grant{}  {}  {}  (by {}{from}{uses}{left})",
+        grant.grant,
+        grant.state,
+        grant.what.escape_debug(),
+        grant.origin
+    )
+}

@@ -1,0 +1,24 @@
+//! A way into a session that runs, for the person who started it.
+//!
+//! What for: a grant is ended, a mode changed, a proposal answered from another
+//! terminal, while the session waits for a model or a command. Why a socket in
+//! the state directory: nobody but its owner reaches that directory, no agent
+//! is ever given it, and the other end is asked who it is all the same.
+//!
+//! What a request does is an event of the session like any other, decided and
+//! recorded there. A program that grants something and dies without ending it
+//! leaves a grant that ends at its deadline and is listed as orphaned. The
+//! socket must never be reachable from where commands run.
+
+mod client;
+mod serve;
+mod wire;
+
+pub use self::{
+    client::{Connection, ControlError},
+    serve::{Control, Reach},
+    wire::{AgentRow, GrantRow, Listing, ProposalRow, Reply, Request},
+};
+
+/// The socket's name in the state directory.
+pub const SOCKET_NAME: &str = "session.socket";

@@ -1,0 +1,76 @@
+//! The end of the socket that asks.
+
+use std::{
+    fmt, io,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+};
+
+use super::{Reply, Request, SOCKET_NAME, serve::through_directory};
+
+/// Why nothing came back.
+#[derive(Debug)]
+pub enum ControlError {
+    /// No session runs on this state directory.
+    NoSession(PathBuf),
+    /// The conversation broke down.
+    Io(io::Error),
+    /// What came back is not an answer.
+    Garbled(String),
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSession(dir) => write!(f, "no session runs on `{}`", dir.display()),
+            Self::Io(error) => write!(f, "the session does not answer: {error}"),
+            Self::Garbled(text) => write!(f, "the session's answer is none: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+/// A conversation with a session that runs.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<UnixStream>,
+}
+
+impl Connection {
+    /// Finds the session of a state directory.
+    ///
+    /// # Errors
+    /// See [`ControlError`].
+    pub fn open(state_dir: &Path) -> Result<Self, ControlError> {
+        let none = || ControlError::NoSession(state_dir.to_owned());
+        let connected = through_directory(state_dir, SOCKET_NAME, UnixStream::connect);
+        match connected {
+            Ok(stream) => Ok(Self {
+                stream: BufReader::new(stream),
+            }),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Err(none()),
+                _ => Err(ControlError::Io(error)),
+            },
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// See [`ControlError`].
+    pub fn ask(&mut self, request: &Request) -> Result<Reply, ControlError> {
+        let mut line = serde_json::to_string(request)
+            .map_err(|error| ControlError::Garbled(error.to_string()))?;
+        line.push('\n');
+        let mut answer = String::new();
+        self.stream
+            .get_mut()
+            .write_all(line.as_bytes())
+            .and_then(|()| self.stream.read_line(&mut answer))
+            .map_err(ControlError::Io)?;
+        serde_json::from_str(&answer).map_err(|error| ControlError::Garbled(error.to_string()))
+    }
+}

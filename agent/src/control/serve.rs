@@ -1,0 +1,230 @@
+//! The end of the socket that answers.
+
+use std::{
+    fmt, fs, io,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use hermitcrab_core::approval::Asking;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Reply, Request, SOCKET_NAME};
+use crate::runtime::Remote;
+
+/// Conversations at one time.
+const CONVERSATIONS_MAX: u32 = 16;
+/// The longest request.
+const REQUEST_BYTES_MAX: u64 = 64 * 1024;
+/// How often a waiting thread looks whether the session is over.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How far a request may reach.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// The session.
+    pub remote: Remote,
+    /// The laxest mode the administrator lets anybody set.
+    pub laxest: Asking,
+}
+
+/// The socket of a session. Dropping it closes it.
+pub struct Control {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    reach: Reach,
+    quit: AtomicBool,
+    open: AtomicU32,
+    /// Numbers for programs that grant.
+    programs: AtomicU32,
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Names a file by way of its directory's descriptor: a socket's name may not
+/// be long, a directory's may.
+pub(super) fn through_directory<R>(
+    dir: &Path,
+    name: &str,
+    act: impl FnOnce(PathBuf) -> io::Result<R>,
+) -> io::Result<R> {
+    let opened = fs::File::open(dir)?;
+    act(PathBuf::from(format!(
+        "/proc/self/fd/{}/{name}",
+        opened.as_raw_fd()
+    )))
+}
+
+impl Control {
+    /// Opens the socket of the session that has this state directory's ledger.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn open(state_dir: &Path, reach: Reach) -> io::Result<Self> {
+        let path = state_dir.join(SOCKET_NAME);
+        // Whoever has the ledger is the only session, so what is there is left
+        // over from one that died.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = through_directory(state_dir, SOCKET_NAME, UnixListener::bind)?;
+        listener.set_nonblocking(true)?;
+        let shared = Arc::new(Shared {
+            reach,
+            quit: AtomicBool::new(false),
+            open: AtomicU32::new(0),
+            programs: AtomicU32::new(0),
+        });
+        let thread = std::thread::Builder::new()
+            .name("control".to_owned())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.accept(&listener)
+            })?;
+        Ok(Self {
+            path,
+            shared,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Control {
+    /// How far a mode set from elsewhere may go.
+    #[must_use]
+    pub fn laxest(&self) -> Asking {
+        self.shared.reach.laxest
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.shared.quit.store(true, Ordering::SeqCst);
+        // Whoever waits for somebody to come sees that somebody came; if not,
+        // it looks up by itself.
+        if let Some(dir) = self.path.parent() {
+            let _woken = through_directory(dir, SOCKET_NAME, UnixStream::connect);
+        }
+        if let Some(thread) = self.thread.take() {
+            // One that panicked answers nobody any more.
+            let _joined = thread.join();
+        }
+        // The next session removes what could not be removed here.
+        let _removed = fs::remove_file(&self.path);
+    }
+}
+
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.quit.load(Ordering::SeqCst)
+    }
+
+    fn accept(self: &Arc<Self>, listener: &UnixListener) {
+        let mut conversations: Vec<JoinHandle<()>> = Vec::new();
+        while !self.is_over() {
+            conversations.retain(|conversation| !conversation.is_finished());
+            if !is_readable(listener, PATIENCE) || self.is_over() {
+                continue;
+            }
+            let Ok((stream, _)) = listener.accept() else {
+                continue;
+            };
+            if !is_own(&stream) || self.open.load(Ordering::SeqCst) >= CONVERSATIONS_MAX {
+                continue;
+            }
+            self.open.fetch_add(1, Ordering::SeqCst);
+            let shared = Arc::clone(self);
+            let conversation = std::thread::Builder::new()
+                .name("control".to_owned())
+                .spawn(move || {
+                    shared.converse(stream);
+                    shared.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            match conversation {
+                Ok(conversation) => conversations.push(conversation),
+                Err(_) => {
+                    self.open.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        }
+        for conversation in conversations {
+            let _joined = conversation.join();
+        }
+    }
+
+    /// Answers one program until it goes. What it granted and did not end is
+    /// an orphan from then on.
+    fn converse(&self, stream: UnixStream) {
+        let program = self.programs.fetch_add(1, Ordering::SeqCst);
+        let mut granter = self.reach.remote.granter(program, self.reach.laxest);
+        // Whatever the conversation breaks down with, the other side is gone.
+        let _over = self.talk(stream, |request| granter.answer(request));
+        if !self.is_over() {
+            granter.lost();
+        }
+    }
+
+    fn talk(&self, stream: UnixStream, mut answer: impl FnMut(Request) -> Reply) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        let mut lines = BufReader::new(stream);
+        loop {
+            while lines.buffer().is_empty() && !is_readable(lines.get_ref(), PATIENCE) {
+                if self.is_over() {
+                    return Ok(());
+                }
+            }
+            let mut line = String::new();
+            let read = (&mut lines).take(REQUEST_BYTES_MAX).read_line(&mut line)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let reply = match serde_json::from_str(&line) {
+                Ok(request) => answer(request),
+                Err(error) => Reply::Refused {
+                    code: "bad-arguments".to_owned(),
+                    why: error.to_string(),
+                },
+            };
+            let mut said = serde_json::to_string(&reply)?;
+            said.push('\n');
+            lines.get_mut().write_all(said.as_bytes())?;
+        }
+    }
+}
+
+fn is_readable(fd: &impl std::os::fd::AsFd, patience: Duration) -> bool {
+    let timeout = Timespec {
+        tv_sec: 0,
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    let mut wanted = [PollFd::new(fd, PollFlags::IN)];
+    poll(&mut wanted, Some(&timeout)).is_ok_and(|count| count > 0)
+}
+
+/// Is the other end the same user? The directory lets nobody else in; this
+/// holds even if somebody opened it.
+fn is_own(stream: &UnixStream) -> bool {
+    rustix::net::sockopt::socket_peercred(stream)
+        .is_ok_and(|other| other.uid == rustix::process::geteuid())
+}
