@@ -1,16 +1,25 @@
-//! The report on the spawn path: measured in an optimised build, written by
-//! the benchmark itself, never by hand.
+//! The reports on the spawn path and on grants: measured in an optimised build,
+//! written by the benchmark itself, never by hand.
 
 use anyhow::Result;
 
 use crate::cmd::{self, Passed};
 
-/// Measure and write.
+/// Measure the spawn path and write.
 pub fn run() -> Result<Passed> {
+    report("spawn_report")
+}
+
+/// Measure what grants cost, let eight threads use one ten million times, and write.
+pub fn grants() -> Result<Passed> {
+    report("grants_report")
+}
+
+fn report(bench: &str) -> Result<Passed> {
     let to = cmd::root().join("docs/benchmarks");
     cmd::status(
         cmd::cargo()
-            .args(["bench", "--package", "benches", "--bench", "spawn_report"])
+            .args(["bench", "--package", "benches", "--bench", bench])
             .args(["--", "--write"])
             .arg(to),
     )

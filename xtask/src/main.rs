@@ -43,6 +43,8 @@ enum Chore {
     FilterTable(filter_table::Args),
     /// Measure the spawn path beside its peers and write docs/benchmarks.
     BenchReport,
+    /// Measure what grants cost, with ten million operations of eight threads, and write docs/benchmarks.
+    GrantsReport,
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Chore::EscapeReport => escape::run(),
         Chore::FilterTable(args) => filter_table::run(&args),
         Chore::BenchReport => bench_report::run(),
+        Chore::GrantsReport => bench_report::grants(),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };

@@ -1,0 +1,35 @@
+//! What comes from outside: where the report goes, where Hermes is.
+
+use std::path::PathBuf;
+
+/// The argument after this flag.
+fn after(flag: &str) -> Option<PathBuf> {
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == flag {
+            return arguments.next().map(PathBuf::from);
+        }
+    }
+    None
+}
+
+/// The directory after `--write`, if there is one.
+pub fn write_to() -> Option<PathBuf> {
+    after("--write")
+}
+
+/// The interpreter of the environment that `cargo bisim check` makes, or the
+/// one after `--hermes`.
+pub fn hermes_python() -> Result<PathBuf, String> {
+    if let Some(named) = after("--hermes") {
+        return Ok(named);
+    }
+    let home = std::env::var_os("HOME").ok_or("no home directory")?;
+    let cache = PathBuf::from(home).join(".cache/hermitcrab/hermes");
+    std::fs::read_dir(&cache)
+        .map_err(|error| format!("{error}; run `cargo bisim check` first"))?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().join("venv/bin/python"))
+        .find(|python| python.is_file())
+        .ok_or_else(|| "no environment of Hermes; run `cargo bisim check` first".to_owned())
+}

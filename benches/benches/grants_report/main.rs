@@ -1,0 +1,239 @@
+//! What grants cost, and that they hold under load, in one run: a table.
+//!
+//! ```console
+//! $ cargo xtask grants-report
+//! ```
+//!
+//! Without `--write` everything is done a few times only, to see that it works.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ambient;
+mod load;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::time::Instant as Moment;
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Authority, DirId, Verb};
+use hermitcrab_core::cap::CapTable;
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::grant::{AgentId, GrantId, Lifetime, Limits, Revoker, Uses};
+use hermitcrab_core::monitor::{self, Request};
+use hermitcrab_core::path::RelPath;
+use hermitcrab_core::rules::{Isolation, Rules};
+use hermitcrab_core::time::Instant;
+use hermitcrab_core::tool::Tool;
+use support::{on_dir, rel, session};
+
+/// The command Hermes' detector is given, and whose effect the monitor decides.
+const COMMAND: &str = "rm -rf build && git push --force origin main";
+
+fn main() {
+    let write_to = ambient::write_to();
+    let in_full = write_to.is_some();
+    let mut sheet = String::from(
+        "# What grants cost\n\nWritten by `cargo xtask grants-report`, in one run on one machine.\n\n| What | Figure |\n|---|---|\n",
+    );
+    let mut row = |what: &str, figure: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(sheet, "| {what} | {figure} |");
+    };
+    for depth in [0, 1, 3, 10] {
+        let nanos = invocation(depth, in_full);
+        row(
+            &format!("a use through {depth} forwarders"),
+            format!("{nanos:.0} ns"),
+        );
+    }
+    let decision = decision(in_full);
+    row("a decision of the monitor", format!("{decision:.0} ns"));
+    match detector() {
+        Ok(hermes) => row(
+            &format!("Hermes' detector on `{COMMAND}`"),
+            format!(
+                "{:.1} us, {:.0} times as long",
+                hermes / 1000.0,
+                hermes / decision
+            ),
+        ),
+        Err(why) => row("Hermes' detector", format!("not timed: {why}")),
+    }
+    beside_many(if in_full { 1_000_000 } else { 10_000 }, &mut row);
+    let done = load::run(if in_full { 10_000_000 } else { 100_000 });
+    row(
+        &format!(
+            "{} operations of {} threads on one session",
+            done.operations,
+            load::THREADS
+        ),
+        format!(
+            "{:.1} s; {} uses of at most {}, {} refusals, none after the revocation",
+            done.seconds, done.used, done.limit, done.refused
+        ),
+    );
+    println!("{sheet}");
+    if let Some(dir) = write_to {
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("grants.md"), sheet).unwrap();
+    }
+}
+
+fn limits(uses: Uses) -> Limits {
+    Limits::starting(Instant::BOOT, uses, Lifetime::Session)
+}
+
+/// Nanoseconds of one call, the median of several batches.
+fn median_of(in_full: bool, mut call: impl FnMut()) -> f64 {
+    let (batches, batch) = if in_full { (31, 20_000_u32) } else { (3, 100) };
+    let mut times: Vec<f64> = (0..batches)
+        .map(|_| {
+            let started = Moment::now();
+            for _ in 0..batch {
+                call();
+            }
+            started.elapsed().as_secs_f64() * 1e9 / f64::from(batch)
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn invocation(depth: usize, in_full: bool) -> f64 {
+    let (_, dir) = session();
+    let mut table = CapTable::new();
+    let whole = Authority::of(on_dir(Verb::FsRead, dir, RelPath::root()));
+    let first = AgentId::FIRST;
+    let root = table.grant(first, whole, limits(Uses::AtMost(u64::MAX)));
+    let mut last: GrantId = root.unwrap().grant();
+    for _ in 0..depth {
+        let next = table.forward(first, last, first, Instant::BOOT);
+        last = next.unwrap().grant();
+    }
+    median_of(in_full, || {
+        table.invoke(first, black_box(last), Instant::BOOT).unwrap();
+    })
+}
+
+/// A command's effect on a file, decided beside a thousand other grants.
+fn decision(in_full: bool) -> f64 {
+    let mut rules = Rules::new(1, Isolation::Isolated, vec![rel("home/u/.config/agent")]);
+    let dir = rules.add_dir(rel("home/u/project")).unwrap();
+    let mut table = CapTable::new();
+    for number in 0..1000 {
+        grant(&mut table, dir, &format!("other/{number}"));
+    }
+    let held = on_dir(Verb::FsDelete, dir, rel("build"));
+    table
+        .grant(AgentId::FIRST, Authority::of(held), limits(Uses::Uncounted))
+        .unwrap();
+    let below = rel("build/out/a.o");
+    let action = Action::on_path(Verb::FsDelete, dir, below, Digest::NONE).unwrap();
+    let actions = [action];
+    let call = {
+        let (mut session, dir) = session();
+        let read = Action::on_path(Verb::FsRead, dir, rel("a"), Digest::NONE).unwrap();
+        support::turn(&mut session, Tool::ReadFile, read, |permit| permit.call())
+    };
+    median_of(in_full, || {
+        let request = Request::new(call, AgentId::FIRST, Tool::Terminal, black_box(&actions));
+        let decided = monitor::authorize(&mut table, &rules, &request, Instant::BOOT);
+        assert!(matches!(
+            black_box(decided),
+            monitor::Decision::Permit(ref permits) if permits.len() == 1
+        ));
+    })
+}
+
+fn grant(table: &mut CapTable, dir: DirId, below: &str) -> Revoker {
+    let cap = on_dir(Verb::FsRead, dir, rel(below));
+    table
+        .grant(AgentId::FIRST, Authority::of(cap), limits(Uses::Uncounted))
+        .unwrap()
+}
+
+fn beside_many(count: usize, row: &mut impl FnMut(&str, String)) {
+    let (_, dir) = session();
+    let before = resident();
+    let mut table = CapTable::new();
+    for number in 0..count {
+        grant(&mut table, dir, &format!("other/{number}"));
+    }
+    let bytes = resident().saturating_sub(before) / count;
+    row(
+        &format!("memory of a grant, {count} of them live"),
+        format!("{bytes} bytes"),
+    );
+    let asked = on_dir(
+        Verb::FsRead,
+        dir,
+        rel(&format!("other/{}/deep/file", count / 2)),
+    );
+    let nanos = median_of(count > 100_000, || {
+        table
+            .choose(AgentId::FIRST, black_box(&asked), Instant::BOOT)
+            .unwrap();
+    });
+    row(
+        &format!("a lookup beside {count} grants"),
+        format!("{nanos:.0} ns"),
+    );
+    // Ending is for good, so each is timed once.
+    for (size, families) in [(1_usize, 200_usize), (10, 200), (100, 100), (1000, 15)] {
+        let roots: Vec<Revoker> = (0..families)
+            .map(|_| {
+                let root = grant(&mut table, dir, "family");
+                let mut last = root.grant();
+                for member in 1..size {
+                    // As deep as grants may be derived, then from the root again.
+                    let from = if member % 30 == 0 { root.grant() } else { last };
+                    let next = table.forward(AgentId::FIRST, from, AgentId::FIRST, Instant::BOOT);
+                    last = next.unwrap().grant();
+                }
+                root
+            })
+            .collect();
+        let mut times: Vec<f64> = roots
+            .iter()
+            .map(|root| {
+                let started = Moment::now();
+                let ended = black_box(table.revoke(root));
+                let took = started.elapsed().as_secs_f64() * 1e9;
+                assert_eq!(ended.len(), size);
+                took
+            })
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let median = times[times.len() / 2];
+        row(
+            &format!("the end of a grant with {size} in its subtree, beside {count}"),
+            format!(
+                "{median:.0} ns, {:.0} ns for each",
+                median / f64::from(u32::try_from(size).unwrap())
+            ),
+        );
+    }
+}
+
+/// Bytes of memory this process holds.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Nanoseconds that the detector of the real Hermes takes, if one is installed.
+fn detector() -> Result<f64, String> {
+    let python = ambient::hermes_python()?;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../shim/src/time_detector.py");
+    let output = std::process::Command::new(python)
+        .args([script, COMMAND])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim()
+        .parse()
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
