@@ -110,6 +110,18 @@ pub fn wall_time() -> WallTime {
     WallTime::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// A moment as the user's own clock shows it, without a zone.
+#[must_use]
+pub fn local_time(wall: WallTime) -> String {
+    let millis = i64::try_from(wall.as_millis()).unwrap_or(i64::MAX);
+    let stamp = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
+    let zone = jiff::tz::TimeZone::system();
+    stamp
+        .to_zoned(zone)
+        .strftime("%Y-%m-%dT%H:%M:%S")
+        .to_string()
+}
+
 /// The boot the machine is in, as the kernel names it.
 ///
 /// # Errors

@@ -338,13 +338,17 @@ impl Chat {
 
     /// What background commands that ended have to say, if any is to be told.
     fn endings(&self, runtime: &mut Runtime) -> Result<Option<String>, ChatError> {
+        let noticed = runtime.take_notices(self.agent);
         let ended = runtime.take_endings(self.agent);
-        if ended.is_empty() {
+        if noticed.is_empty() && ended.is_empty() {
             return Ok(None);
         }
         runtime.hear(self.agent, Source::Command)?;
+        let noticed = noticed
+            .iter()
+            .map(|(job, notice)| crate::tools::process::notice(job, notice));
         let told = ended.iter().map(|job| {
-            let status = job.end.as_ref().map_or(-1, |end| end.status);
+            let status = job.end.as_ref().and_then(|end| end.status).unwrap_or(-1);
             format!(
                 "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}\nOutput:\n{}",
                 job.id,
@@ -355,7 +359,7 @@ impl Chat {
                 ),
             )
         });
-        Ok(Some(told.collect::<Vec<_>>().join("\n\n")))
+        Ok(Some(noticed.chain(told).collect::<Vec<_>>().join("\n\n")))
     }
 
     fn note(&self, turn: &mut ChatTurn, call: &ProposedCall, fate: Fate, questions: usize) {

@@ -54,7 +54,7 @@ use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner
 
 use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
-    background::{JobEnd, JobRequest, JobView},
+    background::{JobEnd, JobRequest, JobView, Notice},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     ceilings::Ceilings,
     change::FileChange,

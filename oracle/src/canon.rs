@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 5] = [
+pub const RULES: [Rule; 8] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -37,6 +37,18 @@ pub const RULES: [Rule; 5] = [
     Rule {
         name: "effect-order",
         doc: "effects are compared as a set sorted by path; the order of writing inside one step is not observable",
+    },
+    Rule {
+        name: "made-up-names",
+        doc: "a name a subject draws by chance (of a background command, of a job) is compared by the order in which names first appear, everywhere it appears",
+    },
+    Rule {
+        name: "shell-complaints",
+        doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces",
+    },
+    Rule {
+        name: "own-count",
+        doc: "process numbers and what each subject's own clock says of commands and jobs (when it began, how long it ran, when it runs next) are compared by being there, not by value",
     },
 ];
 
@@ -113,9 +125,101 @@ pub fn delta(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
     changes
 }
 
+/// The fields that hold a name drawn by chance.
+const NAMES: [&str; 2] = ["session_id", "job_id"];
+/// The fields each subject counts by itself.
+const COUNTS: [&str; 4] = ["pid", "started_at", "uptime_seconds", "duration_seconds"];
+/// What an interactive shell says on finding no terminal.
+const COMPLAINTS: [&str; 2] = [
+    "bash: cannot set terminal process group",
+    "bash: no job control in this shell",
+];
+/// The tools whose results hold such fields.
+const COUNTING_TOOLS: [&str; 4] = ["terminal", "process", "execute_code", "cronjob"];
+
+/// Rule `own-count`: what is there stays, its value does not.
+pub fn without_counts(tool: &str, value: &mut Value) {
+    if !COUNTING_TOOLS.contains(&tool) {
+        return;
+    }
+    each_field(value, &mut |name, field| {
+        if COUNTS.contains(&name) {
+            *field = Value::String("<own>".to_owned());
+        }
+    });
+}
+
+/// Rule `shell-complaints`: the output of a background command without them.
+pub fn without_complaints(tool: &str, value: &mut Value) {
+    if tool != "process" {
+        return;
+    }
+    each_field(value, &mut |name, field| {
+        if let ("output" | "output_preview", Value::String(text)) = (name, field) {
+            while COMPLAINTS.iter().any(|words| text.starts_with(words)) {
+                *text = text
+                    .split_once('\n')
+                    .map_or_else(String::new, |(_, rest)| rest.to_owned());
+            }
+        }
+    });
+}
+
+/// Rule `made-up-names`: the names a run has shown so far.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// Puts numbers in place of names, new ones included.
+    pub fn numbered(&mut self, tool: &str, value: &mut Value) {
+        if COUNTING_TOOLS.contains(&tool) {
+            each_field(value, &mut |name, field| {
+                if let (true, Value::String(text)) = (NAMES.contains(&name), &*field)
+                    && text.len() >= 12
+                    && !self.0.contains(text)
+                {
+                    self.0.push(text.clone());
+                }
+            });
+        }
+        if !self.0.is_empty() {
+            self.put(value);
+        }
+    }
+
+    fn put(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                for (index, name) in self.0.iter().enumerate() {
+                    if text.contains(name.as_str()) {
+                        *text = text.replace(name.as_str(), &format!("<name {}>", index + 1));
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.put(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.put(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn each_field(value: &mut Value, visit: &mut impl FnMut(&str, &mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each_field(item, visit)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                visit(name, field);
+                each_field(field, visit);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn effect(path: &str, kind: EffectKind, digest: &str) -> FsEffect {
         FsEffect {
@@ -170,6 +274,112 @@ mod tests {
             &[effect("/a", EffectKind::Deleted, "")],
             &[("/a", EffectKind::Deleted)],
         );
+    }
+
+    #[test]
+    fn a_name_drawn_by_chance_is_its_number_and_two_names_are_two() {
+        let run = |one: &str, two: &str, last: &str| {
+            let mut names = Names::default();
+            let mut seen = Vec::new();
+            for value in [
+                json!({"session_id": one}),
+                json!({"session_id": two}),
+                json!({"error": format!("No process with ID {last}"), "l": [{"k": last}]}),
+            ] {
+                let mut value = value;
+                names.numbered("process", &mut value);
+                seen.push(value);
+            }
+            seen
+        };
+        let one = run(
+            "proc_aaaaaaaaaaaa",
+            "proc_bbbbbbbbbbbb",
+            "proc_bbbbbbbbbbbb",
+        );
+        assert_eq!(
+            one,
+            run(
+                "proc_111111111111",
+                "proc_222222222222",
+                "proc_222222222222"
+            )
+        );
+        assert_ne!(
+            one,
+            run(
+                "proc_111111111111",
+                "proc_222222222222",
+                "proc_111111111111"
+            )
+        );
+        assert_ne!(
+            one,
+            run(
+                "proc_111111111111",
+                "proc_111111111111",
+                "proc_111111111111"
+            )
+        );
+        assert_ne!(
+            one,
+            run(
+                "proc_111111111111",
+                "proc_222222222222",
+                "proc_333333333333"
+            )
+        );
+        let mut other = json!({"session_id": "proc_aaaaaaaaaaaa"});
+        Names::default().numbered("read_file", &mut other);
+        assert_eq!(other, json!({"session_id": "proc_aaaaaaaaaaaa"}));
+    }
+
+    #[test]
+    fn what_a_shell_says_without_a_terminal_is_taken_from_the_beginning_only() {
+        let seen = |tool: &str, text: &str| {
+            let mut value = json!({"output": text});
+            without_complaints(tool, &mut value);
+            value["output"].clone()
+        };
+        let complaint = "bash: no job control in this shell";
+        assert_eq!(seen("process", complaint), "");
+        assert_eq!(seen("process", &format!("{complaint}\nx\n")), "x\n");
+        assert_eq!(
+            seen("process", &format!("x\n{complaint}\n")),
+            format!("x\n{complaint}\n")
+        );
+        assert_eq!(seen("terminal", complaint), complaint);
+    }
+
+    #[test]
+    fn own_counts_are_compared_by_being_there() {
+        let seen = |tool: &str, mut value: Value| {
+            without_counts(tool, &mut value);
+            value
+        };
+        let one = seen(
+            "process",
+            json!({"processes": [{"pid": 7, "exit_code": 1}]}),
+        );
+        assert_eq!(
+            one,
+            seen(
+                "process",
+                json!({"processes": [{"pid": null, "exit_code": 1}]})
+            )
+        );
+        assert_ne!(
+            one,
+            seen("process", json!({"processes": [{"exit_code": 1}]}))
+        );
+        assert_ne!(
+            one,
+            seen(
+                "process",
+                json!({"processes": [{"pid": 7, "exit_code": 2}]})
+            )
+        );
+        assert_eq!(seen("read_file", json!({"pid": 7})), json!({"pid": 7}));
     }
 
     #[test]

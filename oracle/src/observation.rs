@@ -159,8 +159,14 @@ pub fn is_yes(answer: &str) -> bool {
 pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observation {
     let mut steps = Vec::with_capacity(script.len());
     let mut before: &[FsEffect] = &[];
+    let mut names = canon::Names::default();
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
+        if let Step::Call { tool, .. } = step {
+            canon::without_counts(tool, &mut one.value);
+            canon::without_complaints(tool, &mut one.value);
+            names.numbered(tool, &mut one.value);
+        }
         if steps.len() + 1 == trace.steps.len()
             && one.class == Class::Raised
             && let Some((class, code)) = cut_by(&trace.end, &one.code)

@@ -232,7 +232,14 @@ fn lint(case: &Case) -> Vec<String> {
     for held in &case.job.held {
         lint_held(held, &mut grants, &mut wrong);
     }
-    for step in &case.job.script {
+    for (earlier, step) in (0_u64..).zip(&case.job.script) {
+        if let Step::Call { args, .. } = step
+            && bisim_world::script::sources(args)
+                .iter()
+                .any(|from| *from == 0 || *from > earlier)
+        {
+            wrong.push("takes something from a step that is no earlier one".to_owned());
+        }
         match step {
             Step::Grant(held) => lint_held(held, &mut grants, &mut wrong),
             Step::Revoke { grant } => {

@@ -228,8 +228,14 @@ class Session:
     def dispatch(self, tool, args, task):
         import model_tools
 
+        if tool == "clarify":
+            # A front end brings its own way to the person; without one there is nobody to ask.
+            from tools.clarify_tool import clarify_tool
+
+            ask = (lambda question, choices: self.next_answer()) if self.front.asks else None
+            return clarify_tool(question=args.get("question", ""), choices=args.get("choices"), callback=ask)
         if tool == "todo":
-            # These two are done by the agent's loop, on stores of its own.
+            # This and the next are done by the agent's loop, on stores of its own.
             from tools.todo_tool import todo_tool
 
             return todo_tool(todos=args.get("todos"), merge=args.get("merge", False), store=self.todo())

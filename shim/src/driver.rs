@@ -191,8 +191,9 @@ impl Driver for HermesDriver {
             }
             for step in &job.script {
                 steps.begin()?;
+                let step = steps.filled(step);
                 let trace = self
-                    .step(py, &session, &mut standings, step)
+                    .step(py, &session, &mut standings, &step)
                     .unwrap_or_else(|error| {
                         StepTrace::of(StepOutcome::Raised(describe(py, &error)))
                     });

@@ -52,17 +52,19 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
     // Which files Hermes wrote (a database with its two side files), which
     // background processes it has, when a skill was looked at or changed, and
     // the empty files it locks while it changes a note.
-    matches!(
-        name,
-        b"verification_evidence.db"
-            | b"verification_evidence.db-shm"
-            | b"verification_evidence.db-wal"
-            | b"processes.json"
-            | b"skills/.usage.json"
-            | b"skills/.usage.json.lock"
-            | b"memories/MEMORY.md.lock"
-            | b"memories/USER.md.lock"
-    )
+    let list_being_written = name.starts_with(b".processes_") && name.ends_with(b".tmp");
+    list_being_written
+        || matches!(
+            name,
+            b"verification_evidence.db"
+                | b"verification_evidence.db-shm"
+                | b"verification_evidence.db-wal"
+                | b"processes.json"
+                | b"skills/.usage.json"
+                | b"skills/.usage.json.lock"
+                | b"memories/MEMORY.md.lock"
+                | b"memories/USER.md.lock"
+        )
 }
 
 /// Lists the effects of one world, remembering digests between listings.
@@ -392,6 +394,7 @@ mod tests {
                 "tmp/hermes-snap-1.sh",
                 "tmp/other",
                 "home/u/.hermes/processes.json",
+                "home/u/.hermes/.processes_a1.tmp",
                 "home/u/.hermes/auth.json",
             ] {
                 fs::write(upper.join(file), "x").unwrap();

@@ -23,6 +23,7 @@ pub mod error;
 pub mod fork;
 pub mod launch;
 pub mod protocol;
+pub mod script;
 pub mod template;
 pub mod zygote;
 

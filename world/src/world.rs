@@ -74,6 +74,7 @@ impl Worlds {
         let steps = StepSink {
             reports: File::from(OwnedFd::from(reports_interior)),
             answers: File::from(OwnedFd::from(answers_interior)),
+            texts: Vec::new(),
         };
         let mut live = Live {
             socket,

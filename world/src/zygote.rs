@@ -95,9 +95,17 @@ pub enum Interior {
 pub struct StepSink {
     pub(crate) reports: File,
     pub(crate) answers: File,
+    /// What the steps so far told the model.
+    pub(crate) texts: Vec<String>,
 }
 
 impl StepSink {
+    /// A step with what it takes from earlier results filled in.
+    #[must_use]
+    pub fn filled(&self, step: &Step) -> Step {
+        crate::script::filled(step, &self.texts)
+    }
+
     /// Says that a step begins, so that a step that never ends is seen.
     ///
     /// # Errors
@@ -111,6 +119,7 @@ impl StepSink {
     /// # Errors
     /// The observer is gone.
     pub fn end(&mut self, trace: StepTrace) -> Result<(), WorldError> {
+        self.texts.push(trace.text.clone());
         write_frame(&mut self.reports, &Report::Step(Box::new(trace))).at("report step")?;
         self.answers.read_exact(&mut [0_u8]).at("wait for observer")
     }

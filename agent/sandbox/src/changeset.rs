@@ -15,6 +15,7 @@
 //! committed keeps the times it got in the view. Owners are not the command's
 //! to give.
 
+pub mod edits;
 mod kept;
 mod layer;
 pub(crate) mod node;

@@ -28,6 +28,7 @@ mod act;
 mod carry;
 mod commit;
 mod entry;
+mod incoming;
 mod plan;
 mod recover;
 mod retain;
@@ -47,6 +48,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 pub use self::commit::{Commit, CommitFailure, Part};
+pub use self::incoming::Incoming;
 pub use self::recover::Recovered;
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
 pub use self::steps::{Then, Watch};
@@ -187,6 +189,7 @@ impl Journal {
         let journal = Self { dir, place, steps };
         let _lock = journal.lock()?;
         let recovered = recover::recover(&journal)?;
+        journal.clear_incoming();
         Ok((journal, recovered))
     }
 

@@ -9,14 +9,11 @@
 //! This module must never keep a command running whose grant was revoked or
 //! whose session is over.
 
-use std::{
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
-    time::{Duration, Instant as Moment},
-};
+mod attended;
+mod terminal;
+mod watch;
+
+use std::{os::fd::OwnedFd, sync::Arc, thread::JoinHandle, time::Duration};
 
 use hermitcrab_core::{
     approval::CallId,
@@ -26,25 +23,28 @@ use hermitcrab_core::{
     time::Instant,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{Ending, Finished, Running, SpawnError, Streams};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Input, Output, SpawnError, Streams};
 
+pub use self::watch::Notice;
+use self::{attended::Attended, terminal::Terminal, watch::Watch};
 use super::{
     Runtime,
     command::{Launch, Seen, summary},
     hands::Hands,
-    machine::Machine,
     turn::Stop,
 };
 use crate::digest::sha256;
 
-/// Output letters kept of one command.
-const OUTPUT_LETTERS_MAX: usize = 200_000;
 /// Commands known at one time, ended ones included.
 const JOBS_MAX: usize = 64;
+/// What an interactive shell says when it finds no terminal.
+const COMPLAINTS: [&str; 3] = [
+    "cannot set terminal process group",
+    "no job control in this shell",
+    "tcsetattr: Inappropriate ioctl for device",
+];
 /// How long a command may run at most.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a thread looks whether its command is to end.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A background command, as a tool sees it.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub struct JobView {
     pub command: String,
     /// Where it was started.
     pub cwd: String,
+    /// When it was started, by the wall clock.
+    pub started_at: String,
     /// Seconds since it was started.
     pub uptime_seconds: u64,
     /// What it printed, the end of it.
@@ -63,6 +65,8 @@ pub struct JobView {
     pub notify: bool,
     /// Words watched for, and whether one came.
     pub watched: (Vec<String>, bool),
+    /// Whether it has a terminal of its own.
+    pub has_terminal: bool,
     /// How it ended; `None` while it runs.
     pub end: Option<JobEnd>,
 }
@@ -70,8 +74,9 @@ pub struct JobView {
 /// How a background command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobEnd {
-    /// Its status; a signal is negative.
-    pub status: i32,
+    /// Its status; a signal is negative. A command on a terminal that a signal
+    /// ended has none.
+    pub status: Option<i32>,
     /// Whether it was killed by a call.
     pub killed: bool,
     /// Why what it did was thrown away, if it was.
@@ -89,6 +94,8 @@ pub struct JobRequest<'r> {
     pub notify: bool,
     /// Words to watch for.
     pub watch: Vec<String>,
+    /// Whether it runs on a terminal of its own.
+    pub terminal: bool,
 }
 
 /// All background commands of a runtime.
@@ -105,133 +112,17 @@ struct Job {
     started: Instant,
     seen: Vec<Seen>,
     notify: bool,
-    watch: Vec<String>,
-    shared: Arc<Shared>,
+    started_at: String,
+    shared: Arc<Attended>,
     thread: Option<JoinHandle<()>>,
     killed: bool,
     end: Option<JobEnd>,
     told: bool,
 }
 
-/// What a job's thread and the runtime both see.
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    stop: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    output: String,
-    /// Bytes that may be the beginning of a letter.
-    partial: Vec<u8>,
-    finished: Option<Result<Finished, SpawnError>>,
-    /// It was stopped and has been reported as finished.
-    stopped: Option<Denial>,
-    over: bool,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here is left half done by a panic elsewhere.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, bytes: &[u8]) {
-        self.lock().take(bytes);
-    }
-
-    fn attend(&self, mut running: Running, machine: &Machine, call: CallId) {
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                running.kill();
-            }
-            match running.attend(PATIENCE, |_, bytes| self.take(bytes)) {
-                Ok(false) => {}
-                Ok(true) | Err(_) => break,
-            }
-        }
-        let finished = running.wait_with(|_, bytes| self.take(bytes));
-        let stopped = machine.why_stopped(call).map(|code| {
-            // Whoever waits for its end hears of it now, not at the next call;
-            // what it did is thrown away. A ledger that cannot be written
-            // refuses the next call with the reason.
-            let _recorded = machine.step(Event::Finished {
-                call,
-                outcome: Outcome::Stopped,
-            });
-            Denial::new(code, call)
-        });
-        let mut state = self.lock();
-        state.finished = stopped.is_none().then_some(finished);
-        state.stopped = stopped;
-        state.over = true;
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Waits until it is over, at most this long.
-    fn wait(&self, patience: Duration) {
-        let until = Moment::now().checked_add(patience);
-        let mut state = self.lock();
-        while !state.over {
-            let left = until.map_or(PATIENCE, |until| {
-                until.saturating_duration_since(Moment::now())
-            });
-            if left.is_zero() {
-                return;
-            }
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-    }
-}
-
-impl State {
-    fn take(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
-        let whole = whole_letters(&self.partial);
-        let rest = self.partial.split_off(whole);
-        self.output
-            .push_str(&String::from_utf8_lossy(&self.partial));
-        self.partial = rest;
-        // Cutting is linear, so it is not done for every few letters.
-        if self.output.len() > OUTPUT_LETTERS_MAX * 5 {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        let kept = crate::tools::pytext::tail(&self.output, OUTPUT_LETTERS_MAX).len();
-        let from = self.output.len() - kept;
-        self.output.drain(..from);
-    }
-}
-
-/// How many of these bytes are letters in full, broken ones included.
-fn whole_letters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        // The last letters may still be unfinished; at most three bytes.
-        Err(_) => (bytes.len().saturating_sub(3)..bytes.len())
-            .find(|at| {
-                bytes.get(*at..).is_some_and(|rest| {
-                    std::str::from_utf8(rest)
-                        .is_err_and(|error| error.error_len().is_none() && error.valid_up_to() == 0)
-                })
-            })
-            .unwrap_or(bytes.len()),
-    }
-}
-
 impl Drop for Job {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.stop();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has dropped its command, which killed it.
             let _joined = thread.join();
@@ -243,22 +134,62 @@ impl Job {
     fn view(&self, now: Instant) -> JobView {
         let mut state = self.shared.lock();
         state.cut();
-        let output = state.output.clone();
+        let output = without_complaints(&state.output).to_owned();
+        let watched = state.watch.shown();
+        let given_up = state.watch.has_given_up();
         drop(state);
-        let hit = output
-            .lines()
-            .any(|line| self.watch.iter().any(|word| line.contains(word.as_str())));
         JobView {
             id: self.id.clone(),
             command: self.command.clone(),
             cwd: self.cwd.clone(),
+            started_at: self.started_at.clone(),
             uptime_seconds: now.as_millis().saturating_sub(self.started.as_millis()) / 1000,
             output,
-            notify: self.notify,
-            watched: (self.watch.clone(), hit),
+            notify: self.notify || given_up,
+            watched,
+            has_terminal: self.shared.terminal().is_some(),
             end: self.end.clone(),
         }
     }
+}
+
+/// The output without what an interactive shell says when it finds no terminal.
+fn without_complaints(mut output: &str) -> &str {
+    while let Some((line, rest)) = output.split_once('\n')
+        && COMPLAINTS.iter().any(|words| line.contains(words))
+    {
+        output = rest;
+    }
+    output
+}
+
+/// What the shell that starts a command runs: an interactive login shell, as
+/// the user's own is, so that its words and its start-up files are the same.
+fn shell(on_terminal: bool) -> &'static str {
+    if on_terminal {
+        // A shell that owns its terminal can be interrupted from it.
+        "builtin cd -- \"$1\" || exit 126\n\
+         if command -v setsid >/dev/null; then exec setsid -c -w /usr/bin/bash -lic \"set +m; $2\"; fi\n\
+         exec /usr/bin/bash -lic \"set +m; $2\""
+    } else {
+        "builtin cd -- \"$1\" || exit 126\nexec /usr/bin/bash -lic \"set +m; $2\""
+    }
+}
+
+/// The streams of a command, and the agent's end of its terminal.
+fn streams(on_terminal: bool) -> Result<(Option<Terminal>, Streams), Stop> {
+    if !on_terminal {
+        return Ok((None, Streams::default()));
+    }
+    let io = |error: std::io::Error| Stop::Io(format!("no terminal for the command: {error}"));
+    let (terminal, theirs) = Terminal::open().map_err(io)?;
+    let other: OwnedFd = theirs.try_clone().map_err(io)?;
+    let streams = Streams {
+        stdin: Input::From(theirs),
+        stdout: Output::To(other),
+        stderr: Output::Captured,
+    };
+    Ok((Some(terminal), streams))
 }
 
 impl Hands<'_> {
@@ -278,7 +209,7 @@ impl Hands<'_> {
             argv: vec![
                 b"/usr/bin/bash".to_vec(),
                 b"-c".to_vec(),
-                b"builtin cd -- \"$1\" || exit 126\nexec /usr/bin/bash -lc \"set +m; $2\"".to_vec(),
+                shell(request.terminal).as_bytes().to_vec(),
                 b"bash".to_vec(),
                 cwd.clone().into_bytes(),
                 request.command.as_bytes().to_vec(),
@@ -288,7 +219,8 @@ impl Hands<'_> {
             merge_stderr: true,
             timeout: LIFETIME,
         };
-        let (call, running) = self.launch(launch, &seen, Streams::default())?;
+        let (terminal, streams) = streams(request.terminal)?;
+        let (call, running) = self.launch(launch, &seen, streams)?;
         let running = match running {
             Ok(running) => running,
             Err(error) => return Err(self.not_started(call, error)?),
@@ -303,7 +235,7 @@ impl Hands<'_> {
                 return Err(Stop::Io(error.to_string()));
             }
         };
-        let shared = Arc::new(Shared::default());
+        let shared = Attended::new(Watch::new(request.watch.clone()), terminal);
         let thread = std::thread::Builder::new().name(id.clone()).spawn({
             let (shared, machine) = (Arc::clone(&shared), self.runtime.machine.clone());
             move || shared.attend(running, &machine, call)
@@ -325,7 +257,7 @@ impl Hands<'_> {
             started: now,
             seen,
             notify: request.notify,
-            watch: request.watch.clone(),
+            started_at: crate::ambient::local_time(crate::ambient::wall_time()),
             shared,
             thread: Some(thread),
             killed: false,
@@ -417,11 +349,23 @@ impl Hands<'_> {
     pub fn kill(&mut self, id: &str) -> Result<(), Stop> {
         if let Some(job) = self.own_job(id) {
             job.killed = true;
-            job.shared.stop.store(true, Ordering::Relaxed);
+            job.shared.stop();
             let shared = Arc::clone(&job.shared);
             shared.wait(LIFETIME);
         }
         self.look_after()
+    }
+
+    /// Types this on the terminal of one; `None` if it has no terminal.
+    pub fn type_into(&mut self, id: &str, text: &str) -> Option<std::io::Result<()>> {
+        let job = self.own_job(id)?;
+        Some(job.shared.terminal()?.write(text.as_bytes()))
+    }
+
+    /// Ends the input on the terminal of one; `None` if it has no terminal.
+    pub fn end_input(&mut self, id: &str) -> Option<std::io::Result<()>> {
+        let job = self.own_job(id)?;
+        Some(job.shared.terminal()?.end())
     }
 
     fn own_job(&mut self, id: &str) -> Option<&mut Job> {
@@ -441,6 +385,7 @@ impl Hands<'_> {
                 (state.finished.take(), state.stopped.take())
             };
             let (call, command, killed) = (job.call, job.command.clone(), job.killed);
+            let on_terminal = job.shared.terminal().is_some();
             let seen = std::mem::take(&mut job.seen);
             if let Some(denial) = stopped {
                 job.killed = true;
@@ -448,12 +393,14 @@ impl Hands<'_> {
                 continue;
             }
             let end = match finished {
-                Some(Ok(finished)) => self.decide(call, &command, &seen, &finished, killed)?,
+                Some(Ok(finished)) => {
+                    self.decide(call, &command, &seen, &finished, (killed, on_terminal))?
+                }
                 // Killed before its sandbox was ready: it never began.
                 Some(Err(SpawnError::Step(_))) if killed => {
                     self.finish(call, Outcome::Stopped)?;
                     JobEnd {
-                        status: -15,
+                        status: Some(-15),
                         killed,
                         discarded: None,
                     }
@@ -461,13 +408,13 @@ impl Hands<'_> {
                 Some(Err(error)) => {
                     let stop = self.not_started(call, error)?;
                     JobEnd {
-                        status: -1,
+                        status: Some(-1),
                         killed,
                         discarded: Some(Denial::new(DenialCode::UnknownCall, stop.words())),
                     }
                 }
                 None => JobEnd {
-                    status: -1,
+                    status: Some(-1),
                     killed,
                     discarded: None,
                 },
@@ -485,14 +432,15 @@ impl Hands<'_> {
         command: &str,
         seen: &[Seen],
         finished: &Finished,
-        killed: bool,
+        (killed, on_terminal): (bool, bool),
     ) -> Result<JobEnd, Stop> {
         let status = match finished.ending {
-            _ if killed => -15,
-            Ending::Exited(status) => status,
-            Ending::Signalled(signal) => -signal,
-            Ending::TimedOut => 124,
-            Ending::OutOfMemory | Ending::Killed => -9,
+            _ if killed => Some(-15),
+            Ending::Exited(status) => Some(status),
+            Ending::Signalled(_) if on_terminal => None,
+            Ending::Signalled(signal) => Some(-signal),
+            Ending::TimedOut => Some(124),
+            Ending::OutOfMemory | Ending::Killed => Some(-9),
         };
         *self.changes = summary(&finished.changes);
         // What was revoked while it ran does not cover what it did.
@@ -520,7 +468,7 @@ impl JobEnd {
     /// It ran on what was ended.
     fn stopped(denial: Denial) -> Self {
         Self {
-            status: -15,
+            status: Some(-15),
             killed: true,
             discarded: Some(denial),
         }
@@ -540,7 +488,7 @@ impl Runtime {
         for job in &mut self.jobs.0 {
             if job.end.is_none() && stopped(job.call) {
                 job.killed = true;
-                job.shared.stop.store(true, Ordering::Relaxed);
+                job.shared.stop();
                 job.shared.wait(LIFETIME);
                 job.seen.clear();
                 let mut state = job.shared.lock();
@@ -567,45 +515,31 @@ impl Runtime {
         self.jobs.0.iter().any(|job| !job.shared.lock().over)
     }
 
+    /// What commands of an agent that run have to say: each once.
+    pub fn take_notices(&mut self, agent: AgentId) -> Vec<(JobView, Notice)> {
+        let now = self.clock.now();
+        let mut told = Vec::new();
+        for job in self.jobs.0.iter().filter(|job| job.by == agent) {
+            let notices = std::mem::take(&mut job.shared.lock().notices);
+            // What it prints after its end is known is no news.
+            if job.end.is_none() {
+                told.extend(notices.into_iter().map(|notice| (job.view(now), notice)));
+            }
+        }
+        told
+    }
+
     /// What ended, of an agent, and asked to be told: each once.
     pub fn take_endings(&mut self, agent: AgentId) -> Vec<JobView> {
         let now = self.clock.now();
         let mut ended = Vec::new();
         for job in &mut self.jobs.0 {
-            if job.by == agent && job.notify && job.end.is_some() && !job.told {
+            let notify = job.notify || job.shared.lock().watch.has_given_up();
+            if job.by == agent && notify && job.end.is_some() && !job.told {
                 job.told = true;
                 ended.push(job.view(now));
             }
         }
         ended
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{State, whole_letters};
-
-    #[test]
-    fn letters_are_not_torn_apart_and_broken_ones_do_not_hold_up() {
-        let mut state = State::default();
-        for byte in "a\u{e9}\u{1f600}z".as_bytes() {
-            state.take(&[*byte]);
-        }
-        assert_eq!(state.output, "a\u{e9}\u{1f600}z");
-        state.take(b"\xff\xfeok");
-        assert!(state.output.ends_with("\u{fffd}\u{fffd}ok"));
-        assert_eq!(whole_letters(b"\xffa\xf0\x9f"), 2);
-    }
-
-    #[test]
-    fn only_the_end_of_a_flood_is_kept() {
-        let mut state = State::default();
-        for _ in 0..300 {
-            state.take(&[b'x'; 4096]);
-        }
-        state.take(b"end");
-        state.cut();
-        assert_eq!(state.output.len(), super::OUTPUT_LETTERS_MAX);
-        assert!(state.output.ends_with("end"));
     }
 }

@@ -184,7 +184,10 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
             "delegate_task must be handled by the agent loop",
         )),
         Tool::Clarify => Ok(match tools::clarify::read(args) {
-            Ok(asking) => tools::clarify::worded(&asking, None),
+            Ok(asking) => {
+                let answer = hands.runtime.clarify(hands.by, &asking);
+                tools::clarify::worded(&asking, answer.ok().flatten().as_deref())
+            }
             Err(result) => result,
         }),
         Tool::Todo => Ok(tools::todo::run(hands, args)),

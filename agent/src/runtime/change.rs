@@ -1,13 +1,26 @@
 //! Several files changed in one call: asked for, shown and made together.
 
-use hermitcrab_core::{approval::Question, authority::Verb, digest::Digest};
-use hermitcrab_sandbox::dircap::{Base, FsError, dir_digest};
+use std::collections::BTreeMap;
+
+use hermitcrab_core::{
+    approval::Question,
+    authority::{DirId, Verb},
+    digest::Digest,
+    outcome::{Denial, DenialCode, Outcome},
+    session::{Call, Event},
+};
+use hermitcrab_sandbox::{
+    changeset::edits::Edit,
+    dircap::{Base, FsError, dir_digest},
+    journal::Part,
+};
 
 use super::{
     hands::{Before, Hands, NEW_DIR_MODE, NEW_FILE_MODE, action, stop, unknown},
     place::Place,
     shown,
     turn::Stop,
+    words,
 };
 use crate::digest::sha256;
 
@@ -64,6 +77,56 @@ fn moved_digest(from: &Place) -> Digest {
     sha256(&[b"moved from ", from.below.as_bytes()].concat())
 }
 
+/// A change as edits of the directory it lies in.
+fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
+    match change {
+        FileChange::Write {
+            place,
+            before,
+            content,
+        } => {
+            let (path, content) = (place.below.clone(), content.clone());
+            let edit = match before {
+                Before::Nothing => Edit::Put {
+                    path,
+                    content,
+                    mode: NEW_FILE_MODE,
+                },
+                Before::File(old) => Edit::Replace {
+                    path,
+                    before: Some(sha256(old)),
+                    content,
+                },
+                Before::Unread => Edit::Replace {
+                    path,
+                    before: None,
+                    content,
+                },
+            };
+            (place.dir, vec![edit])
+        }
+        FileChange::Delete { place, before } => {
+            let edit = Edit::Remove {
+                path: place.below.clone(),
+                before: sha256(before),
+            };
+            (place.dir, vec![edit])
+        }
+        // Never part of a commit, see `Hands::change`.
+        FileChange::RemoveDir { place } | FileChange::Move { from: place, .. } => {
+            (place.dir, Vec::new())
+        }
+        FileChange::Rename { from, to, content } => {
+            let edit = Edit::Rename {
+                from: from.below.clone(),
+                to: to.below.clone(),
+                content: content.clone(),
+            };
+            (from.dir, vec![edit])
+        }
+    }
+}
+
 impl FileChange {
     /// Where the change puts a file, if it does.
     fn target(&self) -> Option<&Place> {
@@ -108,13 +171,105 @@ impl Hands<'_> {
         Ok(missing)
     }
 
-    /// Makes all changes, or none if one of them is not permitted.
+    /// Makes all changes, or none: also when the disk is full, a file turns out
+    /// to be another one, or the machine stops in between. Directories that go
+    /// are the exception; they are empty by then.
     pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
         for change in changes {
             if let FileChange::Write { place, before, .. } = change {
                 self.is_saved(place, before)?;
             }
         }
+        let goes_together = |change: &FileChange| {
+            !matches!(
+                change,
+                FileChange::RemoveDir { .. }
+                    | FileChange::Move { .. }
+                    | FileChange::Write {
+                        before: Before::Unread,
+                        ..
+                    }
+            )
+        };
+        if changes.len() > 1 && changes.iter().all(goes_together) {
+            self.change_together(changes)
+        } else {
+            self.change_in_turn(changes)
+        }
+    }
+
+    /// As one commit of the journal.
+    fn change_together(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
+        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
+        for change in changes {
+            let (dir, mut wanted) = edits_of(change);
+            edits.entry(dir).or_default().append(&mut wanted);
+        }
+        let (by, tool) = (self.by, self.tool);
+        let ceilings = self.runtime.ceilings;
+        let note = format!("{tool}: {} files", changes.len());
+        let (mut turn, mounts, journal) = self.turn_with_journal()?;
+        let mut parts = Vec::new();
+        for (dir, edits) in &edits {
+            let gone = || Stop::refused(Denial::new(DenialCode::NoCap, dir));
+            let cap = &mounts.get(*dir).ok_or_else(gone)?.cap;
+            let incoming = journal.incoming(cap, edits).map_err(|error| stop(&error))?;
+            parts.push((*dir, cap, incoming));
+        }
+        let mut actions = Vec::new();
+        let mut sets = Vec::new();
+        for (dir, cap, incoming) in &parts {
+            let set = incoming
+                .set()
+                .ok_or_else(|| Stop::Broken("lost the contents of a patch".to_owned()))?;
+            actions.extend(
+                set.actions(*dir)
+                    .map_err(|error| Stop::Broken(error.to_string()))?,
+            );
+            sets.push((*cap, set));
+        }
+        ceilings.check(&actions, |_| false).map_err(Stop::refused)?;
+        let show = |question: &Question| shown::files(question, changes);
+        let (call, done) =
+            turn.begin(Event::Call(Call { by, tool, actions }), show, |permits| {
+                let mut permits = permits.into_iter();
+                let parts = sets
+                    .iter()
+                    .map(|(dir, set)| Part {
+                        dir,
+                        set,
+                        permits: permits.by_ref().take(set.changes().len()).collect(),
+                    })
+                    .collect();
+                journal.commit(parts, &note).failure
+            })?;
+        let outcome = match &done {
+            None => Outcome::Done(Digest::NONE),
+            Some(_) => Outcome::Failed,
+        };
+        turn.finish(call, outcome)?;
+        match done {
+            None => Ok(()),
+            Some(failure) if failure.stuck.is_empty() => Err(match stop(&failure.error) {
+                Stop::Missing => {
+                    Stop::Io(format!("`{}` is gone; nothing was changed", failure.path))
+                }
+                Stop::Io(error) => Stop::Io(format!("{error}; nothing was changed")),
+                Stop::System(kind, error) => {
+                    Stop::System(kind, format!("{error}; nothing was changed"))
+                }
+                other @ (Stop::Refused { .. } | Stop::Broken(_)) => other,
+            }),
+            Some(failure) => Err(Stop::Broken(format!(
+                "the changes could not be made ({}), and were taken back except at {}; what was there is kept in the journal",
+                failure.error,
+                words::listed(&failure.stuck),
+            ))),
+        }
+    }
+
+    /// One after the other, permitted together.
+    fn change_in_turn(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
         let mut parents: Vec<Place> = Vec::new();
         for place in changes.iter().filter_map(FileChange::target) {
             for parent in self.missing_parents(place)? {

@@ -45,7 +45,7 @@ pub(super) const NEW_DIR_MODE: u32 = 0o755;
 pub struct Hands<'r> {
     pub(super) runtime: &'r mut Runtime,
     pub(super) by: AgentId,
-    tool: Tool,
+    pub(super) tool: Tool,
     pub(super) questions: &'r mut Vec<Asked>,
     pub(super) changes: &'r mut ChangeSummary,
 }

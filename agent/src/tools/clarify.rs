@@ -7,10 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     runtime::ToolResult,
-    tools::{
-        args::{self, Declared},
-        pytext,
-    },
+    tools::{args, pytext},
 };
 
 /// Choices put to the user at most.
@@ -32,10 +29,8 @@ pub struct Asking {
 /// # Errors
 /// The result that says what is wrong with it.
 pub fn read(given: &Value) -> Result<Asking, ToolResult> {
-    let given = args::coerced(
-        given,
-        &[("question", Declared::Text), ("choices", Declared::Texts)],
-    );
+    // A conversation's own tools are given their arguments as they are.
+    let given = given.as_object().cloned().unwrap_or_default();
     let question = match given.get("question") {
         Some(Value::String(question)) if !pytext::strip(question).is_empty() => {
             pytext::strip(question).to_owned()
@@ -141,7 +136,7 @@ mod tests {
         );
         check(
             &json!({"question": "q", "choices": "[\"a\", \"b\"]"}),
-            Ok(("q", Some(&["a", "b"]))),
+            Err("choices must be a list of strings."),
         );
         check(
             &json!({"question": "q", "choices": [{"label": "L"}, {"name": "n"}, ["x", "y"], {"text": "T"}]}),

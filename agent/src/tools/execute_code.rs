@@ -15,6 +15,8 @@ use crate::{
 
 /// Bytes of output shown: so much of the beginning, so much of the end.
 const STDOUT_BYTES: (usize, usize) = (20_000, 30_000);
+/// Output is read, and the end of a long one kept, in pieces of this size.
+const PIECE_BYTES: usize = 4096;
 /// Bytes of complaints shown, from the beginning.
 const STDERR_BYTES: usize = 10_000;
 
@@ -58,7 +60,8 @@ fn cleaned(bytes: &[u8]) -> String {
 fn output(stdout: &Captured) -> (String, Map<String, Value>) {
     let total = usize::try_from(stdout.total_bytes()).unwrap_or(usize::MAX);
     let all = stdout.to_bytes();
-    let (first, last) = STDOUT_BYTES;
+    let first = STDOUT_BYTES.0;
+    let last = tail_kept(total);
     let fits = total <= first + last;
     let (text, kept) = if fits {
         (cleaned(&all), total)
@@ -87,6 +90,27 @@ fn output(stdout: &Captured) -> (String, Map<String, Value>) {
         facts.insert("warning".into(), warning.into());
     }
     (text, facts)
+}
+
+/// Bytes kept of the end of an output: whole pieces, as they were read, that
+/// fit. The first piece is what the beginning left over.
+fn tail_kept(total: usize) -> usize {
+    let (first, last) = STDOUT_BYTES;
+    let mut left = total.saturating_sub(first);
+    let mut piece = PIECE_BYTES - first % PIECE_BYTES;
+    let mut kept = std::collections::VecDeque::new();
+    let mut sum = 0;
+    while left > 0 {
+        let size = piece.min(left);
+        left -= size;
+        piece = PIECE_BYTES;
+        kept.push_back(size);
+        sum += size;
+        while sum > last {
+            sum -= kept.pop_front().unwrap_or(sum);
+        }
+    }
+    sum
 }
 
 #[expect(
@@ -149,5 +173,24 @@ fn worded(run: &ScriptRun) -> ToolResult {
     ToolResult {
         text: pyjson::text(&Value::Object(result)),
         fate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STDOUT_BYTES, tail_kept};
+
+    #[test]
+    fn the_end_is_kept_in_whole_pieces() {
+        let (first, last) = STDOUT_BYTES;
+        assert_eq!(tail_kept(10), 0);
+        assert_eq!(tail_kept(first + 100), 100);
+        assert_eq!(tail_kept(first + last), last);
+        assert_eq!(tail_kept(52_001), 27_425);
+        assert_eq!(tail_kept(88_890), 27_450);
+        for total in (0..400_000).step_by(977) {
+            assert!(tail_kept(total) <= last);
+            assert!(total <= first + last || tail_kept(total) > last - 4096);
+        }
     }
 }

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     pyjson,
-    runtime::{Fate, Hands, JobView, Stop, ToolResult},
+    runtime::{Fate, Hands, JobView, Notice, Stop, ToolResult},
     tools::{
         ansi,
         args::{self, Declared},
-        pytext, redact,
+        output, pytext, redact,
     },
 };
 
@@ -37,13 +37,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     );
     hands.state().reads.note_other_call();
     hands.look_after()?;
-    let action = given.get("action").and_then(Value::as_str).unwrap_or("");
+    let action = given.get("action").map_or_else(String::new, args::text_of);
     let id = match given.get("session_id") {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(id)) => id.clone(),
         Some(other) => other.to_string(),
     };
-    match action {
+    match action.as_str() {
         "list" => {
             let jobs: Vec<Value> = hands.jobs().iter().map(listed).collect();
             return Ok(ToolResult::ran(&json!({ "processes": jobs })));
@@ -65,12 +65,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             &json!({"status": "not_found", "error": format!("No process with ID {id}")}),
         ));
     };
-    match action {
+    match action.as_str() {
         "poll" => Ok(shown(&job, polled(&job))),
         "log" => Ok(log(&job, &given)),
         "wait" => wait(hands, &job, &given),
         "kill" => kill(hands, &job),
-        _ => Ok(input(&job)),
+        "close" => Ok(close(hands, &job)),
+        _ => Ok(write(hands, &job, &action, given.get("data"))),
     }
 }
 
@@ -96,10 +97,13 @@ fn listed(job: &JobView) -> Value {
     entry.insert("command".into(), pytext::head(&job.command, 200).into());
     entry.insert("cwd".into(), job.cwd.as_str().into());
     entry.insert("pid".into(), Value::Null);
+    entry.insert("started_at".into(), job.started_at.as_str().into());
     entry.insert("uptime_seconds".into(), job.uptime_seconds.into());
     entry.insert("status".into(), status(job).into());
     let preview = redact::masked_output(pytext::tail(&job.output, 200), &job.command);
     entry.insert("output_preview".into(), preview.into());
+    // A command belongs to the session, not to the task of one call.
+    entry.insert("session_scoped".into(), true.into());
     let (watched, hit) = &job.watched;
     if !watched.is_empty() {
         entry.insert("watch_patterns".into(), json!(watched));
@@ -298,17 +302,87 @@ fn kill(hands: &mut Hands<'_>, job: &JobView) -> Result<ToolResult, Stop> {
     Ok(shown(&job, result))
 }
 
-/// Background commands have no input: theirs is at its end from the beginning.
-fn input(job: &JobView) -> ToolResult {
-    if job.end.is_some() {
-        return ToolResult::failed(
-            &json!({"status": "already_exited", "error": "Process has already finished"}),
-        );
+/// What a model is told of a command that runs.
+#[must_use]
+pub fn notice(job: &JobView, notice: &Notice) -> String {
+    match notice {
+        Notice::Seen {
+            word,
+            lines,
+            dropped,
+        } => {
+            let dropped = if *dropped == 0 {
+                String::new()
+            } else {
+                format!("\n({dropped} earlier lines were not told)")
+            };
+            format!(
+                "[BACKGROUND COMMAND PRINTED {}: {}]\nCommand: {}\nOutput:\n{}{dropped}",
+                pytext::quoted(word),
+                job.id,
+                job.command,
+                output::cleaned(lines, &job.command),
+            )
+        }
+        Notice::GivenUp => format!(
+            "[BACKGROUND COMMAND PRINTS TOO OFTEN WHAT IS WATCHED FOR: {}]\nCommand: {}\nNothing more is told of it \
+             before its end.",
+            job.id, job.command,
+        ),
     }
+}
+
+/// What a command without a terminal answers: its input is at its end from
+/// the beginning.
+fn no_input() -> ToolResult {
     ToolResult::failed(&json!({
         "status": "error",
         "error": "Process stdin not available (non-local backend or stdin closed)",
     }))
+}
+
+fn already_ended() -> ToolResult {
+    ToolResult::failed(
+        &json!({"status": "already_exited", "error": "Process has already finished"}),
+    )
+}
+
+fn typed(done: std::io::Result<()>, said: Value) -> ToolResult {
+    match done {
+        Ok(()) => ToolResult::ran(&said),
+        Err(error) => ToolResult::failed(&json!({"status": "error", "error": error.to_string()})),
+    }
+}
+
+fn write(hands: &mut Hands<'_>, job: &JobView, action: &str, data: Option<&Value>) -> ToolResult {
+    if job.end.is_some() {
+        return already_ended();
+    }
+    let mut text = match data {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => args::text_of(other),
+    };
+    if action == "submit" {
+        text.push('\n');
+    }
+    match hands.type_into(&job.id, &text) {
+        Some(done) => typed(
+            done,
+            json!({"status": "ok", "bytes_written": text.chars().count()}),
+        ),
+        None => no_input(),
+    }
+}
+
+fn close(hands: &mut Hands<'_>, job: &JobView) -> ToolResult {
+    if job.end.is_some() {
+        return already_ended();
+    }
+    match hands.end_input(&job.id) {
+        Some(done) => typed(done, json!({"status": "ok", "message": "EOF sent"})),
+        None => no_input(),
+    }
 }
 
 #[cfg(test)]

@@ -1,28 +1,31 @@
 //! `search_files`: finds text in files, or files by name.
 
+mod results;
+mod walk;
+
 use hermitcrab_core::authority::Verb;
 use hermitcrab_sandbox::dircap::Kind;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
-    pyjson,
-    runtime::{Fate, Hands, Place, Stop, ToolResult},
+    runtime::{Hands, Place, Stop, ToolResult},
     tools::{
         args,
         args::Declared,
-        pytext, read_file, redact,
+        pytext, read_file,
         search::{basic_regex, glob, lines},
     },
+};
+
+use self::{
+    results::{Results, counted, with_newline_warning, worded},
+    walk::{Found, files_below, joined},
 };
 
 /// Rows of a page if the call does not say.
 const LIMIT_DEFAULT: i64 = 50;
 /// More rows than asked for that are looked at when context is shown.
 const CONTEXT_EXTRA_ROWS: usize = 200;
-/// From this many matches on, they are grouped by file.
-const GROUPED_FROM: usize = 5;
-/// Directories and files one search looks at.
-const PLACES_MAX: usize = 200_000;
 
 /// What a search prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,34 +44,6 @@ struct Search {
     offset: usize,
     mode: Mode,
     context: u64,
-}
-
-/// A found file: as printed, and where it is.
-struct Found {
-    printed: String,
-    place: Place,
-}
-
-/// What was found, before it is put into words.
-#[derive(Default)]
-struct Results {
-    total: u64,
-    matches: Vec<lines::Match>,
-    files: Vec<String>,
-    counts: Vec<(String, u64)>,
-    truncated: bool,
-    warning: Option<String>,
-    error: Option<String>,
-    omitted: usize,
-}
-
-impl Results {
-    fn error(message: String) -> Self {
-        Self {
-            error: Some(message),
-            ..Self::default()
-        }
-    }
 }
 
 /// Runs the call.
@@ -228,86 +203,6 @@ fn not_there(hands: &mut Hands<'_>, path: &str) -> Result<Results, Stop> {
     Ok(Results::error(message))
 }
 
-fn joined(dir: &str, name: &str) -> String {
-    if dir.ends_with('/') {
-        format!("{dir}{name}")
-    } else {
-        format!("{dir}/{name}")
-    }
-}
-
-/// Every regular file below, hidden directories left out, links not followed.
-/// Level by level, so that one decision covers many directories.
-fn files_below(hands: &mut Hands<'_>, path: &str, place: &Place) -> Result<Vec<Found>, Stop> {
-    /// A directory whose names are known: its own files come before, after or
-    /// between those of the directories in it, in the order they are kept in.
-    enum Node {
-        File(Found),
-        Dir(String, Place, Vec<usize>),
-    }
-    let mut nodes = vec![Node::Dir(path.to_owned(), place.clone(), Vec::new())];
-    let mut level = vec![0_usize];
-    while !level.is_empty() && nodes.len() < PLACES_MAX {
-        let places: Vec<Place> = level
-            .iter()
-            .filter_map(|at| match nodes.get(*at) {
-                Some(Node::Dir(_, place, _)) => Some(place.clone()),
-                Some(Node::File(_)) | None => None,
-            })
-            .collect();
-        let listed = hands.names_all(&places)?;
-        let mut next = Vec::new();
-        for (at, entries) in level.iter().zip(listed) {
-            let Some(Node::Dir(printed, place, _)) = nodes.get(*at) else {
-                continue;
-            };
-            let (printed, place) = (printed.clone(), place.clone());
-            let mut children = Vec::new();
-            for entry in entries.into_iter().flatten() {
-                let name = String::from_utf8_lossy(&entry.name).into_owned();
-                let Some(child) = hands.child(&place, &entry.name) else {
-                    continue;
-                };
-                if hands.is_protected(&child) {
-                    continue;
-                }
-                let printed = joined(&printed, &name);
-                match entry.kind {
-                    Kind::File => {
-                        children.push(nodes.len());
-                        nodes.push(Node::File(Found {
-                            printed,
-                            place: child,
-                        }));
-                    }
-                    Kind::Dir if !name.starts_with('.') && hands.freely(Verb::FsList, &child) => {
-                        children.push(nodes.len());
-                        next.push(nodes.len());
-                        nodes.push(Node::Dir(printed, child, Vec::new()));
-                    }
-                    Kind::Dir | Kind::Symlink | Kind::Special => {}
-                }
-            }
-            if let Some(Node::Dir(_, _, known)) = nodes.get_mut(*at) {
-                *known = children;
-            }
-        }
-        level = next;
-    }
-    // In order: each directory where its name stands.
-    let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    let mut found = Vec::new();
-    let mut todo = vec![0_usize];
-    while let Some(at) = todo.pop() {
-        match slots.get_mut(at).and_then(Option::take) {
-            Some(Node::File(file)) => found.push(file),
-            Some(Node::Dir(_, _, children)) => todo.extend(children.into_iter().rev()),
-            None => {}
-        }
-    }
-    Ok(found)
-}
-
 fn name_of(printed: &str) -> &str {
     printed.rsplit('/').next().unwrap_or(printed)
 }
@@ -461,165 +356,4 @@ fn files_holding(
     let mut results = counted(search, &lines::rows(&rows.join("\n")));
     results.omitted = secret.len();
     Ok(with_newline_warning(search, results))
-}
-
-/// The page of the rows that was asked for.
-fn counted(search: &Search, rows: &[String]) -> Results {
-    match search.mode {
-        Mode::Files => Results {
-            total: rows.len() as u64,
-            files: rows
-                .iter()
-                .skip(search.offset)
-                .take(search.limit)
-                .cloned()
-                .collect(),
-            ..Results::default()
-        },
-        Mode::Counts => {
-            let counts: Vec<(String, u64)> = rows
-                .iter()
-                .filter_map(|row| row.rsplit_once(':'))
-                .filter_map(|(path, count)| Some((path.to_owned(), count.parse().ok()?)))
-                .collect();
-            Results {
-                total: counts.iter().map(|(_, count)| count).sum(),
-                counts,
-                ..Results::default()
-            }
-        }
-        Mode::Content => {
-            let matches = lines::matches(rows, search.context);
-            let total = matches.len();
-            let matches = matches
-                .into_iter()
-                .skip(search.offset)
-                .take(search.limit)
-                .map(|found| lines::Match {
-                    content: redact::masked(&found.content, redact::Mask::Sentinel),
-                    ..found
-                })
-                .collect();
-            Results {
-                total: total as u64,
-                matches,
-                truncated: total > search.offset + search.limit,
-                ..Results::default()
-            }
-        }
-    }
-}
-
-/// A pattern with `\n` finds nothing; says why instead of an error.
-fn with_newline_warning(search: &Search, results: Results) -> Results {
-    let mut escapes = 0;
-    let escaped_newline = search.pattern.chars().any(|letter| {
-        let hit = letter == 'n' && escapes % 2 == 1;
-        escapes = if letter == '\\' { escapes + 1 } else { 0 };
-        hit
-    });
-    let asks_for_newline = search.pattern.contains('\n') || escaped_newline;
-    if results.total != 0 || !asks_for_newline || results.error.is_some() {
-        return results;
-    }
-    Results {
-        warning: Some(
-            "0 results found. Note: search_files content search is line-oriented and does not run ripgrep with \
-             -U/--multiline, so `\\n` in the regex does not match line breaks. Use context=N to inspect neighboring \
-             lines, or escape as `\\\\n` when searching for a literal backslash+n."
-                .to_owned(),
-        ),
-        ..results
-    }
-}
-
-fn worded(search: &Search, results: Results, times: u32) -> ToolResult {
-    let mut out = Map::new();
-    out.insert("total_count".into(), results.total.into());
-    if results.matches.len() >= GROUPED_FROM {
-        out.insert(
-            "matches_format".into(),
-            "path-grouped: each file path on its own line, followed by indented '<line>: <content>' rows for matches in \
-             that file"
-                .into(),
-        );
-        out.insert("matches_text".into(), grouped(&results.matches).into());
-    } else if !results.matches.is_empty() {
-        let matches: Vec<Value> = results
-            .matches
-            .iter()
-            .map(|found| json!({"path": found.path, "line": found.line, "content": found.content}))
-            .collect();
-        out.insert("matches".into(), matches.into());
-    }
-    if !results.files.is_empty() {
-        out.insert("files".into(), results.files.into());
-    }
-    if !results.counts.is_empty() {
-        let counts: Map<String, Value> = results
-            .counts
-            .into_iter()
-            .map(|(path, count)| (path, count.into()))
-            .collect();
-        out.insert("counts".into(), counts.into());
-    }
-    if results.truncated {
-        out.insert("truncated".into(), true.into());
-    }
-    if let Some(warning) = results.warning {
-        out.insert("warning".into(), warning.into());
-    }
-    let failed = results.error.is_some();
-    if let Some(error) = results.error {
-        out.insert("error".into(), error.into());
-    }
-    if results.omitted > 0 {
-        out.insert(
-            "_omitted".into(),
-            format!(
-                "{} result(s) omitted because they target credential, token, cache, or secret-bearing environment files.",
-                results.omitted
-            )
-            .into(),
-        );
-    }
-    if times >= 3 {
-        out.insert(
-            "_warning".into(),
-            format!(
-                "You have run this exact search {times} times consecutively. The results have not changed. Use the \
-                 information you already have."
-            )
-            .into(),
-        );
-    }
-    let mut text = pyjson::text(&Value::Object(out));
-    if results.truncated {
-        text.push_str(&format!(
-            "\n\n[Hint: Results truncated. Use offset={} to see more, or narrow with a more specific pattern or \
-             file_glob.]",
-            search.offset + search.limit
-        ));
-    }
-    ToolResult {
-        text,
-        fate: if failed { Fate::ToolError } else { Fate::Ran },
-    }
-}
-
-fn grouped(matches: &[lines::Match]) -> String {
-    let mut out: Vec<String> = Vec::new();
-    let mut current: Option<&str> = None;
-    for found in matches {
-        if current != Some(found.path.as_str()) {
-            out.push(found.path.clone());
-            current = Some(&found.path);
-        }
-        out.push(format!(
-            "  {}: {}",
-            found.line,
-            pytext::strip_end(&found.content)
-        ));
-    }
-    out.join("\n")
 }

@@ -21,8 +21,16 @@ const TIMEOUT_SECONDS_MAX: i64 = 600;
 const TRAILER_LETTERS: usize = 54;
 
 /// What is said to a model that did not ask to be told of the end.
-const SILENT: &str = "nobody will be told when this ends; look with process(action='poll') or wait for it, or start \
-                      such work with notify_on_complete=true";
+const SILENT: &str = "background=true without notify_on_complete=true means this process runs SILENTLY \u{2014} you \
+                      will not be told when it exits. If this is a bounded task (test suite, build, CI poller, \
+                      deploy, anything with a defined end), you almost certainly wanted notify_on_complete=true so \
+                      the system pings you on exit. Re-launch with notify_on_complete=true, or call \
+                      process(action='poll') / process(action='wait') yourself to learn the outcome. Only ignore \
+                      this hint for genuine long-lived processes that never exit (servers, watchers, daemons).";
+/// Why a command that was to have a terminal got none.
+const PIPED: &str = "PTY disabled for this command because it expects piped stdin/EOF (for example gh auth login \
+                     --with-token). For local background processes, call process(action='close') after writing so \
+                     it receives EOF.";
 
 fn failed(message: &str, status: &str) -> ToolResult {
     ToolResult::failed(&json!({"output": "", "exit_code": -1, "error": message, "status": status}))
@@ -54,6 +62,19 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(failed(&message, "error"));
     };
     let background = args::truthy(given.get("background"));
+    let unreadable = match given.get("timeout") {
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(list)) => !list.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        None | Some(Value::Null | Value::Bool(_) | Value::Number(_)) => false,
+    };
+    if unreadable && !background {
+        let message = format!(
+            "Failed to execute command: '>' not supported between instances of '{}' and 'int'",
+            args::type_name(given.get("timeout"))
+        );
+        return Ok(failed(&message, "error"));
+    }
     let asked = args::whole_or(given.get("timeout"), 0);
     let seconds = if asked == 0 {
         TIMEOUT_SECONDS_DEFAULT
@@ -122,11 +143,14 @@ fn in_background(
             .collect(),
         _ => Vec::new(),
     };
+    let wants_terminal = args::truthy(given.get("pty"));
+    let reads_a_pipe = reads_a_pipe(command);
     let request = JobRequest {
         command,
         workdir,
         notify,
         watch: if notify { Vec::new() } else { watch.clone() },
+        terminal: wants_terminal && !reads_a_pipe,
     };
     let job = hands.start(&request)?;
     let mut result = Map::new();
@@ -135,6 +159,9 @@ fn in_background(
     result.insert("pid".into(), Value::Null);
     result.insert("exit_code".into(), 0.into());
     result.insert("error".into(), Value::Null);
+    if wants_terminal && reads_a_pipe {
+        result.insert("pty_note".into(), PIPED.into());
+    }
     if !notify && watch.is_empty() {
         result.insert("hint".into(), SILENT.into());
     }
@@ -149,6 +176,16 @@ fn in_background(
         result.insert("watch_patterns".into(), json!(watch));
     }
     Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// Whether a command waits for the end of its input, which typing does not give.
+fn reads_a_pipe(command: &str) -> bool {
+    let words = command
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    words.starts_with("gh auth login") && words.contains("--with-token")
 }
 
 fn plain_in_path(letter: char) -> bool {

@@ -124,6 +124,77 @@ fn the_end_of_the_session_ends_them_all() {
 }
 
 #[test]
+fn a_command_on_a_terminal_is_typed_to_until_its_input_ends() {
+    let mut bench = Bench::with_files();
+    let command = "test -t 0 && test -t 1 && read -r x && echo \"got $x\" && cat > typed.txt";
+    let started = value(&bench.call(
+        "terminal",
+        json!({"command": command, "background": true, "pty": true}),
+    ));
+    let Some(id) = started["session_id"].as_str().map(str::to_owned) else {
+        println!("SKIPPED: no terminals here: {started}");
+        return;
+    };
+    let typed = |bench: &mut Bench, action: &str, data: &str| {
+        value(&bench.call(
+            "process",
+            json!({"action": action, "session_id": id, "data": data}),
+        ))
+    };
+    assert_eq!(
+        typed(&mut bench, "submit", "h\u{e9}llo"),
+        json!({"status": "ok", "bytes_written": 6})
+    );
+    assert_eq!(typed(&mut bench, "write", "line\n")["status"], "ok");
+    assert_eq!(
+        typed(&mut bench, "close", ""),
+        json!({"status": "ok", "message": "EOF sent"})
+    );
+    let ended = value(&process(&mut bench, "wait", &id));
+    assert_eq!(
+        (&ended["status"], &ended["exit_code"]),
+        (&json!("exited"), &json!(0)),
+        "{ended}"
+    );
+    let output = ended["output"].as_str().unwrap();
+    assert!(output.contains("got h\u{e9}llo\r\n"), "{ended}");
+    assert_eq!(bench.text("typed.txt").as_deref(), Some("line\n"));
+    assert_eq!(
+        typed(&mut bench, "write", "late")["status"],
+        "already_exited"
+    );
+}
+
+#[test]
+fn words_that_are_watched_for_are_told_once_while_the_command_runs() {
+    let mut bench = Bench::with_files();
+    let report = bench.call(
+        "terminal",
+        json!({"command": "echo server ready; sleep 1000", "background": true, "watch_patterns": ["ready"]}),
+    );
+    let id = value(&report)["session_id"].as_str().unwrap().to_owned();
+    let first = bench.runtime.first_agent();
+    let mut told = Vec::new();
+    for _ in 0..600 {
+        told = bench.runtime.take_notices(first);
+        if !told.is_empty() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let [(job, notice)] = told.as_slice() else {
+        panic!("{told:?}");
+    };
+    assert_eq!(job.id, id);
+    let words = hermitcrab::tools::process::notice(job, notice);
+    assert!(words.contains("server ready"), "{words}");
+    assert!(bench.runtime.take_notices(first).is_empty());
+    let listed = value(&bench.call("process", json!({"action": "list"})));
+    assert_eq!(listed["processes"][0]["watch_hit"], true, "{listed}");
+    process(&mut bench, "kill", &id);
+}
+
+#[test]
 fn odd_calls_of_process_are_told_in_words() {
     let mut bench = Bench::new();
     let check = |bench: &mut Bench, args: Value, part: &str| {
@@ -148,6 +219,31 @@ fn odd_calls_of_process_are_told_in_words() {
     );
     check(&mut bench, json!({"action": "list"}), "{\"processes\": []}");
     check(&mut bench, json!([]), "Unknown process action");
+    check(
+        &mut bench,
+        json!({"action": true}),
+        "Unknown process action: True.",
+    );
+}
+
+#[test]
+fn a_time_nobody_can_read_is_told_and_nothing_runs() {
+    let mut bench = Bench::with_files();
+    for timeout in [json!("soon"), json!([5]), json!({"s": 5})] {
+        let report = bench.call(
+            "terminal",
+            json!({"command": "echo x > ran.txt", "timeout": timeout}),
+        );
+        assert_eq!(report.fate, Fate::ToolError, "{}", report.text);
+        assert!(
+            report.text.contains("not supported between"),
+            "{}",
+            report.text
+        );
+    }
+    assert_eq!(bench.text("ran.txt"), None);
+    let report = bench.call("terminal", json!({"command": "echo x", "timeout": "5"}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
 }
 
 #[test]

@@ -132,3 +132,85 @@ fn broken_data_in_one_file_keeps_all_files_as_they_were() {
     );
     assert_eq!(tree(&bench), before);
 }
+
+fn granted(bench: &mut Bench) -> hermitcrab_core::grant::AgentId {
+    let agent = bench.runtime.first_agent();
+    let workspace = bench.workspace.to_string_lossy().into_owned();
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new("fs.*", &workspace))
+        .unwrap();
+    agent
+}
+
+#[test]
+fn a_patch_whose_last_part_turns_out_impossible_takes_back_the_first() {
+    let mut bench = filled();
+    let agent = granted(&mut bench);
+    // A name that looks free to whoever looks for a file.
+    std::os::unix::fs::symlink("nowhere", bench.workspace.join("z.txt")).unwrap();
+    let patch =
+        "*** Update File: a.txt\n-one\n+uno\n*** Delete File: b.txt\n*** Add File: z.txt\n+z\n";
+    let report = bench
+        .runtime
+        .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+    assert_ne!(report.fate, Fate::Ran, "{}", report.text);
+    std::fs::remove_file(bench.workspace.join("z.txt")).unwrap();
+    assert_eq!(
+        tree(&bench),
+        pairs(&[("a.txt", "one\n"), ("b.txt", "b\n"), ("d.txt", "d\n")])
+    );
+}
+
+#[test]
+fn a_patch_keeps_modes_and_makes_directories_on_the_way() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut bench = filled();
+    let agent = granted(&mut bench);
+    let mode = |bench: &Bench, name: &str| {
+        let stat = std::fs::metadata(bench.workspace.join(name)).unwrap();
+        stat.permissions().mode() & 0o7777
+    };
+    for (name, bits) in [("a.txt", 0o755), ("d.txt", 0o640)] {
+        let bits = std::fs::Permissions::from_mode(bits);
+        std::fs::set_permissions(bench.workspace.join(name), bits).unwrap();
+    }
+    let patch = "*** Update File: a.txt\n-one\n+uno\n*** Move File: d.txt -> e.txt\n*** Add File: p/q/r.txt\n+r\n\
+                 *** Add File: p/s.txt\n+s\n";
+    let report = bench
+        .runtime
+        .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(
+        tree(&bench),
+        pairs(&[
+            ("a.txt", "uno\n"),
+            ("b.txt", "b\n"),
+            ("e.txt", "d\n"),
+            ("p/q/r.txt", "r"),
+            ("p/s.txt", "s")
+        ])
+    );
+    assert_eq!(
+        ["a.txt", "e.txt", "p", "p/q", "p/s.txt"].map(|name| mode(&bench, name)),
+        [0o755, 0o640, 0o755, 0o755, 0o600]
+    );
+}
+
+#[test]
+fn a_patch_through_a_link_is_refused_whole() {
+    let mut bench = filled();
+    let agent = granted(&mut bench);
+    std::fs::create_dir(bench.workspace.join("dir")).unwrap();
+    std::fs::write(bench.workspace.join("dir/in.txt"), "one\n").unwrap();
+    std::os::unix::fs::symlink("dir", bench.workspace.join("way")).unwrap();
+    let patch = "*** Update File: a.txt\n-one\n+uno\n*** Update File: way/in.txt\n-one\n+uno\n";
+    let report = bench
+        .runtime
+        .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+    assert!(matches!(report.fate, Fate::Refused(_)), "{}", report.text);
+    for name in ["a.txt", "dir/in.txt"] {
+        let text = std::fs::read_to_string(bench.workspace.join(name)).unwrap();
+        assert_eq!(text, "one\n");
+    }
+}

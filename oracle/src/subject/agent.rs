@@ -124,7 +124,8 @@ impl Driver for AgentDriver {
         let world = AgentWorld::new(job, &self.machine);
         for step in &job.script {
             steps.begin()?;
-            steps.end(world.step(step)?)?;
+            let step = steps.filled(step);
+            steps.end(world.step(&step)?)?;
         }
         Ok(())
     }

@@ -137,7 +137,10 @@ impl<'j> AgentWorld<'j> {
             session: 1,
             spawner: self.machine.spawner.clone(),
         };
-        let user = Box::new(CaseUser(self.job.user.words().into()));
+        let user = Box::new(CaseUser {
+            words: self.job.user.words().into(),
+            asking: asking(self.job.context),
+        });
         let clock = Box::new(self.clock.clone());
         let runtime = Runtime::open(config, user, clock).map_err(|error| error.to_string())?;
         let mut open = Open {
@@ -432,14 +435,29 @@ impl Clock for CaseClock {
 
 /// A user who answers every question as the case says: with its words in
 /// turn, the last one going on.
-struct CaseUser(VecDeque<String>);
+struct CaseUser {
+    words: VecDeque<String>,
+    asking: Asking,
+}
+
+impl CaseUser {
+    fn word(&mut self) -> Option<String> {
+        match self.words.len() {
+            0 | 1 => self.words.front().cloned(),
+            _ => self.words.pop_front(),
+        }
+    }
+}
 
 impl UserPort for CaseUser {
     fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
-        let word = match self.0.len() {
-            0 | 1 => self.0.front().cloned(),
-            _ => self.0.pop_front(),
-        };
-        Reply::parse(word.as_deref().unwrap_or("deny"))
+        Reply::parse(self.word().as_deref().unwrap_or("deny"))
+    }
+
+    fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {
+        match self.asking {
+            Asking::ApproveAll | Asking::Prompt => self.word(),
+            Asking::Refuse => None,
+        }
     }
 }

@@ -17,6 +17,8 @@ class Headless:
 
     platform = "cli"
     toolset = "hermes-cli"
+    # Whether there is a way to put a model's own question to a person.
+    asks = False
 
     def __init__(self, session):
         self.session = session
@@ -33,6 +35,8 @@ class Headless:
 
 class Terminal(Headless):
     """The command line: a flag in the environment and a callback in the thread."""
+
+    asks = True
 
     def enter_process(self):
         os.environ["HERMES_INTERACTIVE"] = "1"
@@ -52,6 +56,7 @@ class Chat(Headless):
 
     platform = "telegram"
     toolset = "hermes-telegram"
+    asks = True
 
     def enter_process(self):
         os.environ["HERMES_EXEC_ASK"] = "1"

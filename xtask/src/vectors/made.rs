@@ -5,11 +5,15 @@
 //! What Hermes does with a case is not written down: it is asked every time.
 
 mod approval_matrix;
+mod bad_input;
 mod batch;
+mod clarify;
+mod code;
 mod document;
 mod draw;
 mod file;
 mod patch;
+mod process;
 mod search;
 mod skills;
 mod terminal;
@@ -32,6 +36,10 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         batch::suite()?,
         skills::suite()?,
         terminal::suite()?,
+        process::suite()?,
+        code::suite()?,
+        clarify::suite()?,
+        bad_input::suite()?,
         approval_matrix::suite(),
     ])
 }

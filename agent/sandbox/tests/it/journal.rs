@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hermitcrab_sandbox::Journal;
+use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::journal::{Then, UndoError, Watch};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
-use support::{Workspace, commit, commit_in, tree, undo_in};
+use support::{Workspace, commit, commit_in, rel, tree, undo_in};
 
 /// What happens at one step.
 #[derive(Clone, Copy, Debug)]
@@ -406,4 +407,86 @@ fn an_agents_directory_on_another_file_system_works_the_same() {
         assert_eq!(tree(workspace.path()), before);
         break;
     }
+}
+
+/// Edits of the planted tree, as a tool makes them.
+fn edits() -> Vec<Edit> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    vec![
+        Edit::Replace {
+            path: rel("a"),
+            before: Some(hermitcrab_sandbox::sha256(b"a\n")),
+            content: text("A\n"),
+        },
+        Edit::Remove {
+            path: rel("b"),
+            before: hermitcrab_sandbox::sha256(b"bb\n"),
+        },
+        Edit::Rename {
+            from: rel("d/x"),
+            to: rel("n/o/x"),
+            content: text("x\n"),
+        },
+        Edit::Put {
+            path: rel("n/p"),
+            content: text("p\n"),
+            mode: 0o600,
+        },
+    ]
+}
+
+#[test]
+fn edits_cut_off_at_any_step_are_all_or_nothing_and_can_be_undone() {
+    let mut halves = 0;
+    for steps in 0.. {
+        let workspace = Workspace::new();
+        plant(workspace.path());
+        let before = tree(workspace.path());
+        let cut = Cut::after(steps, At::Stop);
+        let (journal, _) =
+            Journal::open_watched(workspace.state.path(), Box::new(cut.clone())).unwrap();
+        let incoming = journal.incoming(&workspace.cap, &edits()).unwrap();
+        let done = commit_in(&journal, incoming.set().unwrap(), &workspace);
+        drop(incoming);
+        drop(journal);
+        halves += usize::from(tree(workspace.path()) != before);
+        let (journal, recovered) = Journal::open(workspace.state.path()).unwrap();
+        assert!(recovered.stuck.is_empty() && recovered.broken.is_empty());
+        if tree(workspace.path()) == before {
+            assert!(done.failure.is_some() && journal.list().unwrap().is_empty());
+            continue;
+        }
+        let read = |name: &str| std::fs::read_to_string(workspace.path().join(name)).ok();
+        assert_eq!(
+            ["a", "b", "d/x", "n/o/x", "n/p"].map(read),
+            [
+                Some("A\n".to_owned()),
+                None,
+                None,
+                Some("x\n".to_owned()),
+                Some("p\n".to_owned())
+            ]
+        );
+        let id = journal.list().unwrap().first().unwrap().id;
+        let undone = undo_in(&journal, id, &workspace).unwrap();
+        assert!(undone.failure.is_none(), "{:?}", undone.failure);
+        assert_eq!(tree(workspace.path()), before);
+        assert!(steps > 10 && halves > 3, "{steps} steps, {halves} halves");
+        break;
+    }
+}
+
+#[test]
+fn an_edit_of_a_file_that_holds_something_else_is_refused_and_leaves_nothing() {
+    let workspace = Workspace::new();
+    plant(workspace.path());
+    std::fs::write(workspace.path().join("a"), "other\n").unwrap();
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    assert!(journal.incoming(&workspace.cap, &edits()).is_err());
+    let left = std::fs::read_dir(workspace.state.path().join("journal")).unwrap();
+    assert_eq!(
+        left.filter(|entry| entry.as_ref().unwrap().file_name() != "lock")
+            .count(),
+        0
+    );
 }

@@ -1,0 +1,196 @@
+//! What a search found: the page of it that was asked for, in words.
+
+use serde_json::{Map, Value, json};
+
+use super::{Mode, Search};
+use crate::{
+    pyjson,
+    runtime::{Fate, ToolResult},
+    tools::{pytext, redact, search::lines},
+};
+
+/// From this many matches on, they are grouped by file.
+const GROUPED_FROM: usize = 5;
+
+/// What was found, before it is put into words.
+#[derive(Default)]
+pub(super) struct Results {
+    pub total: u64,
+    pub matches: Vec<lines::Match>,
+    pub files: Vec<String>,
+    pub counts: Vec<(String, u64)>,
+    pub truncated: bool,
+    pub warning: Option<String>,
+    pub error: Option<String>,
+    pub omitted: usize,
+}
+
+impl Results {
+    pub(super) fn error(message: String) -> Self {
+        Self {
+            error: Some(message),
+            ..Self::default()
+        }
+    }
+}
+
+/// The page of the rows that was asked for.
+pub(super) fn counted(search: &Search, rows: &[String]) -> Results {
+    match search.mode {
+        Mode::Files => Results {
+            total: rows.len() as u64,
+            files: rows
+                .iter()
+                .skip(search.offset)
+                .take(search.limit)
+                .cloned()
+                .collect(),
+            ..Results::default()
+        },
+        Mode::Counts => {
+            let counts: Vec<(String, u64)> = rows
+                .iter()
+                .filter_map(|row| row.rsplit_once(':'))
+                .filter_map(|(path, count)| Some((path.to_owned(), count.parse().ok()?)))
+                .collect();
+            Results {
+                total: counts.iter().map(|(_, count)| count).sum(),
+                counts,
+                ..Results::default()
+            }
+        }
+        Mode::Content => {
+            let matches = lines::matches(rows, search.context);
+            let total = matches.len();
+            let matches = matches
+                .into_iter()
+                .skip(search.offset)
+                .take(search.limit)
+                .map(|found| lines::Match {
+                    content: redact::masked(&found.content, redact::Mask::Sentinel),
+                    ..found
+                })
+                .collect();
+            Results {
+                total: total as u64,
+                matches,
+                truncated: total > search.offset + search.limit,
+                ..Results::default()
+            }
+        }
+    }
+}
+
+/// A pattern with `\n` finds nothing; says why instead of an error.
+pub(super) fn with_newline_warning(search: &Search, results: Results) -> Results {
+    let mut escapes = 0;
+    let escaped_newline = search.pattern.chars().any(|letter| {
+        let hit = letter == 'n' && escapes % 2 == 1;
+        escapes = if letter == '\\' { escapes + 1 } else { 0 };
+        hit
+    });
+    let asks_for_newline = search.pattern.contains('\n') || escaped_newline;
+    if results.total != 0 || !asks_for_newline || results.error.is_some() {
+        return results;
+    }
+    Results {
+        warning: Some(
+            "0 results found. Note: search_files content search is line-oriented and does not run ripgrep with \
+             -U/--multiline, so `\\n` in the regex does not match line breaks. Use context=N to inspect neighboring \
+             lines, or escape as `\\\\n` when searching for a literal backslash+n."
+                .to_owned(),
+        ),
+        ..results
+    }
+}
+
+pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResult {
+    let mut out = Map::new();
+    out.insert("total_count".into(), results.total.into());
+    if results.matches.len() >= GROUPED_FROM {
+        out.insert(
+            "matches_format".into(),
+            "path-grouped: each file path on its own line, followed by indented '<line>: <content>' rows for matches in \
+             that file"
+                .into(),
+        );
+        out.insert("matches_text".into(), grouped(&results.matches).into());
+    } else if !results.matches.is_empty() {
+        let matches: Vec<Value> = results
+            .matches
+            .iter()
+            .map(|found| json!({"path": found.path, "line": found.line, "content": found.content}))
+            .collect();
+        out.insert("matches".into(), matches.into());
+    }
+    if !results.files.is_empty() {
+        out.insert("files".into(), results.files.into());
+    }
+    if !results.counts.is_empty() {
+        let counts: Map<String, Value> = results
+            .counts
+            .into_iter()
+            .map(|(path, count)| (path, count.into()))
+            .collect();
+        out.insert("counts".into(), counts.into());
+    }
+    if results.truncated {
+        out.insert("truncated".into(), true.into());
+    }
+    if let Some(warning) = results.warning {
+        out.insert("warning".into(), warning.into());
+    }
+    let failed = results.error.is_some();
+    if let Some(error) = results.error {
+        out.insert("error".into(), error.into());
+    }
+    if results.omitted > 0 {
+        out.insert(
+            "_omitted".into(),
+            format!(
+                "{} result(s) omitted because they target credential, token, cache, or secret-bearing environment files.",
+                results.omitted
+            )
+            .into(),
+        );
+    }
+    if times >= 3 {
+        out.insert(
+            "_warning".into(),
+            format!(
+                "You have run this exact search {times} times consecutively. The results have not changed. Use the \
+                 information you already have."
+            )
+            .into(),
+        );
+    }
+    let mut text = pyjson::text(&Value::Object(out));
+    if results.truncated {
+        text.push_str(&format!(
+            "\n\n[Hint: Results truncated. Use offset={} to see more, or narrow with a more specific pattern or \
+             file_glob.]",
+            search.offset + search.limit
+        ));
+    }
+    ToolResult {
+        text,
+        fate: if failed { Fate::ToolError } else { Fate::Ran },
+    }
+}
+
+fn grouped(matches: &[lines::Match]) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut current: Option<&str> = None;
+    for found in matches {
+        if current != Some(found.path.as_str()) {
+            out.push(found.path.clone());
+            current = Some(&found.path);
+        }
+        out.push(format!(
+            "  {}: {}",
+            found.line,
+            pytext::strip_end(&found.content)
+        ));
+    }
+    out.join("\n")
+}
