@@ -5,6 +5,9 @@
 //! run anything, and what it sends back to a model about a proposal is the
 //! names of steps and kinds of errors, never text.
 
+pub mod ask;
 pub mod draft;
 pub mod json;
+pub mod pick;
+pub mod schema;
 pub mod show;

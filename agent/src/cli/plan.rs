@@ -8,27 +8,101 @@ use std::{
 };
 
 use hermitcrab_core::plan::{
-    Failure, FlowRules, Machine, Plan, PlanError, Step, check,
+    Failure, FlowRules, Machine, Plan, PlanError, Step, What, check,
     interp::{Status, ToolCall},
 };
 use serde_json::{Value, json};
 
-use super::{Setting, Trouble, open, say};
+use super::{Setting, Trouble, chat, open, say};
 use crate::{
     actions::{self, Did, Risk, risk},
     ambient::TerminalUser,
     executor::{self, Go, NoPicker, Onlooker},
     exit,
-    planner::{draft, show},
+    model::{Backend, Cancel},
+    planner::{
+        ask::{NoPlan, Planner},
+        draft,
+        pick::ModelPicker,
+        show,
+    },
     runtime::{GrantWords, Runtime},
 };
 
 /// Where the plan comes from.
 #[derive(Debug, clap::Args)]
 pub struct Source {
+    /// What is to be done, in plain words; a model makes the plan
+    #[arg(required_unless_present = "plan", conflicts_with = "plan")]
+    request: Option<String>,
     /// A plan as JSON, `-` for the standard input; no model is needed then
     #[arg(long, value_name = "FILE")]
-    plan: PathBuf,
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    choice: chat::Choice,
+}
+
+/// A plan, and the session in which it was made if a model made it.
+type Planned = (Plan, Option<Runtime>);
+
+/// The plan of a file, or one a model makes of the request.
+fn planned(setting: &Setting, source: &Source) -> Result<Planned, Trouble> {
+    let request = match (&source.plan, &source.request) {
+        (Some(file), _) => return Ok((read_plan(file)?, None)),
+        (None, Some(request)) => request,
+        (None, None) => return Err(("there is nothing to do".to_owned(), exit::USAGE)),
+    };
+    let ground = open::ground(&setting.place)?;
+    let Some(mut backend) = chat::backend(&ground, &source.choice, &Cancel::default())? else {
+        return Err((
+            format!(
+                "{}; a plan of your own runs without one: `--plan FILE`",
+                chat::NO_MODEL
+            ),
+            exit::USAGE,
+        ));
+    };
+    let mut runtime = open::open(setting)?;
+    chat::let_talk(&mut runtime, &backend)?;
+    let by = runtime.first_agent();
+    let mut planner = Planner {
+        model: &backend.model,
+        port: &mut *backend.port,
+        toolbox: Arc::new(actions::toolbox()),
+    };
+    let made = planner.plan(&mut runtime, by, request);
+    match made {
+        Ok(plan) => Ok((plan, Some(runtime))),
+        Err(why) => {
+            let code = match &why {
+                NoPlan::Refused(_) => exit::REFUSED,
+                NoPlan::Request => exit::USAGE,
+                NoPlan::Model(_) => exit::ENVIRONMENT,
+                NoPlan::Unfinished | NoPlan::Wrong(_) => exit::TOOL_FAILED,
+            };
+            close(runtime)?;
+            Err((
+                format!("there is no plan, and nothing was done: {why}"),
+                code,
+            ))
+        }
+    }
+}
+
+fn close(mut runtime: Runtime) -> Result<(), Trouble> {
+    runtime
+        .end_session()
+        .map_err(|error| (error.to_string(), exit::LEDGER))
+}
+
+/// The model that reads what nobody vouches for, if one is configured.
+fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Trouble> {
+    let ground = open::ground(&setting.place)?;
+    let cancel = Cancel::default();
+    match ground.config.models().quarantined() {
+        Some(words) => ground.model(words, &cancel).map(Some),
+        None => chat::backend(&ground, &source.choice, &cancel),
+    }
 }
 
 /// How `run` goes about it.
@@ -92,7 +166,10 @@ fn wrong(errors: &[PlanError]) -> String {
 }
 
 fn only_plan(setting: &Setting, source: &Source, as_json: bool) -> Result<u8, Trouble> {
-    let plan = read_plan(&source.plan)?;
+    let (plan, runtime) = planned(setting, source)?;
+    if let Some(runtime) = runtime {
+        close(runtime)?;
+    }
     let ground = open::ground(&setting.place)?;
     print(&if as_json {
         described(&plan, &ground.workspace).to_string()
@@ -165,8 +242,11 @@ fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<u8, Trouble> {
 }
 
 fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trouble> {
-    let plan = read_plan(&source.plan)?;
+    let (plan, session) = planned(setting, source)?;
     if how.dry_run {
+        if let Some(session) = session {
+            close(session)?;
+        }
         return dry_run(setting, &plan, how);
     }
     let workspace = open::ground(&setting.place)?.workspace;
@@ -183,8 +263,19 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
     } else {
         print(&show::plan(&plan, &workspace));
     }
-    let approved = approve(&plan, highest, how)?;
-    let mut runtime = open::open(setting)?;
+    let approved = match approve(&plan, highest, how) {
+        Ok(approved) => approved,
+        Err(trouble) => {
+            if let Some(session) = session {
+                close(session)?;
+            }
+            return Err(trouble);
+        }
+    };
+    let mut runtime = match session {
+        Some(session) => session,
+        None => open::open(setting)?,
+    };
     if approved.by_user {
         grant_written(&mut runtime, &plan)?;
     }
@@ -195,14 +286,33 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
         json: how.json,
         each: approved.each,
     };
-    let machine = executor::run(&mut runtime, plan, &mut shown, &mut NoPicker);
+    let machine = match picks(plan.steps()).then(|| quarantined(setting, source)) {
+        None | Some(Ok(None)) => executor::run(&mut runtime, plan, &mut shown, &mut NoPicker),
+        Some(Ok(Some(mut backend))) => {
+            chat::let_talk(&mut runtime, &backend)?;
+            let mut picker = ModelPicker {
+                model: &backend.model,
+                port: &mut *backend.port,
+            };
+            executor::run(&mut runtime, plan, &mut shown, &mut picker)
+        }
+        Some(Err(trouble)) => {
+            close(runtime)?;
+            return Err(trouble);
+        }
+    };
     for line in runtime.take_told() {
         say(&line);
     }
-    runtime
-        .end_session()
-        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    close(runtime)?;
     Ok(summed_up(&machine, how.json))
+}
+
+/// Does a step have a model pick data?
+fn picks(steps: &[Step]) -> bool {
+    steps
+        .iter()
+        .any(|step| matches!(step.what, What::Extract { .. }) || step.what.blocks().any(picks))
 }
 
 fn each_risk(steps: &[Step], workspace: &Path, risks: &mut BTreeMap<String, Risk>) {

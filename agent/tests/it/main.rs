@@ -12,6 +12,7 @@ mod chat_http;
 mod cli;
 mod config_cli;
 mod external;
+mod grammar;
 mod ledger_crash;
 mod links;
 mod live;
@@ -19,6 +20,8 @@ mod midrun;
 mod model_http;
 mod network;
 mod patches;
+mod plan_terminal;
+mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;

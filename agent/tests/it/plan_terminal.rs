@@ -1,0 +1,149 @@
+//! A person at a terminal who is asked about a plan.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+
+/// Runs a plan in a terminal and answers its questions in turn, with the end
+/// of the keyboard after the last; what was on the screen. `None` without a
+/// program that makes terminals.
+fn at_terminal(home: &Home, steps: &Value, flags: &str, answers: &[&str]) -> Option<String> {
+    let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+    std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+    let program = env!("CARGO_BIN_EXE_hermitcrab");
+    let line = format!("{program} run --plan ../plan.json {flags}; echo ended $?");
+    let spawned = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(home.project())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin")
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut terminal) = spawned else {
+        println!("SKIPPED: no program `script` to make a terminal");
+        return None;
+    };
+    let mut keyboard = terminal.stdin.take();
+    let mut screen = terminal.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 512];
+    let mut answered = 0;
+    loop {
+        let got = screen.read(&mut piece).unwrap_or(0);
+        if got == 0 {
+            break;
+        }
+        seen.extend_from_slice(&piece[..got]);
+        let text = String::from_utf8_lossy(&seen);
+        let asked = text.matches("[n]: ").count() + text.matches("[deny]: ").count();
+        while answered < asked {
+            let answer = answers.get(answered).copied().unwrap_or("");
+            if let Some(keyboard) = &mut keyboard {
+                keyboard
+                    .write_all(format!("{answer}\n").as_bytes())
+                    .unwrap();
+            }
+            answered += 1;
+        }
+    }
+    drop(keyboard);
+    terminal.wait().unwrap();
+    let screen = String::from_utf8_lossy(&seen).into_owned();
+    assert_eq!(answered, answers.len(), "{screen}");
+    Some(screen)
+}
+
+#[test]
+fn a_plan_is_shown_and_only_a_clear_yes_runs_it() {
+    let steps = json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "x"}}]);
+    for (answer, runs) in [
+        ("y", true),
+        ("yes", true),
+        ("n", false),
+        ("", false),
+        ("Y", false),
+    ] {
+        let home = Home::new();
+        let Some(screen) = at_terminal(&home, &steps, "", &[answer]) else {
+            return;
+        };
+        assert_eq!(
+            home.project().join("new").exists(),
+            runs,
+            "`{answer}`: {screen}"
+        );
+        let ended = if runs { "ended 0" } else { "ended 77" };
+        assert!(
+            screen.contains("1. w: create_file") && screen.contains(ended),
+            "{screen}"
+        );
+    }
+}
+
+#[test]
+fn what_removes_something_wants_the_whole_word_and_is_asked_about_once_more() {
+    let steps = json!([{"id": "d", "call": "delete_files", "with": {"paths": ["a.txt"]}}]);
+    for (answers, gone) in [
+        (&["y"][..], false),
+        (&["yes", "deny"][..], false),
+        (&["yes", "once"][..], true),
+    ] {
+        let home = Home::new();
+        let Some(screen) = at_terminal(&home, &steps, "", answers) else {
+            return;
+        };
+        assert_eq!(
+            !home.project().join("a.txt").exists(),
+            gone,
+            "{answers:?}: {screen}"
+        );
+    }
+}
+
+#[test]
+fn step_by_step_each_step_is_asked_about_and_may_be_left_out() {
+    let home = Home::new();
+    let write =
+        |id: &str| json!({"id": id, "call": "create_file", "with": {"path": id, "text": "x"}});
+    let steps = json!([write("one"), write("two"), write("three")]);
+    let answers = ["s", "y", "once", "n", "q"];
+    let Some(screen) = at_terminal(&home, &steps, "", &answers) else {
+        return;
+    };
+    let there = |name: &str| home.project().join(name).exists();
+    assert_eq!(
+        (there("one"), there("two"), there("three")),
+        (true, false, false),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_question_shows_where_the_data_came_from() {
+    let home = Home::new();
+    std::fs::write(home.project().join("list"), "a.txt").unwrap();
+    let steps = json!([
+        {"id": "r", "call": "read_file", "with": {"path": "list"}},
+        {"id": "d", "call": "delete_files", "with": {"paths": [{"$": "r.text"}]}}
+    ]);
+    let answers = ["yes", "deny"];
+    let Some(screen) = at_terminal(&home, &steps, "--grant fs.delete=.", &answers) else {
+        return;
+    };
+    assert!(
+        screen
+            .contains("`paths` was not written in the plan: it came from step r (untrusted text)"),
+        "{screen}"
+    );
+    assert!(home.project().join("a.txt").exists(), "{screen}");
+}
