@@ -15,6 +15,7 @@ use std::{
 
 use hermitcrab_core::{
     approval::{Reply, Scope},
+    authority::{Reversibility, Verb},
     limits::QUESTION_LIFETIME,
     standing::{BootId, WallTime},
     time::{Instant, Millis},
@@ -24,7 +25,11 @@ use hermitcrab_sandbox::{
     profile::{self, IsolationProfile},
 };
 
-use crate::ports::{Clock, Keep, Prompt, UserPort, Verdict};
+use crate::{
+    model::Cancel,
+    ports::{Clock, Keep, Prompt, UserPort, Verdict},
+    screen::Screen,
+};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -91,6 +96,27 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// What the standard output is, and what the person wants to see on it.
+#[must_use]
+pub fn screen() -> Screen {
+    use std::io::IsTerminal as _;
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    let is_terminal = io::stdout().is_terminal() && !is_dumb;
+    Screen {
+        has_colour: is_terminal && !is_set("NO_COLOR"),
+        is_lively: is_terminal && io::stderr().is_terminal(),
+    }
+}
+
+/// From now on, ^C throws the switch and does not end the program.
+///
+/// # Errors
+/// The system does not let go of the signal.
+pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
+}
+
 /// A number no other session is likely to have.
 ///
 /// # Errors
@@ -154,6 +180,8 @@ impl Clock for BootClock {
 #[derive(Debug)]
 pub struct TerminalUser {
     terminal: File,
+    screen: Screen,
+    cancel: Cancel,
 }
 
 impl TerminalUser {
@@ -165,7 +193,25 @@ impl TerminalUser {
             .write(true)
             .open("/dev/tty")
             .ok()
-            .map(|terminal| Self { terminal })
+            .map(|terminal| Self {
+                terminal,
+                screen: Screen::default(),
+                cancel: Cancel::default(),
+            })
+    }
+
+    /// The same, on a screen that may show colours.
+    #[must_use]
+    pub fn shown_on(mut self, screen: Screen) -> Self {
+        self.screen = screen;
+        self
+    }
+
+    /// The same, whose questions end without a yes when the switch is thrown.
+    #[must_use]
+    pub fn interrupted_by(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
     }
 
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
@@ -179,25 +225,52 @@ impl TerminalUser {
         write!(
             self.terminal,
             "\n{}\nallow this? {offered}deny [deny]: ",
-            prompt.shown.trim_end(),
+            self.screen.diff(prompt.shown.trim_end()),
         )?;
+        let (reply, keep) = match self.typed()? {
+            Typed::Line(line) => said(line.trim(), prompt.question.widest()),
+            Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
+            Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
+        };
+        match risk(&prompt) {
+            Some(why) if matches!(reply, Reply::Yes(_)) => {
+                write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
+                match self.typed()? {
+                    Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),
+                    Typed::Line(_) => Ok((Reply::No, Keep::Nothing)),
+                    Typed::Nothing => Ok((Reply::Silence, Keep::Nothing)),
+                    Typed::Left => Ok((Reply::Cancelled, Keep::Nothing)),
+                }
+            }
+            _ => Ok((reply, keep)),
+        }
+    }
+
+    /// A line, or how there was none.
+    fn typed(&mut self) -> io::Result<Typed> {
         self.terminal.flush()?;
-        if !self.answers_within(QUESTION_LIFETIME)? {
-            writeln!(self.terminal, "\nno answer came, so it is refused")?;
-            return Ok((Reply::Silence, Keep::Nothing));
+        match self.answers_within(QUESTION_LIFETIME)? {
+            Waited::Comes => {}
+            Waited::Nothing => {
+                writeln!(self.terminal, "\nno answer came, so it is refused")?;
+                return Ok(Typed::Nothing);
+            }
+            Waited::Interrupted => {
+                writeln!(self.terminal)?;
+                return Ok(Typed::Left);
+            }
         }
         let mut line = String::new();
-        let got = BufReader::new(&self.terminal).read_line(&mut line)?;
-        Ok(match got {
-            0 => (Reply::Cancelled, Keep::Nothing),
-            _ => said(line.trim(), prompt.question.widest()),
-        })
+        match BufReader::new(&self.terminal).read_line(&mut line)? {
+            0 => Ok(Typed::Left),
+            _ => Ok(Typed::Line(line)),
+        }
     }
 }
 
 impl TerminalUser {
     /// Does a line, or the end of the terminal, come within this time?
-    fn answers_within(&self, time: Millis) -> io::Result<bool> {
+    fn answers_within(&self, time: Millis) -> io::Result<Waited> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let until = BootClock.now().after(time).as_millis();
         loop {
@@ -208,12 +281,50 @@ impl TerminalUser {
             };
             let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
             match poll(&mut fds, Some(&wait)) {
-                Ok(0) => return Ok(false),
-                Ok(_) => return Ok(true),
-                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) => return Ok(Waited::Nothing),
+                Ok(_) => return Ok(Waited::Comes),
+                Err(rustix::io::Errno::INTR) => {
+                    if self.cancel.is_thrown() {
+                        return Ok(Waited::Interrupted);
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// How a wait for a line ended.
+enum Waited {
+    Comes,
+    Nothing,
+    Interrupted,
+}
+
+/// What was typed.
+enum Typed {
+    Line(String),
+    Nothing,
+    Left,
+}
+
+/// Files and directories one answer may delete without a second word.
+const DELETED_MAX: usize = 20;
+
+/// Why an answer is worth a second look, if it is.
+fn risk(prompt: &Prompt<'_>) -> Option<String> {
+    let mut uncovered = prompt.question.uncovered();
+    let deleted = prompt
+        .question
+        .uncovered()
+        .filter(|action| action.verb() == Verb::FsDelete)
+        .count();
+    if uncovered.any(|action| action.cap().reversibility() == Reversibility::Irrevocable) {
+        Some("this cannot be undone from here".to_owned())
+    } else if deleted > DELETED_MAX {
+        Some(format!("this deletes {deleted} files and directories"))
+    } else {
+        None
     }
 }
 
@@ -234,13 +345,10 @@ impl TerminalUser {
         let mut asked = || -> io::Result<Option<String>> {
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             write!(self.terminal, "{question}")?;
-            self.terminal.flush()?;
-            if !self.answers_within(QUESTION_LIFETIME)? {
-                return Ok(None);
-            }
-            let mut line = String::new();
-            let got = BufReader::new(&self.terminal).read_line(&mut line)?;
-            Ok((got > 0).then(|| line.trim().to_owned()))
+            Ok(match self.typed()? {
+                Typed::Line(line) => Some(line.trim().to_owned()),
+                Typed::Nothing | Typed::Left => None,
+            })
         };
         asked().ok().flatten()
     }

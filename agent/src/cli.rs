@@ -7,8 +7,10 @@ mod chat;
 mod config;
 mod doctor;
 mod explain;
+mod model;
 mod open;
 mod plan;
+mod repl;
 mod run;
 mod session;
 mod shell;
@@ -33,11 +35,14 @@ type Trouble = (String, u8);
 #[command(name = "hermitcrab", version)]
 struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Work at a prompt; what the program does without a command
+    #[command(name = "prompt")]
+    Repl(repl::Prompt),
     /// Run a command on a copy of the workspace; keep what it changed only if that is granted or you say so
     Exec {
         #[command(flatten)]
@@ -120,6 +125,8 @@ enum What {
     Audit(audit::Audit),
     /// Show the configuration, and change it
     Config(config::ConfigArgs),
+    /// Show the models you have, and try them out
+    Model(model::ModelArgs),
     /// Write the completions for a shell
     Completions {
         /// Which shell
@@ -195,7 +202,37 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let code = match arguments.what {
+    let what = arguments
+        .what
+        .unwrap_or_else(|| What::Repl(repl::Prompt::default()));
+    ExitCode::from(act(what))
+}
+
+/// Does what a command line at the prompt says, in the place it works in.
+fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
+    let mut line = vec!["hermitcrab".to_owned()];
+    line.extend(words.iter().cloned());
+    let takes_place = |name: &str| !matches!(name, "config" | "audit" | "model");
+    if words.first().is_some_and(|name| takes_place(name)) {
+        for (flag, dir) in [
+            ("--workspace", &place.workspace),
+            ("--state-dir", &place.state_dir),
+        ] {
+            if let Some(dir) = dir {
+                line.extend([flag.to_owned(), dir.to_string_lossy().into_owned()]);
+            }
+        }
+    }
+    match Arguments::try_parse_from(line) {
+        Ok(Arguments { what: Some(what) }) => Ok(act(what)),
+        Ok(Arguments { what: None }) => Ok(exit::OK),
+        Err(error) => Err((error.to_string().trim_end().to_owned(), exit::USAGE)),
+    }
+}
+
+fn act(what: What) -> u8 {
+    match what {
+        What::Repl(prompt) => repl::repl(&prompt),
         What::Exec { setting, command } => run::exec(&setting, &command),
         What::Call {
             setting,
@@ -229,6 +266,7 @@ pub fn main() -> ExitCode {
         What::Explain(arguments) => explain::explain(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),
         What::Config(arguments) => config::config(&arguments),
+        What::Model(arguments) => model::model(&arguments),
         What::Completions { shell } => shell::completions(shell),
         What::Man { command } => shell::man(command.as_deref()),
         What::Undo {
@@ -237,8 +275,7 @@ pub fn main() -> ExitCode {
             last,
             place,
         } => undo::undo(list, id, last, &place),
-    };
-    ExitCode::from(code)
+    }
 }
 
 fn say(message: &str) {

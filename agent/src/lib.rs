@@ -25,6 +25,7 @@ pub mod planner;
 pub mod ports;
 pub mod pyjson;
 pub mod runtime;
+pub mod screen;
 pub mod store;
 pub mod tools;
 

@@ -8,6 +8,7 @@
 
 pub mod cancel;
 mod failure;
+pub mod gguf;
 pub mod http;
 mod limits;
 pub mod open;

@@ -274,6 +274,18 @@ impl Runtime {
         Ok(())
     }
 
+    /// What was proved about the sandbox when the session began.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.config.isolation
+    }
+
+    /// When the user is asked.
+    #[must_use]
+    pub fn asking(&self) -> Asking {
+        self.config.asking
+    }
+
     /// The session's first agent.
     #[must_use]
     pub fn first_agent(&self) -> AgentId {

@@ -159,17 +159,22 @@ fn each_line(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort) -
     code
 }
 
+/// What became of a call, in words.
+pub fn fate(fate: &Fate) -> String {
+    match fate {
+        Fate::Ran => "done".to_owned(),
+        Fate::RanDiscarded(code) => format!("discarded ({code})"),
+        Fate::Refused(code) => format!("refused ({code})"),
+        Fate::AskedRefused(code) => format!("refused when asked ({code})"),
+        Fate::ToolError => "failed".to_owned(),
+        Fate::Failed(why) => format!("broke: {}", crate::screen::visible(why)),
+    }
+}
+
 /// The answer on one stream, what was done on the way on the other.
 fn told(turn: &ChatTurn) {
     for made in &turn.made {
-        let fate = match &made.fate {
-            Fate::Ran => "done".to_owned(),
-            Fate::RanDiscarded(code) => format!("discarded ({code})"),
-            Fate::Refused(code) => format!("refused ({code})"),
-            Fate::AskedRefused(code) => format!("refused when asked ({code})"),
-            Fate::ToolError => "failed".to_owned(),
-            Fate::Failed(why) => format!("broke: {why}"),
-        };
+        let fate = fate(&made.fate);
         say(&format!(
             "{} {}: {fate}",
             made.agent,

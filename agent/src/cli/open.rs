@@ -44,6 +44,39 @@ pub struct Ground {
     own: Vec<PathBuf>,
 }
 
+/// What is configured, for what needs no workspace.
+#[derive(Debug)]
+pub struct Configured {
+    /// What the surroundings say.
+    pub places: Places,
+    /// The user's configuration.
+    pub config: Config,
+}
+
+/// Reads what is configured.
+pub fn configured() -> Result<Configured, Trouble> {
+    let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let config =
+        config::read(&places.config_file).map_err(|error| (error.to_string(), exit::USAGE))?;
+    Ok(Configured { places, config })
+}
+
+impl Configured {
+    /// A model of the configuration, ready to be asked.
+    pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+        opened(&self.places, words, cancel)
+    }
+}
+
+fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+    let around = model::open::Surroundings {
+        variable: &ambient::variable,
+        home: &places.home,
+        dir: places.config_file.parent().unwrap_or(&places.home),
+    };
+    model::open::open(words, &around, cancel).map_err(|error| (error.to_string(), exit::USAGE))
+}
+
 /// Looks where a command is to work.
 pub fn ground(place: &Where) -> Result<Ground, Trouble> {
     let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
@@ -128,16 +161,7 @@ impl Ground {
 
     /// A model of the configuration, ready to be asked.
     pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
-        let around = model::open::Surroundings {
-            variable: &ambient::variable,
-            home: &self.places.home,
-            dir: self
-                .places
-                .config_file
-                .parent()
-                .unwrap_or(&self.places.home),
-        };
-        model::open::open(words, &around, cancel).map_err(|error| (error.to_string(), exit::USAGE))
+        opened(&self.places, words, cancel)
     }
 
     /// What is kept for this workspace.
@@ -328,6 +352,11 @@ pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
 
 /// Opens a session for real.
 pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
+    open_for(setting, TerminalUser::open())
+}
+
+/// The same, for a person at this terminal or nobody.
+pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
     let state = ground.state()?;
     let ledger_state = match &state {
@@ -340,7 +369,6 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
     if ground.is_dry(setting) {
         return dry(&ground, isolation, ledger);
     }
-    let terminal = TerminalUser::open();
     let asking = ground.asking(setting.mode, terminal.is_some());
     let user: Box<dyn UserPort> = match terminal {
         Some(terminal) => Box::new(terminal),
@@ -412,6 +440,17 @@ fn dry(
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     ground.furnish_dry(&mut runtime)?;
     Ok(runtime)
+}
+
+/// A dry run beside a session that has the ledger: that session notes it.
+pub fn rehearse(setting: &Setting) -> Result<Runtime, Trouble> {
+    let ground = ground(&setting.place)?;
+    let (ledger, _) = memory_ledger()?;
+    let opened = Opened {
+        head: hermitcrab_core::audit::Head::EMPTY,
+        removed: Tail::Whole,
+    };
+    dry(&ground, ground.isolation()?, (ledger, opened))
 }
 
 /// Shows everything it is asked about, and agrees to running commands on a

@@ -117,9 +117,6 @@ pub struct How {
     /// Ask before each step
     #[arg(long)]
     step: bool,
-    /// Show what would be done and what is held for it, and do nothing
-    #[arg(long)]
-    dry_run: bool,
 }
 
 /// Shows the plan and what it needs.
@@ -243,7 +240,7 @@ fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<u8, Trouble> {
 
 fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trouble> {
     let (plan, session) = planned(setting, source)?;
-    if how.dry_run {
+    if setting.dry_run {
         if let Some(session) = session {
             close(session)?;
         }

@@ -72,7 +72,7 @@ fn print(text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-fn code(fate: &Fate) -> u8 {
+pub(super) fn code(fate: &Fate) -> u8 {
     match fate {
         Fate::Ran => exit::OK,
         Fate::ToolError => exit::TOOL_FAILED,

@@ -42,7 +42,7 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
 }
 
-fn show(runtime: &Runtime) -> Result<(), Trouble> {
+pub(super) fn show(runtime: &Runtime) -> Result<(), Trouble> {
     for commit in commits(runtime)?.iter().rev() {
         println!(
             "{:>4}  {}  {}{}",
@@ -71,7 +71,11 @@ fn show(runtime: &Runtime) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn take_back(runtime: &mut Runtime, id: Option<u64>, last: usize) -> Result<(), Trouble> {
+pub(super) fn take_back(
+    runtime: &mut Runtime,
+    id: Option<u64>,
+    last: usize,
+) -> Result<(), Trouble> {
     let commits = commits(runtime)?;
     let chosen: Vec<&Kept> = match id {
         Some(id) => commits
@@ -106,15 +110,25 @@ fn one(runtime: &mut Runtime, commit: &Kept) -> Result<(), Trouble> {
     let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
     roots.sort();
     roots.dedup();
+    let mut granted = Vec::new();
     for root in roots {
         for verb in ["fs.create", "fs.modify", "fs.delete"] {
             let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
-            runtime
-                .grant(agent, &words)
-                .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+            granted.push(
+                runtime
+                    .grant(agent, &words)
+                    .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?,
+            );
         }
     }
-    match runtime.undo(agent, commit.id) {
+    let undone = runtime.undo(agent, commit.id);
+    // What was granted for this is nobody's to use afterwards.
+    for grant in granted {
+        runtime
+            .revoke(grant)
+            .map_err(|denial| (denial.to_string(), exit::INTERNAL))?;
+    }
+    match undone {
         Ok(report) => {
             println!(
                 "took back commit {}: {} ({} changes); `hermitcrab undo {}` brings it back",

@@ -103,6 +103,39 @@ fn every_switch_is_read_by_what_decides() {
     granted("", "rm -r d && rm a.txt");
     refused("safety.block_rm_rf = true\n", "rm -r d", "block_rm_rf");
     assert!(home.project().join("d/x").exists());
+    granted("safety.block_rm_rf = true\n", "rm a.txt && mv d e");
+    std::fs::remove_dir_all(home.project().join("e")).unwrap();
+    refused(
+        "safety.max_files_per_operation = 2\n",
+        "touch 1 2 3",
+        "max_files_per_operation",
+    );
+    granted("safety.max_files_per_operation = 3\n", "touch 1 2 3");
+    refused(
+        "safety.require_confirmation_for_delete = true\n",
+        "rm a.txt",
+        "asked-by-rule",
+    );
+    granted(
+        "safety.require_confirmation_for_delete = true\n",
+        "echo b > a.txt",
+    );
+    refused(
+        "safety.confirm_before_execute = true\n",
+        "true",
+        "asked-by-rule",
+    );
+    refused(
+        "safety.dry_run_by_default = true\n",
+        "rm a.txt",
+        "a dry run",
+    );
+    assert!(home.project().join("a.txt").exists());
+    let ran = home.run(&["exec", "--for-real", all[0], all[1], "--", "rm a.txt"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!home.project().join("a.txt").exists());
+    let ran = run("limits.timeout_seconds = 1\n", "sleep 300");
+    assert_eq!(ran.code, Some(124), "{ran:?}");
 }
 
 #[test]

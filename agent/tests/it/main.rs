@@ -25,6 +25,7 @@ mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
+mod prompt;
 mod runtime;
 mod session_cli;
 mod standing;

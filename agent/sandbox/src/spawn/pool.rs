@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -460,6 +461,8 @@ fn start(program: &SpawnerProgram) -> Result<Spawner, StepError> {
         .stdin(Stdio::from(theirs.into_socket()))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // A ^C is for whoever holds the terminal, who then ends what is to end.
+        .process_group(0)
         .spawn()
         .at(Step::StartSpawner, path.display().to_string())?;
     Ok(Spawner {

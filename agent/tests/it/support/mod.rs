@@ -5,6 +5,7 @@ pub mod editor;
 pub mod home;
 pub mod kept;
 pub mod plug;
+pub mod pty;
 
 use std::{
     cell::RefCell,

@@ -1,0 +1,261 @@
+//! `model`: the models a person has, and whether they work.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{Trouble, open, say};
+use crate::{
+    config::models::BackendWords,
+    exit,
+    model::{
+        Cancel, Message, ModelRequest, ReplyLimits, Schema,
+        gguf::{self, Gguf},
+    },
+    screen::visible,
+};
+
+/// Files looked at below the usual places.
+const FILES_MAX: usize = 20_000;
+/// How deep it is looked.
+const DEPTH_MAX: u32 = 6;
+
+/// What to do with models.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show the models that are configured, and the GGUF files you have
+    List {
+        /// Look for files here as well
+        dirs: Vec<PathBuf>,
+    },
+    /// Ask the configured models something, or look whether files are whole
+    Check {
+        /// GGUF files
+        files: Vec<PathBuf>,
+    },
+}
+
+pub fn model(arguments: &ModelArgs) -> u8 {
+    let done = match &arguments.what {
+        None => list(&[]),
+        Some(What::List { dirs }) => list(dirs),
+        Some(What::Check { files }) if files.is_empty() => check(),
+        Some(What::Check { files }) => Ok(whole(files)),
+    };
+    done.unwrap_or_else(|(message, code)| {
+        say(&message);
+        code
+    })
+}
+
+fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
+    let ground = open::configured()?;
+    for (role, words) in roles(&ground) {
+        match words {
+            Some(words) => println!(
+                "{role:<12} {} ({})",
+                visible(&words.model),
+                visible(words.file.as_deref().unwrap_or_else(|| words.base_url()))
+            ),
+            None => println!(
+                "{role:<12} none; `hermitcrab config backend http --model NAME --base-url URL` names one"
+            ),
+        }
+    }
+    let home = &ground.places.home;
+    let usual = [
+        ".cache/llama.cpp",
+        ".cache/huggingface/hub",
+        ".cache/lm-studio/models",
+        ".lmstudio/models",
+        ".hermit/models",
+        ".local/share/models",
+        "models",
+        "Models",
+    ];
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    for dir in usual
+        .iter()
+        .map(|dir| home.join(dir))
+        .chain(dirs.iter().cloned())
+    {
+        look(&dir, DEPTH_MAX, &mut looked_at, &mut found);
+    }
+    found.sort();
+    found.dedup();
+    for path in &found {
+        println!(
+            "{}\n    {}",
+            visible(&path.display().to_string()),
+            about(path)
+        );
+    }
+    if found.is_empty() {
+        println!("no GGUF files in the usual places; `hermitcrab model list DIR` looks elsewhere");
+    } else {
+        println!(
+            "to use one: `llama-server -m FILE`, then `hermitcrab config backend http --model NAME`"
+        );
+    }
+    Ok(exit::OK)
+}
+
+fn roles(ground: &open::Configured) -> [(&'static str, Option<&BackendWords>); 2] {
+    let models = ground.config.models();
+    [
+        ("planner", models.planner.as_ref()),
+        ("quarantined", models.quarantined()),
+    ]
+}
+
+/// GGUF files below a directory; links are not followed.
+fn look(dir: &Path, depth: u32, looked_at: &mut usize, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        *looked_at += 1;
+        if *looked_at > FILES_MAX {
+            return;
+        }
+        let path = entry.path();
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if kind.is_dir() && depth > 1 {
+            look(&path, depth - 1, looked_at, found);
+        } else if path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("gguf"))
+        {
+            found.push(path);
+        }
+    }
+}
+
+fn about(path: &Path) -> String {
+    match gguf::read(path) {
+        Ok(gguf) => described(&gguf),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn described(gguf: &Gguf) -> String {
+    let name = gguf.name.as_deref().map(visible).unwrap_or_default();
+    let kind = gguf
+        .architecture
+        .as_deref()
+        .map(visible)
+        .unwrap_or_default();
+    let millions = gguf.parameters / 1_000_000;
+    let context = gguf.context.map_or_else(String::new, |tokens| {
+        format!(", {tokens} tokens of context")
+    });
+    let whole = if gguf.is_cut_off() {
+        format!(
+            "; CUT OFF: {} bytes of at least {}",
+            gguf.bytes, gguf.bytes_needed
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{name} {kind}, {millions} million parameters{context}, {} MiB{whole}",
+        gguf.bytes >> 20
+    )
+    .trim_start()
+    .to_owned()
+}
+
+fn whole(files: &[PathBuf]) -> u8 {
+    let mut code = exit::OK;
+    for file in files {
+        let (words, holds) = match gguf::read(file) {
+            Ok(gguf) => (described(&gguf), !gguf.is_cut_off()),
+            Err(error) => (error.to_string(), false),
+        };
+        println!("{}: {words}", visible(&file.display().to_string()));
+        if !holds {
+            code = exit::TOOL_FAILED;
+        }
+    }
+    code
+}
+
+/// Asks each model for a small answer of a form, and says what came.
+fn check() -> Result<u8, Trouble> {
+    let ground = open::configured()?;
+    let mut code = exit::OK;
+    let mut last: Option<&BackendWords> = None;
+    for (role, words) in roles(&ground) {
+        let Some(words) = words else {
+            println!("{role}: none is configured");
+            code = exit::USAGE;
+            continue;
+        };
+        if last.is_some_and(|other| std::ptr::eq(other, words)) {
+            println!("{role}: the same as the planner");
+            continue;
+        }
+        last = Some(words);
+        let began = Instant::now();
+        let asked = ground
+            .model(words, &Cancel::default())
+            .and_then(|mut backend| {
+                let schema = Schema {
+                    name: "answer".to_owned(),
+                    json: json!({"type": "object", "properties": {"works": {"type": "boolean"}},
+                    "required": ["works"], "additionalProperties": false}),
+                    grammar: Some(
+                        "root ::= \"{\\\"works\\\":\" (\"true\" | \"false\") \"}\"".to_owned(),
+                    ),
+                };
+                let messages = [Message::User(
+                    "Answer with the JSON object {\"works\": true} and nothing else.".to_owned(),
+                )];
+                let limits = ReplyLimits {
+                    time_max: Duration::from_secs(120),
+                    bytes_max: 1 << 20,
+                    tokens_max: Some(1000),
+                };
+                let request = ModelRequest::new(&backend.model, &messages)
+                    .shaped(&schema)
+                    .within(limits);
+                backend
+                    .port
+                    .complete(request)
+                    .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
+            });
+        match asked {
+            Ok(reply) => {
+                let is_json = serde_json::from_str::<serde_json::Value>(reply.text.trim()).is_ok();
+                println!(
+                    "{role}: `{}` answers in {} ms{}",
+                    visible(&words.model),
+                    began.elapsed().as_millis(),
+                    if is_json {
+                        ", in the form asked for"
+                    } else {
+                        ", but not in the form asked for; try another `structured`"
+                    }
+                );
+            }
+            Err((message, failed)) => {
+                println!("{role}: `{}`: {message}", visible(&words.model));
+                code = failed;
+            }
+        }
+    }
+    Ok(code)
+}

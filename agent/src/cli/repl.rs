@@ -1,0 +1,446 @@
+//! The prompt: `hermitcrab` by itself. Plain language goes to the model, which
+//! works by tool calls; everything it does passes the monitor like any other
+//! call, and what is not granted is shown and asked about.
+//!
+//! ^C calls off what is being done and never the program; ^D leaves. Without a
+//! terminal the lines of the standard input are worked on one after the other.
+
+mod banner;
+mod editor;
+mod spoken;
+mod tree;
+mod wizard;
+mod words;
+
+use std::{cell::Cell, collections::VecDeque, io::IsTerminal as _, ops::ControlFlow};
+
+use serde_json::{Value, json};
+
+use self::{
+    banner::Active,
+    editor::{Came, Source},
+    spoken::Spoken,
+    words::Line,
+};
+use super::{Setting, Trouble, chat, open, run, say, undo};
+use crate::{
+    ambient, audit,
+    chat::{Chat, TurnEnd},
+    exit,
+    model::{Backend, Cancel},
+    ports::ProgressPort,
+    runtime::{Fate, Runtime},
+    screen::{Screen, Tone, visible},
+};
+
+/// How the prompt starts.
+#[derive(Debug, Default, clap::Args)]
+pub struct Prompt {
+    #[command(flatten)]
+    setting: Setting,
+    #[command(flatten)]
+    choice: chat::Choice,
+    /// No colours and nothing that moves, as NO_COLOR and a dumb terminal ask for, too
+    #[arg(long)]
+    plain: bool,
+}
+
+/// Everything the prompt works with.
+struct Repl<'s> {
+    setting: &'s Setting,
+    choice: &'s chat::Choice,
+    ground: open::Ground,
+    runtime: Runtime,
+    backend: Option<Backend>,
+    chat: Option<Chat>,
+    screen: Screen,
+    cancel: Cancel,
+}
+
+/// Runs until the person leaves.
+pub fn repl(prompt: &Prompt) -> u8 {
+    match start(prompt) {
+        Ok(code) => code,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn start(prompt: &Prompt) -> Result<u8, Trouble> {
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut screen = ambient::screen();
+    if prompt.plain {
+        screen = Screen::default();
+    }
+    let cancel = Cancel::default();
+    ambient::on_interrupt(&cancel).map_err(|error| {
+        (
+            format!("cannot take ^C in hand: {error}"),
+            exit::ENVIRONMENT,
+        )
+    })?;
+    let mut ground = open::ground(&prompt.setting.place)?;
+    let history = is_terminal.then(|| ground.state_dir.join("history"));
+    let mut source = Source::open(is_terminal, history);
+    if is_terminal && !ground.places.config_file.exists() {
+        wizard::run(&mut source, &ground.places.config_file, &screen)?;
+        ground = open::ground(&prompt.setting.place)?;
+    }
+    let backend = model(&ground, &prompt.choice, &cancel);
+    let user = ambient::TerminalUser::open()
+        .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
+    let mut runtime = open::open_for(&prompt.setting, user)?;
+    runtime.show_progress(Box::new(Progress {
+        cancel: cancel.clone(),
+    }));
+    let mut repl = Repl {
+        setting: &prompt.setting,
+        choice: &prompt.choice,
+        ground,
+        runtime,
+        backend,
+        chat: None,
+        screen,
+        cancel,
+    };
+    if let Some(backend) = &repl.backend {
+        chat::let_talk(&mut repl.runtime, backend)?;
+    }
+    if is_terminal {
+        println!(
+            "{}",
+            screen.tone(
+                Tone::Bold,
+                concat!("hermitcrab ", env!("CARGO_PKG_VERSION"))
+            )
+        );
+        repl.mounts();
+        println!("Say in plain words what is to be done, or `help`.");
+    }
+    let code = repl.each(&mut source, is_terminal);
+    repl.runtime
+        .end_session()
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    Ok(code)
+}
+
+/// The model; one that cannot be used is said and does not stop anything.
+fn model(ground: &open::Ground, choice: &chat::Choice, cancel: &Cancel) -> Option<Backend> {
+    match chat::backend(ground, choice, cancel) {
+        Ok(backend) => backend,
+        Err((message, _)) => {
+            say(&message);
+            None
+        }
+    }
+}
+
+impl Repl<'_> {
+    fn each(&mut self, source: &mut Source, is_terminal: bool) -> u8 {
+        let mut code = exit::OK;
+        loop {
+            let line = match source.next("> ") {
+                Came::Line(line) => line,
+                Came::Interrupted => continue,
+                Came::End => break,
+            };
+            // ^C at the prompt, or one that came too late, stops nothing new.
+            let _ = self.cancel.take();
+            match words::read(&line) {
+                Line::Exit => break,
+                line => code = self.act(line),
+            }
+            for line in self.runtime.take_told() {
+                say(&line);
+            }
+            if self.cancel.take() {
+                say("called off");
+            }
+        }
+        // A person who leaves did nothing wrong in their last line.
+        if is_terminal { exit::OK } else { code }
+    }
+
+    fn act(&mut self, line: Line) -> u8 {
+        let done = match line {
+            Line::Nothing | Line::Exit => Ok(exit::OK),
+            Line::Help => {
+                self.help();
+                Ok(exit::OK)
+            }
+            Line::Clear => {
+                if self.screen.is_lively {
+                    print!("\u{1b}[H\u{1b}[2J");
+                }
+                Ok(exit::OK)
+            }
+            Line::Tree(dir) => {
+                let dir = dir.map_or_else(
+                    || self.ground.workspace.clone(),
+                    |dir| self.ground.workspace.join(dir),
+                );
+                print_all(tree::lines(&dir, &self.screen));
+                Ok(exit::OK)
+            }
+            Line::Mounts => {
+                self.mounts();
+                Ok(exit::OK)
+            }
+            Line::Caps => self.caps(),
+            Line::Grant(grants) => self.grant(&grants),
+            Line::Revoke(grant) => self.revoke(&grant),
+            Line::Undo(0) => undo::show(&self.runtime).map(|()| exit::OK),
+            Line::Undo(last) => undo::take_back(&mut self.runtime, None, last).map(|()| exit::OK),
+            Line::Audit(last) => self.audit(last),
+            Line::Program(words) => self.program(&words),
+            Line::Run(command) => Ok(self.command(&command)),
+            Line::DryRun(command) => self.dry_run(&command),
+            Line::Say(request) => self.say(&request),
+            Line::Wrong(why) => Err((why, exit::USAGE)),
+        };
+        done.unwrap_or_else(|(message, code)| {
+            say(&self.screen.tone(Tone::Bad, &message));
+            code
+        })
+    }
+
+    fn help(&self) {
+        for (form, about) in words::COMMANDS {
+            println!(
+                "  {} {about}",
+                self.screen.tone(Tone::Mark, &format!("{form:<18}"))
+            );
+        }
+        println!(
+            "Anything else is plain language for the model. A line that ends with \\ goes on, a slash in\nfront makes a command of a line in any case, ^C calls off what is being done."
+        );
+    }
+
+    fn mounts(&self) {
+        let active = Active {
+            ground: &self.ground,
+            isolation: self.runtime.isolation(),
+            asking: self.runtime.asking(),
+            backend: self.backend.as_ref(),
+            screen: &self.screen,
+        };
+        print_all(active.lines());
+    }
+
+    fn caps(&mut self) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        for (grant, words) in self.runtime.grants_in_words(agent) {
+            println!("{:<10} {}", grant.to_string(), visible(&words));
+        }
+        println!(
+            "{}",
+            self.screen.tone(Tone::Dim, "kept beyond this session:")
+        );
+        self.program(&["caps".to_owned()])
+    }
+
+    fn grant(&mut self, grants: &[String]) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        for grant in grants {
+            let words = open::words(grant, &self.ground.workspace)?;
+            let id = self
+                .runtime
+                .grant(agent, &words)
+                .map_err(|error| (error.to_string(), exit::USAGE))?;
+            println!(
+                "{id} {} on {}, until this session ends",
+                words.verb,
+                visible(&words.on)
+            );
+        }
+        Ok(exit::OK)
+    }
+
+    fn revoke(&mut self, name: &str) -> Result<u8, Trouble> {
+        let agent = self.runtime.first_agent();
+        let known = self.runtime.grants_in_words(agent);
+        let Some((grant, _)) = known.iter().find(|(grant, _)| grant.to_string() == name) else {
+            return Err((
+                format!("there is no grant `{name}` in this session; `caps` names them"),
+                exit::USAGE,
+            ));
+        };
+        let ended = self
+            .runtime
+            .revoke(*grant)
+            .map_err(|denial| (denial.to_string(), exit::REFUSED))?;
+        let ended: Vec<String> = ended.iter().map(ToString::to_string).collect();
+        println!("ended: {}", ended.join(", "));
+        Ok(exit::OK)
+    }
+
+    fn audit(&mut self, last: usize) -> Result<u8, Trouble> {
+        let mut lines = VecDeque::new();
+        let all = audit::show::Selection {
+            session: None,
+            follow: false,
+        };
+        audit::show::selected(&self.ground.state_dir, &all, |record| {
+            lines.push_back(format!(
+                "{:>6} {:<9} {}",
+                record.seq,
+                record.kind,
+                visible(&record.text).replace('\n', " ")
+            ));
+            if lines.len() > last {
+                lines.pop_front();
+            }
+            ControlFlow::Continue(())
+        })
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+        print_all(lines);
+        Ok(exit::OK)
+    }
+
+    /// A command of the program, on the same workspace and state.
+    fn program(&mut self, words: &[String]) -> Result<u8, Trouble> {
+        let code = super::run_words(words, &self.setting.place)?;
+        if words.first().is_some_and(|name| name == "config") {
+            self.reread();
+        }
+        Ok(code)
+    }
+
+    /// What changed in the configuration counts where it can at once.
+    fn reread(&mut self) {
+        let Ok(ground) = open::ground(&self.setting.place) else {
+            return;
+        };
+        self.ground = ground;
+        let model = model(&self.ground, self.choice, &self.cancel);
+        let name = |backend: &Option<Backend>| {
+            backend
+                .as_ref()
+                .map(|backend| (backend.model.clone(), backend.place.clone()))
+        };
+        if name(&model) != name(&self.backend) {
+            // Another model begins another conversation.
+            self.chat = None;
+            if let Some(backend) = &model
+                && let Err((message, _)) = chat::let_talk(&mut self.runtime, backend)
+            {
+                say(&message);
+            }
+        }
+        self.backend = model;
+        self.runtime
+            .set_ceilings(self.ground.config.ceilings(&self.ground.admin));
+    }
+
+    fn command(&mut self, command: &str) -> u8 {
+        let agent = self.runtime.first_agent();
+        let report = self
+            .runtime
+            .call(agent, "terminal", &json!({"command": command}));
+        let result: Value = serde_json::from_str(&report.text).unwrap_or(Value::Null);
+        let output = result.get("output").and_then(Value::as_str);
+        if let Some(output) = output.filter(|output| !output.is_empty()) {
+            println!("{}", visible(output.trim_end_matches('\n')));
+        }
+        if let Some(error) = result.get("error").and_then(Value::as_str) {
+            say(&visible(error));
+        }
+        let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
+        if report.fate == Fate::Ran && status != 0 {
+            say(&format!("ended with status {status}"));
+        }
+        run::code(&report.fate)
+    }
+
+    fn dry_run(&mut self, command: &str) -> Result<u8, Trouble> {
+        self.runtime
+            .note(format!("a dry run: {command}"))
+            .map_err(|error| (error.to_string(), exit::LEDGER))?;
+        let mut rehearsal = open::rehearse(self.setting)?;
+        std::mem::swap(&mut self.runtime, &mut rehearsal);
+        let code = self.command(command);
+        std::mem::swap(&mut self.runtime, &mut rehearsal);
+        Ok(code)
+    }
+
+    /// Plain language, to the model.
+    fn say(&mut self, request: &str) -> Result<u8, Trouble> {
+        let Some(backend) = &mut self.backend else {
+            return Err((chat::NO_MODEL.to_owned(), exit::USAGE));
+        };
+        let mut talk = self
+            .chat
+            .take()
+            .unwrap_or_else(|| Chat::new(&self.runtime, &backend.model));
+        let mut model = Spoken {
+            model: &mut *backend.port,
+            screen: self.screen,
+            cancel: self.cancel.clone(),
+            has_spoken: Cell::new(false),
+        };
+        let turn = talk.turn(&mut self.runtime, &mut model, request);
+        let has_spoken = model.has_spoken.get();
+        self.chat = Some(talk);
+        let turn = turn.map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        if !has_spoken && !turn.text.is_empty() {
+            println!("{}", visible(&turn.text));
+        }
+        let (mut done, mut refused, mut failed) = (0, 0, 0);
+        for made in &turn.made {
+            let tone = match &made.fate {
+                Fate::Ran => {
+                    done += 1;
+                    Tone::Good
+                }
+                Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => {
+                    refused += 1;
+                    Tone::Warn
+                }
+                Fate::ToolError | Fate::Failed(_) => {
+                    failed += 1;
+                    Tone::Bad
+                }
+            };
+            let line = format!("  {}: {}", made.tool.escape_debug(), chat::fate(&made.fate));
+            eprintln!("{}", self.screen.tone(tone, &line));
+        }
+        if !turn.made.is_empty() {
+            eprintln!(
+                "{}",
+                self.screen.tone(
+                    Tone::Dim,
+                    &format!("  {done} done, {failed} failed, {refused} refused; `undo` takes back the last change"),
+                )
+            );
+        }
+        match turn.end {
+            TurnEnd::Answered => Ok(exit::OK),
+            TurnEnd::RoundsSpent => Err((
+                "the model was cut off: too many answers in one turn".to_owned(),
+                exit::TOOL_FAILED,
+            )),
+        }
+    }
+}
+
+fn print_all(lines: impl IntoIterator<Item = String>) {
+    for line in lines {
+        println!("{line}");
+    }
+}
+
+/// Shows nothing while a command runs, its output comes at its end; says when
+/// it is no longer wanted.
+struct Progress {
+    cancel: Cancel,
+}
+
+impl ProgressPort for Progress {
+    fn output(&mut self, _agent: hermitcrab_core::grant::AgentId, _piece: &str) {}
+
+    fn is_wanted(&mut self) -> bool {
+        !self.cancel.is_thrown()
+    }
+}

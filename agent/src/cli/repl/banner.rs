@@ -1,0 +1,67 @@
+//! What is really active, said at the start and by `mounts`.
+
+use hermitcrab_core::rules::Isolation;
+
+use crate::{
+    cli::open::Ground,
+    model::Backend,
+    screen::{Screen, Tone, visible},
+};
+
+/// What the banner tells.
+pub struct Active<'a> {
+    pub ground: &'a Ground,
+    pub isolation: Isolation,
+    pub asking: hermitcrab_core::approval::Asking,
+    pub backend: Option<&'a Backend>,
+    pub screen: &'a Screen,
+}
+
+impl Active<'_> {
+    /// The lines.
+    pub fn lines(&self) -> Vec<String> {
+        let screen = self.screen;
+        let row = |name: &str, text: String| {
+            format!("{} {text}", screen.tone(Tone::Dim, &format!("{name:<10}")))
+        };
+        let isolation = match self.isolation {
+            Isolation::Isolated => screen.tone(
+                Tone::Good,
+                "isolated: commands run on a copy, without network, as was just tried out",
+            ),
+            Isolation::Unisolated => screen.tone(
+                Tone::Bad,
+                "unisolated: commands are refused; `doctor` says what is missing",
+            ),
+            Isolation::Unknown => screen.tone(
+                Tone::Bad,
+                "unknown: commands are refused; `doctor` says what is missing",
+            ),
+        };
+        let mut lines = vec![
+            row("isolation", isolation),
+            row(
+                "mode",
+                format!("{}: {}", self.asking, self.asking.sentence()),
+            ),
+            row(
+                "workspace",
+                visible(&self.ground.workspace.display().to_string()),
+            ),
+        ];
+        for directory in self.ground.config.directories() {
+            lines.push(row("also read", visible(directory)));
+        }
+        lines.push(row(
+            "model",
+            match self.backend {
+                Some(backend) => format!("{} at {}", visible(&backend.model), visible(&backend.place)),
+                None => screen.tone(
+                    Tone::Warn,
+                    "none, so requests in plain language cannot be worked on; `config backend http --model NAME --base-url URL` names one",
+                ),
+            },
+        ));
+        lines
+    }
+}

@@ -1,0 +1,263 @@
+//! Lines from the person: with editing, history and completion at a terminal,
+//! one after the other where there is none.
+
+use std::{
+    io::{BufRead as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use rustyline::{
+    Context, Editor, Helper,
+    completion::{Completer, FilenameCompleter, Pair},
+    config::{ColorMode, CompletionType, Config},
+    error::ReadlineError,
+    highlight::Highlighter,
+    hint::Hinter,
+    history::FileHistory,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+
+use super::words;
+use crate::config::keys;
+
+/// Lines kept.
+const HISTORY_MAX: usize = 2000;
+
+/// What came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// A line, possibly of several.
+    Line(String),
+    /// The line was called off.
+    Interrupted,
+    /// Nothing more will come.
+    End,
+}
+
+/// Where lines come from.
+pub enum Source {
+    /// A person at a terminal.
+    Terminal(Box<Terminal>),
+    /// A file, a pipe.
+    Plain,
+}
+
+/// The editor and its history.
+pub struct Terminal {
+    editor: Editor<Aid, FileHistory>,
+    history: Option<PathBuf>,
+}
+
+impl Source {
+    /// The terminal, or the standard input as it is.
+    pub fn open(is_terminal: bool, history: Option<PathBuf>) -> Self {
+        if !is_terminal {
+            return Self::Plain;
+        }
+        let config = Config::builder()
+            .max_history_size(HISTORY_MAX)
+            .map(|config| {
+                config
+                    .history_ignore_space(true)
+                    .completion_type(CompletionType::List)
+                    .color_mode(ColorMode::Enabled)
+                    .bracketed_paste(true)
+                    .build()
+            });
+        let editor = config.and_then(Editor::with_config);
+        match editor {
+            Ok(mut editor) => {
+                editor.set_helper(Some(Aid {
+                    files: FilenameCompleter::new(),
+                }));
+                if let Some(path) = &history {
+                    // The first session has none.
+                    let _ = editor.load_history(path);
+                }
+                Self::Terminal(Box::new(Terminal { editor, history }))
+            }
+            Err(_) => Self::Plain,
+        }
+    }
+
+    /// The next line.
+    pub fn next(&mut self, prompt: &str) -> Came {
+        match self {
+            Self::Terminal(terminal) => terminal.next(prompt, true),
+            Self::Plain => {
+                let mut line = String::new();
+                match std::io::stdin().lock().read_line(&mut line) {
+                    Ok(0) | Err(_) => Came::End,
+                    Ok(_) => Came::Line(line.trim_end_matches(['\n', '\r']).to_owned()),
+                }
+            }
+        }
+    }
+
+    /// An answer, which is no line of the history.
+    pub fn answer(&mut self, prompt: &str) -> Came {
+        match self {
+            Self::Terminal(terminal) => terminal.next(prompt, false),
+            Self::Plain => {
+                print!("{prompt}");
+                let _ = std::io::stdout().flush();
+                self.next(prompt)
+            }
+        }
+    }
+}
+
+impl Terminal {
+    fn next(&mut self, prompt: &str, is_kept: bool) -> Came {
+        match self.editor.readline(prompt) {
+            Ok(line) => {
+                if is_kept && !line.trim().is_empty() {
+                    self.keep(&line);
+                }
+                Came::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Came::Interrupted,
+            Err(_) => Came::End,
+        }
+    }
+
+    /// A history that cannot be written is no reason to stop.
+    fn keep(&mut self, line: &str) {
+        let _ = self.editor.add_history_entry(line);
+        if let Some(path) = &self.history {
+            let _ = save(&mut self.editor, path);
+        }
+    }
+}
+
+fn save(editor: &mut Editor<Aid, FileHistory>, path: &Path) -> rustyline::Result<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.exists()) {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)?;
+    }
+    editor.append_history(path)
+}
+
+/// Completes and joins lines.
+struct Aid {
+    files: FilenameCompleter,
+}
+
+impl Helper for Aid {}
+impl Highlighter for Aid {}
+
+impl Hinter for Aid {
+    type Hint = String;
+}
+
+impl Validator for Aid {
+    /// A backslash at the end asks for another line.
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(if context.input().ends_with('\\') {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Valid(None)
+        })
+    }
+}
+
+impl Completer for Aid {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = line.get(..at).unwrap_or_default();
+        let (start, found) = known(before);
+        if found.is_empty() {
+            self.files.complete_path(line, at)
+        } else {
+            let pairs = found.into_iter().map(|word| Pair {
+                display: word.clone(),
+                replacement: word,
+            });
+            Ok((start, pairs.collect()))
+        }
+    }
+}
+
+/// The words of ours that fit, and where the one being written begins.
+fn known(before: &str) -> (usize, Vec<String>) {
+    let start = before
+        .rfind(char::is_whitespace)
+        .map_or(0, |place| place.saturating_add(1));
+    let (done, word) = before.split_at(start);
+    let done: Vec<&str> = done.split_whitespace().collect();
+    let all: Vec<String> = match done.as_slice() {
+        [] => words::names().map(|name| format!("{name} ")).collect(),
+        ["config"] => [
+            "show",
+            "set ",
+            "reset ",
+            "add-directory ",
+            "remove-directory ",
+            "backend ",
+            "import ",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        ["config", "set" | "reset"] => keys::KEYS
+            .iter()
+            .map(|key| format!("{} ", key.name))
+            .collect(),
+        ["config", "set", "mode"] => ["approve_all", "prompt", "reject_all"]
+            .map(str::to_owned)
+            .to_vec(),
+        ["grant", ..] | ["explain"] => {
+            let end = if done.first() == Some(&"grant") {
+                "="
+            } else {
+                " "
+            };
+            [
+                "fs.read",
+                "fs.list",
+                "fs.create",
+                "fs.modify",
+                "fs.delete",
+                "fs.*",
+            ]
+            .map(|verb| format!("{verb}{end}"))
+            .to_vec()
+        }
+        _ => Vec::new(),
+    };
+    let fitting = all
+        .into_iter()
+        .filter(|known| !word.is_empty() || !done.is_empty() || known.len() > 1)
+        .filter(|known| known.starts_with(word));
+    (start, fitting.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known;
+
+    #[test]
+    fn what_is_begun_is_completed_in_its_place() {
+        let check = |line: &str, start: usize, expected: &[&str]| {
+            let (at, found) = known(line);
+            assert_eq!(
+                (at, found.iter().map(String::as_str).collect::<Vec<_>>()),
+                (start, expected.to_vec()),
+                "{line}"
+            );
+        };
+        check("co", 0, &["config "]);
+        check("config se", 7, &["set "]);
+        check("config set limits.p", 11, &["limits.pids_max "]);
+        check("grant fs.d", 6, &["fs.delete="]);
+        check("read the fil", 9, &[]);
+    }
+}

@@ -1,0 +1,268 @@
+//! What a line at the prompt means: one of the commands, or plain language.
+//!
+//! A command is one only in its own form, so that "explain the readme" and
+//! "help me with this" are plain language. A slash in front makes a command of
+//! a line in any case, and an exclamation mark a command for the sandbox.
+
+use crate::config::keys;
+
+/// What a line means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Nothing.
+    Nothing,
+    /// The commands, explained.
+    Help,
+    /// What is below a directory of the workspace.
+    Tree(Option<String>),
+    /// What the agent sees.
+    Mounts,
+    /// What the agent holds.
+    Caps,
+    /// Grants for this session.
+    Grant(Vec<String>),
+    /// Ends a grant of this session.
+    Revoke(String),
+    /// Takes back the last so many commits.
+    Undo(usize),
+    /// A command of the program, with its arguments.
+    Program(Vec<String>),
+    /// The last so many records of the ledger.
+    Audit(usize),
+    /// A command, shown and not kept.
+    DryRun(String),
+    /// A command on a copy.
+    Run(String),
+    /// An empty screen.
+    Clear,
+    /// The end.
+    Exit,
+    /// Plain language.
+    Say(String),
+    /// A command in a form it does not have.
+    Wrong(String),
+}
+
+/// Every command and what it does, in the order of the help.
+pub const COMMANDS: [(&str, &str); 16] = [
+    ("help", "this list"),
+    ("tree [DIR]", "what is in the workspace"),
+    (
+        "mounts",
+        "the directories the agent sees, and the isolation around it",
+    ),
+    ("caps", "what the agent holds now, and what is kept"),
+    (
+        "grant VERB=PATH",
+        "grant something for this session, such as fs.modify=src",
+    ),
+    ("revoke GRANT", "end a grant, as `caps` names it"),
+    (
+        "undo [N]",
+        "take back the last change, or the last N; `undo --list` shows them",
+    ),
+    (
+        "dry-run COMMAND",
+        "run a command, show what it would change, keep nothing",
+    ),
+    ("!COMMAND", "run a command on a copy of the workspace"),
+    (
+        "explain VERB PATH",
+        "what would become of an effect, and by which rule",
+    ),
+    (
+        "config [show|set|reset|add-directory|remove-directory|backend|import]",
+        "the configuration",
+    ),
+    ("model [list|check]", "the models you have"),
+    (
+        "audit [N]",
+        "the last records of the ledger; `audit verify` checks it",
+    ),
+    ("doctor", "what isolates commands on this machine"),
+    ("clear", "an empty screen"),
+    ("exit", "leave; ^D does, too"),
+];
+
+/// The first words of all commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS
+        .iter()
+        .filter_map(|(form, _)| form.split(' ').next())
+        .filter(|name| !name.starts_with('!'))
+        .chain(["quit", "remembered", "settings"])
+}
+
+/// Commands of the program that work at the prompt, and how they may go on.
+const PROGRAM: [(&str, &[&str]); 6] = [
+    (
+        "config",
+        &[
+            "show",
+            "path",
+            "set",
+            "reset",
+            "add-directory",
+            "remove-directory",
+            "backend",
+            "import",
+        ],
+    ),
+    ("audit", &["verify", "head"]),
+    ("doctor", &[]),
+    ("model", &["list", "check"]),
+    ("remembered", &["list", "clear"]),
+    ("caps", &["list", "grant", "confirm", "revoke", "share"]),
+];
+
+/// Reads a line.
+#[must_use]
+pub fn read(line: &str) -> Line {
+    if let Some(command) = line.trim().strip_prefix('!') {
+        return Line::Run(command.trim().to_owned());
+    }
+    // A backslash at the end of a line asked for the next one.
+    let line = line.replace("\\\n", "\n");
+    let line = line.trim();
+    if line.is_empty() {
+        return Line::Nothing;
+    }
+    let (line, is_command) = match line.strip_prefix('/') {
+        Some(rest) => (rest, true),
+        None => (line, false),
+    };
+    if let Some(found) = command(line) {
+        return found;
+    }
+    if is_command {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        let meant = keys::nearest(name, names());
+        let hint = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        return Line::Wrong(format!("there is no command `/{name}` of this form{hint}"));
+    }
+    Line::Say(line.to_owned())
+}
+
+fn command(line: &str) -> Option<Line> {
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    let words: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+    match (name, words.as_slice()) {
+        ("help" | "?", []) => Some(Line::Help),
+        ("exit" | "quit", []) => Some(Line::Exit),
+        ("clear", []) => Some(Line::Clear),
+        ("mounts", []) => Some(Line::Mounts),
+        ("tree", []) => Some(Line::Tree(None)),
+        ("tree", [dir]) => Some(Line::Tree(Some(dir.clone()))),
+        ("caps", []) => Some(Line::Caps),
+        ("settings", []) => Some(Line::Program(vec!["config".into(), "show".into()])),
+        ("audit", []) => Some(Line::Audit(10)),
+        ("audit", [number]) if number.parse::<usize>().is_ok() => {
+            number.parse().ok().map(Line::Audit)
+        }
+        ("undo", []) => Some(Line::Undo(1)),
+        ("undo", [list]) if list == "--list" || list == "list" => Some(Line::Undo(0)),
+        ("undo", [number]) => number
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .map(Line::Undo),
+        ("grant", [_, ..]) if words.iter().all(|word| word.contains('=')) => {
+            Some(Line::Grant(words))
+        }
+        ("grant", []) => Some(Line::Wrong(
+            "a grant is VERB=PATH, such as `grant fs.modify=src`".to_owned(),
+        )),
+        ("revoke", [grant]) => Some(Line::Revoke(grant.clone())),
+        ("dry-run", [_, ..]) => Some(Line::DryRun(rest.trim_start_matches('!').to_owned())),
+        ("exec" | "run", [dashes, _, ..]) if dashes == "--" => {
+            Some(Line::Run(rest.trim_start_matches("--").trim().to_owned()))
+        }
+        ("explain", [verb, _]) if verb.contains('.') => Some(program(name, words)),
+        _ => {
+            let (_, follow) = PROGRAM.iter().find(|(known, _)| *known == name)?;
+            let goes_on = words
+                .first()
+                .is_none_or(|first| follow.contains(&first.as_str()) || first.starts_with('-'));
+            goes_on.then(|| program(name, split(rest)))
+        }
+    }
+}
+
+fn program(name: &str, words: Vec<String>) -> Line {
+    Line::Program(std::iter::once(name.to_owned()).chain(words).collect())
+}
+
+/// Words as a person quotes them; nothing else of a shell means anything here.
+fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote, mut is_begun) = (String::new(), None, false);
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), letter) => word.push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                is_begun = true;
+            }
+            (None, letter) if letter.is_whitespace() => {
+                if is_begun || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                    is_begun = false;
+                }
+            }
+            (None, letter) => word.push(letter),
+        }
+    }
+    if is_begun || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, read};
+
+    #[test]
+    fn commands_are_commands_only_in_their_own_form() {
+        let check = |line: &str, expected: Line| assert_eq!(read(line), expected, "{line}");
+        let say = |line: &str| check(line, Line::Say(line.to_owned()));
+        check("  ", Line::Nothing);
+        check("help", Line::Help);
+        check("?", Line::Help);
+        check("/help", Line::Help);
+        check("quit", Line::Exit);
+        check("undo 3", Line::Undo(3));
+        check("undo --list", Line::Undo(0));
+        check("!ls -l", Line::Run("ls -l".into()));
+        check(
+            "grant fs.modify=src",
+            Line::Grant(vec!["fs.modify=src".into()]),
+        );
+        check("audit 5", Line::Audit(5));
+        check(
+            "config set models.planner.model 'my model'",
+            Line::Program(
+                ["config", "set", "models.planner.model", "my model"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+        );
+        for line in [
+            "help me with this",
+            "explain the readme",
+            "audit my code for bugs",
+            "clear the cache directory",
+            "undo what you did to a.txt",
+            "grant me a wish",
+            "tree of life, what is it",
+            "exit strategies",
+            "model the data",
+        ] {
+            say(line);
+        }
+        check("one \\\n two", Line::Say("one \n two".into()));
+        assert!(matches!(read("/hlep"), Line::Wrong(why) if why.contains("`help`")));
+    }
+}

@@ -1,0 +1,197 @@
+//! How things look on a terminal: colours, diffs, a sign that something goes on.
+//!
+//! Nothing here is needed to understand what is said: without colours, without
+//! a terminal or with a screen reader the same words come line by line. Text
+//! from a model, a command or a file passes [`visible`] before it is shown.
+
+use std::{
+    io::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// What the surroundings say about the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Colours are wanted and shown.
+    pub has_colour: bool,
+    /// Lines may be overwritten: a terminal, and nobody who has it read aloud.
+    pub is_lively: bool,
+}
+
+/// A way to mark text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Headings.
+    Bold,
+    /// What matters less.
+    Dim,
+    /// New, done.
+    Good,
+    /// Gone, refused.
+    Bad,
+    /// Places, marks.
+    Mark,
+    /// To be looked at.
+    Warn,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Mark => "36",
+            Self::Warn => "33",
+        }
+    }
+}
+
+impl Screen {
+    /// The text in a tone, where there are colours.
+    #[must_use]
+    pub fn tone(&self, tone: Tone, text: &str) -> String {
+        if self.has_colour {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code())
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// What is to be answered, diffs in colour. The text must hold no control
+    /// letters but the ends of its lines and tabs.
+    #[must_use]
+    pub fn diff(&self, text: &str) -> String {
+        if !self.has_colour {
+            return text.to_owned();
+        }
+        let mut lines = Vec::new();
+        for line in text.split('\n') {
+            let tone = if line.starts_with("+++") || line.starts_with("---") {
+                Some(Tone::Bold)
+            } else if line.starts_with('+') {
+                Some(Tone::Good)
+            } else if line.starts_with('-') {
+                Some(Tone::Bad)
+            } else if line.starts_with("@@") {
+                Some(Tone::Mark)
+            } else if line.starts_with("deleted ") {
+                Some(Tone::Warn)
+            } else {
+                None
+            };
+            lines.push(tone.map_or_else(|| line.to_owned(), |tone| self.tone(tone, line)));
+        }
+        lines.join("\n")
+    }
+
+    /// Shows that something goes on, until the sign is dropped.
+    #[must_use]
+    pub fn sign(&self, what: &str) -> Sign {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let thread = self.is_lively.then(|| {
+            let (is_over, what) = (is_over.clone(), what.to_owned());
+            std::thread::spawn(move || turn(&is_over, &what))
+        });
+        Sign { is_over, thread }
+    }
+}
+
+/// A sign that something goes on.
+#[derive(Debug)]
+pub struct Sign {
+    is_over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Sign {
+    /// Takes the sign away; twice does no harm.
+    pub fn end(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            // A thread that only draws has nothing to say about its end.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sign {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn turn(is_over: &AtomicBool, what: &str) {
+    let began = Instant::now();
+    let mut drawn = false;
+    for place in (0..4_usize).cycle() {
+        for _ in 0..4 {
+            if is_over.load(Ordering::SeqCst) {
+                if drawn {
+                    eprint!("\r\u{1b}[K");
+                    let _ = std::io::stderr().flush();
+                }
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        let seconds = began.elapsed().as_secs();
+        let bar = ["|", "/", "-", "\\"].get(place).copied().unwrap_or("|");
+        eprint!("\r\u{1b}[K{bar} {what}, {seconds} s (^C calls it off)");
+        let _ = std::io::stderr().flush();
+        drawn = true;
+    }
+}
+
+/// Text of somebody else, unable to draw on the terminal.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => out.push(letter),
+            '\r' => {}
+            letter if letter.is_control() || turns_text(letter) => {
+                out.extend(letter.escape_unicode());
+            }
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Letters that change the order of what is shown.
+fn turns_text(letter: char) -> bool {
+    matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Screen, Tone, visible};
+
+    #[test]
+    fn without_colours_nothing_is_added() {
+        let plain = Screen::default();
+        assert_eq!(plain.diff("+a\n-b\n"), "+a\n-b\n");
+        assert_eq!(plain.tone(Tone::Bad, "x"), "x");
+        let coloured = Screen {
+            has_colour: true,
+            is_lively: false,
+        };
+        let diff = coloured.diff("--- a\n+b\n c");
+        assert_eq!(diff, "\u{1b}[1m--- a\u{1b}[0m\n\u{1b}[32m+b\u{1b}[0m\n c");
+    }
+
+    #[test]
+    fn nobody_else_draws_on_the_terminal() {
+        assert_eq!(
+            visible("a\u{1b}[2Jb\r\n\tgr\u{fc}n \u{202e}x"),
+            "a\\u{1b}[2Jb\n\tgr\u{fc}n \\u{202e}x"
+        );
+    }
+}
