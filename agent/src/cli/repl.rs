@@ -172,7 +172,10 @@ impl Repl<'_> {
             }
             Line::Clear => {
                 if self.screen.is_lively {
+                    use std::io::Write as _;
                     print!("\u{1b}[H\u{1b}[2J");
+                    // The editor does not write through this buffer.
+                    let _ = std::io::stdout().flush();
                 }
                 Ok(exit::OK)
             }
