@@ -328,7 +328,7 @@ impl Chat {
         {
             runtime.hear(self.agent, source)?;
         }
-        let judged = self.judged(runtime, port, call, &result.fate)?;
+        let judged = self.judged(runtime, port.model, call, &result.fate)?;
         self.note(turn, call, result.fate, questions);
         Ok(match judged {
             Some(words) => format!("{}\n{words}", result.text),

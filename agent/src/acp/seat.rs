@@ -92,6 +92,10 @@ pub struct Setup {
 }
 
 /// What a session is told.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every order is a prompt, and few are under way at once"
+)]
 pub enum Order {
     /// To work.
     Prompt {

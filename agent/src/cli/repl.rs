@@ -424,6 +424,7 @@ impl Repl<'_> {
                 "the model was cut off: too many answers in one turn".to_owned(),
                 exit::TOOL_FAILED,
             )),
+            TurnEnd::Stopped => Err(("the turn was stopped".to_owned(), exit::TOOL_FAILED)),
         }
     }
 }

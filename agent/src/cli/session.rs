@@ -209,7 +209,7 @@ fn tell(reply: Reply) -> u8 {
         Reply::Done { grants } => {
             let names: Vec<String> = grants.iter().map(|grant| format!("grant{grant}")).collect();
             match names.as_slice() {
-                [] => print(&format!("done")),
+                [] => print("done"),
                 names => print(&format!("done: {}", names.join(", "))),
             }
             exit::OK

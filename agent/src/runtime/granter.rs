@@ -65,9 +65,7 @@ impl Granter {
     fn try_answer(&mut self, request: Request) -> Result<Reply, Denial> {
         let remote = &self.remote;
         match request {
-            Request::List => Ok(Reply::Listing(
-                remote.look(|session, now| listing(session, now)),
-            )),
+            Request::List => Ok(Reply::Listing(remote.look(listing))),
             Request::Revoke { grant, drain } => {
                 let grant = remote.grant_named(grant)?;
                 let ended = if drain {

@@ -1,5 +1,10 @@
 //! What comes from outside: where the report goes, where Hermes is.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the arguments and the environment enter the report"
+)]
+
 use std::path::PathBuf;
 
 /// The argument after this flag.
@@ -24,8 +29,16 @@ pub fn hermes_python() -> Result<PathBuf, String> {
     if let Some(named) = after("--hermes") {
         return Ok(named);
     }
-    let home = std::env::var_os("HOME").ok_or("no home directory")?;
-    let cache = PathBuf::from(home).join(".cache/hermitcrab/hermes");
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let cache = absolute("HERMITCRAB_CACHE")
+        .or_else(|| absolute("XDG_CACHE_HOME").map(|cache| cache.join("hermitcrab")))
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache/hermitcrab")))
+        .ok_or("no home directory")?
+        .join("hermes");
     std::fs::read_dir(&cache)
         .map_err(|error| format!("{error}; run `cargo bisim check` first"))?
         .filter_map(Result::ok)

@@ -130,7 +130,7 @@ mod tests {
     fn a_word_is_told_with_its_lines_and_then_not_for_a_while() {
         let mut watch = watch();
         assert_eq!(watch.look("starting\n", at(0)), None);
-        assert_eq!(watch.shown().1, false);
+        assert!(!watch.shown().1);
         assert_eq!(
             watch.look("x\nall ready  \nerr 1\n", at(1)),
             Some(Notice::Seen {
