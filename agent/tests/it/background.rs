@@ -33,7 +33,7 @@ fn process(bench: &mut Bench, action: &str, id: &str) -> CallReport {
 #[test]
 fn a_background_command_ends_by_itself_and_what_it_changed_stands() {
     let mut bench = Bench::with_files();
-    let id = start(&mut bench, "echo one; echo two > out.txt; exit 3");
+    let id = start(&mut bench, "echo one; echo two > out.txt; (exit 3)");
     assert!(id.starts_with("proc_") && id.len() == 17, "{id}");
     let report = process(&mut bench, "wait", &id);
     let got = value(&report);
