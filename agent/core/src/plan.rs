@@ -1,7 +1,7 @@
 //! The plan: what will be done, fixed before any data is seen.
 //!
 //! A model that has read the user's words and nothing else proposes a
-//! [`PlanDraft`]; [`check`] makes it a locked [`Plan`] or says precisely what
+//! [`PlanDraft`]; [`check()`] makes it a locked [`Plan`] or says precisely what
 //! is wrong with it; a [`Machine`] carries it out, one call at a time. Why: if
 //! the steps are fixed before data arrives, data can fill slots and nothing
 //! else. References are parsed once and are places in a tree from then on; no

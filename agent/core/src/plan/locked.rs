@@ -1,6 +1,6 @@
 //! The plan after the check: locked.
 //!
-//! Its fields are private and nothing changes them. Only [`super::check`]
+//! Its fields are private and nothing changes them. Only [`super::check()`]
 //! makes one.
 
 use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};

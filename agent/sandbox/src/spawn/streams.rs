@@ -16,7 +16,7 @@ pub enum Input {
     /// It is at its end from the beginning.
     #[default]
     Nothing,
-    /// A pipe, see [`Running::take_stdin`].
+    /// A pipe, see [`Running::take_stdin`](super::Running::take_stdin).
     Pipe,
     /// This descriptor, such as a terminal made for the command.
     From(OwnedFd),
