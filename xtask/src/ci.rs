@@ -16,7 +16,7 @@ use crate::{house, test, vectors};
 /// How long each fuzz target runs in the smoke step.
 const FUZZ_SECONDS: u32 = 5;
 /// The oracle's share of the time.
-const CHECK_BUDGET: &str = "20m";
+const CHECK_BUDGET: &str = "30m";
 
 /// Arguments of `cargo xtask ci`.
 #[derive(Debug, clap::Args)]
