@@ -46,6 +46,33 @@ enum End {
 
 type Gate = fn() -> Result<End>;
 
+/// What a step cost. The CPU share compares across machines and loads; the wall does not.
+struct Took {
+    wall: Duration,
+    cpu: Duration,
+}
+
+struct Clock {
+    wall: Instant,
+    cpu: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            wall: Instant::now(),
+            cpu: cmd::children_cpu(),
+        }
+    }
+
+    fn took(&self) -> Took {
+        Took {
+            wall: self.wall.elapsed(),
+            cpu: cmd::children_cpu().saturating_sub(self.cpu),
+        }
+    }
+}
+
 const STEPS: &[(&str, &str, Gate)] = &[
     ("fmt", "every file is formatted", fmt),
     (
@@ -89,21 +116,19 @@ pub fn run(args: &Args) -> Result<Passed> {
         }
         return Ok(Passed::Yes);
     }
-    let mut ends: Vec<(&str, End, Duration)> = Vec::new();
+    let mut ends: Vec<(&str, End, Took)> = Vec::new();
     for (name, what, gate) in STEPS {
         let wanted = args.only.is_empty() || args.only.iter().any(|n| n == name);
         if !wanted || args.skip.iter().any(|n| n == name) {
             continue;
         }
         println!("\n=== {name}: {what}");
-        let started = Instant::now();
-        if let (&"test", Some(summary)) = (name, &args.tested) {
-            let (end, took) = (tested(summary), started.elapsed());
-            ends.push((name, end, took));
-            continue;
-        }
-        let end = gate().unwrap_or_else(|error| End::Failed(format!("{error:#}")));
-        ends.push((name, end, started.elapsed()));
+        let clock = Clock::start();
+        let end = match (*name, &args.tested) {
+            ("test", Some(summary)) => tested(summary),
+            _ => gate().unwrap_or_else(|error| End::Failed(format!("{error:#}"))),
+        };
+        ends.push((name, end, clock.took()));
     }
 
     let summary = args.tested.clone();
@@ -128,7 +153,11 @@ pub fn run(args: &Args) -> Result<Passed> {
                 ("SKIPPED, which fails here:", why.as_str())
             }
         };
-        println!("{name:<10} {:>5} s  {word} {why}", took.as_secs());
+        println!(
+            "{name:<10} {:>5} s, {:>5} s of CPU  {word} {why}",
+            took.wall.as_secs(),
+            took.cpu.as_secs()
+        );
     }
     if counts.skipped > 0 {
         println!("{} tests skipped for the reasons above", counts.skipped);

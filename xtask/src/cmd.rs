@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 
 use crate::ambient;
 
@@ -34,6 +37,15 @@ pub fn cargo() -> Command {
     let mut command = Command::new(ambient::cargo());
     command.current_dir(root());
     command
+}
+
+/// The processor time of everything this process started and waited for, and of what they did.
+pub fn children_cpu() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Duration::ZERO;
+    };
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
 /// Run to the end with inherited output; the exit status decides.

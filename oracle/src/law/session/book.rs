@@ -127,6 +127,8 @@ impl Book {
             Kind::End => self.over = true,
             Kind::Call | Kind::Effects(_) | Kind::Other => {}
         }
+        // A deadline or a lost upstream stops calls too, in turns of any kind.
+        self.stopped.extend(&stopped);
         self.drained(&drained)
     }
 
@@ -279,7 +281,7 @@ impl Book {
         self.none_runs_on(stopped)
     }
 
-    fn none_runs_on(&mut self, stopped: &[CallId]) -> Verdict {
+    fn none_runs_on(&self, stopped: &[CallId]) -> Verdict {
         for (call, grants) in &self.running {
             let hit = grants.iter().any(|id| self.is_ended(*id));
             ensure(
@@ -287,7 +289,6 @@ impl Book {
                 || format!("{call} runs on after its grant ended"),
             )?;
         }
-        self.stopped.extend(stopped);
         Ok(())
     }
 
