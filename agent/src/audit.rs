@@ -22,7 +22,7 @@ pub mod index;
 mod ledger;
 pub mod read;
 pub mod show;
-mod wire;
+pub mod wire;
 
 use std::{
     fmt, io,

@@ -111,8 +111,11 @@ pub fn read(path: &Path) -> Result<Config, ConfigError> {
     parse(path, &text)
 }
 
-/// Reads what stands in a file at `path`.
-fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+/// Reads what stands in a file; `path` is for messages only.
+///
+/// # Errors
+/// It holds something unknown.
+pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     let wrong = |what: String| ConfigError::Form(path.to_owned(), what);
     let mut config: Config = toml::from_str(text).map_err(|error| {
         let line = error

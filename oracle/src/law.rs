@@ -8,6 +8,9 @@
 
 mod authority;
 mod batch;
+mod config;
+mod ledger;
+mod plan;
 mod protocol;
 mod relpath;
 mod session;
@@ -46,6 +49,21 @@ pub const ALL: &[Law] = &[
         name: "catalogue",
         sentence: "no text upsets the reader of known divergences, and its findings do not vary",
         check: vectors::check_catalogue,
+    },
+    Law {
+        name: "config",
+        sentence: "no text upsets the reader of configurations, and two files together are never laxer than one",
+        check: config::check,
+    },
+    Law {
+        name: "ledger",
+        sentence: "a damaged ledger is refused as it stands or cut to what was written, never read as something else",
+        check: ledger::check,
+    },
+    Law {
+        name: "plan",
+        sentence: "no text upsets the reader of plans, and no answer adds a call, a step or a program to one",
+        check: plan::check,
     },
     Law {
         name: "protocol_frame",

@@ -299,51 +299,38 @@ fn fuzz() -> Result<End> {
         }
     }
     let root = cmd::root();
-    let mut gates = vec![fuzz_command(&root, &["build"])];
     let targets = fuzz_targets(&root)?;
     if targets.is_empty() {
         return Ok(End::Failed("fuzz/fuzz_targets holds no target".to_owned()));
     }
+    // The same script builds them for the engines that run campaigns. No
+    // sanitizer: the targets hold safe code. Not optimised: the smoke is short,
+    // and the build is most of it.
+    let out = root.join("target/fuzz-out");
+    let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
+    build
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env("OUT", &out)
+        .env("FUZZ_BUILD", "--dev --sanitizer none");
+    let mut gates = vec![build];
     // The seeds are read only; what the run finds goes into a directory that git ignores.
-    let limit = format!("-max_total_time={FUZZ_SECONDS}");
     for target in targets {
         let grown = root.join("fuzz/corpus").join(&target);
         std::fs::create_dir_all(&grown)
             .with_context(|| format!("cannot make {}", grown.display()))?;
-        let seeds = format!("fuzz/seeds/{target}");
-        let grown = format!("fuzz/corpus/{target}");
-        gates.push(fuzz_command(
-            &root,
-            &[
-                "run",
-                &target,
-                &grown,
-                &seeds,
-                "--",
-                &limit,
-                "-timeout=10",
-                "-rss_limit_mb=2048",
-                "-verbosity=0",
-            ],
-        ));
+        let mut run = Command::new(out.join(&target));
+        run.current_dir(&root)
+            .arg(&grown)
+            .arg(root.join("fuzz/seeds").join(&target))
+            .arg(format!("-max_total_time={FUZZ_SECONDS}"))
+            .args(["-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
+        let words = root.join(format!("fuzz/dictionaries/{target}.dict"));
+        if words.exists() {
+            run.arg(format!("-dict={}", words.display()));
+        }
+        gates.push(run);
     }
     in_turn(gates)
-}
-
-/// No sanitizer: the targets hold safe code, and without one the build is shared and quick.
-fn fuzz_command(root: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new("cargo");
-    let (verb, rest) = args.split_at(1);
-    command
-        .current_dir(root)
-        // The toolchain of the calling cargo must not stand in the way of nightly.
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env_remove("CARGO")
-        .args(["+nightly", "fuzz"])
-        .args(verb)
-        .args(["--sanitizer", "none"])
-        .args(rest);
-    command
 }
 
 fn fuzz_targets(root: &Path) -> Result<Vec<String>> {

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds every fuzz target into $OUT the way ClusterFuzzLite and OSS-Fuzz expect:
+# TARGET, TARGET_seed_corpus.zip and, where there is one, TARGET.dict.
+#
+# In their image $OUT, $SRC and $SANITIZER are set. On a desk or in CI:
+#   OUT=/some/dir FUZZ_BUILD="--dev --sanitizer none" .clusterfuzzlite/build.sh
+# Needs cargo-fuzz, a nightly compiler and python3.
+set -euo pipefail
+# Their image runs a copy of this file that lies outside the checkout.
+if [[ -d ${SRC:-}/hermitcrab ]]; then cd "$SRC/hermitcrab"; else cd "$(dirname "${BASH_SOURCE[0]}")/.."; fi
+
+: "${OUT:?set OUT to the directory the targets go to}"
+# rust-toolchain.toml names a stable compiler; instrumentation needs nightly.
+export RUSTUP_TOOLCHAIN="${RUSTUP_TOOLCHAIN:-nightly}"
+case "$RUSTUP_TOOLCHAIN" in nightly*) ;; *) RUSTUP_TOOLCHAIN=nightly ;; esac
+unset CARGO
+read -r -a build <<<"${FUZZ_BUILD:---release --debug-assertions}"
+
+profile=release
+for word in "${build[@]}"; do
+  if [[ $word == --dev ]]; then profile=debug; fi
+done
+mkdir -p "$OUT"
+cargo fuzz build "${build[@]}"
+
+host=$(rustc -vV | sed -n 's/^host: //p')
+for source in fuzz/fuzz_targets/*.rs; do
+  target=$(basename "$source" .rs)
+  cp "fuzz/target/$host/$profile/$target" "$OUT/$target"
+  python3 -m zipfile -c "$OUT/${target}_seed_corpus.zip" "fuzz/seeds/$target"/*
+  if [[ -e fuzz/dictionaries/$target.dict ]]; then
+    cp "fuzz/dictionaries/$target.dict" "$OUT/$target.dict"
+  fi
+done
+printf '%s targets in %s\n' "$(find fuzz/fuzz_targets -name '*.rs' | wc -l)" "$OUT"

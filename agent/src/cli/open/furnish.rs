@@ -1,0 +1,60 @@
+//! What a session holds from the start: everything configured, for its first agent.
+
+use hermitcrab_core::{grant::AgentId, outcome::Denial};
+
+use super::{Ground, words};
+use crate::{
+    cli::{Setting, Trouble},
+    exit,
+    runtime::{Runtime, WordsError},
+};
+
+fn unusable(error: WordsError) -> Trouble {
+    (error.to_string(), exit::USAGE)
+}
+
+impl Ground {
+    /// Everything configured, for the first agent of a session.
+    pub fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
+        let agent = self.begin(runtime)?;
+        let configured = self.admin.grants(&self.workspace);
+        for words in configured.chain(self.config.grants(&self.workspace)) {
+            runtime.grant(agent, &words).map_err(unusable)?;
+        }
+        for grant in &setting.grant {
+            let words = words(grant, &self.places.current)?;
+            runtime.grant(agent, &words).map_err(unusable)?;
+        }
+        Ok(())
+    }
+
+    /// The same for a dry run: to look and to try, and nothing that could stand.
+    pub(super) fn furnish_dry(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let agent = self.begin(runtime)?;
+        let configured = self.admin.grants(&self.workspace);
+        for words in configured.chain(self.config.grants(&self.workspace)) {
+            if matches!(words.verb.as_str(), "fs.read" | "fs.list") {
+                runtime.grant(agent, &words).map_err(unusable)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ceilings and rules first, so that every grant is made below them.
+    fn begin(&self, runtime: &mut Runtime) -> Result<AgentId, Trouble> {
+        runtime.set_ceilings(self.config.ceilings(&self.admin));
+        self.rule(runtime)?;
+        let agent = runtime.first_agent();
+        runtime.grant_basics(agent).map_err(unusable)?;
+        Ok(agent)
+    }
+
+    /// The rules of both files.
+    pub(super) fn rule(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let refused = |denial: Denial| (denial.to_string(), exit::USAGE);
+        for rule in self.rules()? {
+            runtime.add_rule(rule).map_err(refused)?;
+        }
+        Ok(())
+    }
+}

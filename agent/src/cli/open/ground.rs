@@ -1,0 +1,231 @@
+//! Where a command works and what is configured there, before anything is opened.
+
+use std::path::PathBuf;
+
+use hermitcrab_core::{
+    approval::Asking,
+    rules::{ConfiguredRule, Isolation, Layer},
+    standing::Surroundings,
+};
+use hermitcrab_sandbox::SpawnerProgram;
+
+use crate::{
+    ambient::{self, Places},
+    cli::{Setting, Trouble, Where, say},
+    config::{self, Config, models::BackendWords},
+    exit,
+    model::{self, Backend, Cancel},
+    runtime::{RuntimeConfig, real},
+    store::{
+        State, StateError,
+        keeper::{self, Keeper},
+    },
+};
+
+/// Where a command works, before anything is opened.
+#[derive(Debug)]
+pub struct Ground {
+    /// What the surroundings say.
+    pub places: Places,
+    /// The user's configuration.
+    pub config: Config,
+    /// The administrator's.
+    pub admin: Config,
+    /// The workspace, real.
+    pub workspace: PathBuf,
+    /// Where the ledger and the store are.
+    pub state_dir: PathBuf,
+    /// The agent's own places.
+    own: Vec<PathBuf>,
+}
+
+/// What is configured, for what needs no workspace.
+#[derive(Debug)]
+pub struct Configured {
+    /// What the surroundings say.
+    pub places: Places,
+    /// The user's configuration.
+    pub config: Config,
+}
+
+/// Reads what is configured.
+pub fn configured() -> Result<Configured, Trouble> {
+    let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let config =
+        config::read(&places.config_file).map_err(|error| (error.to_string(), exit::USAGE))?;
+    Ok(Configured { places, config })
+}
+
+impl Configured {
+    /// A model of the configuration, ready to be asked.
+    pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+        opened(&self.places, words, cancel)
+    }
+}
+
+fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+    let around = model::open::Surroundings {
+        variable: &ambient::variable,
+        home: &places.home,
+        dir: places.config_file.parent().unwrap_or(&places.home),
+    };
+    model::open::open(words, &around, cancel).map_err(|error| (error.to_string(), exit::USAGE))
+}
+
+/// Looks where a command is to work.
+pub fn ground(place: &Where) -> Result<Ground, Trouble> {
+    let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let usage = |error: config::ConfigError| (error.to_string(), exit::USAGE);
+    let config = config::read(&places.config_file).map_err(usage)?;
+    let admin = config::read_administrators(&places.admin_config_file).map_err(usage)?;
+    let workspace = place
+        .workspace
+        .clone()
+        .unwrap_or_else(|| places.current.clone());
+    let workspace = places
+        .current
+        .join(&workspace)
+        .canonicalize()
+        .map_err(|error| {
+            (
+                format!(
+                    "cannot use the workspace `{}`: {error}",
+                    workspace.display()
+                ),
+                exit::USAGE,
+            )
+        })?;
+    let state_dir = place
+        .state_dir
+        .as_ref()
+        .map_or_else(|| places.state_dir.clone(), |dir| places.current.join(dir));
+    // Either may be reached through links, the file by itself, too.
+    let own: Vec<PathBuf> = std::iter::once(state_dir.as_path())
+        .chain(places.config_file.parent())
+        .chain([
+            places.config_file.as_path(),
+            places.admin_config_file.as_path(),
+        ])
+        .flat_map(|own| [own.to_owned(), real(own)])
+        .collect();
+    // Commands see a copy of all of the workspace, and the agent's own files
+    // are none of their business.
+    if let Some(overlapping) = own
+        .iter()
+        .find(|own| workspace.starts_with(own) || own.starts_with(&workspace))
+    {
+        return Err((
+            format!(
+                "the workspace `{}` overlaps the agent's own directory `{}`; choose a narrower one",
+                workspace.display(),
+                overlapping.display()
+            ),
+            exit::USAGE,
+        ));
+    }
+    Ok(Ground {
+        places,
+        config,
+        admin,
+        workspace,
+        state_dir,
+        own,
+    })
+}
+
+impl Ground {
+    /// What the sandbox can do on this machine.
+    pub fn isolation(&self) -> Result<Isolation, Trouble> {
+        ambient::probe(&SpawnerProgram::Own)
+            .map(|profile| profile.isolation)
+            .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
+    }
+
+    /// The key and the anchor. What cannot be trusted counts as nothing, and
+    /// the person is told.
+    pub fn state(&self) -> Result<Option<State>, Trouble> {
+        match State::open(&self.state_dir) {
+            Ok(state) => Ok(Some(state)),
+            Err(StateError::Directory(error)) => Err((error.to_string(), exit::LEDGER)),
+            Err(error) => {
+                say(&error.to_string());
+                Ok(None)
+            }
+        }
+    }
+
+    /// A model of the configuration, ready to be asked.
+    pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+        opened(&self.places, words, cancel)
+    }
+
+    /// What is kept for this workspace.
+    pub fn keeper(&self, state: State, isolation: Isolation) -> Result<Keeper, Trouble> {
+        let boot = ambient::boot().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        let audience = keeper::audience(&self.workspace)
+            .ok_or_else(|| ("the workspace has no name".to_owned(), exit::INTERNAL))?;
+        let place = keeper::Place {
+            state_dir: self.state_dir.clone(),
+            workspace: self.workspace.display().to_string(),
+            here: Surroundings {
+                audience,
+                boot,
+                now: ambient::wall_time(),
+                isolation,
+            },
+        };
+        Keeper::open(place, state).map_err(|error| (error.to_string(), exit::LEDGER))
+    }
+
+    /// When the user is asked: the strictest of what the flag or the user's
+    /// file and the administrator's say. Nobody is asked where nobody is.
+    pub fn asking(&self, flag: Option<Asking>, somebody_is_there: bool) -> Asking {
+        let wanted = flag.or(self.config.mode()).unwrap_or(Asking::Prompt);
+        let wanted = wanted.max(self.admin.mode().unwrap_or(Asking::ApproveAll));
+        match wanted {
+            Asking::Prompt if !somebody_is_there => Asking::Refuse,
+            wanted => wanted,
+        }
+    }
+
+    /// Whether nothing is to be kept.
+    pub fn is_dry(&self, setting: &Setting) -> bool {
+        let usual = self.config.is_dry_by_default() || self.admin.is_dry_by_default();
+        setting.dry_run || (usual && !setting.for_real)
+    }
+
+    /// The rules of both files.
+    pub fn rules(&self) -> Result<Vec<ConfiguredRule>, Trouble> {
+        let mut rules = Vec::new();
+        for (config, layer) in [
+            (&self.admin, Layer::Administrator),
+            (&self.config, Layer::User),
+        ] {
+            rules.extend(
+                config
+                    .rules(layer, &self.workspace, &self.places.home)
+                    .map_err(|error| (error.to_string(), exit::USAGE))?,
+            );
+        }
+        Ok(rules)
+    }
+
+    pub(super) fn runtime_config(
+        &self,
+        isolation: Isolation,
+        asking: Asking,
+    ) -> Result<RuntimeConfig, Trouble> {
+        Ok(RuntimeConfig {
+            env: ambient::command_env(&self.places.home),
+            protected: self.own.clone(),
+            home: self.places.home.clone(),
+            workspace: self.workspace.clone(),
+            state_dir: self.state_dir.clone(),
+            isolation,
+            asking,
+            session: ambient::session_number()
+                .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?,
+            spawner: SpawnerProgram::Own,
+        })
+    }
+}

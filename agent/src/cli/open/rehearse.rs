@@ -1,0 +1,109 @@
+//! Sessions of which nothing is kept: a dry run, and one that is only asked
+//! what it would do.
+
+use std::path::Path;
+
+use hermitcrab_core::{
+    approval::{Asking, Reply, Scope},
+    audit::Head,
+    authority::Verb,
+    rules::Isolation,
+};
+
+use super::{Ground, ground};
+use crate::{
+    ambient::{BootClock, NobodyThere},
+    approvals::Desk,
+    audit::{Ledger, LedgerError, Opened, Tail, disk::Memory},
+    cli::{Setting, Trouble, say},
+    exit,
+    ports::{Prompt, UserPort},
+    runtime::Runtime,
+    store::State,
+};
+
+/// Opens a session in which everything that would change is shown, and nothing
+/// of it is kept: whatever is asked, the answer is no.
+pub(super) fn dry(
+    ground: &Ground,
+    isolation: Isolation,
+    ledger: (Ledger, Opened),
+) -> Result<Runtime, Trouble> {
+    let config = ground.runtime_config(isolation, Asking::Prompt)?;
+    let user = Box::new(Looker);
+    let mut runtime = Runtime::open_on(config, ledger, user, Box::new(BootClock))
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    runtime
+        .note(format!("a dry run in {}", ground.workspace.display()))
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    ground.furnish_dry(&mut runtime)?;
+    Ok(runtime)
+}
+
+/// A dry run beside a session that has the ledger: that session notes it.
+pub fn rehearse(setting: &Setting) -> Result<Runtime, Trouble> {
+    let ground = ground(&setting.place)?;
+    dry(&ground, ground.isolation()?, memory_ledger()?)
+}
+
+/// Shows everything it is asked about, and agrees to running commands on a
+/// copy and to nothing else.
+#[derive(Debug)]
+struct Looker;
+
+impl UserPort for Looker {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        let runs_only = prompt
+            .question
+            .uncovered()
+            .all(|action| action.verb() == Verb::ProcExec);
+        if runs_only {
+            return Reply::Yes(Scope::Once);
+        }
+        eprintln!(
+            "{}\nhermitcrab: a dry run, so nothing of this is kept",
+            prompt.shown.trim_end()
+        );
+        Reply::No
+    }
+}
+
+/// A session that is only asked what it would do: nothing is written, and
+/// nobody is asked.
+pub fn imagine(setting: &Setting) -> Result<Runtime, Trouble> {
+    let ground = ground(&setting.place)?;
+    let isolation = ground.isolation()?;
+    // What it would do with somebody there is what is of interest.
+    let asking = ground.asking(setting.mode, true);
+    let config = ground.runtime_config(isolation, asking)?;
+    let mut runtime = Runtime::open_on(
+        config,
+        memory_ledger()?,
+        Box::new(NobodyThere),
+        Box::new(BootClock),
+    )
+    .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    ground.furnish(&mut runtime, setting)?;
+    if let Ok(Some(state)) = State::look(&ground.state_dir) {
+        match ground.keeper(state, isolation) {
+            Ok(keeper) => {
+                runtime
+                    .attach(Desk::shared(keeper))
+                    .map_err(|error| (error.to_string(), exit::LEDGER))?;
+            }
+            Err((message, _)) => say(&message),
+        }
+    }
+    Ok(runtime)
+}
+
+/// A ledger that starts empty and is gone with the session.
+fn memory_ledger() -> Result<(Ledger, Opened), Trouble> {
+    let (ledger, _) = Ledger::on(Box::new(Memory::default()), Path::new("memory"))
+        .map_err(|error: LedgerError| (error.to_string(), exit::INTERNAL))?;
+    let opened = Opened {
+        head: Head::EMPTY,
+        removed: Tail::Whole,
+    };
+    Ok((ledger, opened))
+}

@@ -1,0 +1,142 @@
+//! Sessions opened for real: the ordinary one, one with a ledger of its own, and
+//! one in which nothing is run.
+
+use std::path::Path;
+
+use hermitcrab_core::{approval::Asking, rules::Isolation};
+
+use super::{Ground, ground, kept};
+use crate::{
+    ambient::{self, BootClock, NobodyThere, TerminalUser},
+    audit::{Ledger, LedgerError, Opened},
+    cli::{Setting, Trouble, Where, say},
+    exit,
+    ports::UserPort,
+    runtime::{Runtime, RuntimeConfig, RuntimeError},
+    store::{State, StateError, keeper},
+};
+
+fn ledger(error: LedgerError) -> Trouble {
+    (error.to_string(), exit::LEDGER)
+}
+
+fn runtime(error: RuntimeError) -> Trouble {
+    (error.to_string(), exit::LEDGER)
+}
+
+impl Ground {
+    /// Opens a session whose ledger is apart from the others', so that several
+    /// can be open at a time. What is kept beyond a session is kept together.
+    pub fn open_apart(
+        &self,
+        setting: &Setting,
+        apart: &Path,
+        user: Box<dyn UserPort>,
+        isolation: Isolation,
+        asking: Asking,
+    ) -> Result<Runtime, Trouble> {
+        let state =
+            State::open(apart).map_err(|error: StateError| (error.to_string(), exit::LEDGER))?;
+        let opened = Ledger::open_anchored(apart, Some(state.anchor)).map_err(ledger)?;
+        let desk = kept::desk(self, self.state()?, isolation);
+        let mut config = self.runtime_config(isolation, asking)?;
+        apart.clone_into(&mut config.state_dir);
+        let user = kept::asked_through(desk.as_ref(), user);
+        let mut session = self.begun(config, opened, user)?;
+        self.furnish(&mut session, setting)?;
+        if let Some(desk) = desk {
+            session.attach(desk).map_err(runtime)?;
+        }
+        Ok(session)
+    }
+
+    /// The ledger's own times count from the start of the machine: the first
+    /// note says when that was by the wall.
+    fn begun(
+        &self,
+        config: RuntimeConfig,
+        opened: (Ledger, Opened),
+        user: Box<dyn UserPort>,
+    ) -> Result<Runtime, Trouble> {
+        let (asking, isolation) = (config.asking, config.isolation);
+        let mut session = Runtime::open_on(config, opened, user, Box::new(BootClock))
+            .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        session
+            .note(format!(
+                "begun {} in {}, {asking}, proved {}",
+                keeper::utc(ambient::wall_time()),
+                self.workspace.display(),
+                keeper::isolation_word(isolation)
+            ))
+            .map_err(runtime)?;
+        Ok(session)
+    }
+}
+
+/// Opens a session in which nothing is run and nothing granted yet; the rules
+/// hold all the same.
+pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
+    let ground = ground(place)?;
+    let anchor = ground.state()?.map(|state| state.anchor);
+    let opened = Ledger::open_anchored(&ground.state_dir, anchor).map_err(ledger)?;
+    let (asking, user): (Asking, Box<dyn UserPort>) = match TerminalUser::open() {
+        Some(terminal) => (Asking::Prompt, Box::new(terminal)),
+        None => (Asking::Refuse, Box::new(NobodyThere)),
+    };
+    let config = ground.runtime_config(Isolation::Unknown, asking)?;
+    let mut session = Runtime::open_on(config, opened, user, Box::new(BootClock))
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    ground.rule(&mut session)?;
+    Ok(session)
+}
+
+/// Opens a session for real.
+pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
+    open_for(setting, TerminalUser::open())
+}
+
+/// The same, for a person at this terminal or nobody.
+pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
+    let ground = ground(&setting.place)?;
+    let state = ground.state()?;
+    let ledger_state = match &state {
+        Some(_) => ground.state()?,
+        None => None,
+    };
+    let opened = Ledger::open_anchored(&ground.state_dir, ledger_state.map(|state| state.anchor))
+        .map_err(ledger)?;
+    let isolation = ground.isolation()?;
+    if ground.is_dry(setting) {
+        return super::rehearse::dry(&ground, isolation, opened);
+    }
+    let asking = ground.asking(setting.mode, terminal.is_some());
+    let user: Box<dyn UserPort> = match terminal {
+        Some(terminal) => Box::new(terminal),
+        None => Box::new(NobodyThere),
+    };
+    let desk = kept::desk(&ground, state, isolation);
+    let user = kept::asked_through(desk.as_ref(), user);
+    let config = ground.runtime_config(isolation, asking)?;
+    let mut session = ground.begun(config, opened, user)?;
+    ground.furnish(&mut session, setting)?;
+    let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
+    if let Err(error) = session.be_reachable(laxest) {
+        say(&format!(
+            "`hermitcrab session` will not find this session: {error}"
+        ));
+    }
+    match desk {
+        Some(desk) => {
+            let taken_in = session.attach(desk.clone()).map_err(runtime)?;
+            kept::tell(&taken_in, &desk);
+            if let Some(file) = &setting.object {
+                kept::redeem(&mut session, &desk, file)?;
+            }
+        }
+        None if setting.object.is_some() => {
+            return Err((crate::handles::no_such_object().to_string(), exit::REFUSED));
+        }
+        None => {}
+    }
+    Ok(session)
+}
