@@ -10,14 +10,16 @@
 //! `cgroup.kill`, `memory.oom.group`, the counter of out-of-memory kills.
 //!
 //! Groups are made and removed by the spawner, which outlives the agent by as
-//! long as that takes: an agent that is killed leaves none. The zygote moves a
-//! sandbox's first process inside while that builds its root, because moving
-//! can wait for the whole machine (11 ms after idleness); no command is started
-//! before it is inside.
+//! long as that takes: an agent that is killed leaves none. A sandbox's first
+//! process moves itself inside where version 1 holds the limits, because moving
+//! another one can wait for the whole machine (11 ms after idleness); where
+//! version 2 does, the zygote moves it while it builds its root. No command is
+//! started before it is inside.
 //!
 //! This module must never pretend: a limit that could not be set is missing
 //! from [`Limited`], and that is part of what is reported about each command.
 
+mod entrances;
 mod group;
 mod keeper;
 mod outlook;
@@ -25,6 +27,7 @@ mod place;
 
 use std::fmt;
 
+pub(crate) use self::entrances::Entrances;
 pub use self::group::Group;
 pub(crate) use self::keeper::Keeper;
 pub(crate) use self::outlook::{Holding, Outlook};

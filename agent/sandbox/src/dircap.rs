@@ -17,21 +17,27 @@
 //! directory who moves things into it.
 
 mod direct;
+mod error;
+mod list;
 pub(crate) mod open;
 mod write;
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{DirId, Verb};
 use hermitcrab_core::digest::Digest;
-use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
+pub use self::error::FsError;
+use self::list::list_as_found;
+pub use self::list::{Entry, Kind, Stat};
+pub(crate) use self::list::{list_dir, open_plain, read_plain};
 use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
@@ -51,59 +57,6 @@ pub struct DirCap {
 pub(crate) struct PendingMode {
     path: RelPath,
     mode: u32,
-}
-
-/// What kind of thing a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Dir,
-    /// A symbolic link.
-    Symlink,
-    /// A pipe, socket or device.
-    Special,
-}
-
-/// One name in a directory.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// The name, as bytes.
-    pub name: Vec<u8>,
-    /// What it stands for.
-    pub kind: Kind,
-}
-
-/// Facts about a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stat {
-    /// What it is.
-    pub kind: Kind,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// Permission bits.
-    pub mode: u32,
-    /// How many names it has; more than one for a file means a hard link.
-    pub links: u64,
-    /// When it was last modified, in nanoseconds since 1970.
-    pub modified_ns: i128,
-}
-
-/// A file operation that did not happen.
-#[derive(Debug)]
-pub enum FsError {
-    /// It was refused: a normal result.
-    Denied(Denial),
-    /// The system failed.
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On what.
-        path: RelPath,
-        /// Why it failed.
-        source: io::Error,
-    },
 }
 
 impl DirCap {
@@ -508,8 +461,13 @@ pub fn mode_digest(mode: u32) -> Digest {
     sha256(format!("mode {:o}", mode & 0o7777).as_bytes())
 }
 
-/// Whether the kernel refuses to leave a directory when told to.
+/// Whether the kernel refuses to leave a directory when told to; tried once.
 pub(crate) fn kernel_contains_paths() -> bool {
+    static CONTAINS: OnceLock<bool> = OnceLock::new();
+    *CONTAINS.get_or_init(try_to_leave)
+}
+
+fn try_to_leave() -> bool {
     let Ok(root) = rustix::fs::open(
         "/proc/self",
         OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -527,65 +485,6 @@ pub(crate) fn kernel_contains_paths() -> bool {
         )
     };
     open("status").is_ok() && matches!(open("../stat"), Err(rustix::io::Errno::XDEV))
-}
-
-/// Reads a regular file by a plain name in a directory nobody else can reach.
-pub(crate) fn read_plain(dir: &OwnedFd, name: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
-    if name.contains(&b'/') || name.is_empty() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    read_all(open_plain(dir, name)?, bytes_max)
-}
-
-/// Opens a regular file by a plain name.
-pub(crate) fn open_plain(dir: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
-    let file = rustix::fs::openat(
-        dir,
-        name,
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-        Ok(file)
-    } else {
-        Err(io::Error::other("not a regular file"))
-    }
-}
-
-/// The names in an open directory, sorted.
-pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
-    let mut entries = list_as_found(dir)?;
-    entries.sort();
-    Ok(entries)
-}
-
-/// The names in an open directory, in the order the file system keeps them.
-fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for entry in rustix::fs::Dir::read_from(&dir)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name == b"." || name == b".." {
-            continue;
-        }
-        let file_type = match entry.file_type() {
-            // Some file systems do not say.
-            FileType::Unknown => {
-                match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                    // Gone meanwhile.
-                    Err(_) => continue,
-                }
-            }
-            known => known,
-        };
-        entries.push(Entry {
-            name: name.to_vec(),
-            kind: Kind::from(file_type),
-        });
-    }
-    Ok(entries)
 }
 
 fn chmod_name(parent: &OwnedFd, name: &[u8], path: &RelPath, mode: u32) -> Result<(), FsError> {
@@ -616,70 +515,3 @@ fn look_verb(permit: &Permit<'_>) -> Verb {
         _ => Verb::FsList,
     }
 }
-
-impl From<FileType> for Kind {
-    fn from(file_type: FileType) -> Self {
-        match file_type {
-            FileType::RegularFile => Self::File,
-            FileType::Directory => Self::Dir,
-            FileType::Symlink => Self::Symlink,
-            _ => Self::Special,
-        }
-    }
-}
-
-impl From<rustix::fs::Stat> for Stat {
-    fn from(stat: rustix::fs::Stat) -> Self {
-        Self {
-            kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
-            bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            mode: stat.st_mode & 0o7777,
-            links: stat.st_nlink,
-            modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
-        }
-    }
-}
-
-impl FsError {
-    pub(crate) fn denied(code: DenialCode, path: &RelPath) -> Self {
-        Self::Denied(Denial::new(code, path))
-    }
-
-    pub(crate) fn io(operation: &'static str, path: &RelPath, errno: rustix::io::Errno) -> Self {
-        Self::Io {
-            operation,
-            path: path.clone(),
-            source: errno.into(),
-        }
-    }
-
-    /// The code of the refusal, if it is one.
-    #[must_use]
-    pub fn code(&self) -> Option<DenialCode> {
-        match self {
-            Self::Denied(denial) => Some(denial.code()),
-            Self::Io { .. } => None,
-        }
-    }
-}
-
-impl From<Denial> for FsError {
-    fn from(denial: Denial) -> Self {
-        Self::Denied(denial)
-    }
-}
-
-impl fmt::Display for FsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Denied(denial) => write!(f, "{}: `{}`", denial.code().wording(), denial.about()),
-            Self::Io {
-                operation,
-                path,
-                source,
-            } => write!(f, "cannot {operation} `{path}`: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for FsError {}

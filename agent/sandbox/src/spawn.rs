@@ -49,6 +49,7 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 
 pub use self::filter::{RefusedCall, refused_calls};
 pub use self::finishing::Finishing;
+pub use self::interpreter::Interpreters;
 pub use self::killer::Killer;
 pub use self::output::Captured;
 pub use self::pool::PoolSize;
@@ -339,6 +340,12 @@ impl Sandbox {
     /// Runs a command of this package's own, which no permit is needed for.
     pub(crate) fn run_own(&self, command: &Command<'_>) -> Result<Finished, SpawnError> {
         Running::start(&self.pool, command, Streams::default())?.wait()
+    }
+
+    /// Returns when what was used is replaced: for tests that count.
+    #[doc(hidden)]
+    pub fn settle(&self) {
+        self.pool.settle();
     }
 
     /// The processes that serve the sandbox and are no command's: the spawner

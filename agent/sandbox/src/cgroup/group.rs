@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use cgroups_rs::MaxValue;
@@ -12,7 +11,7 @@ use cgroups_rs::pid::PidController;
 use rustix::fs::{Mode, OFlags};
 
 use super::place::{Controller, PREFIX, Parent, Place};
-use super::{GroupLimits, Limited, Outlook};
+use super::{Entrances, GroupLimits, Limited, Outlook};
 
 /// The stretch over which processor time is counted, in microseconds.
 const CPU_PERIOD_US: u64 = 100_000;
@@ -88,20 +87,26 @@ impl Group {
         self.limited
     }
 
-    /// Where a process is written to be moved inside, one for each hierarchy.
-    /// Moving may take long, see above.
+    /// The ways in, one for each hierarchy.
     ///
     /// # Errors
     /// One of them cannot be written: then none of the limits is whole.
-    pub(crate) fn entrances(&self) -> io::Result<Vec<OwnedFd>> {
-        self.dirs
-            .iter()
-            .map(|dir| {
-                let file = dir.path.join("cgroup.procs");
-                let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-                rustix::fs::open(&file, flags, Mode::empty()).map_err(io::Error::from)
-            })
-            .collect()
+    pub(crate) fn entrances(&self) -> io::Result<Entrances> {
+        let open = |unified: bool, file: &str| {
+            self.dirs
+                .iter()
+                .filter(|dir| dir.unified == unified)
+                .map(|dir| {
+                    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+                    rustix::fs::open(dir.path.join(file), flags, Mode::empty())
+                        .map_err(io::Error::from)
+                })
+                .collect::<io::Result<Vec<_>>>()
+        };
+        Ok(Entrances {
+            own: open(false, "tasks")?,
+            others: open(true, "cgroup.procs")?,
+        })
     }
 
     /// The directories that tell what was used and that kill all at once.
@@ -229,7 +234,8 @@ mod tests {
             }
         }
         assert_eq!(group.outlook().unwrap().usage().out_of_memory_kills, 0);
-        assert_eq!(group.entrances().unwrap().len(), dirs.len());
+        let entrances = group.entrances().unwrap();
+        assert_eq!(entrances.own.len() + entrances.others.len(), dirs.len());
         drop(group);
         assert!(dirs.iter().all(|dir| !dir.exists()));
     }

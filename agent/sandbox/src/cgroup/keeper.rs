@@ -13,7 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::group::Group;
 use super::place::Place;
-use super::{GroupLimits, Limited, Outlook};
+use super::{Entrances, GroupLimits, Limited, Outlook};
 
 /// How often groups that could not be removed yet are tried again.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(5);
@@ -41,8 +41,8 @@ struct Held {
 pub(crate) struct Handed {
     /// Which limits they have.
     pub limited: Limited,
-    /// Where its first process is written.
-    pub entrances: Vec<OwnedFd>,
+    /// The ways in for its first process.
+    pub entrances: Entrances,
     /// What the agent may look at.
     pub outlook: Outlook,
     /// Keeps them, as long as the agent has it.

@@ -85,6 +85,11 @@ impl Place {
                 }
             }
         }
+        // Side by side, version 2 could only kill, which the pid namespace does
+        // as well; and moving a process inside waits for the whole machine.
+        if parents.iter().any(|parent| !parent.controllers.is_empty()) {
+            parents.retain(|parent| !parent.controllers.is_empty());
+        }
         Self { parents }
     }
 
@@ -298,6 +303,24 @@ mod tests {
         assert_eq!(
             Place::from_lists(&mounts, "0::/own\n").parents,
             [parent(&temp.path().join("own"), true, &[])]
+        );
+    }
+
+    #[test]
+    fn side_by_side_the_version_that_limits_nothing_is_left_out() {
+        let temp = tree(&["memory/own", "unified"]);
+        let at = temp.path().display();
+        let mounts = format!(
+            "30 25 0:26 / {at}/memory rw - cgroup cgroup rw,memory\n\
+             31 25 0:27 / {at}/unified rw - cgroup2 cgroup2 rw\n"
+        );
+        assert_eq!(
+            Place::from_lists(&mounts, "1:memory:/own\n0::/\n").parents,
+            [parent(
+                &temp.path().join("memory/own"),
+                false,
+                &[Controller::Memory]
+            )]
         );
     }
 

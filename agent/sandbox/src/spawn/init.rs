@@ -17,6 +17,7 @@ use super::ready;
 use super::root::{self, Template};
 use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
 use super::step::{AtStep, Step, StepError};
+use crate::cgroup::Entrances;
 use crate::net;
 use crate::profile::{Confined, Mechanism};
 use crate::sys;
@@ -24,13 +25,15 @@ use crate::sys;
 /// What the process needs from its parent.
 pub(crate) struct Start<'a> {
     pub spec: Surroundings,
+    /// The ways into its groups.
+    pub entrances: Entrances,
     /// Mounts of the views with translated owners, if root made any.
     pub trees: Vec<OwnedFd>,
     pub template: &'a Template,
     pub filter: &'a Filter,
     /// Where the agent listens and the command comes from.
     pub reply: BorrowedFd<'a>,
-    /// Readable once the id maps are written.
+    /// Readable once the id maps are written, and again when it may go on.
     pub mapped: OwnedFd,
     /// What the namespaces it was made in are worth.
     pub confined: Confined,
@@ -64,6 +67,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .at(Step::TakeIds, "death signal")?;
     let mut keep = vec![start.reply, reply.as_fd(), start.mapped.as_fd()];
     keep.extend(start.trees.iter().map(AsFd::as_fd));
+    keep.extend(start.entrances.descriptors());
     sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
     let mut byte = [0_u8; 1];
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {
@@ -72,7 +76,15 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let built = root::build(start.template, &start.spec, start.trees)?;
     let without = start.spec.without;
     let mut confined = start.confined;
-    // By now it is in its groups, and so will be all it starts.
+    // What was built is not the command's to pay for; all it starts is.
+    if let Err(error) = start.entrances.enter() {
+        let why = format!("the command cannot move inside: {error}");
+        reply
+            .send(&Report::Grouped(Err(why)).encode(), &[])
+            .at(Step::Talk, "groups")?;
+    }
+    drop(start.entrances);
+    // By now it is in its groups, moved by itself or by the zygote.
     if rustix::io::read(&start.mapped, &mut byte).at(Step::ControlGroups, "")? == 0 {
         sys::exit_immediately(EXIT);
     }

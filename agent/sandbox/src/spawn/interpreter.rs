@@ -70,6 +70,67 @@ const PYTHON: &str = r#"def _h():
     raise SystemExit(1)
 _h()"#;
 
+/// Which interpreters may be started before their script is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interpreters {
+    /// `dash`, and `sh` where it is that.
+    pub dash: bool,
+    /// `bash`.
+    pub bash: bool,
+    /// `python3`.
+    pub python: bool,
+}
+
+impl Interpreters {
+    /// All of them.
+    pub const ALL: Self = Self {
+        dash: true,
+        bash: true,
+        python: true,
+    };
+    /// Every interpreter starts with its script.
+    pub const NONE: Self = Self {
+        dash: false,
+        bash: false,
+        python: false,
+    };
+
+    /// From names: `sh`, `dash`, `bash`, `python3`.
+    ///
+    /// # Errors
+    /// The first name that is none of these.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
+        let mut these = Self::NONE;
+        for name in names {
+            match name {
+                "sh" | "dash" => these.dash = true,
+                "bash" => these.bash = true,
+                "python3" => these.python = true,
+                other => return Err(other),
+            }
+        }
+        Ok(these)
+    }
+
+    /// Those that are in both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            dash: self.dash && other.dash,
+            bash: self.bash && other.bash,
+            python: self.python && other.python,
+        }
+    }
+
+    fn has(self, language: Language) -> bool {
+        match language {
+            Language::Dash => self.dash,
+            Language::Bash => self.bash,
+            Language::Python => self.python,
+        }
+    }
+}
+
 /// The languages this can be done for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
@@ -106,8 +167,8 @@ pub(crate) struct Inside {
 
 impl Recipe {
     /// How the interpreter of this command would be started before, if it is
-    /// one that can be, and what it would have to be sent.
-    pub(crate) fn of(program: &Program) -> Option<(Self, Vec<u8>)> {
+    /// one of these and can be, and what it would have to be sent.
+    pub(crate) fn of(program: &Program, these: Interpreters) -> Option<(Self, Vec<u8>)> {
         let [name, option, script, ..] = program.argv.as_slice() else {
             return None;
         };
@@ -115,7 +176,7 @@ impl Recipe {
             return None;
         }
         let path = system_program(name, &program.env)?;
-        let language = Language::of(&path)?;
+        let language = Language::of(&path).filter(|language| these.has(*language))?;
         let message = language.message(script, &program.inputs)?;
         let opening = language.opening().replace("PROGRAM", path.to_str()?);
         let mut argv = program.argv.clone();
@@ -360,7 +421,8 @@ mod tests {
 
     #[test]
     fn only_the_script_and_the_inputs_are_left_out_of_a_recipe() {
-        let of = |program: &Program| Recipe::of(program).map(|(recipe, _)| recipe);
+        let of =
+            |program: &Program| Recipe::of(program, Interpreters::ALL).map(|(recipe, _)| recipe);
         let plain = program(&["bash", "-c", "true"]);
         let recipe = of(&plain).unwrap();
         assert_eq!(of(&program(&["bash", "-c", "false"])), Some(recipe.clone()));
@@ -398,7 +460,10 @@ mod tests {
             &["dash", "-c", "alias x=y"],
             &["bash", "-c", "a\0b"],
         ] {
-            assert!(Recipe::of(&program(argv)).is_none(), "{argv:?}");
+            assert!(
+                Recipe::of(&program(argv), Interpreters::ALL).is_none(),
+                "{argv:?}"
+            );
         }
         for (name, value) in [
             ("PATH", "/work/bin:/usr/bin"),
@@ -410,11 +475,25 @@ mod tests {
             let mut command = program(&["bash", "-c", "x"]);
             command.env.retain(|(known, _)| known != name.as_bytes());
             command.env.push((name.into(), value.into()));
-            assert!(Recipe::of(&command).is_none(), "{name}");
+            assert!(Recipe::of(&command, Interpreters::ALL).is_none(), "{name}");
         }
         let mut command = program(&["bash", "-c", "x"]);
         command.inputs.push((b"a b".to_vec(), Vec::new()));
-        assert!(Recipe::of(&command).is_none());
+        assert!(Recipe::of(&command, Interpreters::ALL).is_none());
+    }
+
+    #[test]
+    fn an_interpreter_that_was_not_chosen_is_started_with_its_script() {
+        let bash = program(&["bash", "-c", "true"]);
+        for (names, is_there) in [
+            (&["bash"][..], true),
+            (&["sh", "dash", "python3"], false),
+            (&[], false),
+        ] {
+            let these = Interpreters::from_names(names.iter().copied()).unwrap();
+            assert_eq!(Recipe::of(&bash, these).is_some(), is_there, "{names:?}");
+        }
+        assert_eq!(Interpreters::from_names(["bash", "perl"]), Err("perl"));
     }
 
     #[test]

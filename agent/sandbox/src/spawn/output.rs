@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::buffer::spare_capacity;
+
 /// What was kept of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
@@ -44,6 +46,8 @@ pub(crate) struct Collector {
     head_max: usize,
     tail_max: usize,
     omitted: u64,
+    /// Where a read goes first; made for the first one.
+    buffer: Vec<u8>,
 }
 
 /// How many bytes one read takes: what a pipe holds.
@@ -61,6 +65,7 @@ impl Collector {
             head_max,
             tail_max: bytes_max.saturating_sub(head_max),
             omitted: 0,
+            buffer: Vec::new(),
         }
     }
 
@@ -73,6 +78,7 @@ impl Collector {
             head_max: 0,
             tail_max: 0,
             omitted: 0,
+            buffer: Vec::new(),
         }
     }
 
@@ -87,16 +93,19 @@ impl Collector {
         let Some(pipe) = &self.pipe else {
             return Ok(false);
         };
-        let mut buffer = vec![0_u8; READ_BYTES];
-        match rustix::io::read(pipe, &mut buffer) {
+        self.buffer.clear();
+        // Not filled with zeros first: most commands write a few lines.
+        self.buffer.reserve(READ_BYTES);
+        match rustix::io::read(pipe, spare_capacity(&mut self.buffer)) {
             Ok(0) => {
                 self.pipe = None;
                 Ok(false)
             }
-            Ok(count) => {
-                let bytes = buffer.get(..count).unwrap_or_default();
-                show(bytes);
-                self.keep(bytes);
+            Ok(_) => {
+                let bytes = std::mem::take(&mut self.buffer);
+                show(&bytes);
+                self.keep(&bytes);
+                self.buffer = bytes;
                 Ok(true)
             }
             Err(rustix::io::Errno::AGAIN) => Ok(false),

@@ -118,7 +118,11 @@ fn from_template(template: &Template) -> Result<(), StepError> {
 
 fn terminals_and_memory() -> Result<(), StepError> {
     let dev = Path::new(NEW).join("dev");
-    tmpfs(&dev.join("shm"), "size=64m,mode=1777", Step::Devices)?;
+    tmpfs(
+        &dev.join("shm"),
+        "size=64m,nr_inodes=4k,mode=1777",
+        Step::Devices,
+    )?;
     // Terminals are for programs that insist on one; without them only those lose.
     let _mounted = mount(
         "devpts",

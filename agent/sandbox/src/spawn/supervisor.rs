@@ -24,7 +24,7 @@ use super::identity::Identity;
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
-use crate::cgroup::{GroupLimits, Keeper};
+use crate::cgroup::{Entrances, GroupLimits, Keeper};
 use crate::profile::Mechanism;
 use crate::sys::{self, Forked};
 
@@ -174,8 +174,7 @@ impl Spawner {
         let identity = Identity::choose(owner, group)?;
         let entrances = self.group(&spec, reply)?;
         // Before the frame: how many of the descriptors lead into groups.
-        let count = u8::try_from(entrances.len()).unwrap_or(u8::MAX);
-        let frame = [&[count], frame].concat();
+        let frame = [&entrances.counts(), frame].concat();
         let mut again = true;
         loop {
             let zygote = self.zygote(&identity, spec.shares_network())?;
@@ -184,7 +183,7 @@ impl Spawner {
                 None => Vec::new(),
             };
             let mut descriptors = vec![reply.as_fd()];
-            descriptors.extend(entrances.iter().map(AsFd::as_fd));
+            descriptors.extend(entrances.descriptors());
             descriptors.extend(trees.iter().map(AsFd::as_fd));
             match zygote.control.send(&frame, &descriptors) {
                 Ok(()) => return Ok(()),
@@ -199,10 +198,10 @@ impl Spawner {
     }
 
     /// Makes groups for a sandbox, tells the agent, and returns the ways in.
-    fn group(&mut self, spec: &Surroundings, reply: &Channel) -> Result<Vec<OwnedFd>, StepError> {
+    fn group(&mut self, spec: &Surroundings, reply: &Channel) -> Result<Entrances, StepError> {
         let limits = spec.limits.of_group();
         if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
-            return Ok(Vec::new());
+            return Ok(Entrances::default());
         }
         let handed = self.groups.hand_out(&limits);
         self.likely = Some(limits);
@@ -212,7 +211,7 @@ impl Spawner {
                 handed.entrances,
                 Some((handed.hold, handed.outlook)),
             ),
-            Err(why) => (Report::Grouped(Err(why)), Vec::new(), None),
+            Err(why) => (Report::Grouped(Err(why)), Entrances::default(), None),
         };
         let mut descriptors = Vec::new();
         if let Some((hold, outlook)) = &seen {

@@ -21,8 +21,12 @@ use super::networks::Networks;
 use super::root::{self, Template};
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
+use crate::cgroup::Entrances;
 use crate::profile::{Confined, Mechanism};
 use crate::sys::{self, Forked};
+
+/// For an error that has no number.
+const EIO: i32 = nix::libc::EIO;
 
 /// What the process needs from its parent.
 pub(crate) struct Start {
@@ -133,13 +137,13 @@ fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
         let Some(reply) = descriptors.next().map(Channel::new) else {
             continue;
         };
-        let (count, frame) = frame.split_first().unwrap_or((&0, &[]));
-        let entrances: Vec<OwnedFd> = descriptors.by_ref().take((*count).into()).collect();
-        let made = Surroundings::decode(frame)
-            .map_err(|_| StepError::new(Step::ReadRequest, "", io::Error::other("garbled request")))
-            .and_then(|spec| {
+        let made = request(&frame, &mut descriptors)
+            .ok_or_else(|| {
+                StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
+            })
+            .and_then(|(spec, entrances)| {
                 let trees = descriptors.collect();
-                clone(stock, networks, spec, &entrances, trees, &reply)
+                clone(stock, networks, spec, entrances, trees, &reply)
             });
         if let Err(error) = made {
             let _told = reply.send(&Report::Failed(error).encode(), &[]);
@@ -147,11 +151,21 @@ fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
     }
 }
 
+/// What is asked for, and the ways into its groups.
+fn request(
+    frame: &[u8],
+    descriptors: &mut impl Iterator<Item = OwnedFd>,
+) -> Option<(Surroundings, Entrances)> {
+    let (counts, frame) = frame.split_first_chunk()?;
+    let entrances = Entrances::from_parts(*counts, descriptors)?;
+    Some((Surroundings::decode(frame).ok()?, entrances))
+}
+
 fn clone(
     stock: &Stock,
     networks: &mut Networks,
     spec: Surroundings,
-    entrances: &[OwnedFd],
+    entrances: Entrances,
     trees: Vec<OwnedFd>,
     reply: &Channel,
 ) -> Result<(), StepError> {
@@ -180,6 +194,7 @@ fn clone(
             };
             init::run(init::Start {
                 spec,
+                entrances,
                 trees,
                 template: &stock.template,
                 filter,
@@ -206,10 +221,11 @@ fn clone(
     stock.identity.write_maps("/proc", child.as_raw())?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     // While it builds its root. It starts no command before it is told to.
+    let attached = entrances.admit(child.as_raw());
     let made = Report::Made {
         zygote: std::process::id(),
         init: child.as_raw().unsigned_abs(),
-        attach_errno: attach(entrances, child.as_raw()),
+        attach_errno: attached.map_or_else(|error| error.raw_os_error().unwrap_or(EIO), |()| 0),
     };
     reply
         .send(&made.encode(), &[pidfd.as_fd()])
@@ -219,20 +235,6 @@ fn clone(
         Ok(_) | Err(rustix::io::Errno::PIPE) => Ok(()),
         Err(errno) => Err(StepError::new(Step::ControlGroups, "", errno)),
     }
-}
-
-/// Moves a process into its groups; 0, or why that failed.
-fn attach(entrances: &[OwnedFd], process: i32) -> i32 {
-    let number = process.to_string();
-    for entrance in entrances {
-        match rustix::io::write(entrance, number.as_bytes()) {
-            Ok(_) => {}
-            // It is gone, and has said why.
-            Err(rustix::io::Errno::SRCH) => return 0,
-            Err(errno) => return errno.raw_os_error(),
-        }
-    }
-    0
 }
 
 /// The namespaces of a command, and what they are worth in its report.

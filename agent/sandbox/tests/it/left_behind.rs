@@ -8,7 +8,7 @@ use crate::support;
 use std::time::Duration;
 
 use hermitcrab_sandbox::spawn::Ending;
-use support::{Workspace, children, marker, processes_with, run};
+use support::{Workspace, children, marker, processes_with, run, sandbox};
 
 #[test]
 fn nothing_is_left_behind_by_good_and_failing_runs() {
@@ -16,6 +16,8 @@ fn nothing_is_left_behind_by_good_and_failing_runs() {
     let workspace = Workspace::new();
     let marker = marker(94);
     let census = || {
+        // What was used is replaced by now.
+        sandbox().settle();
         (
             std::fs::read_to_string("/proc/self/mountinfo")
                 .unwrap()

@@ -1,0 +1,130 @@
+//! What is in a directory, and facts about one name.
+//!
+//! These functions take no permit: they are for directories that are this
+//! package's own, and for what has spent its permit already.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+
+use super::open::read_all;
+
+/// What kind of thing a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, socket or device.
+    Special,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name, as bytes.
+    pub name: Vec<u8>,
+    /// What it stands for.
+    pub kind: Kind,
+}
+
+/// Facts about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: Kind,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// How many names it has; more than one for a file means a hard link.
+    pub links: u64,
+    /// When it was last modified, in nanoseconds since 1970.
+    pub modified_ns: i128,
+}
+
+/// Reads a regular file by a plain name in a directory nobody else can reach.
+pub(crate) fn read_plain(dir: &OwnedFd, name: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
+    if name.contains(&b'/') || name.is_empty() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    read_all(open_plain(dir, name)?, bytes_max)
+}
+
+/// Opens a regular file by a plain name.
+pub(crate) fn open_plain(dir: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::openat(
+        dir,
+        name,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        Ok(file)
+    } else {
+        Err(io::Error::other("not a regular file"))
+    }
+}
+
+/// The names in an open directory, sorted.
+pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+    let mut entries = list_as_found(dir)?;
+    entries.sort();
+    Ok(entries)
+}
+
+/// The names in an open directory, in the order the file system keeps them.
+pub(super) fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(&dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let file_type = match entry.file_type() {
+            // Some file systems do not say.
+            FileType::Unknown => {
+                match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    // Gone meanwhile.
+                    Err(_) => continue,
+                }
+            }
+            known => known,
+        };
+        entries.push(Entry {
+            name: name.to_vec(),
+            kind: Kind::from(file_type),
+        });
+    }
+    Ok(entries)
+}
+
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Dir,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl From<rustix::fs::Stat> for Stat {
+    fn from(stat: rustix::fs::Stat) -> Self {
+        Self {
+            kind: Kind::from(FileType::from_raw_mode(stat.st_mode)),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode & 0o7777,
+            links: stat.st_nlink,
+            modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is asked of the spawner for one command.
+
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use hermitcrab_core::fault::{self, Fault};
+
+use crate::spawn::pool::Pool;
+use crate::spawn::spec::{FaultSpec, LimitSpec, NetSpec, Surroundings, ViewSpec};
+use crate::spawn::step::{AtStep, Step, StepError};
+use crate::spawn::{Command, ViewMode};
+
+/// Everything but the command itself: sandboxes for the same are alike.
+pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroundings, StepError> {
+    let mut views = Vec::new();
+    for view in &command.views {
+        let fd = view.dir.as_fd();
+        let on = view.at.display().to_string();
+        let stat = rustix::fs::fstat(fd).at(Step::ViewSource, on.clone())?;
+        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let source = std::fs::read_link(&link).at(Step::ViewSource, on)?;
+        views.push(ViewSpec {
+            source: source.as_os_str().as_bytes().to_vec(),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            owner: stat.st_uid,
+            group: stat.st_gid,
+            mode: stat.st_mode & 0o7777,
+            at: view.at.as_os_str().as_bytes().to_vec(),
+            copy_on_write: view.mode == ViewMode::CopyOnWrite,
+        });
+    }
+    let limits = &command.limits;
+    Ok(Surroundings {
+        views,
+        private_dirs: command
+            .private_dirs
+            .iter()
+            .map(|dir| dir.as_os_str().as_bytes().to_vec())
+            .collect(),
+        limits: LimitSpec {
+            processes: limits.processes_max,
+            open_files: limits.open_files_max,
+            file_bytes: limits.file_bytes_max,
+            data_bytes: limits.data_bytes_max.unwrap_or(0),
+            view_bytes: limits.view_bytes_max,
+            view_inodes: limits.view_inodes_max,
+            tmp_bytes: limits.tmp_bytes_max,
+            memory_bytes: limits.memory_bytes_max,
+            cpu_percent: limits.cpu_percent_max,
+        },
+        network: NetSpec {
+            loopback: command.network.has_loopback(),
+            proxy: command.network.has_peers(),
+        },
+        faults: FaultSpec {
+            network: fault::is(Fault::SandboxHasNetwork),
+            home: fault::is(Fault::SandboxSeesHome),
+            orphans: fault::is(Fault::TimeoutLeavesOrphans),
+        },
+        recycled_network: pool.size().recycled_network,
+        without: pool.without(),
+    })
+}
