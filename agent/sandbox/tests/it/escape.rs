@@ -10,6 +10,8 @@
 //! spawner of these tests leaves mechanisms out; an agent's never does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod exhaustion;
+
 use crate::support;
 
 use std::collections::BTreeMap;
