@@ -324,17 +324,30 @@ pub(crate) fn adopt_descriptor(number: i32) -> Option<OwnedFd> {
     Some(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
+/// How often a process with more than one thread is looked at again.
+const THREADS_TRIES: u32 = 200;
+/// How long apart.
+const THREADS_PAUSE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// A thread that was joined is still listed for a moment, so one that is seen
+/// is looked for again before it counts.
 fn require_single_thread() -> io::Result<()> {
-    let mut threads = 0_usize;
-    for entry in std::fs::read_dir("/proc/self/task")? {
-        entry?;
-        threads = threads.saturating_add(1);
-    }
-    if threads == 1 {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!(
-            "cannot fork: the process has {threads} threads and must have one"
-        )))
+    let mut tries = 0_u32;
+    loop {
+        let mut threads = 0_usize;
+        for entry in std::fs::read_dir("/proc/self/task")? {
+            entry?;
+            threads = threads.saturating_add(1);
+        }
+        if threads == 1 {
+            return Ok(());
+        }
+        if tries >= THREADS_TRIES {
+            return Err(io::Error::other(format!(
+                "cannot fork: the process has {threads} threads and must have one"
+            )));
+        }
+        tries = tries.saturating_add(1);
+        std::thread::sleep(THREADS_PAUSE);
     }
 }
