@@ -189,7 +189,21 @@ fn mode(text: &str) -> Result<Asking, String> {
 /// Reads the command line, does what it says, and says how to exit.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    begin(Arguments::try_parse())
+}
+
+/// As [`main`], for a program that is not called `hermitcrab` and has read
+/// these words of its own command line.
+#[must_use]
+pub fn main_with(words: &[String]) -> ExitCode {
+    let name = std::iter::once("hermitcrab");
+    begin(Arguments::try_parse_from(
+        name.chain(words.iter().map(String::as_str)),
+    ))
+}
+
+fn begin(arguments: Result<Arguments, clap::Error>) -> ExitCode {
+    let arguments = match arguments {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = if error.use_stderr() {

@@ -41,6 +41,16 @@ pub enum Command {
         #[arg(long)]
         fault: Option<String>,
     },
+    /// The agent's own program, inside a world; started by its worker, not by people.
+    #[command(name = "__agent", hide = true)]
+    Agent {
+        /// A fault to plant.
+        #[arg(long)]
+        fault: Option<String>,
+        /// Its command line.
+        #[arg(last = true)]
+        words: Vec<String>,
+    },
     /// A worker that is a bare shell; started by the oracle, not by people.
     #[command(name = "__shell-worker", hide = true)]
     ShellWorker,

@@ -4,8 +4,9 @@
 //! from them and says what is wrong, if anything is. The fuzz targets in `fuzz/`
 //! call nothing else, and the tests below run the same laws over the seed
 //! inputs and over noise, so that a law is never only as good as the last fuzz
-//! run. A law must never execute anything or touch a file.
+//! run. A law must never execute anything, or open or change a file.
 
+mod acp;
 mod authority;
 mod batch;
 mod config;
@@ -35,6 +36,11 @@ pub struct Law {
 
 /// All laws, by name.
 pub const ALL: &[Law] = &[
+    Law {
+        name: "acp",
+        sentence: "no bytes upset the server for editors: every line it writes is one valid answer, and nothing is opened",
+        check: acp::check,
+    },
     Law {
         name: "authority",
         sentence: "covers is an order, meet the most that two share, and attenuating never amplifies",

@@ -27,6 +27,9 @@ fn main() -> ExitCode {
         Command::AgentWorker { isolation, fault } => {
             subject::agent::serve(&isolation, fault.as_deref())
         }
+        Command::Agent { fault, words } => {
+            return subject::agent::program(fault.as_deref(), &words);
+        }
         Command::ShellWorker => subject::shell::serve(),
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod agent_probe;
+mod agent_wire;
 pub mod agent_world;
 pub mod shell;
 

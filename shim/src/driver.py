@@ -71,6 +71,7 @@ def warm_up():
 
 
 LOOP_IS_WARM = False
+SERVER_IS_WARM = False
 
 
 def warm_up_loop():
@@ -108,6 +109,57 @@ def warm_up_loop():
     gc.collect()
     gc.freeze()
     LOOP_IS_WARM = True
+
+
+def warm_up_server():
+    """Import what the server for editors needs, the first time one is asked for."""
+    global SERVER_IS_WARM
+    if SERVER_IS_WARM:
+        return
+    warm_up_loop()
+    import gc
+    import importlib
+    import threading
+
+    for name in (
+        "acp",
+        "acp_adapter.entry",
+        "acp_adapter.server",
+        "hermes_cli.models",
+        "hermes_cli.runtime_provider",
+        "hermes_state",
+        "tools.mcp_tool",
+        "agent.agent_runtime_helpers",
+        "agent.anthropic_adapter",
+        "agent.chat_completion_helpers",
+        "agent.image_routing",
+        "agent.ssl_guard",
+        "agent.system_prompt",
+        "agent.title_generator",
+        "agent.tool_executor",
+        "agent.transports",
+        "agent.turn_finalizer",
+        "agent.verification_stop",
+        "hermes_cli.moa_config",
+        "hermes_cli.nous_subscription",
+        "hermes_cli.profiles",
+        "httpcore",
+        "openai.lib.streaming.chat",
+        "openai.resources",
+        "tools.checkpoint_manager",
+        "tools.schema_sanitizer",
+        "tools.tool_result_storage",
+    ):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            # Another version keeps it elsewhere; then each world imports its own.
+            pass
+    if threading.active_count() != 1:
+        raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
+    gc.collect()
+    gc.freeze()
+    SERVER_IS_WARM = True
 
 
 def tree():

@@ -19,11 +19,12 @@ use crate::worker::describe;
 mod fate;
 mod settings;
 mod standing;
+mod wire;
 
 use standing::Standings;
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 3] = [
+const SOURCES: [(&CStr, &CStr); 4] = [
     (
         c"hermes_shim_front",
         pyo3::ffi::c_str!(include_str!("driver/front.py")),
@@ -31,6 +32,10 @@ const SOURCES: [(&CStr, &CStr); 3] = [
     (
         c"hermes_shim_conversation",
         pyo3::ffi::c_str!(include_str!("driver/conversation.py")),
+    ),
+    (
+        c"hermes_shim_wire",
+        pyo3::ffi::c_str!(include_str!("driver/wire.py")),
     ),
     (
         c"hermes_shim_driver",
@@ -136,13 +141,20 @@ impl Driver for HermesDriver {
                     .map(drop)
                     .map_err(|error| WorldError::new("import the loop", describe(py, &error)))
             }),
+            Drive::Wire => Python::attach(|py| {
+                self.module
+                    .bind(py)
+                    .call_method0("warm_up_server")
+                    .map(drop)
+                    .map_err(|error| WorldError::new("import the server", describe(py, &error)))
+            }),
         }
     }
 
     fn own_state(&self, job: &Job) -> &'static [&'static str] {
         match job.drive {
             Drive::Calls => &[],
-            Drive::Conversation => &LOOP_STATE,
+            Drive::Conversation | Drive::Wire => &LOOP_STATE,
         }
     }
 
@@ -173,6 +185,9 @@ impl Driver for HermesDriver {
     }
 
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
+        if job.drive == Drive::Wire {
+            return wire::run(job, steps);
+        }
         Python::attach(|py| {
             let cwd = job.world.as_ref().map_or("/", |world| world.cwd.as_str());
             let session = self
@@ -207,7 +222,7 @@ impl Driver for HermesDriver {
 /// Who makes each call of a script, where a model makes them.
 fn plan(job: &Job) -> Option<Vec<String>> {
     match job.drive {
-        Drive::Calls => None,
+        Drive::Calls | Drive::Wire => None,
         Drive::Conversation => Some(
             job.script
                 .iter()

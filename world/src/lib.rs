@@ -25,6 +25,7 @@ pub mod launch;
 pub mod protocol;
 pub mod script;
 pub mod template;
+pub mod wire;
 pub mod zygote;
 
 mod case_tree;

@@ -192,6 +192,9 @@ pub enum Drive {
     /// A scripted model does, in the subject's own conversation loop; a child
     /// is started by the model's own call for it.
     Conversation,
+    /// A client of an editor's protocol does, over the subject's own server and
+    /// with a scripted model; every step is a probe of [`crate::wire`].
+    Wire,
 }
 
 impl Drive {

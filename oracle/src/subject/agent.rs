@@ -4,15 +4,17 @@
 //! only the driver differs.
 
 use std::io;
+use std::process::ExitCode;
 
 use bisim_world::enter::{self, Harness};
-use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
+use bisim_world::protocol::{Drive, FileSpec, Job, Step, StepOutcome, StepTrace};
 use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
 use bisim_world::{Forked, Forker, WorldError};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::spawner::SpawnerProgram;
 use hermitcrab_sandbox::sys;
 
+use super::agent_wire;
 use super::agent_world::{AgentWorld, ISOLATED, Machine};
 
 /// Runs the worker until the oracle says goodbye; returns the exit status.
@@ -45,8 +47,21 @@ fn work(isolation: &str, fault: Option<&str>) -> Result<(), WorldError> {
             },
             spawner: SpawnerProgram::Own,
         },
+        fault: fault.map(str::to_owned),
     };
     Seedling::plant(pipes, &forker)?.serve(&driver, &forker)
+}
+
+/// The agent's own program with these words; what a worker starts in a world.
+#[must_use]
+pub fn program(fault: Option<&str>, words: &[String]) -> ExitCode {
+    match plant(fault) {
+        Ok(()) => hermitcrab::cli::main_with(words),
+        Err(error) => {
+            eprintln!("agent: {error}");
+            ExitCode::from(crate::exit::INTERNAL)
+        }
+    }
 }
 
 #[cfg(feature = "planted-faults")]
@@ -94,6 +109,7 @@ impl Forker for SingleThreaded {
 
 struct AgentDriver {
     machine: Machine,
+    fault: Option<String>,
 }
 
 impl Driver for AgentDriver {
@@ -121,6 +137,10 @@ impl Driver for AgentDriver {
     }
 
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
+        match job.drive {
+            Drive::Calls | Drive::Conversation => {}
+            Drive::Wire => return agent_wire::run(job, steps, self.fault.as_deref()),
+        }
         let world = AgentWorld::new(job, &self.machine);
         for step in &job.script {
             steps.begin()?;

@@ -4,6 +4,7 @@
 //! cases edit it line by line.
 use bisim_world::WorldError;
 use bisim_world::protocol::{Drive, Job};
+use bisim_world::wire::MODEL_URL;
 use serde_json::{Map, Value};
 
 /// What a world's configuration says unless the case says otherwise.
@@ -19,17 +20,30 @@ const DEFAULTS_OF_THE_LOOP: [(&str, &str); 2] = [
     ("model.context_length", "128000"),
 ];
 
+/// And where its server for editors runs, which finds its model by itself.
+const DEFAULTS_OF_THE_SERVER: [(&str, &str); 5] = [
+    ("agent.environment_probe", "false"),
+    ("model.context_length", "128000"),
+    ("model.default", "\"scripted\""),
+    ("model.provider", "\"custom\""),
+    ("model.api_key", "\"none\""),
+];
+
 /// The text of `config.yaml` for a job's dotted settings.
 pub(super) fn config(job: &Job) -> Result<String, WorldError> {
     let loop_defaults = match job.drive {
         Drive::Calls => &[][..],
         Drive::Conversation => &DEFAULTS_OF_THE_LOOP,
+        Drive::Wire => &DEFAULTS_OF_THE_SERVER,
     };
     let bad = |error: String| WorldError::new("write settings", error);
     let mut tree = Map::new();
     for (name, value) in DEFAULTS.iter().chain(loop_defaults) {
         let value = serde_json::from_str(value).map_err(|error| bad(error.to_string()))?;
         insert(&mut tree, name, value).map_err(bad)?;
+    }
+    if job.drive == Drive::Wire {
+        insert(&mut tree, "model.base_url", MODEL_URL.into()).map_err(bad)?;
     }
     for (name, value) in &job.settings {
         insert(&mut tree, name, value.clone()).map_err(bad)?;
