@@ -41,7 +41,7 @@ pub const PROBE: &str = "acp";
 pub const MODEL_URL: &str = "http://127.0.0.1:8642/v1";
 
 /// How long a child that was delegated to may go on after its parent's turn.
-const CHILDREN_WITHIN: Duration = Duration::from_secs(20);
+const CHILDREN_WITHIN: Duration = Duration::from_secs(120);
 /// What a question is answered with when the step's words have run out.
 const NO: &str = "deny";
 

@@ -183,4 +183,5 @@ async def main():
     sys.exit(bool(lost))
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// How long an answer is waited for. A job's own deadline is longer.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq)]
