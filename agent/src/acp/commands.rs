@@ -16,6 +16,8 @@ pub enum Command {
     Audit(usize),
     /// Show the plan.
     Plan,
+    /// Make a plan for this, lock it, and carry it out if it is approved.
+    MakePlan(String),
     /// Let the model work, and change nothing.
     DryRun(String),
 }
@@ -44,7 +46,8 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
             .parse()
             .map(|count: usize| Command::Audit(count.min(RECORDS_MAX)))
             .map_err(|_| "say how many records: `/audit 50`".to_owned()),
-        "/plan" => Ok(Command::Plan),
+        "/plan" if rest.is_empty() => Ok(Command::Plan),
+        "/plan" => Ok(Command::MakePlan(rest.to_owned())),
         "/dry-run" if rest.is_empty() => {
             Err("say what to do: `/dry-run rename the module`".to_owned())
         }
@@ -77,7 +80,11 @@ pub fn available() -> Vec<AvailableCommand> {
             "Show the last records of this session's ledger",
             Some("20"),
         ),
-        command("plan", "Show the plan", None),
+        command(
+            "plan",
+            "Make a plan, lock it, and carry it out once you approve; without words, show the plan",
+            Some("what to do"),
+        ),
         command(
             "dry-run",
             "Let the agent work and change nothing: every change is shown and refused",

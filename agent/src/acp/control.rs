@@ -31,6 +31,7 @@ pub struct Reply<T>(mpsc::Sender<Option<T>>);
 impl<T> Reply<T> {
     /// Puts it; an answer that nobody waits for any more is dropped.
     pub fn put(self, answer: T) {
+        // Nobody waits for it any more if nobody takes it.
         let _ = self.0.send(Some(answer));
     }
 }
@@ -133,6 +134,7 @@ impl Control {
             }
             let wake = send.clone();
             state.wake = Some(Box::new(move || {
+                // Whoever waited has its answer if nobody takes this.
                 let _ = wake.send(None);
             }));
         }

@@ -125,6 +125,7 @@ impl History {
         })
         .to_string();
         let beside = dir.join(format!("{FILE}.new"));
+        // Usually there is none; one that stays is noticed by what comes next.
         let _ = fs::remove_file(&beside);
         let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
         let mut file = own_file::create_new(&beside).map_err(own)?;
@@ -153,6 +154,17 @@ impl History {
                 .collect::<Option<_>>()?,
             is_silent: false,
         })
+    }
+}
+
+/// Forgets what was said in a session; that there is nothing is no error.
+///
+/// # Errors
+/// The disk's.
+pub fn forget(dir: &Path) -> io::Result<()> {
+    match fs::remove_file(dir.join(FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -50,6 +50,7 @@ impl Link {
     /// Tells something. A client that went away is noticed elsewhere.
     pub fn tell(&self, update: SessionUpdate) {
         let told = SessionNotification::new(self.session.clone(), update);
+        // The session is told to leave when the connection ends.
         let _ = self.connection.send_notification(told);
     }
 

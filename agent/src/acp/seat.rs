@@ -4,6 +4,9 @@
 //! grants, questions and ledger are its own. It must never work for two
 //! prompts at a time.
 
+mod dry_run;
+mod plan;
+
 use std::{
     cell::RefCell,
     path::PathBuf,
@@ -30,6 +33,7 @@ use super::{
     history::History,
     link::Link,
     modes::{Belief, InForce},
+    planned::Course,
     prompt::Said,
     scene::{Buffers, Output, Scene},
     spoken,
@@ -53,6 +57,8 @@ pub struct Opened {
     pub backend: Backend,
     /// Gives it again what it was given, after it began anew.
     pub furnish: Furnish,
+    /// The model that reads what nobody vouches for, where one is configured.
+    pub picker: Option<Backend>,
     /// What is proved about the sandbox.
     pub proved: Isolation,
     /// The mildest mode that is allowed here.
@@ -87,6 +93,8 @@ pub struct Setup {
     pub(super) control: Arc<Control>,
     pub(super) ground: Ground,
     pub(super) history: History,
+    /// Tool servers the client would have had started.
+    pub(super) offered: Vec<String>,
     pub(super) opener: Opener,
     pub(super) within: Duration,
 }
@@ -145,6 +153,7 @@ pub fn start(
                     seat.link.tell(SessionUpdate::AvailableCommandsUpdate(
                         AvailableCommandsUpdate::new(commands::available()),
                     ));
+                    seat.say_what_was_not_started();
                     seat.serve(&orders);
                 }
                 Err(why) => tell(Err(why)),
@@ -163,8 +172,12 @@ struct Seat {
     floor: Asking,
     chat: Chat,
     backend: Backend,
+    picker: Option<Backend>,
+    within: Duration,
     scene: Rc<RefCell<Scene>>,
+    offered: Vec<String>,
     in_force: InForce,
+    course: Course,
 }
 
 impl Seat {
@@ -174,6 +187,7 @@ impl Seat {
             control,
             ground,
             history,
+            offered,
             opener,
             within,
         } = setup;
@@ -188,6 +202,7 @@ impl Seat {
             mut runtime,
             backend,
             furnish,
+            picker,
             proved,
             floor,
         } = opener(&ground, Box::new(user))?;
@@ -214,8 +229,12 @@ impl Seat {
             floor,
             chat,
             backend,
+            picker,
+            within,
             scene,
+            offered,
             in_force: InForce::default(),
+            course: Course::default(),
         };
         seat.remember_what_was_read()?;
         Ok(seat)
@@ -241,6 +260,17 @@ impl Seat {
             for update in spoken::replayed(&self.history.messages) {
                 self.link.tell(update);
             }
+        }
+    }
+
+    /// A tool server of the client's would have all of its user's authority.
+    fn say_what_was_not_started(&self) {
+        if !self.offered.is_empty() {
+            self.link.say(&format!(
+                "Not started: the tool servers your editor offers ({}). They would act with all your authority, \
+                 unseen; nothing they do would be asked about here.\n",
+                self.offered.join(", ").escape_debug()
+            ));
         }
     }
 
@@ -287,13 +317,19 @@ impl Seat {
         match commands::read(&said.typed) {
             None => self.turn(&said.words, said.has_attachments),
             Some(Ok(Command::DryRun(words))) => self.dry_run(&words),
+            Some(Ok(Command::MakePlan(words))) => self.plan(&words),
             Some(command) => {
                 let words = command.and_then(|command| match command {
                     Command::Caps => Ok(spoken::caps(&self.runtime)),
                     Command::Revoke(name) => spoken::revoke(&mut self.runtime, &name),
                     Command::Audit(count) => spoken::audit(&self.ground.dir, count),
-                    Command::Plan => Ok(spoken::plan(&mut self.runtime)),
-                    Command::DryRun(_) => Err("it is run elsewhere".to_owned()),
+                    Command::Plan => Ok(self
+                        .course
+                        .in_words()
+                        .unwrap_or_else(|| spoken::plan(&mut self.runtime))),
+                    Command::DryRun(_) | Command::MakePlan(_) => {
+                        Err("it is run elsewhere".to_owned())
+                    }
                 });
                 self.link.say(&words.unwrap_or_else(|why| why));
                 Ok(PromptResponse::new(StopReason::EndTurn))
@@ -354,38 +390,6 @@ impl Seat {
             }
             Err(error @ ChatError::Model(_)) => Err(broken(error.to_string())),
         }
-    }
-
-    /// A turn of an agent that may look, and whose every change is shown and
-    /// refused, whatever was granted.
-    fn dry_run(&mut self, words: &str) -> Result<PromptResponse, Error> {
-        let first = self.runtime.first_agent();
-        let mut forward = self.runtime.harmless_grants(first);
-        forward.extend(self.runtime.asking_grants(first));
-        let child = self
-            .runtime
-            .spawn(first, &forward)
-            .map_err(|why| broken(why.to_string()))?;
-        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
-        let whole = std::mem::replace(
-            &mut self.chat,
-            Chat::new(&self.runtime, &self.backend.model)
-                .resumed(messages)
-                .of(child),
-        );
-        drop(whole);
-        self.scene.borrow_mut().is_dry = true;
-        let came = self.turn(words, false);
-        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
-        self.chat = Chat::new(&self.runtime, &self.backend.model).resumed(messages);
-        // What the child read, the conversation holds now.
-        let heard = self.runtime.hear_from(first, child);
-        for grant in self.runtime.held_by(child) {
-            // What ended by itself need not be ended.
-            let _ = self.runtime.revoke(grant);
-        }
-        heard.map_err(|why| broken(why.to_string()))?;
-        came
     }
 }
 

@@ -4,6 +4,7 @@
 //! where a request goes and return; a session's own thread does the rest and
 //! answers. A request that cannot be served is an error, never a silence.
 
+mod checks;
 mod requests;
 
 use std::{
@@ -25,10 +26,11 @@ use agent_client_protocol::{
     v1::{
         ConnectionTo,
         schema::{
-            AgentCapabilities, CancelNotification, CloseSessionRequest, Implementation,
-            InitializeRequest, InitializeResponse, ListSessionsRequest, LoadSessionRequest,
-            NewSessionRequest, PromptCapabilities, PromptRequest, ResumeSessionRequest,
-            SessionCapabilities, SessionCloseCapabilities, SessionId, SessionListCapabilities,
+            AgentCapabilities, CancelNotification, CloseSessionRequest, DeleteSessionRequest,
+            Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
+            LoadSessionRequest, NewSessionRequest, PromptCapabilities, PromptRequest,
+            ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
+            SessionDeleteCapabilities, SessionId, SessionListCapabilities,
             SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
         },
     },
@@ -140,6 +142,7 @@ async fn connection(
         ResumeSessionRequest => resume_session,
         ListSessionsRequest => list_sessions,
         CloseSessionRequest => close_session,
+        DeleteSessionRequest => delete_session,
         PromptRequest => prompt,
         SetSessionModeRequest => set_mode,
         SetSessionConfigOptionRequest => set_option,
@@ -172,7 +175,8 @@ impl Server {
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(
                 AgentCapabilities::new()
@@ -190,7 +194,7 @@ impl Server {
     fn start(
         self: &Arc<Self>,
         id: &str,
-        history: History,
+        (history, offered): (History, Vec<String>),
         connection: &ConnectionTo<Client>,
         told: Tell,
     ) -> Result<(), Error> {
@@ -219,6 +223,7 @@ impl Server {
             control: Arc::clone(&control),
             ground: ground.clone(),
             history,
+            offered,
             opener: Arc::clone(&self.service.opener),
             within: self.service.ask_within,
         };

@@ -37,6 +37,7 @@ pub struct Leaving(plain::Receiver<()>);
 impl Leaving {
     /// Waits.
     pub fn wait(self) {
+        // A client that does not read its last lines has had its time.
         let _ = self.0.recv_timeout(LEAVE_WITHIN);
     }
 }
@@ -62,6 +63,7 @@ impl Transport {
             .spawn(move || {
                 // A client that went away is seen by the reader.
                 let _ = write(output, out);
+                // Nobody waits where the server went away first.
                 let _ = done.send(());
             })?;
         Ok(Self {

@@ -84,19 +84,31 @@ fn service(
         let backend = chat::backend(&home, &choice, &ground.cancel)
             .map_err(words)?
             .ok_or_else(|| chat::NO_MODEL.to_owned())?;
-        chat::let_talk(&mut runtime, &backend).map_err(words)?;
+        let picker = home.config.models().quarantined();
+        let picker = picker
+            .map(|named| home.model(named, &ground.cancel))
+            .transpose()
+            .map_err(words)?;
+        let mut talks = Vec::new();
+        for model in picker.iter().chain([&backend]) {
+            chat::let_talk(&mut runtime, model).map_err(words)?;
+            talks.push(GrantWords::new("model.send", &model.model));
+        }
         let again = Arc::clone(&setting);
-        let talk = GrantWords::new("model.send", &backend.model);
         let furnish: Furnish = Box::new(move |runtime| {
             home.furnish(runtime, &again).map_err(|trouble| trouble.0)?;
             let agent = runtime.first_agent();
-            let granted = runtime.grant(agent, &talk);
-            granted.map(drop).map_err(|error| error.to_string())
+            for talk in &talks {
+                let granted = runtime.grant(agent, talk);
+                granted.map_err(|error| error.to_string())?;
+            }
+            Ok(())
         });
         Ok(Opened {
             runtime,
             backend,
             furnish,
+            picker,
             proved: isolation,
             floor,
         })

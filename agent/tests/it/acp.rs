@@ -431,3 +431,42 @@ fn a_session_is_listed_and_gone_on_with_but_its_grants_are_not() {
         .any(|m| m.to_string().contains("remembered"));
     assert!(!replayed, "a resumed session is not shown again");
 }
+
+#[test]
+fn a_closed_session_is_deleted_and_an_offered_server_is_not_started() {
+    let mut editor = Editor::start();
+    editor.initialize(false);
+    let cwd = editor.workspace();
+    let mark = editor.dir.path().join("started");
+    let opened = editor.call(
+        "session/new",
+        json!({"cwd": cwd, "mcpServers": [
+            {"name": "theirs", "command": "/bin/touch", "args": [mark], "env": []}]}),
+    );
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    editor.prompt(&session, &json!(["kept"]), &[]);
+    assert!(editor.said().contains("theirs"), "{}", editor.said());
+    assert!(!mark.exists());
+    let of = json!({"sessionId": session});
+    assert_eq!(editor.call("session/delete", of.clone())["code"], -32600);
+    editor.call("session/close", of.clone());
+    let listed = |editor: &mut Editor| {
+        let list = editor.call("session/list", json!({}));
+        list["sessions"].as_array().unwrap().len()
+    };
+    assert_eq!(listed(&mut editor), 1);
+    assert_eq!(editor.call("session/delete", of.clone()), json!({}));
+    assert_eq!(listed(&mut editor), 0);
+    // Twice is as good as once, and what is no id is nowhere.
+    assert_eq!(editor.call("session/delete", of), json!({}));
+    let odd = json!({"sessionId": "../../proj"});
+    assert_eq!(editor.call("session/delete", odd), json!({}));
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+    // The ledger is still there.
+    let ledger = editor.dir.path().join(format!(
+        ".local/state/hermitcrab/acp/{session}/ledger.jsonl"
+    ));
+    assert!(ledger.exists());
+    let load = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    assert_eq!(editor.call("session/load", load)["code"], -32002);
+}

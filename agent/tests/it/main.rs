@@ -4,6 +4,7 @@ mod acp;
 mod acp_bad;
 mod acp_commit;
 mod acp_peers;
+mod acp_plan;
 mod audit_cli;
 mod background;
 mod caps_cli;

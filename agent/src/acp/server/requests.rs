@@ -1,7 +1,7 @@
 //! Each request a client can make of a session, checked before it is served.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, PoisonError},
 };
 
@@ -10,12 +10,12 @@ use agent_client_protocol::{
     v1::{
         ConnectionTo, Responder,
         schema::{
-            CloseSessionRequest, CloseSessionResponse, InitializeRequest, InitializeResponse,
-            ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-            NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse,
-            ResumeSessionRequest, ResumeSessionResponse, SessionId, SessionInfo,
-            SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
-            SetSessionModeResponse,
+            CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
+            InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+            LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
+            PromptRequest, PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionId,
+            SessionInfo, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+            SetSessionModeRequest, SetSessionModeResponse,
         },
     },
 };
@@ -25,11 +25,12 @@ use super::{
     super::{
         control::Control,
         history::{self, History},
-        modes::{Belief, ISOLATION_OPTION, MODE_OPTION, Mode},
+        modes::{Belief, ISOLATION_OPTION, MODE_OPTION},
         prompt,
         seat::{Order, Ready},
     },
     Server,
+    checks::{allowed, names, place, unknown},
 };
 
 /// Sessions told about at once.
@@ -51,6 +52,7 @@ impl Server {
         responder: Responder<NewSessionResponse>,
         connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
+        let offered = names(&request.mcp_servers);
         let cwd = match place(&request.cwd, &request.additional_directories) {
             Ok(cwd) => cwd,
             Err(error) => return responder.respond_with_error(error),
@@ -65,7 +67,7 @@ impl Server {
         let answered = SessionId::new(id.as_str());
         opened(
             responder,
-            |told| self.start(&id, History::new(cwd), connection, told),
+            |told| self.start(&id, (History::new(cwd), offered), connection, told),
             move |ready| {
                 let choice = super::super::modes::Choice::default();
                 NewSessionResponse::new(answered)
@@ -82,6 +84,7 @@ impl Server {
         connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let id = request.session_id.0.to_string();
+        let offered = names(&request.mcp_servers);
         let kept = place(&request.cwd, &request.additional_directories)
             .and_then(|cwd| self.kept(&id, &cwd));
         let history = match kept {
@@ -90,7 +93,7 @@ impl Server {
         };
         opened(
             responder,
-            |told| self.start(&id, history, connection, told),
+            |told| self.start(&id, (history, offered), connection, told),
             |ready| {
                 let choice = super::super::modes::Choice::default();
                 LoadSessionResponse::new()
@@ -107,6 +110,7 @@ impl Server {
         connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let id = request.session_id.0.to_string();
+        let offered = names(&request.mcp_servers);
         let kept = place(&request.cwd, &request.additional_directories)
             .and_then(|cwd| self.kept(&id, &cwd));
         let mut history = match kept {
@@ -116,7 +120,7 @@ impl Server {
         history.is_silent = true;
         opened(
             responder,
-            |told| self.start(&id, history, connection, told),
+            |told| self.start(&id, (history, offered), connection, told),
             |ready| {
                 let choice = super::super::modes::Choice::default();
                 ResumeSessionResponse::new()
@@ -200,6 +204,35 @@ impl Server {
         // answered with an error when what would answer it is dropped.
         let _ = held.orders.send(Order::Leave(Box::new(told)));
         Ok(())
+    }
+
+    /// What was said is forgotten. The ledger is not the client's to delete: it
+    /// stays where it is.
+    pub(super) fn delete_session(
+        self: &Arc<Self>,
+        request: DeleteSessionRequest,
+        responder: Responder<DeleteSessionResponse>,
+        _connection: &ConnectionTo<Client>,
+    ) -> Result<(), Error> {
+        let id = request.session_id.0.as_ref();
+        if self.held().contains_key(id) {
+            return responder.respond_with_error(
+                Error::invalid_request().data("this session is open; close it first"),
+            );
+        }
+        let forgotten = if history::is_id(id) {
+            history::forget(&history::dir_of(&self.service.state_dir, id))
+        } else {
+            Ok(())
+        };
+        match forgotten {
+            // One that is not there is as good as deleted.
+            Ok(()) => responder.respond(DeleteSessionResponse::new()),
+            Err(error) => responder.respond_with_error(
+                Error::internal_error()
+                    .data(format!("the conversation cannot be deleted: {error}")),
+            ),
+        }
     }
 
     pub(super) fn prompt(
@@ -305,36 +338,6 @@ impl Server {
                 ))
             });
         responder.respond_with_result(chosen)
-    }
-}
-
-/// A mode that there is, and that nobody forbids here.
-fn allowed(id: &str, ready: &Ready) -> Result<Mode, Error> {
-    let mode = Mode::parse(id).ok_or_else(|| Error::invalid_params().data("no such mode"))?;
-    if mode.is_within(ready.floor) {
-        Ok(mode)
-    } else {
-        Err(Error::invalid_params().data("the configuration does not allow this mode"))
-    }
-}
-
-fn unknown(id: &SessionId) -> Error {
-    Error::invalid_params().data(format!("no session `{id}` is open here"))
-}
-
-/// Where a session is to work: a directory by its whole name.
-fn place(cwd: &Path, more: &[PathBuf]) -> Result<PathBuf, Error> {
-    let refused = |why: String| Err(Error::invalid_params().data(why));
-    if !more.is_empty() {
-        return refused("a session works in one directory".to_owned());
-    }
-    if !cwd.is_absolute() {
-        return refused(format!("`{}` is not an absolute path", cwd.display()));
-    }
-    match cwd.canonicalize() {
-        Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => refused(format!("`{}` is not a directory", cwd.display())),
-        Err(error) => refused(format!("cannot work in `{}`: {error}", cwd.display())),
     }
 }
 

@@ -1,0 +1,90 @@
+//! A plan behind an editor: locked, shown, approved, ticked off.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::json;
+
+use crate::support::editor::Editor;
+
+#[test]
+fn a_plan_is_locked_shown_approved_and_ticked_off() {
+    let (mut editor, session) = Editor::ready();
+    let plan = json!({"version": 1, "summary": "a copy", "steps": [
+        {"id": "look", "call": "read_file", "with": {"path": "a.txt"}},
+        {"id": "make", "call": "create_file", "with": {"path": "b.txt", "text": {"$": "look.text"}}},
+        {"id": "say", "answer": "copied"}
+    ]});
+    let prompt = json!(format!("/plan {}", json!([plan.to_string()])));
+    // A no to the plan: nothing of it is done.
+    editor.prompt(&session, &prompt, &[json!("reject-once")]);
+    assert!(
+        editor.said().contains("nothing was done"),
+        "{}",
+        editor.said()
+    );
+    let asked = editor.questions();
+    assert_eq!(asked.len(), 1);
+    let shown = asked[0]["toolCall"]["content"].to_string();
+    assert!(
+        shown.contains("create_file") && shown.contains("at most"),
+        "{shown}"
+    );
+    // A yes to the plan is no yes to what its steps change.
+    let before = editor.updates("plan").len();
+    let answers = [json!("allow-once"), json!("reject-once")];
+    editor.prompt(&session, &prompt, &answers);
+    assert_eq!(editor.text("b.txt"), None);
+    let told = editor.updates("plan");
+    assert!(
+        told.last().unwrap()["entries"][1]["content"]
+            .as_str()
+            .unwrap()
+            .contains("failed"),
+        "{told:?}"
+    );
+    let after = told.len();
+    assert!(after > before);
+    let answers = [json!("allow-once"), json!("allow-once")];
+    let turn = editor.prompt(&session, &prompt, &answers);
+    assert_eq!(turn["stopReason"], "end_turn");
+    assert_eq!(editor.text("b.txt").as_deref(), Some("alpha\n"));
+    let change = editor.questions().pop().unwrap();
+    let diff = &change["toolCall"]["content"][0];
+    assert_eq!(
+        (&diff["type"], &diff["newText"]),
+        (&json!("diff"), &json!("alpha\n"))
+    );
+    // Pending all at first, one at a time under way, done all at last.
+    let statuses: Vec<Vec<String>> = editor.updates("plan")[after..]
+        .iter()
+        .map(|plan| {
+            let entries = plan["entries"].as_array().unwrap().iter();
+            entries
+                .map(|entry| entry["status"].as_str().unwrap().to_owned())
+                .collect()
+        })
+        .collect();
+    assert_eq!(statuses.first().unwrap(), &["pending"; 3]);
+    assert!(statuses.contains(&vec![
+        "completed".to_owned(),
+        "in_progress".to_owned(),
+        "pending".to_owned()
+    ]));
+    assert_eq!(statuses.last().unwrap(), &["completed"; 3]);
+    assert!(editor.said().contains("copied"));
+    editor.prompt(&session, &json!("/plan"), &[]);
+    assert!(editor.said().contains("[x] make"), "{}", editor.said());
+}
+
+#[test]
+fn what_is_no_plan_is_not_carried_out() {
+    let (mut editor, session) = Editor::ready();
+    let outside = json!({"version": 1, "steps": [
+        {"id": "x", "call": "create_file", "with": {"path": "/outside.txt", "text": "x"}}
+    ]});
+    for words in ["touch a file".to_owned(), outside.to_string()] {
+        let prompt = json!(format!("/plan {}", json!([words, words, words])));
+        editor.prompt(&session, &prompt, &[]);
+    }
+    assert!(editor.questions().is_empty());
+    assert_eq!(editor.said().matches("nothing was done").count(), 2);
+}
