@@ -4,7 +4,9 @@
 with pauses, while one prompt after the other edits the same file and every edit
 is approved as it is shown. Each of the user's versions must have been replaced by
 the user, or by an edit that showed this very version as the old text, or be
-there at the end. Prints what became of them; status 1 if one is lost.
+there at the end. Who saves while an edit is being taken back takes out that edit
+and not the version before it; that is the user's own replacing as well, and told
+apart by whether that edit landed on what it showed last. Prints what became of them; status 1 if one is lost.
 """
 
 import argparse
@@ -36,6 +38,9 @@ class Editor(load.Editor):
     def __init__(self, process):
         super().__init__(process)
         self.shown = set()
+        self.edit = None
+        self.base_of = {}
+        self.failed = set()
 
     async def read(self):
         while line := await self.process.stdout.readline():
@@ -45,8 +50,12 @@ class Editor(load.Editor):
                 for part in message["params"]["toolCall"]["content"]:
                     if part["type"] == "diff":
                         self.shown.add(part.get("oldText"))
+                        self.base_of[self.edit] = part.get("oldText")
                 outcome = {"outcome": "selected", "optionId": "allow-once"}
                 self.send({"id": message["id"], "result": {"outcome": outcome}})
+            elif message.get("method") == "session/update":
+                if message["params"]["update"].get("status") == "failed":
+                    self.failed.add(self.edit)
             elif "id" in message and "method" not in message:
                 self.waiting.pop(message["id"]).set_result(message)
 
@@ -63,7 +72,7 @@ async def save(file, count, replaced):
                 break
             except FileNotFoundError:
                 await asyncio.sleep(0)
-        replaced.add(beside.read_text())
+        replaced.append(beside.read_text())
         await asyncio.sleep(random.choice((0, 0, 0.001, 0.005, 0.02, 0.06)))
     beside.unlink()
 
@@ -94,7 +103,7 @@ async def main():
         reading = asyncio.create_task(editor.read())
         await editor.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
         edits = landed = 0
-        name, replaced = None, set()
+        name, replaced = None, []
         saving = asyncio.create_task(save(file, given.saves, replaced))
         while not saving.done() or edits == 0:
             # A conversation that grows for hours is another test.
@@ -104,6 +113,7 @@ async def main():
                 opened = await editor.request("session/new", {"cwd": str(place), "mcpServers": []})
                 name = opened["result"]["sessionId"]
             content = f"agent {edits}\n"
+            editor.edit = content
             script = [["write_file", {"path": "f.txt", "content": content}], "done"]
             text = [{"type": "text", "text": json.dumps(script)}]
             await editor.request("session/prompt", {"sessionId": name, "prompt": text})
@@ -116,8 +126,17 @@ async def main():
     for number in range(edits):
         content = f"agent {number}\n"
         landed += content in replaced or content in editor.shown or content == last
-    accounted = replaced | editor.shown | {last}
-    lost = [f"user {n}" for n in range(given.saves) if f"user {n}\n" not in accounted]
+    accounted = set(replaced) | editor.shown | {last}
+
+    def is_lost(number):
+        if f"user {number}\n" in accounted:
+            return False
+        # What the user's next version took the place of.
+        edit = replaced[number + 1] if number + 1 < given.saves else last
+        was_taken_back = edit in editor.failed or editor.base_of.get(edit) not in replaced
+        return not (edit.startswith("agent") and was_taken_back)
+
+    lost = [f"user {number}" for number in range(given.saves) if is_lost(number)]
     under_an_edit = sum(f"user {n}\n" not in replaced for n in range(given.saves))
     print(
         f"{given.saves} saves during {edits} edits with {editor.asked} questions: "
