@@ -403,10 +403,11 @@ impl CapTable {
 
     /// These charges are final: what has no use left is no longer searched.
     pub(crate) fn settle(&mut self, charged: &[GrantId]) {
-        let mut once: Vec<GrantId> = charged.to_vec();
-        once.sort_unstable();
-        once.dedup();
-        for id in once {
+        for (place, id) in charged.iter().copied().enumerate() {
+            // Each once; there are a few at most, nearly always one.
+            if charged.iter().take(place).any(|earlier| *earlier == id) {
+                continue;
+            }
             let mut next = Some(id);
             while let Some(grant) = next.and_then(|id| self.grants.get(usize_of(id))) {
                 if matches!(grant.limits.uses, Uses::AtMost(limit) if grant.used >= limit) {

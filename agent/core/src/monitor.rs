@@ -185,11 +185,12 @@ pub(crate) fn weigh(
         return Weighed::Deny(Denial::new(DenialCode::LimitReached, "effects in one turn"));
     }
     // Rules above every grant come first: no grant, answer or order of actions reaches past them.
-    let mut judged: Vec<Option<(DenialCode, RuleRef)>> = Vec::with_capacity(request.actions.len());
-    for action in request.actions {
+    // Which of them are to be asked about; nearly always none.
+    let mut to_ask: Vec<(usize, DenialCode, RuleRef)> = Vec::new();
+    for (place, action) in request.actions.iter().enumerate() {
         match rules.judge(request.tool, action) {
-            Judgement::Plain => judged.push(None),
-            Judgement::Ask(code, rule) => judged.push(Some((code, rule))),
+            Judgement::Plain => {}
+            Judgement::Ask(code, rule) => to_ask.push((place, code, rule)),
             Judgement::Deny(code, rule) => {
                 return Weighed::Deny(Denial::new(code, action.cap()).by_rule(rule));
             }
@@ -198,8 +199,11 @@ pub(crate) fn weigh(
 
     let mut charged: Vec<GrantId> = Vec::with_capacity(request.actions.len());
     let mut gap: Option<(Gap, Denial)> = None;
-    let places = request.actions.iter().zip(judged).enumerate();
-    for (place, (action, must_ask)) in places {
+    let mut to_ask = to_ask.into_iter().peekable();
+    for (place, action) in request.actions.iter().enumerate() {
+        let must_ask = to_ask
+            .next_if(|(asked, _, _)| *asked == place)
+            .map(|(_, code, rule)| (code, rule));
         match find_grant(table, request, action, must_ask, now) {
             Ok(grant) => {
                 table.charge(grant);

@@ -55,8 +55,8 @@ impl Index {
     /// Visits every grant of `holder` that is not buried and could allow `cap`.
     pub(super) fn living(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
         covering(holder, cap, |key| {
-            let all = (key, GrantId(0))..=(key, GrantId(u32::MAX));
-            for (_, id) in self.live.range(all) {
+            let from_here = self.live.range((key, GrantId(0))..);
+            for (_, id) in from_here.take_while(|(found, _)| *found == key) {
                 visit(*id);
             }
         });

@@ -33,7 +33,7 @@ const SECRET_DIRS: &[(&[&str], &str)] = &[
 ];
 
 /// File names that hold secrets wherever they lie.
-const SECRET_FILES: &[&str] = &[
+const SECRET_FILES: Names = Names::of(&[
     ".env",
     ".envrc",
     ".netrc",
@@ -57,33 +57,81 @@ const SECRET_FILES: &[&str] = &[
     "id_ecdsa",
     "id_ed25519",
     "authorized_keys",
-];
+]);
 
 /// Endings of `.env.…` files that are made to be read by everybody.
 const PUBLIC_ENV_ENDINGS: &[&str] = &["example", "sample", "template", "dist"];
 
+/// A table of names, with a first look that most other names fail: every
+/// decision about a file asks here.
+struct Names {
+    names: &'static [&'static str],
+    /// A bit for each length among them.
+    lengths: u64,
+    /// A bit for each first letter among them, in lower case.
+    firsts: u128,
+}
+
+impl Names {
+    const fn of(names: &'static [&'static str]) -> Names {
+        let (mut lengths, mut firsts) = (0, 0);
+        let mut rest = names;
+        while let [name, others @ ..] = rest {
+            lengths |= bit_of_length(name.len());
+            if let [first, ..] = name.as_bytes() {
+                firsts |= bit_of_letter(*first);
+            }
+            rest = others;
+        }
+        Names {
+            names,
+            lengths,
+            firsts,
+        }
+    }
+
+    fn holds(&self, name: &[u8]) -> bool {
+        let may = self.lengths & bit_of_length(name.len()) != 0
+            && name
+                .first()
+                .is_some_and(|first| self.firsts & bit_of_letter(*first) != 0);
+        may && self.names.iter().any(|known| same(name, known))
+    }
+}
+
+/// Longer names share a bit.
+const fn bit_of_length(length: usize) -> u64 {
+    if length < 63 { 1 << length } else { 1 << 63 }
+}
+
+/// Letters that are not ASCII share a bit.
+const fn bit_of_letter(letter: u8) -> u128 {
+    let letter = letter.to_ascii_lowercase();
+    if letter < 127 { 1 << letter } else { 1 << 127 }
+}
+
 /// Places below `/` where a change acts on the whole machine.
-const SYSTEM_PLACES: &[&str] = &[
-    "etc",
-    "boot",
-    "usr",
-    "bin",
-    "sbin",
-    "lib",
-    "lib64",
-    "proc",
-    "sys",
-    "dev",
-    "var/spool",
-    "var/lib/systemd",
-    "var/run",
-    "run",
-    "private/etc",
-    "private/var",
+const SYSTEM_PLACES: &[&[&str]] = &[
+    &["etc"],
+    &["boot"],
+    &["usr"],
+    &["bin"],
+    &["sbin"],
+    &["lib"],
+    &["lib64"],
+    &["proc"],
+    &["sys"],
+    &["dev"],
+    &["var", "spool"],
+    &["var", "lib", "systemd"],
+    &["var", "run"],
+    &["run"],
+    &["private", "etc"],
+    &["private", "var"],
 ];
 
 /// File names that are run, or steer what is run, when somebody logs in or works here.
-const STARTUP_FILES: &[&str] = &[
+const STARTUP_FILES: Names = Names::of(&[
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -98,7 +146,7 @@ const STARTUP_FILES: &[&str] = &[
     ".pam_environment",
     ".xprofile",
     ".xinitrc",
-];
+]);
 
 /// Directories whose files run by themselves later.
 const STARTUP_DIRS: &[(&[&str], &str)] = &[
@@ -131,7 +179,7 @@ pub(super) fn judge(tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
 
 fn secret(location: &RelPath) -> Option<&'static str> {
     let name = location.file_name()?;
-    if SECRET_FILES.iter().any(|known| same(name, known)) {
+    if SECRET_FILES.holds(name) {
         return Some("a file made to hold secrets");
     }
     if let Some((head, ending)) = name.split_at_checked(".env.".len())
@@ -156,14 +204,17 @@ fn is_own(tool: Tool, location: &RelPath) -> bool {
 }
 
 fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
-    if SYSTEM_PLACES
-        .iter()
-        .any(|place| lies_below_text(location, place))
-    {
+    let in_system = location.components().next().is_some_and(|top| {
+        SYSTEM_PLACES.iter().any(|place| {
+            place.first().is_some_and(|first| first.as_bytes() == top)
+                && lies_below(location, place)
+        })
+    });
+    if in_system {
         return Some("a part of the operating system");
     }
     let name = location.file_name()?;
-    if STARTUP_FILES.iter().any(|known| same(name, known)) {
+    if STARTUP_FILES.holds(name) {
         return Some("a file that is run at login");
     }
     if !is_own(tool, location)
@@ -216,6 +267,9 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
 fn within(location: &RelPath, chains: &[(&[&str], &'static str)]) -> Option<&'static str> {
     let mut rest = location.components();
     while let Some(name) = rest.next() {
+        if !may_begin_a_chain(name) {
+            continue;
+        }
         let found = chains.iter().find(|(chain, _)| match chain.split_first() {
             Some((first, others)) if same(name, first) => {
                 let mut further = rest.clone();
@@ -232,13 +286,87 @@ fn within(location: &RelPath, chains: &[(&[&str], &'static str)]) -> Option<&'st
     None
 }
 
-fn lies_below_text(location: &RelPath, place: &str) -> bool {
+fn lies_below(location: &RelPath, place: &[&str]) -> bool {
     let mut names = location.components();
     place
-        .split('/')
-        .all(|wanted| names.next().is_some_and(|name| name == wanted.as_bytes()))
+        .iter()
+        .all(|wanted| names.next() == Some(wanted.as_bytes()))
 }
 
+/// Most names differ in their length or their first letter.
+#[inline]
 fn same(name: &[u8], known: &str) -> bool {
-    name.eq_ignore_ascii_case(known.as_bytes())
+    let known = known.as_bytes();
+    name.len() == known.len()
+        && match (name.first(), known.first()) {
+            (Some(letter), Some(wanted)) => letter.eq_ignore_ascii_case(wanted),
+            (None, None) => true,
+            (None, Some(_)) | (Some(_), None) => false,
+        }
+        && name.eq_ignore_ascii_case(known)
+}
+
+/// Whether a chain of one of the tables may begin with this name: a look at
+/// its first letter, which nearly every directory on a way fails.
+#[inline]
+fn may_begin_a_chain(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'.' | b'm' | b'M'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        OWN_DIRS, SECRET_DIRS, SECRET_FILES, STARTUP_DIRS, STARTUP_FILES, may_begin_a_chain, same,
+    };
+
+    #[test]
+    fn a_table_holds_each_of_its_names_in_any_case_and_no_other() {
+        for table in [SECRET_FILES, STARTUP_FILES] {
+            for name in table.names {
+                assert!(table.holds(name.as_bytes()), "{name}");
+                assert!(table.holds(name.to_ascii_uppercase().as_bytes()), "{name}");
+                let (longer, other) = (["x", name].concat(), name.replace('.', "-"));
+                assert!(!table.holds(longer.as_bytes()), "{longer}");
+                assert!(
+                    !name.contains('.') || !table.holds(other.as_bytes()),
+                    "{other}"
+                );
+            }
+            for name in [&b""[..], b"\xff", &[b'a'; 200]] {
+                assert!(!table.holds(name));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_look_at_a_name_misses_no_chain() {
+        let tables = SECRET_DIRS.iter().chain(STARTUP_DIRS);
+        let own = OWN_DIRS.iter().map(|(_, chain)| *chain);
+        let mut count = 0;
+        for chain in tables.map(|(chain, _)| *chain).chain(own) {
+            let first = chain.first().copied().unwrap_or_default();
+            assert!(may_begin_a_chain(first.as_bytes()), "{first}");
+            assert!(
+                may_begin_a_chain(first.to_ascii_uppercase().as_bytes()),
+                "{first}"
+            );
+            count += 1;
+        }
+        assert!(count > 20, "{count}");
+    }
+
+    #[test]
+    fn names_are_the_same_whatever_their_case() {
+        for (name, known, expected) in [
+            ("ID_RSA", "id_rsa", true),
+            (".Env", ".env", true),
+            ("id_rsb", "id_rsa", false),
+            ("id_rs", "id_rsa", false),
+            ("xd_rsa", "id_rsa", false),
+            ("", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(same(name.as_bytes(), known), expected, "{name} {known}");
+        }
+    }
 }
