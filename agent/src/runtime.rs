@@ -439,12 +439,9 @@ impl Runtime {
     /// Steps the session with an event that permits nothing. A ledger that
     /// cannot be written refuses whatever needed it.
     fn step(&self, event: Event) -> Result<Parts<'static>, Denial> {
-        self.machine.step(event).map_err(|error| {
-            Denial::new(
-                DenialCode::SessionEnded,
-                format_args!("the ledger cannot be written: {error}"),
-            )
-        })
+        self.machine
+            .step(event)
+            .map_err(|error| Denial::new(DenialCode::LedgerUnwritable, error))
     }
 
     /// From the first command on, somebody looks whether what it runs on ends.

@@ -6,6 +6,7 @@
 //! an empty one, is left as it is, and is said to be so.
 
 pub mod anchor;
+mod begin;
 pub mod contents;
 pub mod db;
 pub mod keeper;
@@ -16,6 +17,7 @@ pub mod rows;
 mod state;
 
 pub use self::{
+    begin::{Begun, NotBegun, begin},
     db::StoreError,
     state::{State, StateError},
 };

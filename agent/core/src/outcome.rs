@@ -117,6 +117,8 @@ denial_codes! {
     UnknownCall = "unknown-call", "no such call is running", "start the call again";
     /// The session is over.
     SessionEnded = "session-ended", "the session has ended", "start a new session";
+    /// The ledger cannot be written, and nothing is done that is not in it.
+    LedgerUnwritable = "ledger-unwritable", "the ledger cannot be written, so nothing is done", "make room or mend the disk, see what `hermitcrab doctor` says, then start a new session";
     /// An effect of a kind the tool never has.
     EffectNotCovered = "effect-not-covered", "the tool has no such effect", "use the tool made for it";
     /// A grant that would give more than the one it comes from.

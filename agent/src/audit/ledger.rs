@@ -173,8 +173,8 @@ impl Ledger {
         let waits = records.iter().any(|record| !is_quiet(record));
         if let Err(error) = self.write(lines.as_bytes(), waits) {
             self.state = State::Failed;
-            // Half a record would have to be explained; but if the disk does
-            // not even do this, the next start does.
+            // Half a record would have to be explained. Whether this works does
+            // not matter: if the disk does not even do this, the next start does.
             let _ = self.disk.cut(self.bytes);
             return Err(LedgerError::Io(self.path.clone(), error));
         }

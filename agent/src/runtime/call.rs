@@ -10,7 +10,7 @@ use hermitcrab_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Runtime, hands::Hands, turn::Stop};
+use super::{Runtime, RuntimeError, hands::Hands, turn::Stop};
 use crate::{pyjson, tools};
 
 /// What became of a call.
@@ -155,12 +155,18 @@ impl Runtime {
             fate: Fate::Refused(denial.code()),
         };
         // Deadlines that passed since the last call are in the ledger before it.
-        if let Err(error) = self.heed().and_then(|()| self.tick()) {
-            let message = error.to_string();
-            return Err(ToolResult {
-                text: pyjson::text(&json!({ "error": message })),
-                fate: Fate::Failed(message),
-            });
+        match self.heed().and_then(|()| self.tick()) {
+            Ok(()) => {}
+            Err(RuntimeError::Ledger(error)) => {
+                return Err(refused(&Denial::new(DenialCode::LedgerUnwritable, error)));
+            }
+            Err(error) => {
+                let message = error.to_string();
+                return Err(ToolResult {
+                    text: pyjson::text(&json!({ "error": message })),
+                    fate: Fate::Failed(message),
+                });
+            }
         }
         if self.names_in(args) {
             let denial = crate::handles::no_such_object();

@@ -263,7 +263,7 @@ fn refusal(stop: Stop) -> Denial {
         Stop::Refused { denial, .. } => denial,
         Stop::Missing => Denial::new(DenialCode::UnknownCall, ""),
         Stop::Io(why) | Stop::System(_, why) | Stop::Broken(why) => {
-            Denial::new(DenialCode::SessionEnded, why)
+            Denial::new(DenialCode::LedgerUnwritable, why)
         }
     }
 }

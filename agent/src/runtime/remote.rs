@@ -81,12 +81,9 @@ impl Remote {
     }
 
     pub(super) fn step(&self, event: Event) -> Result<Parts<'static>, Denial> {
-        self.machine.step(event).map_err(|error| {
-            Denial::new(
-                DenialCode::SessionEnded,
-                format_args!("the ledger cannot be written: {error}"),
-            )
-        })
+        self.machine
+            .step(event)
+            .map_err(|error| Denial::new(DenialCode::LedgerUnwritable, error))
     }
 }
 

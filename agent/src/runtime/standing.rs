@@ -89,15 +89,13 @@ impl Runtime {
             return Ok(());
         };
         let looked = desk.borrow_mut().keeper.refresh();
-        match looked {
-            // Whoever looked before may still be at it.
-            Ok(false) => {}
-            Ok(true) => {}
-            Err(error) => self.note(format!("the store is not trusted any more: {error}"))?,
+        // Whoever looked before may still be at it, so this is done whatever
+        // the look says, and before anything that can fail.
+        let ended = self.adopted.end_gone(&self.machine, &desk.borrow().keeper);
+        if let Err(error) = looked {
+            self.note(format!("the store is not trusted any more: {error}"))?;
         }
-        let stopped = self
-            .adopted
-            .end_gone(&self.machine, &desk.borrow().keeper)?;
+        let stopped = ended?;
         self.stop_jobs(|call| stopped.contains(&call))
             .map_err(RuntimeError::Limit)
     }

@@ -13,10 +13,7 @@ use hermitcrab_core::{
 };
 
 use super::{call::Asked, machine::Machine};
-use crate::{
-    audit::LedgerError,
-    ports::{FileDiff, Keep, Prompt, UserPort},
-};
+use crate::ports::{FileDiff, Keep, Prompt, UserPort};
 
 /// What is put before a person.
 #[derive(Clone, Debug, Default)]
@@ -196,14 +193,16 @@ impl Turn<'_> {
                 _ => Came::Refused(Denial::new(DenialCode::UnknownCall, "")),
             }
         });
-        came.map_err(|error| broken(&error))
+        // Nothing was spent, so it is a refusal like any other.
+        came.map_err(|error| Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error)))
     }
 
     /// Reports that a call is over.
     pub fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
         match self.machine.step(Event::Finished { call, outcome }) {
             Ok(_) => Ok(()),
-            Err(error) => Err(broken(&error)),
+            // It happened, and that it did is not recorded.
+            Err(error) => Err(Stop::Broken(error.to_string())),
         }
     }
 }
@@ -226,8 +225,4 @@ fn with_what_was_read(session: &Session, question: &Question, shown: String) -> 
     } else {
         shown
     }
-}
-
-fn broken(error: &LedgerError) -> Stop {
-    Stop::Broken(error.to_string())
 }

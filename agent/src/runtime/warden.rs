@@ -51,6 +51,10 @@ impl Adopted {
 
     /// Ends what does not count any more; says which calls are to stop. Others
     /// who want to know wait until it is done.
+    ///
+    /// # Errors
+    /// The ledger cannot be written. It has ended all the same, and what ran on
+    /// it was killed.
     pub(super) fn end_gone(
         &self,
         machine: &Machine,
@@ -61,15 +65,26 @@ impl Adopted {
             .iter()
             .copied()
             .partition(|(standing, _)| !keeper.counts_here(*standing));
-        let mut stopped = Vec::new();
-        for (standing, grant) in gone {
-            machine.step(Event::Note(format!(
-                "{standing} was ended in the store, and {grant} with it"
-            )))?;
-            stopped.extend(machine.step(Event::Revoke(grant))?.stopped);
-        }
         *adopted = stay;
-        Ok(stopped)
+        let mut stopped = Vec::new();
+        let mut unwritten = None;
+        for (standing, grant) in gone {
+            let noted = machine.step(Event::Note(format!(
+                "{standing} was ended in the store, and {grant} with it"
+            )));
+            // The session ends it before the ledger hears of it.
+            match machine.step(Event::Revoke(grant)) {
+                Ok(parts) => stopped.extend(parts.stopped),
+                Err(error) => unwritten = Some(error),
+            }
+            if let Err(error) = noted {
+                unwritten = Some(error);
+            }
+        }
+        match unwritten {
+            Some(error) => Err(error),
+            None => Ok(stopped),
+        }
     }
 }
 

@@ -103,6 +103,9 @@ impl Anchor {
     pub fn read(state_dir: &Path, key: &Key) -> Result<Self, AnchorError> {
         let path = state_dir.join(FILE_NAME);
         let file = own_file::open(&path, Access::Read).map_err(AnchorError::File)?;
+        // Nobody is in the middle of writing it then.
+        own_file::lock(&file, FlockOperation::LockShared)
+            .map_err(|error| AnchorError::File(OwnFileError::Io(path.clone(), error)))?;
         let values = values(&file, &path, key)?;
         Ok(Self {
             path,
@@ -123,11 +126,8 @@ impl Anchor {
     ) -> Result<Self, AnchorError> {
         let path = state_dir.join(FILE_NAME);
         let values = Values { place, generation };
-        let file = own_file::create_new(&path).map_err(AnchorError::File)?;
-        write(&file, &path, key, values)?;
-        file.sync_all()
-            .map_err(|error| AnchorError::File(OwnFileError::Io(path.clone(), error)))?;
-        own_file::sync_dir(state_dir).map_err(AnchorError::File)?;
+        own_file::create_whole(state_dir, FILE_NAME, &text(&path, key, values)?)
+            .map_err(AnchorError::File)?;
         Ok(Self {
             path,
             key: key.clone(),
@@ -190,8 +190,7 @@ impl Anchor {
         let failed =
             |error: io::Error| AnchorError::File(OwnFileError::Io(self.path.clone(), error));
         let file = own_file::open(&self.path, Access::Change).map_err(AnchorError::File)?;
-        rustix::fs::flock(&file, FlockOperation::LockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        own_file::lock(&file, FlockOperation::LockExclusive).map_err(failed)?;
         let mut values = values(&file, &self.path, &self.key)?;
         change(&mut values);
         write(&file, &self.path, &self.key, values)?;
@@ -246,6 +245,11 @@ fn values(file: &File, path: &Path, key: &Key) -> Result<Values, AnchorError> {
 }
 
 fn write(file: &File, path: &Path, key: &Key, values: Values) -> Result<(), AnchorError> {
+    file.write_all_at(&text(path, key, values)?, 0)
+        .map_err(|error| AnchorError::File(OwnFileError::Io(path.to_owned(), error)))
+}
+
+fn text(path: &Path, key: &Key, values: Values) -> Result<Vec<u8>, AnchorError> {
     let wire = Wire {
         version: VERSION,
         ledger_records: values.place.head.next,
@@ -258,7 +262,7 @@ fn write(file: &File, path: &Path, key: &Key, values: Values) -> Result<(), Anch
     let mut text = serde_json::to_vec(&wire).map_err(|error| failed(error.into()))?;
     text.resize(BYTES - 1, b' ');
     text.push(b'\n');
-    file.write_all_at(&text, 0).map_err(failed)
+    Ok(text)
 }
 
 #[cfg(test)]

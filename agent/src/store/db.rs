@@ -187,8 +187,8 @@ fn change_without_anchor<T, E: From<StoreError>>(
         write(&path, &state.key, &db, &contents)?;
         Ok((done, contents.generation))
     })?;
-    // The change is on the disk. What closing fails to bring in order, the
-    // next opening does.
+    // Its result does not matter: the change is on the disk, and what closing
+    // fails to bring in order, the next opening does.
     let _ = guarded(&path, || db.close().map_err(|error| damaged(&path, error)));
     Ok((done, generation))
 }

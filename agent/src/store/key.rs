@@ -9,7 +9,7 @@
 
 use std::{
     fmt,
-    io::{Read as _, Write as _},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -119,29 +119,7 @@ impl Key {
     /// There is something in its place, or it cannot be written.
     pub fn make(state_dir: &Path) -> Result<Self, KeyError> {
         let key = Self::draw().map_err(|error| KeyError::Random(error.to_string()))?;
-        // It appears under its name only when all of it is on the disk.
-        let path = state_dir.join(FILE_NAME);
-        let fresh = state_dir.join(format!("{FILE_NAME}.new"));
-        let failed = |error| KeyError::File(OwnFileError::Io(path.clone(), error));
-        match std::fs::remove_file(&fresh) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(failed(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = own_file::create_new(&fresh).map_err(KeyError::File)?;
-        file.write_all(&key.0)
-            .and_then(|()| file.sync_all())
-            .map_err(failed)?;
-        rustix::fs::renameat_with(
-            rustix::fs::CWD,
-            &fresh,
-            rustix::fs::CWD,
-            &path,
-            rustix::fs::RenameFlags::NOREPLACE,
-        )
-        .map_err(|error| failed(error.into()))?;
-        own_file::sync_dir(state_dir).map_err(KeyError::File)?;
+        own_file::create_whole(state_dir, FILE_NAME, &key.0).map_err(KeyError::File)?;
         Ok(key)
     }
 

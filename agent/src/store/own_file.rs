@@ -8,12 +8,12 @@
 use std::{
     fmt,
     fs::{DirBuilder, File, OpenOptions},
-    io,
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, RenameFlags};
 
 /// The mode of every file here: the user reads and writes, nobody else.
 const FILE_MODE: u32 = 0o600;
@@ -139,6 +139,62 @@ pub fn create_new(path: &Path) -> Result<File, OwnFileError> {
         .custom_flags(flags())
         .open(path)
         .map_err(|error| opening(path, error))
+}
+
+/// Makes one of the agent's own files, which appears under its name only when
+/// all of it is on the disk. Only one process may be at it: see [`hold`].
+///
+/// # Errors
+/// There is something in its place, or it cannot be written.
+pub fn create_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileError> {
+    let path = dir.join(name);
+    let fresh = dir.join(format!("{name}.new"));
+    let failed = |error| OwnFileError::Io(path.clone(), error);
+    match std::fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = create_new(&fresh)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    rustix::fs::renameat_with(
+        rustix::fs::CWD,
+        &fresh,
+        rustix::fs::CWD,
+        &path,
+        RenameFlags::NOREPLACE,
+    )
+    .map_err(|error| failed(error.into()))?;
+    sync_dir(dir)
+}
+
+/// A directory in which nobody else makes anything meanwhile.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "closing it lets go of the lock")] File);
+
+/// Waits until nobody else holds the directory, and holds it.
+///
+/// # Errors
+/// The system refuses.
+pub fn hold(dir: &Path) -> Result<Held, OwnFileError> {
+    let failed = |error| OwnFileError::Io(dir.to_owned(), error);
+    let opened = File::open(dir).map_err(failed)?;
+    lock(&opened, FlockOperation::LockExclusive).map_err(failed)?;
+    Ok(Held(opened))
+}
+
+/// Waits for a lock on an open file.
+///
+/// # Errors
+/// The system refuses.
+pub fn lock(file: &File, how: FlockOperation) -> io::Result<()> {
+    loop {
+        match rustix::fs::flock(file, how) {
+            Err(rustix::io::Errno::INTR) => {}
+            done => return done.map_err(io::Error::from),
+        }
+    }
 }
 
 /// Looks at a file without opening it for anything.

@@ -61,6 +61,7 @@ pub fn repair(state_dir: &Path, stamp: u64) -> Result<Repaired, OwnFileError> {
         repaired: Repaired::default(),
     };
     repair.directory()?;
+    let _held = own_file::hold(state_dir)?;
     repair.files()?;
     let _ledger_is_free = repair.lock()?;
     let (key, old_key_holds) = repair.key()?;

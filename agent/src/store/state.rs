@@ -68,6 +68,31 @@ impl State {
     /// See [`StateError`]; then nothing that is kept counts.
     pub fn open(state_dir: &Path) -> Result<Self, StateError> {
         own_file::state_dir(state_dir).map_err(StateError::Directory)?;
+        if let Some(state) = Self::read(state_dir)? {
+            return Ok(state);
+        }
+        // Two programs may begin here at the same time: one makes both, the
+        // other waits and reads them.
+        let _held = own_file::hold(state_dir).map_err(StateError::Directory)?;
+        Self::make(state_dir)
+    }
+
+    /// What is there; `None` if a part is missing, or not there yet.
+    fn read(state_dir: &Path) -> Result<Option<Self>, StateError> {
+        let key = match Key::read(state_dir) {
+            Err(KeyError::File(error)) if error.is_missing() => return Ok(None),
+            read => read.map_err(StateError::Key)?,
+        };
+        match Anchor::read(state_dir, &key) {
+            Err(AnchorError::File(error)) if error.is_missing() => Ok(None),
+            read => read
+                .map(|anchor| Some(Self { key, anchor }))
+                .map_err(StateError::Anchor),
+        }
+    }
+
+    /// Makes what is missing and was never there. Whoever calls holds the directory.
+    fn make(state_dir: &Path) -> Result<Self, StateError> {
         let there = |name: &str| {
             std::fs::symlink_metadata(state_dir.join(name)).is_ok_and(|seen| seen.len() > 0)
         };
@@ -76,8 +101,7 @@ impl State {
                 if there(anchor::FILE_NAME) || there(db::FILE_NAME) {
                     return Err(StateError::KeyLost);
                 }
-                // Another process may be making it at this moment.
-                Key::make(state_dir).or_else(|_| Key::read(state_dir))
+                Key::make(state_dir)
             }
             read => read,
         }
@@ -88,7 +112,6 @@ impl State {
                     return Err(StateError::AnchorLost);
                 }
                 Anchor::make(state_dir, &key, Start::BEGINNING, 0)
-                    .or_else(|_| Anchor::read(state_dir, &key))
             }
             read => read,
         }

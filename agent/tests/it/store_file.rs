@@ -62,6 +62,58 @@ fn what_is_kept_is_there_again() {
     );
 }
 
+/// Two programs begin in a directory that is not there yet: one makes the key
+/// and the anchor, and all of them go on with the same ones.
+#[test]
+fn several_that_begin_at_once_agree_on_what_they_begin_with() {
+    const AT_ONCE: usize = 6;
+    for _ in 0..15 {
+        let dir = tempfile::tempdir().unwrap();
+        let state_dir = dir.path().join("state");
+        let start = std::sync::Barrier::new(AT_ONCE);
+        let seals: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..AT_ONCE)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        let state = State::open(&state_dir).unwrap();
+                        state.key.tag(Purpose::Seal, b"x")
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let state = State::open(&state_dir).unwrap();
+        for seal in seals {
+            assert!(state.key.is_tag(Purpose::Seal, b"x", &seal));
+        }
+        let left = std::fs::read_dir(&state_dir).unwrap();
+        let new = left.filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name();
+            name.to_string_lossy().ends_with(".new")
+        });
+        assert_eq!(new.count(), 0, "nothing half made is left");
+    }
+}
+
+/// What a crash left of making them is no obstacle.
+#[test]
+fn the_rest_of_an_interrupted_beginning_is_swept_away() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["store.key.new", "anchor.new"] {
+        std::fs::write(dir.path().join(name), "half").unwrap();
+    }
+    let made = State::open(dir.path()).unwrap();
+    let read = State::open(dir.path()).unwrap();
+    let seal = made.key.tag(Purpose::Seal, b"x");
+    assert!(read.key.is_tag(Purpose::Seal, b"x", &seal));
+    assert!(!dir.path().join("store.key.new").exists());
+    assert!(!dir.path().join("anchor.new").exists());
+}
+
 #[test]
 fn nothing_kept_is_an_empty_store_and_no_identifier_is_in_the_file() {
     let dir = tempfile::tempdir().unwrap();

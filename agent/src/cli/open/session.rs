@@ -13,7 +13,7 @@ use crate::{
     exit,
     ports::UserPort,
     runtime::{Runtime, RuntimeConfig, RuntimeError},
-    store::{State, StateError, keeper},
+    store::{self, Begun, State, StateError, keeper},
 };
 
 fn ledger(error: LedgerError) -> Trouble {
@@ -73,12 +73,21 @@ impl Ground {
     }
 }
 
+/// What there is to begin with; a doubt about it is said.
+fn begun_in(ground: &Ground) -> Result<Begun, Trouble> {
+    let begun =
+        store::begin(&ground.state_dir).map_err(|error| (error.to_string(), exit::LEDGER))?;
+    if let Some(doubt) = &begun.doubt {
+        say(&doubt.to_string());
+    }
+    Ok(begun)
+}
+
 /// Opens a session in which nothing is run and nothing granted yet; the rules
 /// hold all the same.
 pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
     let ground = ground(place)?;
-    let anchor = ground.state()?.map(|state| state.anchor);
-    let opened = Ledger::open_anchored(&ground.state_dir, anchor).map_err(ledger)?;
+    let Begun { ledger: opened, .. } = begun_in(&ground)?;
     let (asking, user): (Asking, Box<dyn UserPort>) = match TerminalUser::open() {
         Some(terminal) => (Asking::Prompt, Box::new(terminal)),
         None => (Asking::Refuse, Box::new(NobodyThere)),
@@ -98,13 +107,11 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
 /// The same, for a person at this terminal or nobody.
 pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
-    let state = ground.state()?;
-    let ledger_state = match &state {
-        Some(_) => ground.state()?,
-        None => None,
-    };
-    let opened = Ledger::open_anchored(&ground.state_dir, ledger_state.map(|state| state.anchor))
-        .map_err(ledger)?;
+    let Begun {
+        ledger: opened,
+        state,
+        ..
+    } = begun_in(&ground)?;
     let isolation = ground.isolation()?;
     if ground.is_dry(setting) {
         return super::rehearse::dry(&ground, isolation, opened);

@@ -128,7 +128,7 @@ impl Hands<'_> {
                 killer.kill();
             }
             // If it was stopped meanwhile it is killed now, and whoever waits
-            // for its end is told why.
+            // for its end is told why, so there is nothing to do about it here.
             let _stopped = machine.runs(call, Box::new(move || killer.kill()));
             self.runtime.look_after_what_runs();
         }

@@ -1,0 +1,67 @@
+//! What a session begins with: the ledger, and the key and anchor of what is
+//! kept, as far as they can be trusted.
+//!
+//! Every front end begins here, so that none of them trusts more than another:
+//! a ledger that is not what it was refuses the start; a key or an anchor that
+//! is not what it was means that nothing kept counts, and is said.
+
+use std::{fmt, path::Path};
+
+use super::{
+    own_file::OwnFileError,
+    state::{State, StateError},
+};
+use crate::audit::{Ledger, LedgerError, Opened};
+
+/// What a session begins with.
+#[derive(Debug)]
+pub struct Begun {
+    /// The ledger, checked, and whether anything was removed from its end.
+    pub ledger: (Ledger, Opened),
+    /// The key and the anchor; `None`: nothing that is kept counts.
+    pub state: Option<State>,
+    /// Why nothing that is kept counts, for the person.
+    pub doubt: Option<StateError>,
+}
+
+/// Why no session begins.
+#[derive(Debug)]
+pub enum NotBegun {
+    /// The state directory.
+    Directory(OwnFileError),
+    /// The ledger.
+    Ledger(LedgerError),
+}
+
+impl fmt::Display for NotBegun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(error) => {
+                write!(f, "the state directory cannot be used: {error}")
+            }
+            Self::Ledger(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotBegun {}
+
+/// Opens the ledger of a state directory, and looks whether what is kept there
+/// can be trusted.
+///
+/// # Errors
+/// See [`NotBegun`]; then nothing may happen.
+pub fn begin(state_dir: &Path) -> Result<Begun, NotBegun> {
+    let (state, doubt) = match State::open(state_dir) {
+        Ok(state) => (Some(state), None),
+        Err(StateError::Directory(error)) => return Err(NotBegun::Directory(error)),
+        Err(doubt) => (None, Some(doubt)),
+    };
+    let anchor = state.as_ref().map(|state| state.another().anchor);
+    let ledger = Ledger::open_anchored(state_dir, anchor).map_err(NotBegun::Ledger)?;
+    Ok(Begun {
+        ledger,
+        state,
+        doubt,
+    })
+}
