@@ -148,6 +148,15 @@ pub fn local_time(wall: WallTime) -> String {
         .to_string()
 }
 
+/// This moment, in the user's own time zone.
+#[must_use]
+pub fn now_here() -> jiff::Zoned {
+    let millis = i64::try_from(wall_time().as_millis()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .unwrap_or_default()
+        .to_zoned(jiff::tz::TimeZone::system())
+}
+
 /// The boot the machine is in, as the kernel names it.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ mod audit;
 mod caps;
 mod chat;
 mod config;
+mod cron;
 mod doctor;
 mod explain;
 mod model;
@@ -117,6 +118,8 @@ enum What {
     Caps(caps::Caps),
     /// Show what a running session holds; end a grant, an agent or all of it; change its mode; answer a proposal
     Session(session::Session),
+    /// Show the jobs that are to be done later, grant one something, run those that are due
+    Cron(cron::Cron),
     /// Show and forget the answers that are given again to the same question
     Remembered(caps::Remembered),
     /// Say what would become of an effect, and by which rule of which file and line
@@ -148,6 +151,9 @@ struct Where {
     /// Where the ledger and the store are kept
     #[arg(long, value_name = "DIR", global = true)]
     state_dir: Option<PathBuf>,
+    /// The job it is done for, by what the job is made of
+    #[arg(skip)]
+    job: Option<String>,
 }
 
 /// What `exec`, `call` and `chat` have in common.
@@ -275,6 +281,7 @@ fn act(what: What) -> u8 {
         } => acp::acp(setting, choice, &options),
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
+        What::Cron(arguments) => cron::cron(&arguments),
         What::Session(arguments) => session::session(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),

@@ -55,12 +55,24 @@ pub fn text(value: &Value) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// The value over several lines, two blanks to a level.
+#[must_use]
+pub fn indented(value: &Value) -> String {
+    // As above: a `Value` has no failing case.
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
 /// Like [`text`], with everything beyond ASCII written as `\uXXXX`.
 #[must_use]
 pub fn ascii_text(value: &Value) -> String {
-    let plain = text(value);
+    ascii(&text(value))
+}
+
+/// JSON text with everything beyond ASCII written as `\uXXXX`.
+#[must_use]
+pub fn ascii(plain: &str) -> String {
     if plain.is_ascii() {
-        return plain;
+        return plain.to_owned();
     }
     let mut out = String::with_capacity(plain.len() + 16);
     for letter in plain.chars() {
@@ -80,7 +92,15 @@ pub fn ascii_text(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{ascii_text, text};
+    use super::{ascii_text, indented, text};
+
+    #[test]
+    fn several_lines_are_indented_by_two() {
+        assert_eq!(
+            indented(&json!({"a": [1], "b": {}, "c": []})),
+            "{\n  \"a\": [\n    1\n  ],\n  \"b\": {},\n  \"c\": []\n}"
+        );
+    }
 
     #[test]
     fn separators_carry_a_blank_and_keys_keep_their_order() {

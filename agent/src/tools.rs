@@ -7,6 +7,7 @@
 pub mod ansi;
 pub mod args;
 pub mod clarify;
+pub mod cronjob;
 pub mod delegate;
 pub mod difflib;
 pub mod execute_code;

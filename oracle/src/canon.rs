@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 8] = [
+pub const RULES: [Rule; 9] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -49,6 +49,10 @@ pub const RULES: [Rule; 8] = [
     Rule {
         name: "own-count",
         doc: "process numbers and what each subject's own clock says of commands and jobs (when it began, how long it ran, when it runs next) are compared by being there, not by value",
+    },
+    Rule {
+        name: "job-file",
+        doc: "the file of jobs holds drawn names and clock times, so its bytes are not compared, only that it changed; what it says is compared by listing the jobs",
     },
 ];
 
@@ -129,6 +133,10 @@ pub fn delta(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
 const NAMES: [&str; 2] = ["session_id", "job_id"];
 /// The fields each subject counts by itself.
 const COUNTS: [&str; 4] = ["pid", "started_at", "uptime_seconds", "duration_seconds"];
+/// Moments by each subject's own clock; whether there is one is compared.
+const MOMENTS: [&str; 3] = ["next_run_at", "paused_at", "last_run_at"];
+/// Where Hermes keeps its jobs.
+const JOB_FILE: &str = "/home/u/.hermes/cron/jobs.json";
 /// What an interactive shell says on finding no terminal.
 const COMPLAINTS: [&str; 2] = [
     "bash: cannot set terminal process group",
@@ -146,7 +154,21 @@ pub fn without_counts(tool: &str, value: &mut Value) {
         if COUNTS.contains(&name) {
             *field = Value::String("<own>".to_owned());
         }
+        if MOMENTS.contains(&name) && field.is_string() {
+            *field = Value::String("<moment>".to_owned());
+        }
     });
+}
+
+/// Rule `job-file`: that it changed stays, its bytes do not.
+pub fn without_job_bytes(effects: &mut [FsEffect]) {
+    for effect in effects
+        .iter_mut()
+        .filter(|effect| effect.path == JOB_FILE && effect.kind != EffectKind::Deleted)
+    {
+        effect.digest = "<own>".to_owned();
+        effect.size = 0;
+    }
 }
 
 /// Rule `shell-complaints`: the output of a background command without them.
@@ -380,6 +402,41 @@ mod tests {
             )
         );
         assert_eq!(seen("read_file", json!({"pid": 7})), json!({"pid": 7}));
+    }
+
+    #[test]
+    fn a_moment_is_compared_by_being_there_and_by_nothing_else() {
+        let seen = |tool: &str, value: Value| {
+            let mut value = value;
+            without_counts(tool, &mut value);
+            value
+        };
+        let at = |when: &str| json!({"job": {"next_run_at": when, "paused_at": null}});
+        assert_eq!(seen("cronjob", at("2026")), seen("cronjob", at("2027")));
+        assert_ne!(
+            seen("cronjob", at("2026")),
+            seen(
+                "cronjob",
+                json!({"job": {"next_run_at": null, "paused_at": null}})
+            )
+        );
+        assert_ne!(seen("todo", at("2026")), seen("todo", at("2027")));
+    }
+
+    #[test]
+    fn of_the_file_of_jobs_only_the_bytes_are_left_out() {
+        let seen = |path: &str, digest: &str, kind: EffectKind| {
+            let mut effects = [effect(path, kind, digest)];
+            without_job_bytes(&mut effects);
+            effects
+        };
+        let made = EffectKind::Created;
+        assert_eq!(seen(JOB_FILE, "1", made), seen(JOB_FILE, "2", made));
+        assert_ne!(
+            seen(JOB_FILE, "1", made),
+            seen(JOB_FILE, "1", EffectKind::Modified)
+        );
+        assert_ne!(seen("/x", "1", made), seen("/x", "2", made));
     }
 
     #[test]

@@ -174,10 +174,12 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             (one.class, one.code) = (class, code);
         }
         one.delta = canon::delta(before, &seen.effects);
+        canon::without_job_bytes(&mut one.delta);
         before = &seen.effects;
         steps.push(one);
     }
     let mut late = canon::delta(before, &trace.effects);
+    canon::without_job_bytes(&mut late);
     let cut = match &trace.end {
         End::Finished => None,
         End::TimedOut => Some((Class::Hung, String::new())),
@@ -199,12 +201,14 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canaries: Vec::new(),
         });
     }
+    let mut effects = trace.effects.clone();
+    canon::without_job_bytes(&mut effects);
     let mut network = trace.network.clone();
     network.sort();
     Observation {
         steps,
         late,
-        effects: trace.effects.clone(),
+        effects,
         network,
         tripwires: trace.tripwires.clone(),
     }

@@ -49,9 +49,9 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
     let Some(name) = path.strip_prefix(b"/home/u/.hermes/".as_slice()) else {
         return false;
     };
-    // Which files Hermes wrote (a database with its two side files), which
+    // Which files Hermes wrote and which jobs it ran (databases with two side files each), which
     // background processes it has, when a skill was looked at or changed, and
-    // the empty files it locks while it changes a note.
+    // the empty files it locks while it changes a note or a job.
     let list_being_written = name.starts_with(b".processes_") && name.ends_with(b".tmp");
     list_being_written
         || matches!(
@@ -64,6 +64,10 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
                 | b"skills/.usage.json.lock"
                 | b"memories/MEMORY.md.lock"
                 | b"memories/USER.md.lock"
+                | b"cron/.jobs.lock"
+                | b"cron/executions.db"
+                | b"cron/executions.db-shm"
+                | b"cron/executions.db-wal"
         )
 }
 

@@ -40,6 +40,8 @@ pub enum Tool {
     SkillView,
     /// Makes, changes and removes skills.
     SkillManage,
+    /// Keeps the list of what is to be run later.
+    Cronjob,
     /// A tool of a server outside, reached over the network; offered under the
     /// server's own names.
     External,
@@ -51,7 +53,7 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 17] = [
+    pub const ALL: [Tool; 18] = [
         Tool::Terminal,
         Tool::ReadFile,
         Tool::WriteFile,
@@ -66,6 +68,7 @@ impl Tool {
         Tool::SkillsList,
         Tool::SkillView,
         Tool::SkillManage,
+        Tool::Cronjob,
         Tool::External,
         Tool::Converse,
         Tool::Directory,
@@ -89,6 +92,7 @@ impl Tool {
             Tool::SkillsList => "skills_list",
             Tool::SkillView => "skill_view",
             Tool::SkillManage => "skill_manage",
+            Tool::Cronjob => "cronjob",
             Tool::External => "external",
             Tool::Converse => "converse",
             Tool::Directory => "directory",
@@ -120,7 +124,8 @@ impl Tool {
             | Tool::Memory
             | Tool::SkillsList
             | Tool::SkillView
-            | Tool::SkillManage => true,
+            | Tool::SkillManage
+            | Tool::Cronjob => true,
             Tool::External | Tool::Converse | Tool::Directory => false,
         }
     }
@@ -136,7 +141,8 @@ impl Tool {
             | Tool::Memory
             | Tool::SkillsList
             | Tool::SkillView
-            | Tool::SkillManage => Some(Source::File),
+            | Tool::SkillManage
+            | Tool::Cronjob => Some(Source::File),
             Tool::Terminal | Tool::Process | Tool::ExecuteCode => Some(Source::Command),
             Tool::Clarify => Some(Source::User),
             Tool::External => Some(Source::Network),
@@ -165,7 +171,7 @@ impl Tool {
             Tool::External => &[Verb::NetConnect],
             Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
-            Tool::WriteFile | Tool::Memory => {
+            Tool::WriteFile | Tool::Memory | Tool::Cronjob => {
                 &[Verb::FsRead, Verb::FsList, Verb::FsCreate, Verb::FsModify]
             }
             Tool::Patch | Tool::SkillManage => &[
@@ -204,6 +210,7 @@ impl Tool {
             | Tool::SkillsList
             | Tool::SkillView
             | Tool::SkillManage
+            | Tool::Cronjob
             | Tool::External
             | Tool::Converse
             | Tool::Directory => &[],

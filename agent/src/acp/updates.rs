@@ -58,6 +58,7 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
             ToolKind::Edit,
             format!("Skill {}: {}", text("name"), text("action")),
         ),
+        Some(Tool::Cronjob) => (ToolKind::Edit, format!("Jobs: {}", text("action"))),
         Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory) | None => {
             (ToolKind::Other, name.to_owned())
         }

@@ -152,6 +152,26 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
+            name: "cronjob",
+            description: "Keep the list of work to be done later: create, list, update, pause, resume, remove, run. A \
+                          job runs without anybody to ask, with the grants the person gave that job and no others; \
+                          tell them which it needs.",
+            parameters: object(
+                json!({
+                    "action": {"type": "string", "enum": ["create", "list", "update", "pause", "resume", "remove", "run"]},
+                    "job_id": text("which one, as `create` and `list` name it"),
+                    "prompt": text("what is to be done; the job knows nothing else"),
+                    "schedule": text("30m, every 2h, 0 9 * * *, or a moment such as 2026-06-01T09:00"),
+                    "name": text("a name for people"),
+                    "repeat": whole("how often; once for one moment, else for ever"),
+                    "skills": texts("skills to read first"),
+                    "workdir": text("the directory it works in, absolute"),
+                    "deliver": text("where the result goes"),
+                }),
+                &["action"],
+            ),
+        },
+        Offer {
             name: "execute_code",
             description: "Run a Python script. `from hermes_tools import terminal, read_file, ...` calls tools from \
                           it; what it prints comes back.",

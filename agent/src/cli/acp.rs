@@ -64,6 +64,7 @@ fn service(
         let place = Where {
             workspace: Some(ground.cwd.clone()),
             state_dir: setting.place.state_dir.clone(),
+            job: None,
         };
         let home = open::ground(&place).map_err(words)?;
         // The modes of a session are its user's to choose, except past what an

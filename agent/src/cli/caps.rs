@@ -201,7 +201,16 @@ fn span(left: Millis) -> String {
     }
 }
 
-fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
+/// What is kept for a place and counts there.
+pub(super) fn held_at(place: &Where) -> Result<Vec<String>, Trouble> {
+    let (_, keeper) = desk(place)?;
+    let held = keeper.contents().standing.iter().filter(|kept| {
+        kept.standing.audience == keeper.here().audience && kept.standing.kept == Kept::Confirmed
+    });
+    Ok(held.map(|kept| line(kept, &keeper)).collect())
+}
+
+pub(super) fn grant(place: &Where, grants: &[String]) -> Result<u8, Trouble> {
     let (ground, mut keeper) = desk(place)?;
     // A session that is only imagined finds out what the words mean.
     let setting = Setting::at(place.clone());

@@ -201,6 +201,7 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
         Tool::SkillsList => tools::skills::list(hands, args),
         Tool::SkillView => tools::skills::view(hands, args),
         Tool::SkillManage => tools::skills::manage(hands, args),
+        Tool::Cronjob => tools::cronjob::run(hands, args),
         Tool::Process => tools::process::run(hands, args),
         Tool::ExecuteCode => tools::execute_code::run(hands, args),
         Tool::External | Tool::Converse | Tool::Directory => Err(Stop::Refused {
@@ -245,7 +246,12 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
             };
             json!({"output": "", "exit_code": -1, "error": message, "status": status})
         }
-        Tool::Patch | Tool::Memory | Tool::SkillsList | Tool::SkillView | Tool::SkillManage => {
+        Tool::Patch
+        | Tool::Memory
+        | Tool::SkillsList
+        | Tool::SkillView
+        | Tool::SkillManage
+        | Tool::Cronjob => {
             json!({"success": false, "error": message})
         }
         Tool::ReadFile

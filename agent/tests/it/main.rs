@@ -12,6 +12,7 @@ mod chat;
 mod chat_http;
 mod cli;
 mod config_cli;
+mod cron;
 mod external;
 mod grammar;
 mod ledger_crash;

@@ -9,6 +9,7 @@ mod bad_input;
 mod batch;
 mod clarify;
 mod code;
+mod cronjob;
 mod document;
 mod draw;
 mod file;
@@ -40,6 +41,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         code::suite()?,
         clarify::suite()?,
         bad_input::suite()?,
+        cronjob::suite()?,
         approval_matrix::suite(),
     ])
 }

@@ -195,6 +195,7 @@ fn secret(location: &RelPath) -> Option<&'static str> {
 const OWN_DIRS: &[(Tool, &[&str])] = &[
     (Tool::Memory, &[".hermes", "memories"]),
     (Tool::SkillManage, &[".hermes", "skills"]),
+    (Tool::Cronjob, &[".hermes", "cron"]),
 ];
 
 fn is_own(tool: Tool, location: &RelPath) -> bool {
@@ -238,6 +239,7 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
         | Tool::SkillsList
         | Tool::SkillView
         | Tool::SkillManage
+        | Tool::Cronjob
         | Tool::External
         | Tool::Converse
         | Tool::Directory => in_git.then_some("the store of git, which only git should write"),

@@ -37,6 +37,8 @@ pub struct Ground {
     pub state_dir: PathBuf,
     /// The agent's own places.
     own: Vec<PathBuf>,
+    /// The job it is done for, if it is for one.
+    job: Option<String>,
 }
 
 /// What is configured, for what needs no workspace.
@@ -130,6 +132,7 @@ pub fn ground(place: &Where) -> Result<Ground, Trouble> {
         workspace,
         state_dir,
         own,
+        job: place.job.clone(),
     })
 }
 
@@ -162,11 +165,19 @@ impl Ground {
     /// What is kept for this workspace.
     pub fn keeper(&self, state: State, isolation: Isolation) -> Result<Keeper, Trouble> {
         let boot = ambient::boot().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
-        let audience = keeper::audience(&self.workspace)
+        // What is kept for a job counts for that job alone, in this place.
+        let of = match &self.job {
+            Some(job) => self.workspace.join(format!("\u{0}job:{job}")),
+            None => self.workspace.clone(),
+        };
+        let audience = keeper::audience(&of)
             .ok_or_else(|| ("the workspace has no name".to_owned(), exit::INTERNAL))?;
         let place = keeper::Place {
             state_dir: self.state_dir.clone(),
-            workspace: self.workspace.display().to_string(),
+            workspace: match &self.job {
+                Some(_) => format!("a job in {}", self.workspace.display()),
+                None => self.workspace.display().to_string(),
+            },
             here: Surroundings {
                 audience,
                 boot,

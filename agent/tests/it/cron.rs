@@ -1,0 +1,123 @@
+//! Jobs: made by a call, granted something by a person, run with nobody to ask.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+
+/// Makes one call of the tool with the directory of jobs granted.
+fn call(home: &Home, arguments: &Value) -> (Option<i32>, Value) {
+    let ran = home.run(&[
+        "call",
+        "--grant",
+        "fs.create=~/.hermes/cron",
+        "--grant",
+        "fs.modify=~/.hermes/cron",
+        "--grant",
+        "fs.read=~/.hermes/cron",
+        "cronjob",
+        &arguments.to_string(),
+    ]);
+    let said = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    (ran.code, said)
+}
+
+/// A home with one job that is due: a script that writes into the project.
+fn with_job(schedule: &str) -> (Home, String) {
+    let home = Home::new();
+    let hermes = home.path().join(".hermes");
+    std::fs::create_dir_all(hermes.join("scripts")).unwrap();
+    std::fs::create_dir_all(hermes.join("cron")).unwrap();
+    std::fs::write(hermes.join("scripts/note.sh"), "echo noted > note.txt\n").unwrap();
+    let (code, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": schedule, "prompt": "note", "no_agent": true,
+            "script": "note.sh", "workdir": home.project(),
+        }),
+    );
+    assert_eq!(code, Some(0), "{made}");
+    let id = made["job_id"].as_str().unwrap().to_owned();
+    let file = hermes.join("cron/jobs.json");
+    let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    jobs["jobs"][0]["next_run_at"] = "2026-01-01T00:00:00+00:00".into();
+    std::fs::write(&file, jobs.to_string()).unwrap();
+    (home, id)
+}
+
+fn job(home: &Home) -> Value {
+    let (_, all) = call(home, &json!({"action": "list"}));
+    all["jobs"][0].clone()
+}
+
+#[test]
+fn a_job_runs_with_the_grant_of_its_own_and_with_nothing_of_the_workspace() {
+    let (home, id) = with_job("every 1h");
+    // What the workspace holds is not the job's.
+    home.ok(&["caps", "grant", "fs.create=."]);
+    assert_eq!(home.run(&["cron", "tick"]).code, Some(77));
+    assert!(!home.project().join("note.txt").exists());
+    assert_eq!(job(&home)["last_status"], "error");
+
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let due = |home: &Home| {
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["next_run_at"] = "2026-01-01T00:00:00+00:00".into();
+        std::fs::write(&file, jobs.to_string()).unwrap();
+        home.run(&["cron", "tick"]).code
+    };
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    assert!(said.contains("fs.create"), "{said}");
+    assert!(home.ok(&["cron"]).contains("holds standing"));
+    assert_eq!(due(&home), Some(0));
+    assert_eq!(
+        std::fs::read_to_string(home.project().join("note.txt")).unwrap(),
+        "noted\n"
+    );
+    let kept = job(&home);
+    assert_eq!(kept["last_status"], "ok");
+    assert!(kept["next_run_at"].as_str().unwrap() > "2026-01-02");
+
+    // Not due again, so not run again.
+    std::fs::remove_file(home.project().join("note.txt")).unwrap();
+    home.ok(&["cron", "tick"]);
+    assert!(!home.project().join("note.txt").exists());
+
+    // A script that is another one now has lost what was granted to the first.
+    std::fs::write(
+        home.path().join(".hermes/scripts/note.sh"),
+        "echo other > note.txt\n",
+    )
+    .unwrap();
+    assert_eq!(due(&home), Some(77));
+    assert!(!home.project().join("note.txt").exists());
+    assert!(!home.ok(&["cron"]).contains("holds standing"));
+}
+
+#[test]
+fn a_job_for_one_moment_is_gone_after_it_ran() {
+    let (home, id) = with_job("30m");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    home.ok(&["cron", "tick"]);
+    assert!(home.project().join("note.txt").exists());
+    assert_eq!(job(&home), Value::Null);
+    assert_eq!(
+        home.run(&["cron", "grant", &id, "fs.create=."]).code,
+        Some(64)
+    );
+    assert!(home.ok(&["cron", "list"]).contains("there are no jobs"));
+}
+
+#[test]
+fn without_a_grant_no_job_is_made() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join(".hermes/cron")).unwrap();
+    let ran = home.run(&[
+        "call",
+        "cronjob",
+        "{\"action\": \"create\", \"schedule\": \"30m\", \"prompt\": \"x\"}",
+    ]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.out.contains("\"success\": false"), "{ran:?}");
+    assert!(!home.path().join(".hermes/cron/jobs.json").exists());
+}
