@@ -212,8 +212,7 @@ fn run_all(
     let mut log = json::Log::create(report).map_err(io("cannot start the log"))?;
     let jobs = args
         .jobs
-        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
-        .unwrap_or(1)
+        .unwrap_or_else(environment::pairs_usual)
         .clamp(1, chosen.len().max(1));
     // The first pair shows whether this machine can run worlds at all.
     let first = environment::try_out(starts, processes).map_err(Stop::Lack)?;

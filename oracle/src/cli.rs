@@ -77,7 +77,7 @@ pub struct CheckArgs {
     /// The Hermes release to compare with.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
-    /// Pairs of workers; default: the number of processors.
+    /// Pairs of workers; default: two for each processor, since a pair often waits.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
     /// Only every n-th case, from the i-th on, counted from 1.
@@ -126,6 +126,12 @@ pub struct SelftestArgs {
     /// List the faults and stop.
     #[arg(long)]
     pub list: bool,
+    /// Hunt through all suites, without trying first what found a fault before.
+    #[arg(long)]
+    pub full: bool,
+    /// Write down what found each fault, to be tried first from now on.
+    #[arg(long)]
+    pub keep: bool,
 }
 
 /// What `fuzz` takes.

@@ -33,6 +33,13 @@ impl Lack {
     }
 }
 
+/// How many pairs of workers keep this machine busy: a case often waits, for a
+/// deadline, a grace or a person who does not answer.
+#[must_use]
+pub fn pairs_usual() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get() * 2)
+}
+
 /// How to start the subjects on this machine.
 #[derive(Clone, Debug)]
 pub struct Starts {

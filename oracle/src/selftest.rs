@@ -21,6 +21,10 @@ use crate::interrupt::Interrupt;
 use crate::subject::{Processes, Restarting, Start, Subject};
 use crate::verdict::Kind;
 
+use self::finders::{Finder, Finders};
+
+mod finders;
+
 /// The suites written to show one thing each come first; the others follow.
 const SUITES_FIRST: [&str; 8] = [
     "smoke",
@@ -59,6 +63,14 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
+    let vectors = ambient.root.join("vectors");
+    let finders = match Finders::read(&vectors) {
+        Ok(finders) => finders,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return exit::USAGE;
+        }
+    };
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
@@ -82,6 +94,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
     };
     let hunt = Hunt {
         cases: ordered(&suites.cases),
+        finders: (!args.full).then_some(&finders),
         judge: Judge {
             catalogue: &catalogue,
             version: args.hermes.clone(),
@@ -94,6 +107,18 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         planting: Mutex::default(),
     };
     let found = hunt.all(&faults, first);
+    if args.keep && !interrupt.is_set() {
+        let mut finders = finders.clone();
+        for (fault, found) in faults.iter().zip(&found) {
+            if let Some(found) = found {
+                finders.insert(fault.name(), &found.case);
+            }
+        }
+        if let Err(message) = finders.keep(&vectors) {
+            eprintln!("error: {message}");
+            return exit::ENVIRONMENT;
+        }
+    }
     report(&faults, &found, interrupt.is_set())
 }
 
@@ -128,6 +153,11 @@ fn with_faults(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         .args(["--hermes", &args.hermes]);
     for fault in &args.fault {
         cargo.args(["--fault", fault]);
+    }
+    for (wanted, flag) in [(args.full, "--full"), (args.keep, "--keep")] {
+        if wanted {
+            cargo.arg(flag);
+        }
     }
     match cargo.status() {
         Ok(status) => status
@@ -203,7 +233,6 @@ impl By {
 type HermesRuns = (RawTrace, Option<RawTrace>);
 
 /// The laws about the agent's own decisions.
-#[cfg(feature = "planted-faults")]
 const LAWS_FOR_FAULTS: [&str; 3] = ["session", "authority", "relpath"];
 /// How many inputs each law is asked about.
 #[cfg(feature = "planted-faults")]
@@ -224,6 +253,8 @@ fn noise(number: u32) -> Vec<u8> {
 
 struct Hunt<'a> {
     cases: Vec<&'a Case>,
+    /// What found the faults before, unless it is not to be looked at.
+    finders: Option<&'a Finders>,
     judge: Judge<'a>,
     starts: &'a Starts,
     processes: &'a Processes,
@@ -239,9 +270,7 @@ struct Hunt<'a> {
 
 impl Hunt<'_> {
     fn all(&self, faults: &[Fault], first: Subjects) -> Vec<Option<Found>> {
-        let jobs = std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(faults.len().max(1));
+        let jobs = environment::pairs_usual().min(faults.len().max(1));
         let mut pairs = vec![first];
         pairs.resize_with(jobs, || Subjects::new(self.starts, self.processes));
         let next = AtomicUsize::new(0);
@@ -303,6 +332,9 @@ impl Hunt<'_> {
             );
             return None;
         }
+        if let Some(found) = self.as_before(fault, pair, &mut faulty) {
+            return Some(found);
+        }
         let mut found = None;
         for (tried, case) in self.cases.iter().enumerate() {
             if self.interrupt.is_set() {
@@ -346,15 +378,42 @@ impl Hunt<'_> {
         found
     }
 
-    /// Plants the fault in this process and asks every law.
-    #[cfg(feature = "planted-faults")]
+    /// Does what found it before still find it?
+    fn as_before(
+        &self,
+        fault: Fault,
+        pair: &mut Subjects,
+        faulty: &mut Restarting,
+    ) -> Option<Found> {
+        match self.finders?.of(fault.name())? {
+            Finder::Law(law) => self.by_laws(fault, 0, &[law]),
+            Finder::Case(id) => {
+                let case = self.cases.iter().find(|case| case.id == id)?;
+                let verdict = self.verdict(case, pair, faulty)?;
+                let fails = !verdict.0.passes() && verdict.0 != Kind::Inconclusive;
+                (fails && self.is_sound(case, pair)).then(|| Found {
+                    case: case.id.clone(),
+                    by: By::of(verdict.0),
+                    verdict: verdict.1,
+                    tried: 1,
+                })
+            }
+        }
+    }
+
+    /// Asks every law about the agent's own decisions.
     fn by_law(&self, fault: Fault, tried: usize) -> Option<Found> {
+        self.by_laws(fault, tried, &LAWS_FOR_FAULTS)
+    }
+
+    /// Plants the fault in this process and asks these laws.
+    #[cfg(feature = "planted-faults")]
+    fn by_laws(&self, fault: Fault, tried: usize, laws: &[&str]) -> Option<Found> {
         use hermitcrab_core::fault::plant;
         // A planted fault is one for the whole process.
         let _alone = self.planting.lock().unwrap_or_else(PoisonError::into_inner);
-        LAWS_FOR_FAULTS
-            .into_iter()
-            .filter_map(crate::law::named)
+        laws.iter()
+            .filter_map(|law| crate::law::named(law))
             .find_map(|law| {
                 (0..NOISE_INPUTS).map(noise).find_map(|bytes| {
                     let sound = (law.check)(&bytes).is_ok();
@@ -372,7 +431,7 @@ impl Hunt<'_> {
     }
 
     #[cfg(not(feature = "planted-faults"))]
-    fn by_law(&self, _fault: Fault, _tried: usize) -> Option<Found> {
+    fn by_laws(&self, _fault: Fault, _tried: usize, _laws: &[&str]) -> Option<Found> {
         None
     }
 
