@@ -501,38 +501,6 @@ fn repairing_what_holds_changes_nothing() {
     );
 }
 
-/// Several programs that begin in a home nobody worked in before.
-#[test]
-fn programs_that_begin_at_once_in_a_new_home_all_begin() {
-    for _ in 0..3 {
-        let home = Home::new();
-        let children: Vec<_> = (0..4)
-            .map(|number| {
-                std::process::Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
-                    .args(["caps", "grant", &format!("fs.modify=f{number}")])
-                    .current_dir(home.project())
-                    .env_clear()
-                    .env("HOME", home.path())
-                    .env("PATH", "/usr/bin:/bin")
-                    .stdin(std::process::Stdio::null())
-                    .stdout(std::process::Stdio::piped())
-                    .stderr(std::process::Stdio::piped())
-                    .spawn()
-                    .unwrap()
-            })
-            .collect();
-        for (number, child) in children.into_iter().enumerate() {
-            let output = child.wait_with_output().unwrap();
-            // One that waited for the others for too long says so.
-            let said = String::from_utf8_lossy(&output.stderr);
-            let kept = output.status.success();
-            assert!(kept || said.contains("in use by another process"), "{said}");
-            let listed = home.ok(&["caps"]);
-            assert!(!kept || listed.contains(&format!("/f{number}")), "{listed}");
-        }
-    }
-}
-
 /// A command killed at any time leaves a store with all it had answered for.
 #[test]
 fn the_program_killed_while_it_keeps_things_loses_nothing_it_said_it_kept() {

@@ -7,6 +7,7 @@ mod acp_peers;
 mod acp_plan;
 mod audit_cli;
 mod background;
+mod beginning;
 mod caps_cli;
 mod chat;
 mod chat_http;
