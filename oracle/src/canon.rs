@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 9] = [
+pub const RULES: [Rule; 10] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -45,6 +45,10 @@ pub const RULES: [Rule; 9] = [
     Rule {
         name: "shell-complaints",
         doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces",
+    },
+    Rule {
+        name: "listed-once",
+        doc: "a background command that is listed twice with the same facts is compared as listed once; Hermes 0.19.0 does so for good when a command ends before the call that started it has entered it as running",
     },
     Rule {
         name: "own-count",
@@ -185,6 +189,22 @@ pub fn without_complaints(tool: &str, value: &mut Value) {
             }
         }
     });
+}
+
+/// Rule `listed-once`: background commands without repetitions.
+pub fn without_repetitions(tool: &str, value: &mut Value) {
+    if tool == "process"
+        && let Some(Value::Array(listed)) = value.get_mut("processes")
+    {
+        let mut seen = Vec::new();
+        listed.retain(|one| {
+            let new = !seen.contains(one);
+            if new {
+                seen.push(one.clone());
+            }
+            new
+        });
+    }
 }
 
 /// Rule `made-up-names`: the names a run has shown so far.
@@ -437,6 +457,27 @@ mod tests {
             seen(JOB_FILE, "1", EffectKind::Modified)
         );
         assert_ne!(seen("/x", "1", made), seen("/x", "2", made));
+    }
+
+    #[test]
+    fn only_a_command_listed_twice_with_the_same_facts_is_listed_once() {
+        let mut value = json!({"processes": [
+            {"session_id": "a", "exit_code": 0},
+            {"session_id": "b", "exit_code": 0},
+            {"session_id": "a", "exit_code": 0},
+            {"session_id": "a", "exit_code": 1},
+        ]});
+        let before = value.clone();
+        without_repetitions("terminal", &mut value);
+        assert_eq!(value, before);
+        without_repetitions("process", &mut value);
+        let ids: Vec<_> = value["processes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| &p["session_id"])
+            .collect();
+        assert_eq!(ids, ["a", "b", "a"]);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! `bisim check`: choose the cases, run them on both subjects, judge, report.
 
 mod run;
+mod steady;
 
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
 pub use run::{Judge, Subjects, conclude, judge_traces, run_case};
+use steady::{Quiet, run_steady};
 
 use crate::ambient::Ambient;
 use crate::case::Case;
@@ -101,7 +103,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     let summary = Summary {
         chosen: chosen.len(),
         wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        ..run.summary(args.inconclusive_max)
+        ..run.summary(args.allowed)
     };
     let outputs = Outputs {
         folder: &report,
@@ -220,6 +222,7 @@ fn run_all(
     pairs.resize_with(jobs, || Subjects::new(starts, processes));
     let deadline = args.budget.map(|budget| Instant::now() + budget);
     let next = std::sync::atomic::AtomicUsize::new(0);
+    let quiet = Quiet::default();
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut progress = Progress::start(chosen.len());
     let mut results: Vec<Option<CaseResult>> = Vec::new();
@@ -227,7 +230,7 @@ fn run_all(
     let mut failed = None;
     std::thread::scope(|scope| {
         for mut pair in pairs {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, next, quiet) = (sender.clone(), &next, &quiet);
             scope.spawn(move || {
                 loop {
                     let place = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -237,7 +240,7 @@ fn run_all(
                     if interrupt.is_set() || deadline.is_some_and(|at| Instant::now() >= at) {
                         return;
                     }
-                    let result = run_case(case, judge, &mut pair);
+                    let result = run_steady(case, judge, &mut pair, quiet);
                     // A worker that was ended by ^C has no say about its case.
                     if interrupt.is_set() && result.verdict.kind == Kind::Inconclusive {
                         return;

@@ -56,6 +56,17 @@ pub enum Command {
     ShellWorker,
 }
 
+/// How many cases without a verdict a gate bears.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Allowed {
+    /// Inconclusive cases allowed, but for unsteady ones.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub inconclusive_max: usize,
+    /// Unsteady cases allowed: they failed once and, repeated alone, not again.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub unsteady_max: usize,
+}
+
 /// What `check` takes.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
@@ -95,9 +106,9 @@ pub struct CheckArgs {
     /// Where the full report goes; default `target/bisim`.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Inconclusive cases allowed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub inconclusive_max: usize,
+    /// How much doubt is allowed.
+    #[command(flatten)]
+    pub allowed: Allowed,
     /// Another vectors directory.
     #[arg(long, value_name = "DIR")]
     pub vectors: Option<PathBuf>,
@@ -211,9 +222,9 @@ pub struct MergeArgs {
     /// Write SARIF.
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
-    /// Inconclusive cases allowed.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub inconclusive_max: usize,
+    /// How much doubt is allowed.
+    #[command(flatten)]
+    pub allowed: Allowed,
     /// Another vectors directory.
     #[arg(long, value_name = "DIR")]
     pub vectors: Option<PathBuf>,

@@ -163,6 +163,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
         if let Step::Call { tool, .. } = step {
+            canon::without_repetitions(tool, &mut one.value);
             canon::without_counts(tool, &mut one.value);
             canon::without_complaints(tool, &mut one.value);
             names.numbered(tool, &mut one.value);

@@ -39,6 +39,29 @@ pub struct CaseResult {
     pub hermes_effect: bool,
     /// Whether it had its effect under the agent.
     pub agent_effect: bool,
+    /// All it said, first to last, if it had to be asked again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Attempt>,
+}
+
+/// One of several runs of a case whose first verdict failed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Attempt {
+    /// The verdict, as in [`CaseResult::label`].
+    pub label: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Attempt {
+    /// What a result said.
+    #[must_use]
+    pub fn of(result: &CaseResult) -> Self {
+        Self {
+            label: result.label.clone(),
+            why: result.verdict.why.clone(),
+        }
+    }
 }
 
 /// Whether a case counts for the headline.
@@ -69,6 +92,9 @@ pub struct Summary {
     pub not_run: BTreeMap<String, usize>,
     /// Verdict counts by suite.
     pub suites: BTreeMap<String, BTreeMap<Kind, usize>>,
+    /// Of the inconclusive ones, those that failed once and not again.
+    #[serde(default)]
+    pub unsteady: usize,
     /// Cases that did not run, by suite.
     pub skipped: BTreeMap<String, usize>,
     /// How many cases each catalogue entry explained.
@@ -113,6 +139,7 @@ impl Summary {
     /// Adds a case.
     pub fn add(&mut self, result: &CaseResult) {
         self.ran += 1;
+        self.unsteady += usize::from(result.verdict.is_unsteady());
         *self
             .suites
             .entry(result.suite.clone())

@@ -98,6 +98,9 @@ impl Kind {
     }
 }
 
+/// The reason of an `inconclusive` case that failed once and not again.
+pub const UNSTEADY: &str = "unsteady";
+
 /// The verdict on one case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Verdict {
@@ -122,6 +125,12 @@ impl Verdict {
         } else {
             format!("{}:{}", self.kind.word(), self.ids.join("+"))
         }
+    }
+
+    /// Whether the case failed once and not again.
+    #[must_use]
+    pub fn is_unsteady(&self) -> bool {
+        self.kind == Kind::Inconclusive && self.ids.iter().any(|id| id == UNSTEADY)
     }
 
     /// No verdict, for a stated reason.

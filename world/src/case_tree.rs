@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
 use crate::error::{AtStage, WorldError};
+use crate::order::Order;
 use crate::protocol::{FileKind, FileSpec};
 
 const FILE_MODE: u32 = 0o644;
@@ -22,13 +23,14 @@ pub(crate) fn write(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
         Mode::empty(),
     )
     .at("open starting tree")?;
+    let mut order = Order::default();
     files.iter().try_for_each(|file| {
-        add(&root, file)
+        add(&root, file, &mut order)
             .map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
     })
 }
 
-fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
+fn add(root: &OwnedFd, file: &FileSpec, order: &mut Order) -> Result<(), String> {
     let inside = file
         .path
         .strip_prefix('/')
@@ -55,12 +57,12 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
             }
             change_mode(&parent, name, file.mode.unwrap_or(DIRECTORY_MODE))
         }
-        FileKind::Text(content) => regular(&parent, name, content.as_bytes(), file.mode),
+        FileKind::Text(content) => regular(&parent, name, content.as_bytes(), file.mode, order),
         FileKind::Base64(content) => {
             let bytes = data_encoding::BASE64
                 .decode(content.as_bytes())
                 .map_err(text)?;
-            regular(&parent, name, &bytes, file.mode)
+            regular(&parent, name, &bytes, file.mode, order)
         }
         FileKind::Symlink(target) => {
             remove(&parent, name)?;
@@ -91,13 +93,20 @@ fn add(root: &OwnedFd, file: &FileSpec) -> Result<(), String> {
     }
 }
 
-fn regular(parent: &OwnedFd, name: &str, content: &[u8], mode: Option<u32>) -> Result<(), String> {
+fn regular(
+    parent: &OwnedFd,
+    name: &str,
+    content: &[u8],
+    mode: Option<u32>,
+    order: &mut Order,
+) -> Result<(), String> {
     remove(parent, name)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let opened =
         rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(FILE_MODE)).map_err(text)?;
     let mut file = File::from(opened);
     file.write_all(content).map_err(text)?;
+    order.settle(&file).map_err(text)?;
     rustix::fs::fchmod(file.as_fd(), Mode::from_raw_mode(mode.unwrap_or(FILE_MODE))).map_err(text)
 }
 

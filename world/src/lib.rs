@@ -34,6 +34,7 @@ mod interior;
 mod loopback;
 mod mounts;
 mod observer;
+mod order;
 mod rights;
 mod sink;
 mod stem;

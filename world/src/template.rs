@@ -13,6 +13,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::error::{AtStage, WorldError};
+use crate::order::Order;
 
 mod entries;
 mod fixtures;
@@ -43,8 +44,9 @@ pub(crate) enum Entry {
 /// Writes the tree below `root`, which is not yet anybody's root.
 pub(crate) fn build(root: &Path) -> Result<(), WorldError> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
+    let mut order = Order::default();
     for (path, entry) in entries::ENTRIES.iter().chain(fixtures::ENTRIES) {
-        make(root, path, *entry)?;
+        make(root, path, *entry, &mut order)?;
     }
     host_files(root)?;
     tripwires::build(root)
@@ -55,7 +57,7 @@ pub(crate) fn finish(root: &Path) -> Result<(), WorldError> {
     repository::build(root)
 }
 
-fn make(root: &Path, path: &str, entry: Entry) -> Result<(), WorldError> {
+fn make(root: &Path, path: &str, entry: Entry, order: &mut Order) -> Result<(), WorldError> {
     let stage = format!("make template {path}");
     let place = root.join(path.trim_start_matches('/'));
     if let Some(parent) = place.parent() {
@@ -68,6 +70,8 @@ fn make(root: &Path, path: &str, entry: Entry) -> Result<(), WorldError> {
         }
         Entry::File(text, mode) => {
             fs::write(&place, text).at(&stage)?;
+            let file = fs::File::open(&place).at(&stage)?;
+            order.settle(&file).at(&stage)?;
             fs::set_permissions(&place, fs::Permissions::from_mode(mode)).at(&stage)
         }
         Entry::Link(target) => symlink(target, &place).at(&stage),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cmd::{self, Passed};
+use crate::cmd::{self, Passed, Show};
 use crate::{house, test, vectors};
 
 /// How long each fuzz target runs in the smoke step.
@@ -39,9 +39,26 @@ pub struct Args {
 /// How a step ended.
 enum End {
     Passed,
-    Failed(String),
+    Failed(Failure),
     /// The machine lacks what the step needs. Fails in CI unless a person left the step out.
     Skipped(String),
+}
+
+/// What went wrong in a step.
+struct Failure {
+    why: String,
+    /// The last lines the step printed.
+    tail: String,
+}
+
+impl End {
+    /// Failed, and what there is to say has been printed.
+    fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(Failure {
+            why: why.into(),
+            tail: String::new(),
+        })
+    }
 }
 
 type Gate = fn() -> Result<End>;
@@ -126,7 +143,7 @@ pub fn run(args: &Args) -> Result<Passed> {
         let clock = Clock::start();
         let end = match (*name, &args.tested) {
             ("test", Some(summary)) => tested(summary),
-            _ => gate().unwrap_or_else(|error| End::Failed(format!("{error:#}"))),
+            _ => gate().unwrap_or_else(|error| End::failed(format!("{error:#}"))),
         };
         ends.push((name, end, clock.took()));
     }
@@ -137,6 +154,16 @@ pub fn run(args: &Args) -> Result<Passed> {
     if ends.iter().any(|(name, _, _)| *name == "test") {
         counts = test::read_summary(&summary).unwrap_or_default();
     }
+    // What a failed step printed last, once more: a log is often cut in the
+    // middle, and what failed early would be lost there.
+    for (name, end, _) in &ends {
+        if let End::Failed(Failure { tail, .. }) = end
+            && !tail.is_empty()
+        {
+            println!("\n=== {name} ended with");
+            print!("{tail}");
+        }
+    }
     println!("\n=== summary");
     for (name, end, took) in &ends {
         let (word, why) = match end {
@@ -144,7 +171,7 @@ pub fn run(args: &Args) -> Result<Passed> {
                 counts.passed += 1;
                 ("ok", "")
             }
-            End::Failed(why) => {
+            End::Failed(Failure { why, .. }) => {
                 counts.failed += 1;
                 ("FAILED", why.as_str())
             }
@@ -172,7 +199,7 @@ const SUMMARY: &str = "target/xtask/test.json";
 fn vectors_rules() -> Result<End> {
     Ok(match vectors::check(None, &cmd::root().join("vectors"))? {
         Passed::Yes => End::Passed,
-        Passed::No => End::Failed("see above".to_owned()),
+        Passed::No => End::failed("see above"),
     })
 }
 
@@ -180,10 +207,18 @@ fn vectors_rules() -> Result<End> {
 fn step(command: &mut Command) -> Result<End> {
     let shown = cmd::show(command);
     println!("$ {shown}");
-    Ok(match cmd::status(command)? {
+    let (passed, tail) = cmd::status_and_tail(command, Show::All)?;
+    Ok(ended(passed, &shown, tail))
+}
+
+fn ended(passed: Passed, shown: &str, tail: String) -> End {
+    match passed {
         Passed::Yes => End::Passed,
-        Passed::No => End::Failed(format!("`{shown}` failed")),
-    })
+        Passed::No => End::Failed(Failure {
+            why: format!("`{shown}` failed"),
+            tail,
+        }),
+    }
 }
 
 /// The first end that is not `Passed`, stopping there.
@@ -210,7 +245,7 @@ fn fmt() -> Result<End> {
 fn house_rules() -> Result<End> {
     Ok(match house::run()? {
         Passed::Yes => End::Passed,
-        Passed::No => End::Failed("see above".to_owned()),
+        Passed::No => End::failed("see above"),
     })
 }
 
@@ -261,11 +296,11 @@ fn tested(summary: &Path) -> End {
             println!("{} passed when they ran before", counts.passed);
             End::Passed
         }
-        Ok(counts) => End::Failed(format!(
+        Ok(counts) => End::failed(format!(
             "{} passed, {} failed, {} unexplained skips when they ran before",
             counts.passed, counts.failed, counts.unexplained
         )),
-        Err(error) => End::Failed(format!("{error:#}")),
+        Err(error) => End::failed(format!("{error:#}")),
     }
 }
 
@@ -301,7 +336,7 @@ fn fuzz() -> Result<End> {
     let root = cmd::root();
     let targets = fuzz_targets(&root)?;
     if targets.is_empty() {
-        return Ok(End::Failed("fuzz/fuzz_targets holds no target".to_owned()));
+        return Ok(End::failed("fuzz/fuzz_targets holds no target"));
     }
     // The same script builds them for the engines that run campaigns. No
     // sanitizer: the targets hold safe code. Not optimised: the smoke is short,
@@ -312,7 +347,10 @@ fn fuzz() -> Result<End> {
         .env_remove("RUSTUP_TOOLCHAIN")
         .env("OUT", &out)
         .env("FUZZ_BUILD", "--dev --sanitizer none");
-    let mut gates = vec![build];
+    match step(&mut build)? {
+        End::Passed => {}
+        other => return Ok(other),
+    }
     // The seeds are read only; what the run finds goes into a directory that git ignores.
     for target in targets {
         let grown = root.join("fuzz/corpus").join(&target);
@@ -323,14 +361,22 @@ fn fuzz() -> Result<End> {
             .arg(&grown)
             .arg(root.join("fuzz/seeds").join(&target))
             .arg(format!("-max_total_time={FUZZ_SECONDS}"))
-            .args(["-timeout=10", "-rss_limit_mb=2048", "-verbosity=0"]);
+            .args(["-timeout=10", "-rss_limit_mb=2048", "-print_funcs=0"]);
         let words = root.join(format!("fuzz/dictionaries/{target}.dict"));
         if words.exists() {
             run.arg(format!("-dict={}", words.display()));
         }
-        gates.push(run);
+        // An engine talks at length, which only matters when it found something.
+        let shown = cmd::show(&run);
+        let (passed, tail) = cmd::status_and_tail(&mut run, Show::Nothing)?;
+        if passed == Passed::No {
+            println!("$ {shown}\n{tail}");
+            return Ok(ended(passed, &shown, tail));
+        }
+        let done = tail.lines().rev().find(|line| line.starts_with("Done "));
+        println!("{target:<16} {}", done.unwrap_or("ran"));
     }
-    in_turn(gates)
+    Ok(End::Passed)
 }
 
 fn fuzz_targets(root: &Path) -> Result<Vec<String>> {

@@ -1,7 +1,9 @@
 //! Starting other programs: always from the workspace root, always by exit status.
 
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -57,6 +59,58 @@ pub fn status(command: &mut Command) -> Result<Passed> {
     Ok(Passed::when(status.success()))
 }
 
+/// What becomes of a program's output while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// Passed on as it comes.
+    All,
+    /// Kept back.
+    Nothing,
+}
+
+/// How many lines [`status_and_tail`] keeps.
+const TAIL_LINES: usize = 60;
+
+/// Run to the end like [`status`], and return the last lines of both its streams as well.
+pub fn status_and_tail(command: &mut Command, show_it: Show) -> Result<(Passed, String)> {
+    let shown = show(command);
+    let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+    let both = writer.try_clone().context("cannot copy a pipe")?;
+    let mut child = command
+        .stdout(both)
+        .stderr(writer)
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    // The command holds the writing ends until it is given others.
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let tail = last_lines(reader, show_it).with_context(|| format!("reading from `{shown}`"))?;
+    let status = child
+        .wait()
+        .with_context(|| format!("waiting for `{shown}`"))?;
+    Ok((Passed::when(status.success()), tail))
+}
+
+/// The last lines of a stream, which is passed on meanwhile.
+fn last_lines(stream: impl std::io::Read, show_it: Show) -> std::io::Result<String> {
+    let mut kept = VecDeque::new();
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut line = Vec::new();
+        if stream.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if show_it == Show::All {
+            std::io::stdout().write_all(&line)?;
+        }
+        kept.push_back(line);
+        if kept.len() > TAIL_LINES {
+            kept.pop_front();
+        }
+    }
+    let bytes: Vec<u8> = kept.into_iter().flatten().collect();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Run to the end and return the standard output; another status than 0 is an error.
 pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     let shown = show(command);
@@ -81,4 +135,23 @@ pub fn show(command: &Command) -> String {
         .map(|word| word.to_string_lossy())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_tells_by_its_status_and_leaves_the_last_lines_of_both_streams() {
+        let script = "for i in $(seq 100); do echo $i; done; echo why >&2; exit 3";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let (passed, tail) = status_and_tail(&mut command, Show::Nothing).unwrap();
+        assert_eq!(passed, Passed::No);
+        let lines: Vec<&str> = tail.lines().collect();
+        assert_eq!(lines.len(), TAIL_LINES);
+        assert_eq!(lines.last(), Some(&"why"));
+        let (passed, tail) = status_and_tail(&mut Command::new("true"), Show::Nothing).unwrap();
+        assert_eq!((passed, tail.as_str()), (Passed::Yes, ""));
+    }
 }

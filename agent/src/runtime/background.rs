@@ -10,6 +10,7 @@
 //! whose session is over.
 
 mod attended;
+mod complaints;
 mod terminal;
 mod watch;
 
@@ -37,12 +38,6 @@ use crate::digest::sha256;
 
 /// Commands known at one time, ended ones included.
 const JOBS_MAX: usize = 64;
-/// What an interactive shell says when it finds no terminal.
-const COMPLAINTS: [&str; 3] = [
-    "cannot set terminal process group",
-    "no job control in this shell",
-    "tcsetattr: Inappropriate ioctl for device",
-];
 /// How long a command may run at most.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -134,7 +129,7 @@ impl Job {
     fn view(&self, now: Instant) -> JobView {
         let mut state = self.shared.lock();
         state.cut();
-        let output = without_complaints(&state.output).to_owned();
+        let output = complaints::without(&state.output).to_owned();
         let watched = state.watch.shown();
         let given_up = state.watch.has_given_up();
         drop(state);
@@ -151,16 +146,6 @@ impl Job {
             end: self.end.clone(),
         }
     }
-}
-
-/// The output without what an interactive shell says when it finds no terminal.
-fn without_complaints(mut output: &str) -> &str {
-    while let Some((line, rest)) = output.split_once('\n')
-        && COMPLAINTS.iter().any(|words| line.contains(words))
-    {
-        output = rest;
-    }
-    output
 }
 
 /// What the shell that starts a command runs: an interactive login shell, as

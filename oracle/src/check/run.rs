@@ -164,6 +164,7 @@ pub fn conclude(
         adversarial: is_adversarial(case),
         hermes_effect: !judgement.hermes_outside.is_empty(),
         agent_effect: !judgement.agent_outside.is_empty(),
+        attempts: Vec::new(),
         judgement: Some(judgement),
         hermes: Some(hermes),
         agent: Some(agent),
@@ -190,5 +191,6 @@ fn unjudged(
         adversarial: false,
         hermes_effect: false,
         agent_effect: false,
+        attempts: Vec::new(),
     }
 }

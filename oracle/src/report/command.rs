@@ -91,7 +91,7 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
     };
     let summary = Summary {
         wall_ms: merged.wall_ms,
-        ..run.summary(args.inconclusive_max)
+        ..run.summary(args.allowed)
     };
     let outputs = Outputs {
         folder: &args.out,

@@ -103,6 +103,15 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
     );
     let _ = writeln!(out, "verdict: {}", result.label);
     let _ = writeln!(out, "  {}", result.verdict.why);
+    for (number, attempt) in result.attempts.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "  run {}: {}: {}",
+            number + 1,
+            attempt.label,
+            attempt.why
+        );
+    }
     out
 }
 

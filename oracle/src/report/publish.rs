@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::case::Case;
+use crate::cli::Allowed;
 use crate::exit;
 use crate::known::{self, Catalogue, Usage};
 use crate::relation::AUTHORITY_REFINEMENT;
@@ -68,7 +69,7 @@ impl Run<'_> {
     /// Counts, judges the catalogue and decides the exit code. A catalogue
     /// entry that explained nothing is stale only if every case ran.
     #[must_use]
-    pub fn summary(&self, inconclusive_max: usize) -> Summary {
+    pub fn summary(&self, allowed: Allowed) -> Summary {
         let (suites, catalogue) = self.vectors;
         let mut summary = Summary {
             hermes: self.hermes.to_owned(),
@@ -101,14 +102,16 @@ impl Run<'_> {
         summary
             .faults
             .extend(usage.rot(catalogue, self.hermes, whole, &exists));
+        let inconclusive = summary.count(|kind| kind == Kind::Inconclusive);
         summary.exit = exit::code(exit::Tally {
             unsafe_cases: summary.count(Kind::is_unsafe),
             unexplained: summary
                 .count(|kind| matches!(kind, Kind::Different | Kind::StricterUnnamed)),
             catalogue: summary.faults.len(),
-            inconclusive_over: summary
-                .count(|kind| kind == Kind::Inconclusive)
-                .saturating_sub(inconclusive_max),
+            inconclusive_over: inconclusive
+                .saturating_sub(summary.unsteady)
+                .saturating_sub(allowed.inconclusive_max)
+                + summary.unsteady.saturating_sub(allowed.unsteady_max),
             incomplete: !self.not_run.is_empty(),
         });
         summary

@@ -72,6 +72,13 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
             let _ = writeln!(out, "  {}: {}: {}", fault.kind, fault.entry, fault.why);
         }
     }
+    if summary.unsteady > 0 {
+        let _ = writeln!(
+            out,
+            "\nunsteady: {} failed once and, repeated alone, not again",
+            summary.unsteady
+        );
+    }
     for (reason, count) in &summary.not_run {
         let _ = writeln!(out, "\n{count} cases did not run: {reason}");
     }

@@ -20,6 +20,7 @@ use hermitcrab_sandbox::spawn::{Finished, Running, SpawnError};
 
 use super::{
     super::machine::Machine,
+    complaints::Beginning,
     terminal::Terminal,
     watch::{Notice, Watch},
 };
@@ -44,6 +45,8 @@ pub(super) struct Attended {
 pub(super) struct State {
     /// What it printed, the end of it.
     pub output: String,
+    /// The shell's own words before it.
+    beginning: Beginning,
     /// Bytes that may be the beginning of a letter.
     partial: Vec<u8>,
     /// What it left, until that is looked at.
@@ -156,7 +159,8 @@ impl State {
         let whole = whole_letters(&self.partial);
         let rest = self.partial.split_off(whole);
         let text = String::from_utf8_lossy(&self.partial).into_owned();
-        self.notices.extend(self.watch.look(&text, now));
+        let own = self.beginning.own(&text);
+        self.notices.extend(self.watch.look(&own, now));
         self.output.push_str(&text);
         self.partial = rest;
         // Cutting is linear, so it is not done for every few letters.

@@ -20,6 +20,7 @@ fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
         adversarial: false,
         hermes_effect: false,
         agent_effect: false,
+        attempts: Vec::new(),
     }
 }
 
