@@ -274,6 +274,16 @@ impl Runtime {
         Ok(())
     }
 
+    /// The same, and waits until the line is on the disk: what comes next
+    /// outlives the session, so its record must not be lost with it.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    fn note_for_sure(&mut self, text: String) -> Result<(), RuntimeError> {
+        self.note(text)?;
+        Ok(self.machine.settle()?)
+    }
+
     /// What was proved about the sandbox when the session began.
     #[must_use]
     pub fn isolation(&self) -> Isolation {

@@ -128,11 +128,7 @@ for line in sys.stdin:
 "#;
 
 fn hermes() -> Option<Vec<f64>> {
-    let python = std::fs::read_dir(ambient::hermes_root()?)
-        .ok()?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path().join("venv/bin/python"))
-        .find(|python| python.is_file())?;
+    let python = ambient::hermes_python().ok()?;
     let dirs = tempfile::tempdir().unwrap();
     let (home, workspace) = (dirs.path().join("h"), dirs.path().join("w"));
     std::fs::create_dir_all(home.join(".hermes")).unwrap();

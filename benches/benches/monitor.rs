@@ -3,10 +3,13 @@
 //! and what Hermes' detector of dangerous commands costs for the same command.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/ambient.rs"]
+mod ambient;
+#[path = "support/detector.rs"]
+mod detector;
 mod support;
 
 use std::hint::black_box;
-use std::process::Command;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use hermitcrab_core::action::Action;
@@ -98,13 +101,17 @@ fn decisions(criterion: &mut Criterion) {
         }
     }
     group.finish();
-    match hermes_detector() {
-        Ok(hermes) => println!(
-            "`{COMMAND}`: Hermes' detector {:.1} us, the monitor {:.3} us: {:.0} times",
-            hermes / 1000.0,
-            ours / 1000.0,
-            hermes / ours
-        ),
+    match ambient::hermes_python().and_then(|python| detector::times(&python, &[COMMAND])) {
+        Ok(times) => {
+            for hermes in times {
+                println!(
+                    "`{COMMAND}`: Hermes' detector {:.1} us, the monitor {:.3} us: {:.0} times",
+                    hermes / 1000.0,
+                    ours / 1000.0,
+                    hermes / ours
+                );
+            }
+        }
         Err(reason) => println!("SKIPPED: Hermes' detector was not timed: {reason}"),
     }
 }
@@ -157,32 +164,6 @@ fn held(others: usize) -> (CapTable, Rules, Actions) {
         ("command", Tool::Terminal, run),
     ];
     (table, rules, actions)
-}
-
-/// Nanoseconds of CPU that the detector of the real Hermes takes, if one is installed.
-fn hermes_detector() -> Result<f64, String> {
-    let home = std::path::PathBuf::from(option_env!("HOME").ok_or("no home directory")?);
-    let cache = home.join(".cache/hermitcrab/hermes");
-    let python = std::fs::read_dir(&cache)
-        .map_err(|error| {
-            format!(
-                "`{}`: {error}; run `cargo bisim check` first",
-                cache.display()
-            )
-        })?
-        .filter_map(Result::ok)
-        .map(|entry| entry.path().join("venv/bin/python"))
-        .find(|python| python.is_file())
-        .ok_or("no environment of Hermes; run `cargo bisim check` first")?;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../shim/src/time_detector.py");
-    let output = Command::new(python)
-        .args([script, COMMAND])
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.trim()
-        .parse()
-        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }
 
 criterion_group!(benches, decisions, turns);

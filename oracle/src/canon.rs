@@ -17,7 +17,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -49,6 +49,10 @@ pub const RULES: [Rule; 10] = [
     Rule {
         name: "listed-once",
         doc: "a background command that is listed twice with the same facts is compared as listed once; Hermes 0.19.0 does so for good when a command ends before the call that started it has entered it as running",
+    },
+    Rule {
+        name: "moment-in-a-name",
+        doc: "the moment in a file's name, as in `config.yaml.corrupt.20260101-120000.bak`, is compared by being there, not by value",
     },
     Rule {
         name: "own-count",
@@ -173,6 +177,29 @@ pub fn without_job_bytes(effects: &mut [FsEffect]) {
         effect.digest = "<own>".to_owned();
         effect.size = 0;
     }
+}
+
+/// Rule `moment-in-a-name`: file names without the moment in them.
+pub fn without_moments(effects: &mut [FsEffect]) {
+    for effect in effects {
+        if let Some(named) = without_moment(&effect.path) {
+            effect.path = named;
+        }
+    }
+}
+
+/// The path with eight digits, a dash and six digits between dots taken out.
+fn without_moment(path: &str) -> Option<String> {
+    let digits =
+        |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let is_moment = |part: &&str| {
+        part.split_once('-')
+            .is_some_and(|(day, time)| digits(day, 8) && digits(time, 6))
+    };
+    let (directory, name) = path.rsplit_once('/')?;
+    name.split('.')
+        .find(is_moment)
+        .map(|moment| format!("{directory}/{}", name.replacen(moment, "<moment>", 1)))
 }
 
 /// Rule `shell-complaints`: the output of a background command without them.
@@ -478,6 +505,23 @@ mod tests {
             .map(|p| &p["session_id"])
             .collect();
         assert_eq!(ids, ["a", "b", "a"]);
+    }
+
+    #[test]
+    fn a_moment_in_a_name_is_no_difference_but_any_other_number_is() {
+        let named = |path: &str| without_moment(path);
+        assert_eq!(
+            named("/h/config.yaml.corrupt.20260101-120000.bak").as_deref(),
+            Some("/h/config.yaml.corrupt.<moment>.bak")
+        );
+        for other in [
+            "/h/a.2026-120000",
+            "/h/a.20260101-12000x",
+            "/20260101-120000/a",
+            "a",
+        ] {
+            assert_eq!(named(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct Holdings {
     clock: u64,
     cwd: String,
     shown_for_session: Vec<String>,
+    /// What the user said "always" to.
+    shown_for_good: Vec<String>,
+    /// The same, as far as it still counts after the program was started again.
+    counts_again: Vec<String>,
 }
 
 impl Holdings {
@@ -47,6 +51,8 @@ impl Holdings {
             clock: 0,
             cwd: case.cwd().to_owned(),
             shown_for_session: Vec::new(),
+            shown_for_good: Vec::new(),
+            counts_again: Vec::new(),
         };
         if reads_workspace(case) {
             for verb in ["fs.read", "fs.list"] {
@@ -88,14 +94,13 @@ impl Holdings {
                 }
             }
             Step::Advance { seconds } => self.clock = self.clock.saturating_add(*seconds),
-            Step::EndSession {} => {
-                for grant in &mut self.grants {
-                    if !grant.held.id.starts_with("default ") {
-                        grant.ended = true;
-                    }
+            Step::EndSession {} => self.end_session(),
+            Step::Restart(restart) => {
+                self.end_session();
+                if !restart.keeps_answers() {
+                    self.shown_for_good.clear();
                 }
-                self.children.clear();
-                self.shown_for_session.clear();
+                self.counts_again.clone_from(&self.shown_for_good);
             }
             Step::Spawn { child, forward } => {
                 self.children
@@ -103,6 +108,16 @@ impl Holdings {
             }
             Step::Call { .. } | Step::Probe { .. } => {}
         }
+    }
+
+    fn end_session(&mut self) {
+        for grant in &mut self.grants {
+            if !grant.held.id.starts_with("default ") {
+                grant.ended = true;
+            }
+        }
+        self.children.clear();
+        self.shown_for_session.clear();
     }
 
     /// What a call or probe did that nothing held covers, in words. Charges
@@ -115,10 +130,14 @@ impl Holdings {
             | Step::Revoke { .. }
             | Step::Advance { .. }
             | Step::EndSession {}
+            | Step::Restart(_)
             | Step::Spawn { .. } => None,
         };
         let mut outside = Vec::new();
         let mut charged = BTreeSet::new();
+        if approval == Approval::WholeCall && self.counts_again(step) {
+            return outside;
+        }
         for effect in &seen.delta {
             if !self.covers_effect(by.as_deref(), effect, seen, approval, &mut charged) {
                 outside.push(describe(effect));
@@ -141,8 +160,25 @@ impl Holdings {
             if is_yes(answer) && answer.contains("session") {
                 self.shown_for_session.push(shown.clone());
             }
+            // It counts after the session only where the program is started again.
+            if is_yes(answer) && answer.contains("always") {
+                self.shown_for_good.push(shown.clone());
+            }
         }
         outside
+    }
+
+    /// Whether the user said "always" to this very command, in a run before.
+    fn counts_again(&self, step: &Step) -> bool {
+        let command = match step {
+            Step::Call { args, .. } => args.get("command").and_then(serde_json::Value::as_str),
+            _ => None,
+        };
+        command.is_some_and(|command| {
+            self.counts_again
+                .iter()
+                .any(|shown| shown.ends_with(command))
+        })
     }
 
     /// What a whole run let out beside the tree: network and tripwires.
@@ -195,6 +231,7 @@ impl Holdings {
                     .iter()
                     .any(|(shown, answer)| is_yes(answer) && mentions(shown))
                     || self.shown_for_session.iter().any(|shown| mentions(shown))
+                    || self.counts_again.iter().any(|shown| mentions(shown))
             }
         }
     }

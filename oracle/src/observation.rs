@@ -176,6 +176,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         }
         one.delta = canon::delta(before, &seen.effects);
         canon::without_job_bytes(&mut one.delta);
+        canon::without_moments(&mut one.delta);
         before = &seen.effects;
         steps.push(one);
     }
@@ -204,6 +205,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     }
     let mut effects = trace.effects.clone();
     canon::without_job_bytes(&mut effects);
+    canon::without_moments(&mut effects);
     let mut network = trace.network.clone();
     network.sort();
     Observation {
@@ -261,6 +263,7 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen 
         | Step::Revoke { .. }
         | Step::Advance { .. }
         | Step::EndSession {}
+        | Step::Restart(_)
         | Step::Spawn { .. } => {}
     }
     let answer = seen.answer.to_string();

@@ -260,8 +260,11 @@ fn lint(case: &Case) -> Vec<String> {
             Step::Call { by: Some(by), .. } if !children.contains(by) => {
                 wrong.push(format!("a call by the unknown child `{by}`"));
             }
-            Step::Call { .. } | Step::Probe { .. } | Step::Advance { .. } | Step::EndSession {} => {
-            }
+            Step::Call { .. }
+            | Step::Probe { .. }
+            | Step::Advance { .. }
+            | Step::EndSession {}
+            | Step::Restart(_) => {}
         }
         for leg in [case.hermes, case.agent] {
             if !leg.world && !matches!(step, Step::Probe { .. }) {

@@ -34,40 +34,104 @@ def load():
     return version("hermes-agent")
 
 
-def warm_up():
-    """Do once what every world would otherwise do again: import what calls import
-    late, read the settings, compile the detectors. No tool runs."""
-    import gc
+# What a world of each kind imports, so that the zygote has it already.
+EVERY_CASE = (
+    "acp_adapter.edit_approval",
+    "agent.coding_context",
+    "agent.lsp.manager",
+    "agent.verification_evidence",
+    "gateway.session_context",
+    "tools.ansi_strip",
+    "tools.daemon_pool",
+    "tools.env_passthrough",
+    "tools.fuzzy_match",
+    "tools.read_extract",
+    "tools.tirith_security",
+    "tools.tool_output_limits",
+    "tools.tool_search",
+)
+CONVERSATIONS = (
+    "run_agent",
+    "openai",
+    "openai.types.chat",
+    "acp.schema",
+    "acp_adapter.permissions",
+    "agent.agent_init",
+    "agent.conversation_loop",
+    "agent.context_compressor",
+    "tools.async_delegation",
+    "tools.delegation_live_log",
+    "tools.tts_tool",
+    "edge_tts",
+    "aiohttp",
+    "http.server",
+)
+SERVERS = (
+    "acp",
+    "acp_adapter.entry",
+    "acp_adapter.server",
+    "hermes_cli.models",
+    "hermes_cli.runtime_provider",
+    "hermes_state",
+    "tools.mcp_tool",
+    "agent.agent_runtime_helpers",
+    "agent.anthropic_adapter",
+    "agent.chat_completion_helpers",
+    "agent.image_routing",
+    "agent.ssl_guard",
+    "agent.system_prompt",
+    "agent.title_generator",
+    "agent.tool_executor",
+    "agent.transports",
+    "agent.turn_finalizer",
+    "agent.verification_stop",
+    "hermes_cli.moa_config",
+    "hermes_cli.nous_subscription",
+    "hermes_cli.profiles",
+    "httpcore",
+    "openai.lib.streaming.chat",
+    "openai.resources",
+    "tools.checkpoint_manager",
+    "tools.schema_sanitizer",
+    "tools.tool_result_storage",
+)
+
+
+def import_all(names):
+    """Import what there is of these modules."""
     import importlib
 
-    for name in (
-        "acp_adapter.edit_approval",
-        "agent.coding_context",
-        "agent.lsp.manager",
-        "agent.verification_evidence",
-        "tools.ansi_strip",
-        "tools.daemon_pool",
-        "tools.env_passthrough",
-        "tools.fuzzy_match",
-        "tools.read_extract",
-        "tools.tirith_security",
-        "tools.tool_output_limits",
-        "tools.tool_search",
-    ):
+    for name in names:
         try:
             importlib.import_module(name)
         except ImportError:
             # Another version keeps it elsewhere; then each world imports its own.
             pass
+
+
+def settle():
+    """Make what was imported fit to be forked from."""
+    import gc
+    import threading
+
+    if threading.active_count() != 1:
+        raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
+    # Objects made so far are never collected, so forks share their memory.
+    gc.collect()
+    gc.freeze()
+
+
+def warm_up():
+    """Do once what every world would otherwise do again: import what calls import
+    late, read the settings, compile the detectors. No tool runs."""
+    import_all(EVERY_CASE)
     from hermes_cli.config import load_config
     from tools import approval
 
     load_config()
     approval.detect_dangerous_command("true")
     approval.detect_hardline_command("true")
-    # Objects made so far are never collected, so forks share their memory.
-    gc.collect()
-    gc.freeze()
+    settle()
 
 
 LOOP_IS_WARM = False
@@ -79,35 +143,8 @@ def warm_up_loop():
     global LOOP_IS_WARM
     if LOOP_IS_WARM:
         return
-    import gc
-    import importlib
-    import threading
-
-    for name in (
-        "run_agent",
-        "openai",
-        "openai.types.chat",
-        "acp.schema",
-        "acp_adapter.permissions",
-        "agent.agent_init",
-        "agent.conversation_loop",
-        "agent.context_compressor",
-        "tools.async_delegation",
-        "tools.delegation_live_log",
-        "tools.tts_tool",
-        "edge_tts",
-        "aiohttp",
-        "http.server",
-    ):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            # Another version keeps it elsewhere; then each world imports its own.
-            pass
-    if threading.active_count() != 1:
-        raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
-    gc.collect()
-    gc.freeze()
+    import_all(CONVERSATIONS)
+    settle()
     LOOP_IS_WARM = True
 
 
@@ -117,48 +154,8 @@ def warm_up_server():
     if SERVER_IS_WARM:
         return
     warm_up_loop()
-    import gc
-    import importlib
-    import threading
-
-    for name in (
-        "acp",
-        "acp_adapter.entry",
-        "acp_adapter.server",
-        "hermes_cli.models",
-        "hermes_cli.runtime_provider",
-        "hermes_state",
-        "tools.mcp_tool",
-        "agent.agent_runtime_helpers",
-        "agent.anthropic_adapter",
-        "agent.chat_completion_helpers",
-        "agent.image_routing",
-        "agent.ssl_guard",
-        "agent.system_prompt",
-        "agent.title_generator",
-        "agent.tool_executor",
-        "agent.transports",
-        "agent.turn_finalizer",
-        "agent.verification_stop",
-        "hermes_cli.moa_config",
-        "hermes_cli.nous_subscription",
-        "hermes_cli.profiles",
-        "httpcore",
-        "openai.lib.streaming.chat",
-        "openai.resources",
-        "tools.checkpoint_manager",
-        "tools.schema_sanitizer",
-        "tools.tool_result_storage",
-    ):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            # Another version keeps it elsewhere; then each world imports its own.
-            pass
-    if threading.active_count() != 1:
-        raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
-    gc.collect()
-    gc.freeze()
+    import_all(SERVERS)
+    settle()
     SERVER_IS_WARM = True
 
 
@@ -209,6 +206,31 @@ class Session:
         approval.clear_session(self.key)
         self.children.clear()
         self.begin()
+
+    def stop(self):
+        """The process ends: nothing that only memory held is left."""
+        from tools import approval
+
+        if self.conversation is not None:
+            self.conversation.close()
+            self.conversation = None
+        self.front.leave()
+        approval.clear_session(self.key)
+        approval._permanent_approved.clear()
+        self.children.clear()
+
+    def start(self):
+        """Another process: what the module reads when it is imported is read again."""
+        from tools import approval
+
+        approval.load_permanent_allowlist()
+        self.begin()
+
+    def withdraw_always(self):
+        """The person takes out of the settings what was allowed for good."""
+        from tools import approval
+
+        approval.save_permanent_allowlist(set())
 
     def asked(self, shown, answer=None):
         """The user is asked; what the case says they answer."""

@@ -17,6 +17,7 @@ use crate::probe::{self, ProbeError};
 use crate::worker::describe;
 
 mod fate;
+mod restart;
 mod settings;
 mod standing;
 mod wire;
@@ -114,6 +115,7 @@ impl HermesDriver {
             Step::Revoke { grant } => standings.withdraw(session, grant),
             // Scopes (once, session, always) do not run out by themselves.
             Step::Advance { .. } => Ok(unsupported("no-expiry")),
+            Step::Restart(restart) => restart::run(session, restart),
         }
     }
 }
@@ -180,6 +182,7 @@ impl Driver for HermesDriver {
             | Step::Revoke { .. }
             | Step::Advance { .. }
             | Step::EndSession {}
+            | Step::Restart(_)
             | Step::Spawn { .. } => unsupported("needs-a-world"),
         }
     }
@@ -235,6 +238,7 @@ fn plan(job: &Job) -> Option<Vec<String>> {
                     | Step::Revoke { .. }
                     | Step::Advance { .. }
                     | Step::EndSession {}
+                    | Step::Restart(_)
                     | Step::Spawn { .. } => None,
                 })
                 .collect(),

@@ -18,6 +18,7 @@
 //! This package must never map a world to host uid 0, never write to the
 //! host's disk, and never leave a process or a mount behind: everything lives
 //! in namespaces that die with their first process.
+pub mod damage;
 pub mod enter;
 pub mod error;
 pub mod fork;

@@ -29,6 +29,7 @@ pub fn filled(step: &Step, texts: &[String]) -> Step {
         | Step::Revoke { .. }
         | Step::Advance { .. }
         | Step::EndSession {}
+        | Step::Restart(_)
         | Step::Spawn { .. } => step.clone(),
     }
 }

@@ -273,6 +273,7 @@ fn run_pure(job: &Job, driver: &dyn Driver) -> RawTrace {
             | Step::Revoke { .. }
             | Step::Advance { .. }
             | Step::EndSession {}
+            | Step::Restart(_)
             | Step::Spawn { .. } => {
                 StepTrace::of(StepOutcome::Unsupported("needs-a-world".to_owned()))
             }

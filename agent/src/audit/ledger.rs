@@ -31,6 +31,8 @@ pub struct Ledger {
     state: State,
     index: Index,
     anchor: Option<Anchor>,
+    /// Where the last record ended that was written since the start.
+    reached: Option<Start>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +138,7 @@ impl Ledger {
             state: State::Sound,
             index: Index::none(),
             anchor: None,
+            reached: None,
         };
         let opened = Opened {
             head: found.head,
@@ -182,19 +185,22 @@ impl Ledger {
         for start in &starts {
             self.index.add(start);
         }
-        if let (Some(anchor), Some(last)) = (&mut self.anchor, records.last())
-            && last.kind == "ended"
-        {
-            let head = Head {
+        self.reached = records.last().map(|last| Start {
+            head: Head {
                 next: last.seq.saturating_add(1),
                 digest: last.digest,
-            };
-            let place = Start {
-                head,
-                offset: self.bytes,
-            };
-            anchor.move_to(place).map_err(LedgerError::Anchor)?;
+            },
+            offset: self.bytes,
+        });
+        if !waits {
+            return Ok(());
         }
+        let vouched = self.vouch();
+        if records.last().is_some_and(|last| last.kind == "ended") {
+            return vouched;
+        }
+        // An anchor that cannot be moved lags behind, or is found damaged at the
+        // next start and then nothing that is kept counts. The records are there.
         Ok(())
     }
 
@@ -206,7 +212,17 @@ impl Ledger {
         self.disk.sync().map_err(|error| {
             self.state = State::Failed;
             LedgerError::Io(self.path.clone(), error)
-        })
+        })?;
+        self.vouch()
+    }
+
+    /// Notes in the anchor what is on the disk for certain: a ledger that lacks
+    /// it later was cut, also if this program is killed now.
+    fn vouch(&mut self) -> Result<(), LedgerError> {
+        match (&mut self.anchor, self.reached) {
+            (Some(anchor), Some(place)) => anchor.move_to(place).map_err(LedgerError::Anchor),
+            _ => Ok(()),
+        }
     }
 
     fn write(&mut self, mut bytes: &[u8], waits: bool) -> std::io::Result<()> {

@@ -94,6 +94,14 @@ impl Machine {
         self.turn(event, |parts| parts.without_permits())
     }
 
+    /// Waits until every record is on the disk, those included that nothing waits for.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn settle(&self) -> Result<(), LedgerError> {
+        lock(&self.ledger).settle()
+    }
+
     /// The time on the session's own clock.
     #[must_use]
     pub fn now(&self) -> Instant {

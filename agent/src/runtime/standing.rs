@@ -118,20 +118,20 @@ impl Runtime {
         for wish in wishes {
             let done = match &wish {
                 Wish::Always(authority) => {
-                    self.note(format!("to be kept: always {authority}"))?;
+                    self.note_for_sure(format!("to be kept: always {authority}"))?;
                     let kept = desk.borrow_mut().keeper.keep(authority);
                     kept.map(|id| format!("kept as {id}"))
                 }
                 Wish::Repeat(what, said) => {
                     let caps: Vec<String> = what.iter().map(|(cap, _)| cap.to_string()).collect();
                     let line = format!("{} to exactly {}", said.as_str(), caps.join(", "));
-                    self.note(format!("to be remembered: {line}"))?;
+                    self.note_for_sure(format!("to be remembered: {line}"))?;
                     let kept = desk.borrow_mut().keeper.remember(what, *said);
                     kept.map(|()| format!("remembered: {line}"))
                 }
             };
             match done {
-                Ok(line) => self.note(line)?,
+                Ok(line) => self.note_for_sure(line)?,
                 Err(error) => {
                     self.note(format!("not kept: {error}"))?;
                     self.told

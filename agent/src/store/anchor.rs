@@ -2,10 +2,10 @@
 //!
 //! What for: a chain cannot show that its tail was cut off, nor a store that an
 //! older copy was put in its place (in which a revoked grant still stands). The
-//! anchor says, under the key, where the ledger stood at the end of the last
-//! session and which change of the store was the last.
+//! anchor says, under the key, how far the ledger was known to be on the disk
+//! and which change of the store was the last.
 //!
-//! It lags behind after a crash, never ahead. It does not protect against
+//! It may lag behind after a crash of the machine, and is never ahead. It does not protect against
 //! somebody who exchanges the whole directory for an older copy, or who has the
 //! key: against them only a head published elsewhere helps
 //! (`hermitcrab audit head`, `audit verify --expect`).

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use hermitcrab::{
     approvals::{Desk, DeskUser, SharedDesk},
-    audit::Ledger,
+    audit::{Ledger, LedgerError},
     handles::ObjectRef,
     ports::{Keep, Prompt, UserPort},
     runtime::{Fate, Runtime, TakenIn},
@@ -223,6 +223,34 @@ fn a_standing_grant_waits_for_a_new_yes_after_a_reboot_a_month_or_a_weaker_sandb
     assert_eq!(later.write(&["always"], "a.txt", "3"), (1, true));
     check(&later, None);
     assert_eq!(later.keeper().contents().standing.len(), 1);
+}
+
+/// The program may be killed right after an answer for good, and the ledger cut.
+#[test]
+fn a_ledger_cut_after_a_kill_is_refused_down_to_the_record_of_what_was_kept() {
+    let machine = Machine::new();
+    let mut opened = machine.open(&["always"]);
+    let first = opened.runtime.first_agent();
+    let args = json!({"path": "a.txt", "content": "1"});
+    let report = opened.runtime.call(first, "write_file", &args);
+    assert_eq!(report.fate, Fate::Ran);
+    // Killed: nothing ends the session.
+    drop(opened);
+    let whole = machine.ledger();
+    assert!(whole.lines().last().unwrap().contains("kept as standing0"));
+    let again = || {
+        let state = State::open(&machine.state_dir()).unwrap();
+        Ledger::open_anchored(&machine.state_dir(), Some(state.anchor)).map(drop)
+    };
+    again().unwrap();
+    let path = machine.state_dir().join("ledger.jsonl");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    for left in 0..lines.len() {
+        std::fs::write(&path, lines[..left].concat()).unwrap();
+        assert!(matches!(again(), Err(LedgerError::Cut(..))), "{left} left");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    again().unwrap();
 }
 
 #[test]

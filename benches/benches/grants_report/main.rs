@@ -7,7 +7,10 @@
 //! Without `--write` everything is done a few times only, to see that it works.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../support/ambient.rs"]
 mod ambient;
+#[path = "../support/detector.rs"]
+mod detector;
 mod load;
 #[path = "../support/mod.rs"]
 mod support;
@@ -28,8 +31,13 @@ use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
 use support::{on_dir, rel, session};
 
-/// The command Hermes' detector is given, and whose effect the monitor decides.
-const COMMAND: &str = "rm -rf build && git push --force origin main";
+/// The commands Hermes' detector is given: one it flags, and two it must search
+/// to the end. The monitor decides on effects, so its time is the same for all.
+const COMMANDS: [&str; 3] = [
+    "rm -rf build && git push --force origin main",
+    "cargo test --workspace -- --nocapture",
+    "git add -A && git commit -m 'work in progress' && make -j4 all",
+];
 
 fn main() {
     let write_to = ambient::write_to();
@@ -50,15 +58,19 @@ fn main() {
     }
     let decision = decision(in_full);
     row("a decision of the monitor", format!("{decision:.0} ns"));
-    match detector() {
-        Ok(hermes) => row(
-            &format!("Hermes' detector on `{COMMAND}`"),
-            format!(
-                "{:.1} us, {:.0} times as long",
-                hermes / 1000.0,
-                hermes / decision
-            ),
-        ),
+    match ambient::hermes_python().and_then(|python| detector::times(&python, &COMMANDS)) {
+        Ok(times) => {
+            for (command, hermes) in COMMANDS.iter().zip(times) {
+                row(
+                    &format!("Hermes' detector on `{command}`"),
+                    format!(
+                        "{:.1} us, {:.0} times as long",
+                        hermes / 1000.0,
+                        hermes / decision
+                    ),
+                );
+            }
+        }
         Err(why) => row("Hermes' detector", format!("not timed: {why}")),
     }
     beside_many(if in_full { 1_000_000 } else { 10_000 }, &mut row);
@@ -222,18 +234,4 @@ fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
-}
-
-/// Nanoseconds that the detector of the real Hermes takes, if one is installed.
-fn detector() -> Result<f64, String> {
-    let python = ambient::hermes_python()?;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../shim/src/time_detector.py");
-    let output = std::process::Command::new(python)
-        .args([script, COMMAND])
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    text.trim()
-        .parse()
-        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())
 }

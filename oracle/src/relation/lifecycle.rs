@@ -19,7 +19,7 @@ struct Notion {
     why: &'static str,
 }
 
-const NOTIONS_HERMES_LACKS: [Notion; 3] = [
+const NOTIONS_HERMES_LACKS: [Notion; 5] = [
     Notion {
         code: "no-such-grant",
         rule: "hermes-grants-by-answers",
@@ -34,6 +34,16 @@ const NOTIONS_HERMES_LACKS: [Notion; 3] = [
         code: "no-expiry",
         rule: "hermes-answers-do-not-age",
         why: "hermes' standing answers have no deadline",
+    },
+    Notion {
+        code: "no-ledger",
+        rule: "hermes-keeps-no-ledger",
+        why: "hermes keeps no record whose loss or damage it would notice",
+    },
+    Notion {
+        code: "no-seal",
+        rule: "hermes-seals-nothing",
+        why: "hermes' settings are taken as they are found",
     },
 ];
 

@@ -235,6 +235,7 @@ pub(super) fn what(step: &Step) -> String {
         Step::Revoke { .. } => "revoke".to_owned(),
         Step::Advance { .. } => "advance".to_owned(),
         Step::EndSession {} => "end-session".to_owned(),
+        Step::Restart(_) => "restart".to_owned(),
         Step::Spawn { .. } => "spawn".to_owned(),
     }
 }

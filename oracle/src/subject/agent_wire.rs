@@ -4,8 +4,8 @@
 use std::process::{Child, Command, Stdio};
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{Job, Step, StepOutcome, StepTrace};
-use bisim_world::wire::{Conversation, MODEL_URL, PROBE};
+use bisim_world::protocol::Job;
+use bisim_world::wire::{Conversation, MODEL_URL};
 use bisim_world::zygote::{ENVIRONMENT, StepSink};
 
 use super::agent_world::STATE_DIR;
@@ -26,22 +26,7 @@ pub(super) fn run(job: &Job, steps: &mut StepSink, fault: Option<&str>) -> Resul
     let (input, output) =
         ends.ok_or_else(|| WorldError::new("start the agent's server", "it has no streams"))?;
     let mut conversation = Conversation::begin(input, output, cwd)?;
-    for step in &job.script {
-        steps.begin()?;
-        let step = steps.filled(step);
-        steps.end(match &step {
-            Step::Probe { name, input } if name == PROBE => conversation.step(input),
-            Step::Probe { .. }
-            | Step::Call { .. }
-            | Step::Grant(_)
-            | Step::Revoke { .. }
-            | Step::Advance { .. }
-            | Step::EndSession {}
-            | Step::Spawn { .. } => StepTrace::of(StepOutcome::Unsupported(
-                "no-such-step-of-a-wire".to_owned(),
-            )),
-        })?;
-    }
+    conversation.play(&job.script, steps)?;
     // Its streams are closed, and it ends by itself.
     drop(conversation);
     server

@@ -4,16 +4,20 @@
 //! grants in words, a user who answers as the case says, a clock that moves
 //! when the script says so.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{Context, Held, Job, QuestionTrace, Step, StepOutcome, StepTrace};
+use bisim_world::protocol::{
+    Context, Held, Job, QuestionTrace, Restart, Step, StepOutcome, StepTrace,
+};
 use bisim_world::zygote::ENVIRONMENT;
+use hermitcrab::approvals::DeskUser;
 use hermitcrab::ports::{Clock, Prompt, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::approval::Reply;
@@ -24,7 +28,10 @@ use hermitcrab_core::time::{Instant, Millis};
 use hermitcrab_sandbox::spawner::SpawnerProgram;
 use serde_json::Value;
 
+use self::kept::Surrounding;
 use super::agent_probe::{self, ProbeError};
+
+mod kept;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
@@ -49,6 +56,14 @@ pub struct AgentWorld<'j> {
     machine: &'j Machine,
     clock: CaseClock,
     open: RefCell<Option<Open>>,
+    /// The user's words still to come, whichever session they are said in.
+    words: Rc<RefCell<VecDeque<String>>>,
+    /// There if the case starts the program again.
+    surrounding: RefCell<Option<Surrounding>>,
+    /// How often it was started.
+    starts: Cell<u64>,
+    /// It did not start again.
+    is_closed: Cell<bool>,
 }
 
 struct Open {
@@ -66,6 +81,15 @@ impl<'j> AgentWorld<'j> {
             machine,
             clock: CaseClock(Arc::new(AtomicU64::new(1_000_000))),
             open: RefCell::new(None),
+            words: Rc::new(RefCell::new(job.user.words().into())),
+            surrounding: RefCell::new(
+                job.script
+                    .iter()
+                    .any(|step| matches!(step, Step::Restart(_)))
+                    .then(Surrounding::new),
+            ),
+            starts: Cell::new(0),
+            is_closed: Cell::new(false),
         }
     }
 
@@ -114,12 +138,13 @@ impl<'j> AgentWorld<'j> {
             .map_err(|_| "the runtime is in use".to_owned())?;
         let open = match slot.take() {
             Some(open) => open,
-            None => self.begin()?,
+            None => self.begin()?.ok_or("the agent does not start")?,
         };
         Ok(body(slot.insert(open)))
     }
 
-    fn begin(&self) -> Result<Open, String> {
+    /// Starts the program; `None`: it refuses to, for what became of its files.
+    fn begin(&self) -> Result<Option<Open>, String> {
         let cwd = self
             .cwd()
             .ok_or_else(|| "this case has no world".to_owned())?;
@@ -134,25 +159,78 @@ impl<'j> AgentWorld<'j> {
                 .collect(),
             isolation: self.machine.isolation,
             asking: asking(self.job.context),
-            session: 1,
+            session: self.starts.get().wrapping_add(1),
             spawner: self.machine.spawner.clone(),
         };
         let user = Box::new(CaseUser {
-            words: self.job.user.words().into(),
+            words: Rc::clone(&self.words),
             asking: asking(self.job.context),
         });
         let clock = Box::new(self.clock.clone());
-        let runtime = Runtime::open(config, user, clock).map_err(|error| error.to_string())?;
+        let surrounding = self.surrounding.borrow();
+        let (runtime, desk) = match surrounding.as_ref() {
+            None => (Runtime::open(config, user, clock), None),
+            Some(kept) => {
+                let Some(begun) = kept.begin(Path::new(cwd), self.machine.isolation)? else {
+                    return Ok(None);
+                };
+                let user: Box<dyn UserPort> = match &begun.desk {
+                    Some(desk) => Box::new(DeskUser::new(desk.clone(), user)),
+                    None => user,
+                };
+                let runtime = Runtime::open_on(config, begun.ledger, user, clock);
+                (runtime, begun.desk)
+            }
+        };
+        let runtime = runtime.map_err(|error| error.to_string())?;
         let mut open = Open {
             runtime,
             grants: BTreeMap::new(),
             children: BTreeMap::new(),
         };
         self.basics(&mut open)?;
-        for held in &self.job.held {
-            give(&mut open, held)?;
+        if let Some(desk) = desk {
+            open.runtime
+                .attach(desk)
+                .map_err(|error| error.to_string())?;
         }
-        Ok(open)
+        // What a session was given is gone with it.
+        if self.starts.get() == 0 {
+            for held in &self.job.held {
+                give(&mut open, held)?;
+            }
+        }
+        self.starts.set(self.starts.get().wrapping_add(1));
+        if let Some(kept) = surrounding.as_ref() {
+            kept.is_open();
+        }
+        Ok(Some(open))
+    }
+
+    /// The program is gone from one moment to the next, and started again.
+    fn restart(&self, restart: &Restart) -> Result<StepTrace, String> {
+        self.with_open(|_| ())?;
+        let cwd = PathBuf::from(self.cwd().unwrap_or_default());
+        let mut slot = self
+            .open
+            .try_borrow_mut()
+            .map_err(|_| "the runtime is in use".to_owned())?;
+        // It says nothing to anybody: what is not on the disk by now never is.
+        drop(slot.take());
+        let happened = match self.surrounding.borrow_mut().as_mut() {
+            Some(kept) => kept.happen(restart, &cwd, self.machine.isolation)?,
+            None => false,
+        };
+        if !happened {
+            let code = "no-such-damage".to_owned();
+            return Ok(StepTrace::of(StepOutcome::Unsupported(code)));
+        }
+        *slot = self.begin()?;
+        self.is_closed.set(slot.is_none());
+        Ok(match slot.as_ref() {
+            Some(_) => StepTrace::of(StepOutcome::Ran),
+            None => not_started(),
+        })
     }
 
     /// What every case's agent may do unless it says otherwise.
@@ -212,6 +290,9 @@ impl<'j> AgentWorld<'j> {
     /// The harness failed.
     pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
         let broken = |message: String| WorldError::new("open the agent's runtime", message);
+        if self.is_closed.get() {
+            return Ok(not_started());
+        }
         match step {
             Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
             Step::Probe { name, input } => Ok(probe(agent_probe::answer(self, name, input))),
@@ -281,6 +362,7 @@ impl<'j> AgentWorld<'j> {
                 .and_then(|begun| begun)
                 .map(|()| StepTrace::of(StepOutcome::Ran))
                 .map_err(broken),
+            Step::Restart(restart) => self.restart(restart).map_err(broken),
             Step::Spawn { child, forward } => self
                 .with_open(|open| {
                     let ids: Option<Vec<GrantId>> = forward
@@ -332,6 +414,11 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
         .map_err(|error| format!("grant `{}`: {error}", held.id))?;
     open.grants.insert(held.id.clone(), id);
     Ok(())
+}
+
+/// The program refuses to start; whoever wants something of it gets nothing.
+fn not_started() -> StepTrace {
+    StepTrace::of(StepOutcome::Refused("not-started".to_owned()))
 }
 
 fn refused(denial: &hermitcrab_core::outcome::Denial) -> StepTrace {
@@ -436,15 +523,16 @@ impl Clock for CaseClock {
 /// A user who answers every question as the case says: with its words in
 /// turn, the last one going on.
 struct CaseUser {
-    words: VecDeque<String>,
+    words: Rc<RefCell<VecDeque<String>>>,
     asking: Asking,
 }
 
 impl CaseUser {
     fn word(&mut self) -> Option<String> {
-        match self.words.len() {
-            0 | 1 => self.words.front().cloned(),
-            _ => self.words.pop_front(),
+        let mut words = self.words.borrow_mut();
+        match words.len() {
+            0 | 1 => words.front().cloned(),
+            _ => words.pop_front(),
         }
     }
 }

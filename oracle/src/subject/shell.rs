@@ -73,6 +73,7 @@ impl Driver for BareShell {
                 | Step::Revoke { .. }
                 | Step::Advance { .. }
                 | Step::EndSession {}
+                | Step::Restart(_)
                 | Step::Spawn { .. } => {
                     StepTrace::of(StepOutcome::Unsupported("only-the-terminal".to_owned()))
                 }

@@ -4,15 +4,14 @@
 use std::os::fd::AsRawFd;
 
 use bisim_world::WorldError;
-use bisim_world::protocol::{Job, Step};
-use bisim_world::wire::{Conversation, PROBE};
+use bisim_world::protocol::Job;
+use bisim_world::wire::Conversation;
 use bisim_world::zygote::StepSink;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use pyo3::prelude::*;
 
-use super::unsupported;
 use crate::worker::describe;
 
 /// Runs a case's script over the wire.
@@ -32,20 +31,7 @@ pub(super) fn run(job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
     })?;
     drop((requests, answers));
     let mut conversation = Conversation::begin(input, output, cwd)?;
-    for step in &job.script {
-        steps.begin()?;
-        let step = steps.filled(step);
-        steps.end(match &step {
-            Step::Probe { name, input } if name == PROBE => conversation.step(input),
-            Step::Probe { .. }
-            | Step::Call { .. }
-            | Step::Grant(_)
-            | Step::Revoke { .. }
-            | Step::Advance { .. }
-            | Step::EndSession {}
-            | Step::Spawn { .. } => unsupported("no-such-step-of-a-wire"),
-        })?;
-    }
+    conversation.play(&job.script, steps)?;
     // What it does on its way out, and how long it takes, is no part of a case.
     let server = Pid::from_raw(server);
     kill(server, Signal::SIGKILL)
