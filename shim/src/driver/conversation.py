@@ -13,6 +13,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PARENT = "parent"
+# Where the stub listens, so that a case's settings can send other requests there.
+PORT = 8642
+# A model of this name answers with the word that follows, such as a judge's.
+SAYS = "says-"
 # What the first message of a conversation begins with says whose it is.
 MARK = "case conversation of "
 
@@ -22,6 +26,7 @@ class Request:
 
     def __init__(self, body):
         self.messages = body["messages"]
+        self.model = str(body.get("model"))
         self.stream = bool(body.get("stream"))
         self.reply = queue.Queue(maxsize=1)
 
@@ -100,7 +105,7 @@ class Conversation:
 
     def __init__(self, session):
         self.session = session
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
         self.server.daemon_threads = True
         self.server.arrived = queue.Queue()
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -156,8 +161,9 @@ class Conversation:
             if request is None:
                 continue
             if actor is None:
-                # Titles, summaries and the like: no step of the script.
-                request.reply.put({"role": "assistant", "content": "fine"})
+                # Titles, summaries, judges and the like: no step of the script.
+                word = request.model.removeprefix(SAYS) if request.model.startswith(SAYS) else "fine"
+                request.reply.put({"role": "assistant", "content": word})
                 continue
             self.waiting[actor] = request
 
@@ -209,3 +215,5 @@ class Conversation:
         if self.wait([PARENT]) is not None:
             self.dismiss(PARENT)
         self.thread.join()
+        self.server.shutdown()
+        self.server.server_close()
