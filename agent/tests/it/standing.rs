@@ -3,11 +3,19 @@
 
 use crate::support;
 
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use hermitcrab::{
     approvals::{Desk, DeskUser, SharedDesk},
-    audit::{Ledger, LedgerError},
+    audit::{Ledger, LedgerError, disk::Disk},
     handles::ObjectRef,
     ports::{Keep, Prompt, UserPort},
     runtime::{Fate, Runtime, TakenIn},
@@ -96,6 +104,14 @@ impl Machine {
     fn open(&self, words: &[&'static str]) -> Opened {
         let state = State::open(&self.state_dir()).unwrap();
         let ledger = Ledger::open_anchored(&self.state_dir(), Some(state.anchor)).unwrap();
+        self.open_on(ledger, words)
+    }
+
+    fn open_on(
+        &self,
+        ledger: (Ledger, hermitcrab::audit::Opened),
+        words: &[&'static str],
+    ) -> Opened {
         let user = ScriptedUser::default();
         user.words.borrow_mut().extend(words);
         let desk = Desk::shared(self.keeper());
@@ -298,6 +314,63 @@ fn a_revocation_elsewhere_ends_the_grant_in_a_session_that_runs() {
     let args = json!({"path": "a.txt", "content": "6"});
     let fate = opened.runtime.call(first, "write_file", &args).fate;
     assert_eq!(fate, Fate::AskedRefused(DenialCode::RejectedByUser));
+}
+
+/// A ledger's disk that takes nothing more once it is said to be full.
+#[derive(Debug)]
+struct Filling(File, Arc<AtomicBool>);
+
+impl Disk for Filling {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        Disk::read_at(&mut self.0, offset, into)
+    }
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.1.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Disk::append(&mut self.0, bytes)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        Disk::sync(&mut self.0)
+    }
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        Disk::cut(&mut self.0, bytes)
+    }
+}
+
+#[test]
+fn a_revocation_elsewhere_ends_the_grant_though_it_cannot_be_recorded() {
+    let machine = Machine::new();
+    assert_eq!(machine.write(&["always"], "a.txt", "1"), (1, true));
+    assert_eq!(machine.write(&["always"], "a.txt", "2"), (1, true));
+    let path = machine.state_dir().join("ledger.jsonl");
+    let file = File::options().read(true).append(true).open(&path).unwrap();
+    let is_full = Arc::new(AtomicBool::new(false));
+    let disk = Filling(file, Arc::clone(&is_full));
+    let mut opened = machine.open_on(Ledger::on(Box::new(disk), &path).unwrap(), &[]);
+    let first = opened.runtime.first_agent();
+    let modifies = |runtime: &Runtime| {
+        let held = runtime.grants_in_words(first);
+        held.iter().any(|(_, words)| words.starts_with("fs.modify"))
+    };
+    let args = json!({"path": "a.txt", "content": "3"});
+    assert_eq!(
+        opened.runtime.call(first, "write_file", &args).fate,
+        Fate::Ran
+    );
+    assert!(modifies(&opened.runtime));
+    for id in [0, 1] {
+        assert!(machine.keeper().revoke(StandingId::new(id)).unwrap());
+    }
+    is_full.store(true, Ordering::SeqCst);
+    let args = json!({"path": "a.txt", "content": "4"});
+    let fate = opened.runtime.call(first, "write_file", &args).fate;
+    assert_eq!(fate, Fate::Refused(DenialCode::LedgerUnwritable));
+    assert!(!modifies(&opened.runtime), "it ended all the same");
+    assert_eq!(
+        std::fs::read_to_string(machine.workspace.join("a.txt")).unwrap(),
+        "3"
+    );
 }
 
 /// A remembered answer stands in for exactly the same request only.
