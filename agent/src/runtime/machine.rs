@@ -14,7 +14,7 @@ use std::{
 use hermitcrab_core::{
     approval::CallId,
     audit::Record,
-    outcome::DenialCode,
+    outcome::{DenialCode, Outcome},
     session::{Event, Parts, Session},
     time::Instant,
 };
@@ -80,10 +80,21 @@ impl Machine {
         event: Event,
         act: impl FnOnce(Parts<'_>) -> R,
     ) -> Result<R, LedgerError> {
-        self.live.turn(event, |parts| {
-            write(&self.ledger, &parts)?;
+        let mut unrecorded = None;
+        let done = self.live.turn(event, |parts| {
+            if let Err(error) = write(&self.ledger, &parts) {
+                unrecorded = parts.call.filter(|_| !parts.permits.is_empty());
+                return Err(error);
+            }
             Ok(act(parts))
-        })
+        });
+        if let Some(call) = unrecorded {
+            // Its permits are gone unspent: nothing of it runs, and whoever
+            // drains its grants must not wait for it.
+            let outcome = Outcome::Refused(DenialCode::LedgerUnwritable);
+            self.live.turn(Event::Finished { call, outcome }, |_| ());
+        }
+        done
     }
 
     /// Steps the session with an event that permits nothing.
@@ -152,4 +163,96 @@ fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
 
 fn write(ledger: &Mutex<Ledger>, parts: &Parts<'_>) -> Result<(), LedgerError> {
     lock(ledger).append(&parts.records)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        path::Path,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use hermitcrab_core::{
+        action::Action,
+        audit::Head,
+        authority::{Authority, Cap, Object, Program, Verb},
+        digest::Digest,
+        grant::{AgentId, Lifetime, Uses},
+        rules::Isolation,
+        session::{Asking, Call, GrantSpec, SessionConfig},
+        tool::Tool,
+    };
+
+    use super::*;
+    use crate::{audit::disk::Disk, digest::sha256};
+
+    /// A disk that keeps nothing, until it is full and takes nothing.
+    #[derive(Debug)]
+    struct Filling(Arc<AtomicBool>);
+
+    impl Disk for Filling {
+        fn read_at(&mut self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+        fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            match self.0.load(Ordering::SeqCst) {
+                true => Err(io::ErrorKind::StorageFull.into()),
+                false => Ok(bytes.len()),
+            }
+        }
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn cut(&mut self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[derive(Debug)]
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now(&self) -> Instant {
+            Instant::BOOT
+        }
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_recorded_does_not_count_as_running() {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let disk = Box::new(Filling(Arc::clone(&is_full)));
+        let (ledger, _) = Ledger::on(disk, Path::new("ledger")).unwrap();
+        let (session, _) = Session::open(SessionConfig {
+            id: 1,
+            hash: sha256,
+            isolation: Isolation::Isolated,
+            protected: Vec::new(),
+            asking: Asking::Refuse,
+            ledger: Head::EMPTY,
+            opened_at: Instant::BOOT,
+        });
+        let machine = Machine::new(session, Arc::new(Mutex::new(ledger)), Arc::new(Noon));
+        let any = || Object::Program(Program::AnyInView);
+        let spec = Event::Grant(GrantSpec {
+            holder: AgentId::FIRST,
+            authority: Authority::of(Cap::new(Verb::ProcExec, any()).unwrap()),
+            uses: Uses::Uncounted,
+            lifetime: Lifetime::Session,
+        });
+        let grant = machine.step(spec).unwrap().granted.unwrap();
+        let call = || {
+            Event::Call(Call {
+                by: AgentId::FIRST,
+                tool: Tool::Terminal,
+                actions: vec![Action::new(Verb::ProcExec, any(), Digest::NONE).unwrap()],
+            })
+        };
+        let running = || machine.look(|session| session.running_on(grant).count());
+        machine.turn(call(), |_| ()).unwrap();
+        assert_eq!(running(), 1);
+        is_full.store(true, Ordering::SeqCst);
+        machine.turn(call(), |_| ()).unwrap_err();
+        assert_eq!(running(), 1, "only the one that was recorded");
+    }
 }

@@ -15,8 +15,8 @@ use hermitcrab_core::session::Asking;
 use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::json;
 
-/// A shell with twenty children, none of which would end in time.
-const COMMAND: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 600 & done; echo x > made.txt; echo begun; wait";
+/// How many programs the command waits in, beside its shell.
+const SLEEPERS: usize = 20;
 
 /// Says when a command's first words come.
 struct Begun(mpsc::Sender<()>);
@@ -70,10 +70,15 @@ fn one() -> Option<Duration> {
         remote.revoke_and_drain(exec).unwrap();
         Some(asked.elapsed())
     });
-    let report = runtime.call(agent, "terminal", &json!({"command": COMMAND}));
+    let sleepers = vec!["sleep 600"; SLEEPERS].join(" | ");
+    let command = format!("echo x > made.txt; echo begun; {sleepers}");
+    let report = runtime.call(agent, "terminal", &json!({"command": command}));
     // Without words of a command the other thread hears that nobody will speak.
     drop(runtime);
-    let took = other.join().unwrap()?;
+    let Some(took) = other.join().unwrap() else {
+        println!("SKIPPED: {:?} {}", report.fate, report.text);
+        return None;
+    };
     assert_eq!(
         report.fate,
         Fate::RanDiscarded(DenialCode::Revoked),
