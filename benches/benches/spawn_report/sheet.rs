@@ -81,11 +81,11 @@ pub fn table(lines: &[Line], notes: &[String]) -> String {
 /// Bars of the ratios, on a logarithmic scale.
 pub fn plot(lines: &[Line]) -> String {
     const ROW: usize = 22;
-    const LEFT: f64 = 330.0;
+    const LEFT: f64 = 420.0;
     const UNIT: f64 = 90.0;
     let height = lines.len() * ROW + 40;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"960\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"960\" height=\"{height}\" fill=\"white\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1060\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"1060\" height=\"{height}\" fill=\"white\"/>\n"
     );
     // Half, one, two, four ... times a bare spawn.
     let x = |ratio: f64| LEFT + UNIT * (ratio.max(0.25).log2() + 2.0).min(6.6);
