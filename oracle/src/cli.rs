@@ -29,6 +29,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
     Report(ReportArgs),
+    /// Show what changes for a user of Hermes, on their own home and history.
+    Migrate(Box<MigrateArgs>),
     /// Put the reports of several runs, such as shards, together and judge them as one.
     Merge(MergeArgs),
     /// The agent's worker process; started by `check`, not by people.
@@ -228,6 +230,35 @@ pub struct MergeArgs {
     /// Another vectors directory.
     #[arg(long, value_name = "DIR")]
     pub vectors: Option<PathBuf>,
+}
+
+/// What `migrate` takes.
+#[derive(Clone, Debug, Args)]
+pub struct MigrateArgs {
+    /// The home of Hermes, such as `~/.hermes`; it is copied and only ever read.
+    #[arg(long, value_name = "DIR")]
+    pub hermes_home: PathBuf,
+    /// The directory Hermes worked in, for the files its calls need.
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Where the plan goes; default `target/bisim/migrate`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The agent's configuration that the proposals are added to; it is only read.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The Hermes release the calls are replayed with.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// Translate only.
+    #[arg(long)]
+    pub no_replay: bool,
+    /// Replay for at most this long (`90s`, `10m`, `1h`), the newest sessions first.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    pub budget: Duration,
+    /// Pairs of workers; default: two for each processor.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
 }
 
 /// The release everything is compared with unless another is named.

@@ -29,6 +29,7 @@ pub mod subject;
 pub mod campaign;
 pub mod check;
 pub mod doctor;
+pub mod migrate;
 pub mod selftest;
 
 pub mod ambient;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
-use bisim::{ambient, campaign, check, doctor, exit, report, selftest, subject};
+use bisim::{ambient, campaign, check, doctor, exit, migrate, report, selftest, subject};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => campaign::command(&ambient::read(), &args),
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),
         Command::Report(args) => report::command::report(&ambient::read(), &args),
+        Command::Migrate(args) => migrate::command(&ambient::read(), &args),
         Command::Merge(args) => report::command::merge(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };

@@ -9,6 +9,8 @@ mod case;
 mod pack;
 mod table;
 
+pub(crate) use table::text;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +24,8 @@ use crate::suite::Suites;
 use crate::verdict::KINDS;
 
 const FRAME: &str = include_str!("html/page.html");
-const STYLE: &str = include_str!("html/page.css");
+/// How a page of this program looks.
+pub(crate) const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// The page inside its directory.
 pub const FILE: &str = "index.html";

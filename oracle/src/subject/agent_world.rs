@@ -18,11 +18,12 @@ use bisim_world::protocol::{
 };
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
+use hermitcrab::config::RuleWords;
 use hermitcrab::ports::{Clock, Prompt, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::approval::Reply;
 use hermitcrab_core::grant::{AgentId, GrantId};
-use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::rules::{Isolation, Layer};
 use hermitcrab_core::session::Asking;
 use hermitcrab_core::time::{Instant, Millis};
 use hermitcrab_sandbox::spawner::SpawnerProgram;
@@ -36,6 +37,8 @@ mod kept;
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
 
+/// The setting that gives the case's agent rules.
+pub const RULES: &str = "hermitcrab.rules";
 /// The probe that tries out the sandbox in a world.
 pub const ISOLATION_PROBE: &str = "isolation_profile";
 /// Its value if every mandatory mechanism was seen to work.
@@ -188,6 +191,7 @@ impl<'j> AgentWorld<'j> {
             grants: BTreeMap::new(),
             children: BTreeMap::new(),
         };
+        self.rules(&mut open, cwd)?;
         self.basics(&mut open)?;
         if let Some(desk) = desk {
             open.runtime
@@ -231,6 +235,25 @@ impl<'j> AgentWorld<'j> {
             Some(_) => StepTrace::of(StepOutcome::Ran),
             None => not_started(),
         })
+    }
+
+    /// Rules of the case, as the configuration file writes them.
+    fn rules(&self, open: &mut Open, cwd: &str) -> Result<(), String> {
+        let listed = self.job.settings.get(RULES).and_then(Value::as_array);
+        for (place, rule) in listed.into_iter().flatten().enumerate() {
+            let words: RuleWords = serde_json::from_value(rule.clone())
+                .map_err(|error| format!("rule {}: {error}", place + 1))?;
+            let line = u32::try_from(place + 1).unwrap_or(u32::MAX);
+            let rule = words.rule(
+                ("case", line, Layer::User),
+                std::path::Path::new(cwd),
+                std::path::Path::new("/home/u"),
+            )?;
+            open.runtime
+                .add_rule(rule)
+                .map_err(|denial| denial.to_string())?;
+        }
+        Ok(())
     }
 
     /// What every case's agent may do unless it says otherwise.

@@ -18,7 +18,7 @@ pub(super) const fn class(kind: Kind) -> &'static str {
 }
 
 /// Text as text.
-pub(super) fn text(out: &mut String, text: &str) {
+pub(crate) fn text(out: &mut String, text: &str) {
     for letter in text.chars() {
         match letter {
             '&' => out.push_str("&amp;"),

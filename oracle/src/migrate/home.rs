@@ -1,0 +1,167 @@
+//! What a home holds besides its history: keys by name, skills, jobs.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::note::Note;
+use super::redact::Redactor;
+use super::settings::Settings;
+use super::source::Snapshot;
+use super::yaml;
+
+const TEXT_BYTES_MAX: u64 = 4 << 20;
+
+/// A home, as far as it is text.
+#[derive(Clone, Debug, Default)]
+pub struct Home {
+    /// The configuration.
+    pub settings: Settings,
+    /// The names in `.env`; never a value.
+    pub env_names: Vec<String>,
+    /// The skills.
+    pub skills: Vec<Skill>,
+    /// The scheduled jobs.
+    pub jobs: Vec<Job>,
+    /// Knows the values that must not leave.
+    pub redactor: Redactor,
+}
+
+/// A skill.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Skill {
+    /// Its name.
+    pub name: String,
+    /// What it says it does.
+    pub description: String,
+}
+
+/// A scheduled job.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Job {
+    /// Its id, by which `hermitcrab cron grant` knows it.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// When it runs.
+    pub schedule: String,
+    /// Whether it runs at all.
+    pub enabled: bool,
+}
+
+impl Home {
+    /// Reads the copies of a home; what cannot be read is noted and left out.
+    #[must_use]
+    pub fn read(snapshot: &Snapshot, notes: &mut Vec<Note>) -> Self {
+        let mut home = Self::default();
+        match snapshot.text("config.yaml", yaml::BYTES_MAX) {
+            Ok(None) => notes.push(Note::remark(
+                "config.yaml",
+                "there is none, so Hermes' own values are taken",
+            )),
+            Ok(Some(text)) => match yaml::read(&text) {
+                Ok(config) => home.settings = Settings::read(&config, notes),
+                Err(why) => notes.push(refused("config.yaml", &why)),
+            },
+            Err(why) => notes.push(refused("config.yaml", &why)),
+        }
+        for (name, value) in &home.settings.environment {
+            home.redactor.learn(&format!("{name} token"), value);
+        }
+        match snapshot.text(".env", TEXT_BYTES_MAX) {
+            Ok(text) => home.keys(&text.unwrap_or_default()),
+            Err(why) => notes.push(refused(".env", &why)),
+        }
+        match snapshot.text("auth.json", TEXT_BYTES_MAX) {
+            Ok(Some(text)) => match serde_json::from_str(&text) {
+                Ok(value) => home.redactor.learn_all(&value),
+                Err(_) => notes.push(refused("auth.json", "it is not JSON")),
+            },
+            Ok(None) => {}
+            Err(why) => notes.push(refused("auth.json", &why)),
+        }
+        home.jobs(snapshot, notes);
+        home.skills(snapshot, notes);
+        home
+    }
+
+    fn keys(&mut self, text: &str) {
+        for line in text.lines() {
+            let line = line.trim();
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let Some((name, value)) = line.split_once('=') else {
+                continue;
+            };
+            let name = name.trim();
+            let plain = name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if name.is_empty() || !plain {
+                continue;
+            }
+            self.env_names.push(name.to_owned());
+            self.redactor
+                .learn(name, value.trim().trim_matches(['"', '\'']));
+        }
+        self.env_names.sort();
+        self.env_names.dedup();
+    }
+
+    fn jobs(&mut self, snapshot: &Snapshot, notes: &mut Vec<Note>) {
+        const NAME: &str = "cron/jobs.json";
+        let text = match snapshot.text(NAME, TEXT_BYTES_MAX) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(why) => return notes.push(refused(NAME, &why)),
+        };
+        let Ok(value) = serde_json::from_str::<Value>(&text) else {
+            return notes.push(refused(NAME, "it is not JSON"));
+        };
+        let listed = value.get("jobs").unwrap_or(&value);
+        for job in listed.as_array().into_iter().flatten() {
+            let text = |name: &str| {
+                job.get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let schedule = ["display", "expr", "kind"]
+                .into_iter()
+                .find_map(|name| job.get("schedule")?.get(name)?.as_str().map(str::to_owned));
+            self.jobs.push(Job {
+                id: text("id"),
+                name: text("name"),
+                schedule: schedule.unwrap_or_else(|| text("schedule")),
+                enabled: job.get("enabled") != Some(&Value::Bool(false)),
+            });
+        }
+    }
+
+    fn skills(&mut self, snapshot: &Snapshot, notes: &mut Vec<Note>) {
+        for name in snapshot.skills() {
+            match snapshot.text(name, TEXT_BYTES_MAX) {
+                Ok(text) => {
+                    let heading = heading(&text.unwrap_or_default());
+                    let text = |key: &str| heading.get(key).and_then(Value::as_str);
+                    let folder = name.rsplit('/').nth(1).unwrap_or(name);
+                    self.skills.push(Skill {
+                        name: text("name").unwrap_or(folder).to_owned(),
+                        description: text("description").unwrap_or_default().to_owned(),
+                    });
+                }
+                Err(why) => notes.push(refused(name, &why)),
+            }
+        }
+    }
+}
+
+/// What stands between the lines of dashes at the beginning of a skill.
+fn heading(text: &str) -> Value {
+    text.strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---"))
+        .and_then(|(heading, _)| yaml::read(heading).ok())
+        .unwrap_or_default()
+}
+
+fn refused(name: &str, why: &str) -> Note {
+    Note::partial(name, format!("{why}; nothing was taken from it"))
+}

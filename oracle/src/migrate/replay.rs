@@ -1,0 +1,23 @@
+//! The recorded calls once more, through Hermes and the agent, in equal worlds.
+//!
+//! Calls of a session are run in the order they were made, a few at a time, in a
+//! world that holds what is known of the workspace. Where the two states have
+//! come apart, the rest is run in a fresh world, so that one refusal is not
+//! counted once for every call after it. A call whose replay by Hermes itself
+//! does not come out as it was recorded says nothing, and is counted apart.
+
+mod fate;
+mod files;
+mod gather;
+mod place;
+mod run;
+mod tally;
+mod unit;
+
+pub use fate::{Class, Need, Outcome, Unreplayable};
+pub use files::Workspace;
+pub use gather::{Gather, Handed};
+pub use place::{HOME, Places, WORK};
+pub use run::{Replayer, Terms};
+pub use tally::{Replayed, Row, Tally};
+pub use unit::Unit;

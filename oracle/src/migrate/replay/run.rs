@@ -1,0 +1,419 @@
+//! Running a unit on both subjects, and again where it has come apart.
+
+use bisim_world::protocol::{
+    Context, Drive, EffectKind, FileKind, FileSpec, FsEffect, Held, Job, Step, StepOutcome,
+    UserModel, WorldSpec,
+};
+use serde_json::{Map, Value, json};
+
+use super::fate::{self, Class, Need, Outcome, Unreplayable};
+use super::files::{self, Workspace};
+use super::place::WORK;
+use super::unit::Unit;
+use crate::case::{Case, Expect, Leg, Must, Source};
+use crate::check::{Judge, Subjects, run_case};
+use crate::migrate::history::Call;
+use crate::migrate::settings::Settings;
+use crate::migrate::translate::{About, Proposal};
+use crate::result::CaseResult;
+use crate::subject::agent_world::RULES;
+
+/// How long a world is waited for: this much, and this much more for each call.
+const DEADLINE_MS: u64 = 30_000;
+const DEADLINE_MS_EACH: u64 = 5_000;
+
+/// Under which terms the calls are run: what the translation proposes.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    settings: Map<String, Value>,
+    held: Vec<Held>,
+}
+
+impl Terms {
+    /// The proposals as if the user had taken them all.
+    #[must_use]
+    pub fn new(settings: &Settings, proposals: &[Proposal]) -> Self {
+        let mut map = Map::new();
+        let mode = match settings.mode.as_deref() {
+            Some("off") => "off",
+            // A judge's model is not there; without one Hermes asks.
+            Some(_) | None => "manual",
+        };
+        map.insert("approvals.mode".to_owned(), mode.into());
+        map.insert("approvals.deny".to_owned(), settings.deny.clone().into());
+        if let Some(mode) = &settings.cron_mode {
+            map.insert("approvals.cron_mode".to_owned(), mode.as_str().into());
+        }
+        map.insert(RULES.to_owned(), rules(proposals));
+        let held = proposals.iter().flat_map(held).collect();
+        Self {
+            settings: map,
+            held,
+        }
+    }
+
+    /// Whether the grants cover a need.
+    fn covers(&self, need: &Need) -> bool {
+        let path = match need.on.strip_prefix('.') {
+            Some(below) => format!("{WORK}{below}"),
+            None => need.on.clone(),
+        };
+        self.held
+            .iter()
+            .any(|held| held.verb == need.verb && crate::holdings::below(&path, &held.on))
+    }
+}
+
+fn rules(proposals: &[Proposal]) -> Value {
+    proposals
+        .iter()
+        .flat_map(|proposal| {
+            proposal.denials.iter().map(|denial| {
+                let mut rule = json!({
+                    "id": proposal.id,
+                    "decision": "deny",
+                    "verbs": denial.verbs,
+                });
+                let (key, value) = match &denial.about {
+                    About::On(place) => ("on", place),
+                    About::Named(name) => ("named", name),
+                    About::Host(host) => ("host", host),
+                };
+                if let Some(rule) = rule.as_object_mut() {
+                    rule.insert(key.to_owned(), value.as_str().into());
+                }
+                rule
+            })
+        })
+        .collect()
+}
+
+/// A proposal as both subjects hold it.
+fn held(proposal: &Proposal) -> Vec<Held> {
+    let mut all: Vec<Held> = proposal
+        .grants
+        .iter()
+        .enumerate()
+        .map(|(place, grant)| Held {
+            id: format!("{}-{place}", proposal.id),
+            verb: grant.verb.clone(),
+            on: match grant.on.strip_prefix('.') {
+                Some(below) => format!("{WORK}{below}"),
+                None => grant.on.clone(),
+            },
+            uses: None,
+            seconds: Some(grant.seconds),
+            holder: None,
+            hermes: None,
+        })
+        .collect();
+    if proposal.standing.is_some() && all.is_empty() {
+        // Something the agent holds anyway, to carry what Hermes was told.
+        all.push(Held {
+            id: format!("{}-standing", proposal.id),
+            verb: "fs.list".to_owned(),
+            on: WORK.to_owned(),
+            uses: None,
+            seconds: None,
+            holder: None,
+            hermes: None,
+        });
+    }
+    if let Some(first) = all.first_mut() {
+        first.hermes.clone_from(&proposal.standing);
+    }
+    all
+}
+
+/// Runs units.
+pub struct Replayer<'r> {
+    /// The terms.
+    pub terms: &'r Terms,
+    /// The workspace.
+    pub workspace: &'r Workspace,
+    /// What judges.
+    pub judge: &'r Judge<'r>,
+    /// What a session elsewhere starts from.
+    pub elsewhere: &'r Workspace,
+    /// On which both are run.
+    pub subjects: Subjects,
+}
+
+impl Replayer<'_> {
+    fn workspace_of(&self, unit: &Unit) -> &Workspace {
+        if unit.in_workspace {
+            self.workspace
+        } else {
+            self.elsewhere
+        }
+    }
+
+    /// Runs a unit; an outcome for each of its calls, in order.
+    pub fn run(&mut self, unit: &Unit) -> Vec<Outcome> {
+        let scene = files::scene(&unit.calls, &unit.known, self.workspace_of(unit));
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        // Commands that did the same on both sides are done again before the
+        // rest, since nobody else knows what they left behind.
+        let mut again: Vec<Call> = Vec::new();
+        let mut step = unit.calls.len().max(1);
+        while outcomes.len() < unit.calls.len() {
+            let from = outcomes.len();
+            let to = from.saturating_add(step).min(unit.calls.len());
+            let calls = unit.calls.get(from..to).unwrap_or_default();
+            let mut known = match from.checked_sub(1).and_then(|last| scene.after.get(last)) {
+                Some(after) => after.clone(),
+                None => scene.before.clone(),
+            };
+            for (path, text) in &scene.before {
+                known.entry(path.clone()).or_insert_with(|| text.clone());
+            }
+            let script: Vec<&Call> = again.iter().chain(calls).collect();
+            let case = self.case(unit, &script, &known);
+            let result = run_case(&case, self.judge, &mut self.subjects);
+            if script.len() > 1
+                && wants_one_by_one(&result, script.len())
+                && (step > 1 || !again.is_empty())
+            {
+                step = 1;
+                again.clear();
+                continue;
+            }
+            if came_apart_before(&result, again.len()) {
+                again.clear();
+                continue;
+            }
+            let judged = self.read(calls, again.len(), &result);
+            if judged.is_empty() {
+                // Without a verdict on the first there is none on any.
+                let reason = Unreplayable::Harness(result.label);
+                outcomes.extend(calls.iter().map(|call| Outcome::unreplayed(call, &reason)));
+                continue;
+            }
+            let left = calls.iter().zip(&judged).filter(|(call, outcome)| {
+                matches!(call.tool.as_str(), "terminal" | "execute_code")
+                    && outcome.class == Class::Same
+                    && !outcome.needs.is_empty()
+            });
+            again.extend(left.map(|(call, _)| call.clone()));
+            outcomes.extend(judged);
+        }
+        outcomes
+    }
+
+    fn case(
+        &self,
+        unit: &Unit,
+        calls: &[&Call],
+        known: &std::collections::BTreeMap<String, String>,
+    ) -> Case {
+        let mut files = vec![FileSpec {
+            path: WORK.to_owned(),
+            kind: FileKind::Dir(true),
+            mode: None,
+        }];
+        files.extend(
+            self.workspace_of(unit)
+                .files
+                .iter()
+                .filter(|file| !known.contains_key(&file.path))
+                .cloned(),
+        );
+        files.extend(known.iter().map(|(path, text)| FileSpec {
+            path: path.clone(),
+            kind: FileKind::Text(text.clone()),
+            mode: None,
+        }));
+        let context = match unit.session.context() {
+            // An editor's session is the editor's to replay, not a script's.
+            Context::Acp => Context::Interactive,
+            other => other,
+        };
+        Case {
+            id: format!(
+                "migrate-{}",
+                calls.first().map_or("", |call| call.id.as_str())
+            ),
+            suite: "migrate".to_owned(),
+            comment: String::new(),
+            flags: Vec::new(),
+            source: Source {
+                from: "recorded".to_owned(),
+                row: String::new(),
+                note: String::new(),
+            },
+            job: Job {
+                world: Some(WorldSpec {
+                    cwd: WORK.to_owned(),
+                    files,
+                }),
+                context,
+                user: UserModel::DenyAll,
+                held: self.terms.held.clone(),
+                settings: self.terms.settings.clone(),
+                drive: Drive::Calls,
+                script: calls
+                    .iter()
+                    .map(|call| Step::Call {
+                        tool: call.tool.clone(),
+                        args: call.args.clone(),
+                        by: None,
+                    })
+                    .collect(),
+                deadline_ms: DEADLINE_MS + DEADLINE_MS_EACH * calls.len() as u64,
+            },
+            hermes: Leg { world: true },
+            agent: Leg { world: true },
+            expect: Expect {
+                agent: Must::Either,
+                reason: "the relation alone judges".to_owned(),
+                effects: None,
+                steps: None,
+            },
+            recorded: Default::default(),
+        }
+    }
+
+    /// The outcomes up to where the two states come apart; the rest is run again.
+    fn read(&self, calls: &[Call], skipped: usize, result: &CaseResult) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        let (Some(judgement), Some(hermes)) = (&result.judgement, &result.hermes) else {
+            return outcomes;
+        };
+        let mut before: &[FsEffect] = match skipped.checked_sub(1) {
+            Some(last) => hermes.steps.get(last).map_or(&[], |step| &step.effects),
+            None => &[],
+        };
+        for (place, call) in calls.iter().enumerate() {
+            let place = place + skipped;
+            let judged = judgement.steps.iter().filter(|step| step.step == place);
+            let judged = judged.max_by_key(|step| step.finding);
+            let live = hermes.steps.get(place);
+            let (Some(judged), Some(live)) = (judged, live) else {
+                if outcomes.is_empty() {
+                    outcomes.push(Outcome::unreplayed(call, &Unreplayable::TooLong));
+                }
+                return outcomes;
+            };
+            let effects = new_effects(before, &live.effects);
+            before = &live.effects;
+            let outcome = self.one(call, judged, live, &effects, !hermes.network.is_empty());
+            let apart = !matches!(outcome.class, Class::Same);
+            outcomes.push(outcome);
+            if apart {
+                return outcomes;
+            }
+        }
+        outcomes
+    }
+
+    fn one(
+        &self,
+        call: &Call,
+        judged: &crate::relation::StepJudgement,
+        live: &bisim_world::protocol::StepTrace,
+        effects: &[FsEffect],
+        network: bool,
+    ) -> Outcome {
+        let unreplayed = |reason| Outcome::unreplayed(call, &reason);
+        let Some(class) = fate::class(judged.finding) else {
+            return unreplayed(Unreplayable::Harness(judged.why.clone()));
+        };
+        // What the agent must never do counts whatever the replay is worth.
+        if class != Class::Unsafe {
+            if network {
+                return unreplayed(Unreplayable::Network);
+            }
+            if let Err(reason) = fate::faithful(call, live) {
+                return unreplayed(reason);
+            }
+            if judged.hermes.starts_with("hung") {
+                return unreplayed(Unreplayable::TooLong);
+            }
+        }
+        let mut needs: Vec<Need> = effects.iter().map(Need::of).collect();
+        // A directory that goes or comes with its files is theirs.
+        if needs.is_empty() && class == Class::Stricter && call.tool == "read_file" {
+            let path = call.args.get("path").and_then(Value::as_str);
+            needs.extend(path.and_then(super::place::absolute).map(|path| {
+                Need {
+                    verb: "fs.read".to_owned(),
+                    on: path
+                        .strip_prefix(WORK)
+                        .map_or_else(|| path.clone(), |below| format!(".{below}")),
+                }
+            }));
+        }
+        needs.sort();
+        needs.dedup();
+        let missing: Vec<Need> = needs
+            .iter()
+            .filter(|need| !self.terms.covers(need))
+            .cloned()
+            .collect();
+        let code = match class {
+            Class::Stricter => fate::code(judged),
+            Class::Same
+            | Class::Attenuated
+            | Class::Changed
+            | Class::Unsafe
+            | Class::NotReplayed => String::new(),
+        };
+        let why = match class {
+            Class::Stricter if !missing.is_empty() => format!(
+                "{}; granting {} would let it through",
+                judged.why,
+                missing
+                    .iter()
+                    .map(|need| format!("{} on {}", need.verb, need.on))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            _ => judged.why.clone(),
+        };
+        Outcome {
+            class,
+            tool: call.tool.clone(),
+            call: fate::line(call),
+            why,
+            needs,
+            missing,
+            code,
+        }
+    }
+}
+
+/// Whether what is only done again did not do the same on both sides this time.
+fn came_apart_before(result: &CaseResult, skipped: usize) -> bool {
+    skipped > 0
+        && result.judgement.as_ref().is_none_or(|judgement| {
+            let first = judgement
+                .steps
+                .iter()
+                .take_while(|step| step.step < skipped);
+            first
+                .map(|step| fate::class(step.finding))
+                .any(|class| class != Some(Class::Same))
+        })
+}
+
+/// Whether the calls have to be told apart by running each in a world of its own.
+fn wants_one_by_one(result: &CaseResult, calls: usize) -> bool {
+    result.hermes.as_ref().is_some_and(|trace| {
+        !trace.network.is_empty()
+            || trace.steps.len() < calls
+            || trace
+                .steps
+                .iter()
+                .any(|step| matches!(step.outcome, StepOutcome::Raised(_)))
+    })
+}
+
+/// What a step changed: the tree after it without what was so before it.
+fn new_effects(before: &[FsEffect], after: &[FsEffect]) -> Vec<FsEffect> {
+    let mut new = crate::canon::delta(before, after);
+    // A directory whose own record changed with its entries needs nothing.
+    new.retain(|effect| {
+        effect.kind != EffectKind::Metadata || !effect.digest.is_empty() || effect.size > 0
+    });
+    new
+}

@@ -1,0 +1,40 @@
+//! A few calls of one session, to be run one after the other.
+
+use std::collections::BTreeMap;
+
+use crate::migrate::history::{Call, Session};
+
+use super::place::Places;
+
+/// Calls that go into one world.
+pub const CALLS_MAX: usize = 8;
+
+/// Calls in order, and what is known of the files before them.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Whose they are.
+    pub session: Session,
+    /// Its places.
+    pub places: Places,
+    /// Whether it worked in the workspace that is there.
+    pub in_workspace: bool,
+    /// The calls, with places of a world.
+    pub calls: Vec<Call>,
+    /// Files of a world that are known from earlier calls.
+    pub known: BTreeMap<String, String>,
+}
+
+/// Why a tool's calls are not replayed at all; `None` if they are.
+#[must_use]
+pub fn never(tool: &str) -> Option<&'static str> {
+    match tool {
+        "terminal" | "read_file" | "write_file" | "patch" | "search_files" | "execute_code"
+        | "todo" => None,
+        "process" => Some("it names a background process of that time"),
+        "delegate_task" | "mixture_of_agents" => Some("it needs a model"),
+        "memory" | "session_search" | "cronjob" | "skill_manage" | "skills_list" | "skill_view"
+        | "clarify" => Some("it is about Hermes' own state or its user, not about the workspace"),
+        _ if tool.starts_with("web") || tool.starts_with("browser") => Some("it needs the network"),
+        _ => Some("it is a service outside or a tool the agent does not have"),
+    }
+}

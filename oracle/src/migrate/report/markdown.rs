@@ -1,0 +1,293 @@
+//! `migration.md`: the plan, for reading and for reviewing.
+
+use std::fmt::Write as _;
+
+use super::{Report, grouped};
+use crate::migrate::replay::{Class, Replayed};
+use crate::migrate::translate::{About, Proposal};
+
+/// Rows of calls that are shown; the JSON has more.
+const ROWS_MAX: usize = 200;
+
+/// The plan's text.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    let summary = capitalised(&report.summary);
+    // Writing into a string cannot fail, here and below.
+    let _ = write!(
+        out,
+        "# From Hermes to hermitcrab\n\n{summary}.\n\nMade {} from `{}`, against hermes-agent {}. Nothing has been granted, and nothing in the home was changed.\n",
+        report.made, report.home, report.hermes
+    );
+    if !report.notes.is_empty() || !report.changed_meanwhile.is_empty() {
+        out.push_str("\n## Before you trust this\n\n");
+        for note in &report.notes {
+            let mark = if note.partial { "**missing:** " } else { "" };
+            let _ = writeln!(out, "- {mark}{}: {}", code(&note.about), plain(&note.text));
+        }
+        for file in &report.changed_meanwhile {
+            let _ = writeln!(
+                out,
+                "- {} changed while this ran; something else wrote to it, this did not.",
+                code(file)
+            );
+        }
+    }
+    decide(&mut out, report);
+    if let Some(replayed) = &report.replayed {
+        replay(&mut out, replayed);
+    }
+    suggestion(&mut out, report);
+    out.push_str("\n## What Hermes was told, and what it means here\n");
+    for proposal in &report.proposals {
+        one(&mut out, proposal);
+    }
+    facts(&mut out, report);
+    out
+}
+
+fn decide(out: &mut String, report: &Report) {
+    out.push_str("\n## What you have to decide\n\n");
+    let mut any = false;
+    for proposal in report
+        .proposals
+        .iter()
+        .filter(|one| !one.confirm.is_empty())
+    {
+        any = true;
+        let _ = writeln!(
+            out,
+            "- [ ] `{}` ({}): {}.",
+            proposal.id,
+            code(&proposal.said),
+            proposal.confirm
+        );
+    }
+    if !any {
+        out.push_str("Nothing.\n");
+    }
+    out.push_str(
+        "\n`hermitcrab.toml` beside this page holds the denials, and every proposed grant as a comment; `migration.diff` shows what it changes. Take `#? ` away from a grant to give it.\n",
+    );
+}
+
+fn replay(out: &mut String, replayed: &Replayed) {
+    out.push_str(
+        "\n## The recorded calls, replayed\n\n| What became of them | Calls |\n|---|---:|\n",
+    );
+    for (class, count) in &replayed.classes {
+        let _ = writeln!(out, "| {} | {} |", class.word(), grouped(*count));
+    }
+    table(out, "Why the agent would ask or refuse", &replayed.reasons);
+    table(out, "Why a call was not replayable", &replayed.not_replayed);
+    let shown: Vec<_> = replayed
+        .rows
+        .iter()
+        .filter(|row| !matches!(row.class, Class::Same | Class::NotReplayed))
+        .collect();
+    if !shown.is_empty() {
+        out.push_str("\n| Calls | Tool | Call | Became | Why |\n|---:|---|---|---|---|\n");
+        for row in shown.iter().take(ROWS_MAX) {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} |",
+                row.count,
+                code(&row.tool),
+                code(&row.call),
+                row.class.word(),
+                plain(&row.why)
+            );
+        }
+        if shown.len() > ROWS_MAX {
+            let _ = writeln!(
+                out,
+                "\n{} more are in `migration.json`.",
+                shown.len() - ROWS_MAX
+            );
+        }
+    }
+}
+
+fn table(out: &mut String, title: &str, counts: &std::collections::BTreeMap<String, u64>) {
+    if counts.is_empty() {
+        return;
+    }
+    let mut rows: Vec<_> = counts.iter().collect();
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let _ = write!(out, "\n| {title} | Calls |\n|---|---:|\n");
+    for (reason, count) in rows.iter().take(ROWS_MAX) {
+        let _ = writeln!(out, "| {} | {} |", plain(reason), grouped(**count));
+    }
+}
+
+fn suggestion(out: &mut String, report: &Report) {
+    let suggestion = &report.suggestion;
+    if suggestion.grants.is_empty() && suggestion.outside.is_empty() {
+        return;
+    }
+    out.push_str("\n## The least that covers what was recorded\n\n");
+    if let Some(none) = suggestion.curve.first() {
+        let _ = write!(
+            out,
+            "| Grants | The next one | Questions left |\n|---:|---|---:|\n| 0 | | {} |\n",
+            grouped(*none)
+        );
+    }
+    for (place, (grant, left)) in suggestion
+        .grants
+        .iter()
+        .zip(suggestion.curve.iter().skip(1))
+        .enumerate()
+    {
+        let _ = writeln!(
+            out,
+            "| {} | `{}` on {} for {} h | {} |",
+            place + 1,
+            grant.verb,
+            code(&grant.on),
+            grant.seconds / 3600,
+            grouped(*left)
+        );
+    }
+    if let Some(enough) = suggestion.enough_for(95) {
+        let _ = writeln!(
+            out,
+            "\n{enough} of them leave at most 5 % of the questions."
+        );
+    }
+    if !suggestion.outside.is_empty() {
+        out.push_str("\nOutside the workspace, so not suggested; grant by hand what you mean:\n\n");
+        for (place, count) in suggestion.outside.iter().take(ROWS_MAX) {
+            let _ = writeln!(out, "- {} ({} calls)", code(place), grouped(*count));
+        }
+    }
+}
+
+fn one(out: &mut String, proposal: &Proposal) {
+    let _ = write!(
+        out,
+        "\n### `{}`: {}\n\n- {}: {}\n- In Hermes: {}.\n- Here: {}.\n",
+        proposal.id,
+        plain(&proposal.from),
+        "It says",
+        code(&proposal.said),
+        plain(&proposal.in_hermes),
+        proposal.here
+    );
+    for grant in &proposal.grants {
+        let _ = writeln!(
+            out,
+            "- Proposed, not granted: `{}` on {}, for {} h.",
+            grant.verb,
+            code(&grant.on),
+            grant.seconds / 3600
+        );
+    }
+    for denial in &proposal.denials {
+        let about = match &denial.about {
+            About::On(place) => code(place),
+            About::Named(name) => format!("files named {}", code(name)),
+            About::Host(host) => code(host),
+        };
+        let _ = writeln!(out, "- Denied: `{}` on {about}.", denial.verbs.join("`, `"));
+    }
+    if let Some((key, value)) = &proposal.setting {
+        let _ = writeln!(out, "- Set: `{key} = {value}`.");
+    }
+    if !proposal.confirm.is_empty() {
+        let _ = writeln!(out, "- To confirm: {}.", proposal.confirm);
+    }
+}
+
+fn facts(out: &mut String, report: &Report) {
+    out.push_str("\n## What was read\n\n");
+    let schema = report
+        .database_schema
+        .map_or_else(|| "none".to_owned(), |schema| schema.to_string());
+    let _ = write!(
+        out,
+        "- {} sessions, {} calls ({} repeated in conversation files, {} not readable); schema of the database: {schema}\n- files: {}\n",
+        grouped(report.counts.sessions),
+        grouped(report.counts.calls),
+        grouped(report.counts.repeated),
+        grouped(report.counts.broken),
+        list(&report.files),
+    );
+    let _ = writeln!(
+        out,
+        "- names in `.env`, never a value: {}",
+        list(&report.env_names)
+    );
+    for skill in &report.skills {
+        let _ = writeln!(
+            out,
+            "- skill {}: {}",
+            code(&skill.name),
+            plain(&skill.description)
+        );
+    }
+    for job in &report.jobs {
+        let state = if job.enabled { "" } else { ", paused" };
+        let _ = writeln!(
+            out,
+            "- job {} ({}), {}{state}: it will hold nothing until `hermitcrab cron grant {}` says so",
+            code(&job.name),
+            code(&job.schedule),
+            code(&job.id),
+            plain(&job.id)
+        );
+    }
+    let mut tools: Vec<_> = report.tools.iter().collect();
+    tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (tool, count) in tools {
+        let _ = writeln!(out, "- {} calls of {}", grouped(*count), code(tool));
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names
+        .iter()
+        .map(|name| code(name))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Text of somebody else as code: no letter in it can become markup.
+fn code(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .map(|letter| match letter {
+            '`' => '\'',
+            letter if letter.is_control() => ' ',
+            letter => letter,
+        })
+        .collect();
+    format!("`{}`", text.replace('|', "\\|").trim())
+}
+
+/// Text of somebody else as text.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' => {
+                out.push('\\');
+                out.push(letter);
+            }
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}

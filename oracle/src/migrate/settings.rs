@@ -1,0 +1,249 @@
+//! What a home's configuration says that has to do with authority.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::note::Note;
+
+/// Sections whose every value is shown in the plan.
+const SECTIONS: [&str; 6] = [
+    "approvals",
+    "security",
+    "terminal",
+    "delegation",
+    "code_execution",
+    "tool_output",
+];
+
+/// A server that offers tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub name: String,
+    /// Started as a program, or reached at an address.
+    pub at: ServerAt,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerAt {
+    /// A program and its arguments.
+    Program(String),
+    /// An address.
+    Url(String),
+    /// Neither is stated.
+    Unknown,
+}
+
+/// What a configuration says.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `approvals.mode`, if stated.
+    pub mode: Option<String>,
+    /// `approvals.cron_mode`, if stated.
+    pub cron_mode: Option<String>,
+    /// `approvals.deny`.
+    pub deny: Vec<String>,
+    /// `command_allowlist`.
+    pub allowlist: Vec<String>,
+    /// `security.website_blocklist.domains`, if it is on.
+    pub blocked_sites: Vec<String>,
+    /// `mcp_servers`.
+    pub servers: Vec<Server>,
+    /// Every value of the sections above, by dotted key.
+    pub values: BTreeMap<String, Value>,
+    /// The values of environments written into the configuration: secrets.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Reads a configuration; what is not of its kind is named and left out.
+    #[must_use]
+    pub fn read(config: &Value, notes: &mut Vec<Note>) -> Self {
+        let mut settings = Self::default();
+        if !matches!(config, Value::Object(_) | Value::Null) {
+            notes.push(Note::partial(
+                "config.yaml",
+                "it is not a mapping, so nothing was taken from it",
+            ));
+            return settings;
+        }
+        for section in SECTIONS {
+            match config.get(section) {
+                None | Some(Value::Null) => {}
+                Some(Value::Object(below)) => {
+                    for (key, value) in below {
+                        flatten(&format!("{section}.{key}"), value, &mut settings.values);
+                    }
+                }
+                Some(_) => notes.push(Note::partial(
+                    "config.yaml",
+                    format!("`{section}` is not a section, so it was left out"),
+                )),
+            }
+        }
+        settings.mode = settings.word("approvals.mode");
+        settings.cron_mode = settings.word("approvals.cron_mode");
+        settings.deny = texts(config.pointer("/approvals/deny"), "approvals.deny", notes);
+        settings.allowlist = texts(config.get("command_allowlist"), "command_allowlist", notes);
+        let sites = config.pointer("/security/website_blocklist");
+        if sites.and_then(|sites| sites.get("enabled")) == Some(&Value::Bool(true)) {
+            settings.blocked_sites = texts(
+                sites.and_then(|sites| sites.get("domains")),
+                "security.website_blocklist.domains",
+                notes,
+            );
+        }
+        settings.servers(config.get("mcp_servers"), notes);
+        settings
+    }
+
+    /// A value as a word; YAML's `off` is a truth value, and the same to Hermes.
+    fn word(&self, key: &str) -> Option<String> {
+        match self.values.get(key)? {
+            Value::String(word) => Some(word.trim().to_ascii_lowercase()),
+            Value::Bool(false) => Some("off".to_owned()),
+            Value::Bool(true) => Some("on".to_owned()),
+            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// A value that is a whole number.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.values.get(key)?.as_u64()
+    }
+
+    /// Whether a switch is on.
+    #[must_use]
+    pub fn is_on(&self, key: &str) -> bool {
+        self.values.get(key) == Some(&Value::Bool(true))
+    }
+
+    fn servers(&mut self, listed: Option<&Value>, notes: &mut Vec<Note>) {
+        let listed = match listed {
+            None | Some(Value::Null) => return,
+            Some(Value::Object(listed)) => listed,
+            Some(_) => {
+                notes.push(Note::partial(
+                    "config.yaml",
+                    "`mcp_servers` is not a mapping, so it was left out",
+                ));
+                return;
+            }
+        };
+        for (name, server) in listed {
+            let text = |key: &str| server.get(key).and_then(Value::as_str);
+            let at = match (text("url"), text("command")) {
+                (Some(url), _) => ServerAt::Url(url.to_owned()),
+                (None, Some(command)) => {
+                    let arguments = server.get("args").and_then(Value::as_array);
+                    let words = arguments.into_iter().flatten().filter_map(Value::as_str);
+                    ServerAt::Program(
+                        std::iter::once(command)
+                            .chain(words)
+                            .collect::<Vec<_>>()
+                            .join(" "),
+                    )
+                }
+                (None, None) => ServerAt::Unknown,
+            };
+            for section in ["env", "headers"] {
+                for (name, value) in server
+                    .get(section)
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flatten()
+                {
+                    if let Some(value) = value.as_str() {
+                        self.environment.push((name.clone(), value.to_owned()));
+                    }
+                }
+            }
+            self.servers.push(Server {
+                name: name.clone(),
+                at,
+            });
+        }
+    }
+}
+
+fn flatten(key: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(below) => {
+            for (name, value) in below {
+                flatten(&format!("{key}.{name}"), value, into);
+            }
+        }
+        other => {
+            into.insert(key.to_owned(), other.clone());
+        }
+    }
+}
+
+fn texts(value: Option<&Value>, key: &str, notes: &mut Vec<Note>) -> Vec<String> {
+    let list = match value {
+        None | Some(Value::Null) => return Vec::new(),
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    let mut out: Vec<String> = Vec::new();
+    for entry in list {
+        match entry.as_str().map(str::trim) {
+            Some("") => {}
+            Some(text) if out.iter().any(|known| known == text) => {}
+            Some(text) => out.push(text.to_owned()),
+            None => notes.push(Note::partial(
+                "config.yaml",
+                format!("an entry of `{key}` is not a text, so it was left out"),
+            )),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{ServerAt, Settings};
+
+    #[test]
+    fn what_has_to_do_with_authority_is_read_and_the_odd_is_named() {
+        let mut notes = Vec::new();
+        let config = json!({
+            "approvals": {"mode": false, "timeout": 45, "deny": ["sudo *", 7, "sudo *"]},
+            "command_allowlist": ["recursive delete"],
+            "security": {"website_blocklist": {"enabled": true, "domains": ["ads.example.com"]}},
+            "terminal": "local",
+            "mcp_servers": {
+                "notes": {"command": "serve", "args": ["--stdio"], "env": {"T": "v"}},
+                "far": {"url": "https://x.example"},
+            },
+        });
+        let settings = Settings::read(&config, &mut notes);
+        assert_eq!(settings.mode.as_deref(), Some("off"));
+        assert_eq!(settings.number("approvals.timeout"), Some(45));
+        assert_eq!(settings.deny, ["sudo *"]);
+        assert_eq!(settings.blocked_sites, ["ads.example.com"]);
+        assert_eq!(
+            settings.servers[0].at,
+            ServerAt::Program("serve --stdio".into())
+        );
+        assert_eq!(
+            settings.servers[1].at,
+            ServerAt::Url("https://x.example".into())
+        );
+        assert_eq!(settings.environment, [("T".to_owned(), "v".to_owned())]);
+        let told: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert!(
+            told.iter().any(|text| text.contains("approvals.deny")),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|text| text.contains("`terminal`")),
+            "{told:?}"
+        );
+    }
+}

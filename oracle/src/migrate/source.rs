@@ -1,0 +1,237 @@
+//! A private copy of a Hermes home, and proof that the home stayed as it was.
+//!
+//! Everything later reads the copy: opening a database, even to read it, may
+//! write beside it. The home itself is only ever opened for reading, no link in
+//! it is followed, and nothing that could block (a pipe, a device) is opened.
+
+mod copy;
+mod lock;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use self::copy::{Digest, Unreadable};
+use super::note::Note;
+
+/// The database of sessions and messages.
+pub const DATABASE: &str = "state.db";
+/// Files that make sense alone.
+const FILES: [&str; 6] = [
+    "config.yaml",
+    ".env",
+    "auth.json",
+    "cron/jobs.json",
+    "shell-hooks-allowlist.json",
+    DATABASE,
+];
+/// What SQLite keeps beside the database; without them its newest rows are lost.
+const DATABASE_BESIDE: [&str; 2] = ["state.db-wal", "state.db-journal"];
+/// Conversations, one a line; Hermes leaves them where it was started.
+const TRAJECTORIES: [&str; 2] = ["trajectory_samples.jsonl", "failed_trajectories.jsonl"];
+/// A skill's text.
+const SKILL: &str = "SKILL.md";
+/// Skills are looked for this deep.
+const SKILL_DEPTH_MAX: usize = 6;
+/// And this many entries of the directory are looked at.
+const SKILL_ENTRIES_MAX: usize = 20_000;
+
+/// A copy of what a home holds, in a directory nobody else may enter.
+#[derive(Debug)]
+pub struct Snapshot {
+    folder: TempDir,
+    taken: BTreeMap<String, (PathBuf, Digest)>,
+    /// What could not be copied, and what is odd about the rest.
+    pub notes: Vec<Note>,
+}
+
+impl Snapshot {
+    /// Copies what is known of a home; of a workspace, the conversations left there.
+    ///
+    /// # Errors
+    /// There is no such directory, or nothing can be written here.
+    pub fn take(home: &Path, workspace: Option<&Path>) -> Result<Self, String> {
+        let seen = std::fs::metadata(home)
+            .map_err(|error| format!("cannot read `{}`: {error}", home.display()))?;
+        if !seen.is_dir() {
+            return Err(format!("`{}` is not a directory", home.display()));
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("hermitcrab-migrate-")
+            .tempdir()
+            .map_err(|error| format!("cannot make a private directory for the copy: {error}"))?;
+        let mut snapshot = Self {
+            folder,
+            taken: BTreeMap::new(),
+            notes: Vec::new(),
+        };
+        let me = nix::unistd::geteuid().as_raw();
+        if seen.uid() != me {
+            snapshot.notes.push(Note::remark(
+                home.display().to_string(),
+                format!(
+                    "this home belongs to user {}, not to you (user {me}); it was only read, and what may be granted is for its owner to say",
+                    seen.uid()
+                ),
+            ));
+        }
+        for name in FILES {
+            if name == DATABASE {
+                snapshot.take_database(home);
+            } else {
+                snapshot.take_file(name, &home.join(name));
+            }
+        }
+        for name in TRAJECTORIES {
+            snapshot.take_file(name, &home.join(name));
+            if let Some(workspace) = workspace {
+                snapshot.take_file(&format!("workspace/{name}"), &workspace.join(name));
+            }
+        }
+        snapshot.take_skills(home);
+        Ok(snapshot)
+    }
+
+    /// The copy of a file, if there is one.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.taken
+            .contains_key(name)
+            .then(|| self.folder.path().join(name))
+    }
+
+    /// The names of all copies.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.taken.keys().map(String::as_str)
+    }
+
+    /// The copies that hold conversations.
+    pub fn trajectories(&self) -> impl Iterator<Item = &str> {
+        self.names()
+            .filter(|name| TRAJECTORIES.iter().any(|end| name.ends_with(end)))
+    }
+
+    /// The copies that are skills.
+    pub fn skills(&self) -> impl Iterator<Item = &str> {
+        self.names().filter(|name| name.ends_with(SKILL))
+    }
+
+    /// Reads a copied text of at most this many bytes.
+    ///
+    /// # Errors
+    /// It is longer, is not UTF-8, or cannot be read.
+    pub fn text(&self, name: &str, bytes_max: u64) -> Result<Option<String>, String> {
+        use std::io::Read as _;
+        let Some(path) = self.path(name) else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        std::fs::File::open(&path)
+            .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
+            .map_err(|error| format!("the copy cannot be read: {error}"))?;
+        if bytes.len() as u64 > bytes_max {
+            return Err(format!("it is longer than {bytes_max} bytes"));
+        }
+        String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+
+    /// Looks at the home again: what is not as it was when it was copied.
+    #[must_use]
+    pub fn changed_since(&self) -> Vec<String> {
+        self.taken
+            .values()
+            .filter(|(source, digest)| copy::digest(source).ok() != Some(*digest))
+            .map(|(source, _)| source.display().to_string())
+            .collect()
+    }
+
+    fn take_database(&mut self, home: &Path) {
+        let path = home.join(DATABASE);
+        if let Some(holder) = lock::holder(&path) {
+            self.notes.push(Note::partial(
+                DATABASE,
+                format!(
+                    "{holder} keeps it locked, so its sessions and calls are missing here; end Hermes and run this again"
+                ),
+            ));
+            return;
+        }
+        // What is beside the database comes first and is looked at again: it
+        // must belong to the very state of the database that is copied.
+        for _ in 0..copy::TRIES {
+            for name in DATABASE_BESIDE {
+                self.take_file(name, &home.join(name));
+            }
+            self.take_file(DATABASE, &path);
+            let stable = DATABASE_BESIDE.iter().chain([&DATABASE]).all(|name| {
+                let now = copy::digest(&home.join(name)).ok();
+                now == self.taken.get(*name).map(|(_, digest)| *digest)
+            });
+            if stable {
+                return;
+            }
+        }
+        self.notes.push(Note::remark(
+            DATABASE,
+            "Hermes wrote to it while it was copied; the newest calls may be missing",
+        ));
+    }
+
+    fn take_file(&mut self, name: &str, source: &Path) {
+        let target = self.folder.path().join(name);
+        let made = target.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let copied = made
+            .map_err(Unreadable::Here)
+            .and_then(|()| copy::copy(source, &target));
+        match copied {
+            Ok(digest) => {
+                self.taken
+                    .insert(name.to_owned(), (source.to_owned(), digest));
+            }
+            Err(Unreadable::Missing) => {
+                self.taken.remove(name);
+            }
+            Err(other) => {
+                self.taken.remove(name);
+                self.notes.push(Note::partial(name, other.to_string()));
+            }
+        }
+    }
+
+    fn take_skills(&mut self, home: &Path) {
+        let mut left = SKILL_ENTRIES_MAX;
+        let mut waiting = vec![(home.join("skills"), 0_usize)];
+        while let Some((folder, depth)) = waiting.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let Some(fewer) = left.checked_sub(1) else {
+                    self.notes.push(Note::partial(
+                        "skills",
+                        format!("only {SKILL_ENTRIES_MAX} entries were looked at"),
+                    ));
+                    return;
+                };
+                left = fewer;
+                let path = entry.path();
+                // The kind of the entry itself: a link is neither.
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() && depth < SKILL_DEPTH_MAX => {
+                        waiting.push((path, depth + 1));
+                    }
+                    Ok(kind) if kind.is_file() && entry.file_name() == SKILL => {
+                        if let Ok(name) = path.strip_prefix(home) {
+                            self.take_file(&name.to_string_lossy(), &path);
+                        }
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+    }
+}
