@@ -23,3 +23,6 @@ pub mod translate;
 pub mod yaml;
 
 pub use command::command;
+
+#[cfg(test)]
+mod tests;

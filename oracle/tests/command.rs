@@ -275,3 +275,61 @@ fn an_interrupt_keeps_what_ran_and_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn a_recorded_history_is_replayed_on_both_and_adds_up() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/homes/0.19.0");
+    std::fs::create_dir(at("home")).unwrap();
+    std::fs::copy(made.join("config.yaml"), at("home/config.yaml")).unwrap();
+    let packed = std::fs::File::open(made.join("state.db.gz")).unwrap();
+    let mut database = std::fs::File::create(at("home/state.db")).unwrap();
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut database).unwrap();
+    drop(database);
+    let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+    let output = bisim(&[
+        "migrate",
+        "--jobs",
+        "1",
+        "--hermes-home",
+        &text(at("home")),
+        "--out",
+        &text(at("out")),
+    ]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(code(&output), 0, "{said}\n{}", errors(&output));
+    assert!(
+        said.starts_with("of 23 recorded calls 22 could be replayed"),
+        "{said}"
+    );
+    let report = std::fs::read_to_string(at("out/migration.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let classes = &report["replayed"]["classes"];
+    let count = |class: &str| classes[class].as_u64().unwrap_or_default();
+    // Two calls need a Python in the world, which has only the machine's `/usr`.
+    assert!((16..=18).contains(&count("same")), "{classes}");
+    assert!((2..=3).contains(&count("attenuated")), "{classes}");
+    assert_eq!(
+        (count("stricter"), count("changed"), count("unsafe")),
+        (1, 0, 0)
+    );
+    let all: u64 = classes
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(serde_json::Value::as_u64)
+        .sum();
+    assert_eq!(all, 23);
+    // What was deleted unasked then needs a grant now, and on no more than that.
+    let suggested = report["suggestion"]["grants"].to_string();
+    assert!(
+        suggested.contains(r#""fs.delete","on":"./build""#),
+        "{suggested}"
+    );
+    let outside = report["suggestion"]["outside"].to_string();
+    assert!(outside.contains("/home/u/elsewhere.txt"), "{outside}");
+}

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import queue
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -23,6 +24,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 PLANTED_KEY = "-".join(["sk", "proj", "planted0Q7xV2mK9pL4rT8wZ1cB6nH3"])
 PLANTED_WORD = "-".join(["correct", "horse", "planted", "41"])
 PLANTED_TOKEN = "_".join(["ghp", "planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"])
+
+# What a migration reads.
+KEPT = ("config.yaml", ".env", "cron/jobs.json", "state.db")
 
 CONFIG = """\
 # Written by hand, then kept by Hermes.
@@ -231,11 +235,39 @@ def make(out):
         moved.rename(home / moved.name)
 
 
+def slim(home):
+    """Leave what a migration reads, without the texts that are Hermes' own (prompts, manuals)."""
+    for path in sorted(home.rglob("*"), reverse=True):
+        name = str(path.relative_to(home))
+        kept = name in KEPT or name.startswith("skills/office") or "trajector" in name
+        if path.is_file() and not kept:
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    database = sqlite3.connect(home / "state.db")
+    database.execute("UPDATE sessions SET system_prompt = NULL")
+    database.commit()
+    database.execute("VACUUM")
+    database.close()
+    config = (home / "config.yaml").read_text().splitlines()
+    (home / "config.yaml").write_text("".join(f"{line}\n" for line in config if not line.startswith("#")).rstrip() + "\n")
+    for path in home.glob("*trajector*.jsonl"):
+        lines = []
+        for line in path.read_text().splitlines():
+            conversation = json.loads(line)
+            for turn in conversation["conversations"]:
+                if turn["from"] == "system":
+                    turn["value"] = ""
+            lines.append(json.dumps(conversation, ensure_ascii=False))
+        path.write_text("".join(f"{line}\n" for line in lines))
+
+
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1]).resolve()
     if target.exists():
         sys.exit(f"`{target}` is there already")
     make(target)
+    slim(target / "home" / ".hermes")
     # Threads of the model's client may still sit in a poll.
     sys.stdout.flush()
     os._exit(0)

@@ -167,10 +167,9 @@ fn suggestion(out: &mut String, report: &Report) {
 fn one(out: &mut String, proposal: &Proposal) {
     let _ = write!(
         out,
-        "\n### `{}`: {}\n\n- {}: {}\n- In Hermes: {}.\n- Here: {}.\n",
+        "\n### `{}`: {}\n\n- It says: {}\n- In Hermes: {}.\n- Here: {}.\n",
         proposal.id,
         plain(&proposal.from),
-        "It says",
         code(&proposal.said),
         plain(&proposal.in_hermes),
         proposal.here

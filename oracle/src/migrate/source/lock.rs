@@ -14,7 +14,7 @@ use super::copy;
 const LOCK_START: i64 = 0x4000_0000;
 const LOCK_BYTES: i64 = 512;
 /// A usual transaction is over in this time.
-const TRIES: usize = 20;
+const TRIES: usize = 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Who keeps the database locked for writing; `None` if nobody does.
