@@ -18,6 +18,8 @@ pub struct Ambient {
     pub cache: PathBuf,
     /// The search path for Python.
     pub path: Vec<PathBuf>,
+    /// Where Python looks for modules besides, if that is said.
+    pub python_path: Option<std::ffi::OsString>,
     /// This program.
     pub program: PathBuf,
     /// Today, `YYYY-MM-DD`, UTC.
@@ -58,6 +60,7 @@ pub fn read() -> Ambient {
         root,
         cache,
         path,
+        python_path: std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty()),
         program: std::env::current_exe().unwrap_or_default(),
         today: date(seconds),
     }

@@ -31,6 +31,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Show what changes for a user of Hermes, on their own home and history.
     Migrate(Box<MigrateArgs>),
+    /// Run a live Hermes and mirror each of its calls while somebody works.
+    Shadow(Box<ShadowArgs>),
     /// Put the reports of several runs, such as shards, together and judge them as one.
     Merge(MergeArgs),
     /// The agent's worker process; started by `check`, not by people.
@@ -247,9 +249,10 @@ pub struct MigrateArgs {
     /// The agent's configuration that the proposals are added to; it is only read.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The Hermes release the calls are replayed with.
+    /// The Hermes release the calls are replayed with; each further one (may be
+    /// repeated) gives a second opinion.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
-    pub hermes: String,
+    pub hermes: Vec<String>,
     /// Translate only.
     #[arg(long)]
     pub no_replay: bool,
@@ -259,6 +262,29 @@ pub struct MigrateArgs {
     /// Pairs of workers; default: two for each processor.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
+}
+
+/// What `shadow` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ShadowArgs {
+    /// The home of Hermes, for what it allows and denies; it is copied and only ever read.
+    #[arg(long, value_name = "DIR")]
+    pub hermes_home: PathBuf,
+    /// The directory Hermes works in; default the current one.
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// The Hermes release the calls are mirrored to.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+    /// Where the report goes, line by line; default `target/bisim/shadow`.
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// How long to go on mirroring after Hermes has ended.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    pub finish: Duration,
+    /// Hermes and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// The release everything is compared with unless another is named.

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),
         Command::Report(args) => report::command::report(&ambient::read(), &args),
         Command::Migrate(args) => migrate::command(&ambient::read(), &args),
+        Command::Shadow(args) => migrate::shadow::command(&ambient::read(), &args),
         Command::Merge(args) => report::command::merge(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };

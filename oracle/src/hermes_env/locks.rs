@@ -12,10 +12,20 @@ pub struct Lock {
     pub text: &'static str,
 }
 
-const LOCKS: &[Lock] = &[Lock {
-    version: "0.19.0",
-    text: include_str!("../../../shim/hermes/hermes-agent-0.19.0.lock"),
-}];
+const LOCKS: &[Lock] = &[
+    Lock {
+        version: "0.19.0",
+        text: include_str!("../../../shim/hermes/hermes-agent-0.19.0.lock"),
+    },
+    Lock {
+        version: "0.18.2",
+        text: include_str!("../../../shim/hermes/hermes-agent-0.18.2.lock"),
+    },
+    Lock {
+        version: "0.16.0",
+        text: include_str!("../../../shim/hermes/hermes-agent-0.16.0.lock"),
+    },
+];
 
 /// The releases that can be asked for, newest first.
 #[must_use]

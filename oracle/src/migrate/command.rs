@@ -9,6 +9,7 @@ use super::database::Database;
 use super::history::{Call, Counts, Session, Sink};
 use super::home::Home;
 use super::note::Note;
+use super::opinion::Opinion;
 use super::parallel::{self, Ended};
 use super::replay::Class;
 use super::report::{self, Report, grouped};
@@ -28,10 +29,13 @@ const LINE_EVERY_CALLS: u64 = 10_000;
 #[must_use]
 pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     let known = crate::hermes_env::known_versions();
-    if !known.contains(&args.hermes.as_str()) {
+    if let Some(unknown) = args
+        .hermes
+        .iter()
+        .find(|one| !known.contains(&one.as_str()))
+    {
         eprintln!(
-            "error: no lock file pins hermes-agent `{}`; known: {}",
-            args.hermes,
+            "error: no lock file pins hermes-agent `{unknown}`; known: {}",
             known.join(", ")
         );
         return exit::USAGE;
@@ -93,7 +97,7 @@ fn migrate(
     let mut report = Report {
         schema: report::SCHEMA,
         made: ambient.today.clone(),
-        hermes: args.hermes.clone(),
+        hermes: args.hermes.first().cloned().unwrap_or_default(),
         home: args.hermes_home.display().to_string(),
         files: snapshot.names().map(str::to_owned).collect(),
         env_names: home.env_names.clone(),
@@ -126,12 +130,8 @@ fn migrate(
     interrupt.watch(processes.clone());
     let clean = |text: &str| home.redactor.clean(text);
     let mut history = History {
-        snapshot: &snapshot,
         database,
-        counts: Counts::default(),
-        tools: BTreeMap::new(),
-        seen: HashSet::new(),
-        notes: Vec::new(),
+        ..History::new(&snapshot)
     };
     let mut lack: Option<Lack> = None;
     let mut needs = BTreeMap::new();
@@ -141,6 +141,7 @@ fn migrate(
         parallel::Machine::prepare(
             ambient,
             args,
+            &report.hermes,
             &home,
             &report.proposals,
             (&interrupt, &processes),
@@ -163,6 +164,28 @@ fn migrate(
                     "replay",
                     "not every call was replayed, because the time was spent or it was interrupted; --budget gives it more",
                 ));
+            }
+            for version in args.hermes.iter().skip(1) {
+                let again = parallel::Machine::prepare(
+                    ambient,
+                    args,
+                    version,
+                    &home,
+                    &report.proposals,
+                    (&interrupt, &processes),
+                );
+                match again {
+                    Ok(machine) => {
+                        let mut history = History::new(&snapshot);
+                        let ended = machine.run(&clean, &mut |gather| history.read(gather));
+                        let opinion = Opinion::of(version, &replayed, &ended.replayed);
+                        report.opinions.push(opinion);
+                    }
+                    Err(missing) => notes.push(Note::partial(
+                        format!("hermes-agent {version}"),
+                        format!("no second opinion: {}", missing.what),
+                    )),
+                }
             }
             report.replayed = Some(replayed);
             needs = wanted;
@@ -244,7 +267,20 @@ struct History<'h> {
     notes: Vec<Note>,
 }
 
-impl History<'_> {
+impl<'h> History<'h> {
+    /// All that is in a copy and can be opened.
+    fn new(snapshot: &'h Snapshot) -> Self {
+        let path = snapshot.path(DATABASE);
+        Self {
+            snapshot,
+            database: path.and_then(|path| Database::open(&path).ok()),
+            counts: Counts::default(),
+            tools: BTreeMap::new(),
+            seen: HashSet::new(),
+            notes: Vec::new(),
+        }
+    }
+
     fn read(&mut self, sink: &mut dyn Sink) {
         let mut counting = Counting {
             sink,

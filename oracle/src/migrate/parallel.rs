@@ -67,6 +67,7 @@ impl<'m> Machine<'m> {
     pub fn prepare(
         ambient: &Ambient,
         args: &MigrateArgs,
+        version: &str,
         home: &Home,
         proposals: &[Proposal],
         (interrupt, processes): (&'m Interrupt, &'m Processes),
@@ -75,7 +76,7 @@ impl<'m> Machine<'m> {
             what: format!("cannot make a private directory: {error}"),
             help: "without it nothing can be replayed; TMPDIR names another place".to_owned(),
         })?;
-        let mut starts = environment::prepare(ambient, &args.hermes, logs.path())?;
+        let mut starts = environment::prepare(ambient, version, logs.path())?;
         let first = environment::try_out(&mut starts, processes)?;
         let text = |path: &std::path::Path| path.to_str().map(str::to_owned);
         let real = |path: &std::path::Path| path.canonicalize().ok();
@@ -89,7 +90,7 @@ impl<'m> Machine<'m> {
             // Without the list nothing is named, and nothing else is lost.
             catalogue: known::load(&ambient.root.join("vectors/known-divergences.toml"))
                 .unwrap_or_default(),
-            version: args.hermes.clone(),
+            version: version.to_owned(),
             terms: Terms::new(&home.settings, proposals),
             workspace: args
                 .workspace
@@ -130,7 +131,7 @@ impl<'m> Machine<'m> {
         let memory = Mutex::new(HashMap::new());
         let cut = std::sync::atomic::AtomicBool::new(false);
         let (replayed, wanted) = std::thread::scope(|scope| {
-            for subjects in pairs {
+            for mut subjects in pairs {
                 let outcomes = outcomes.clone();
                 let (waiting, memory, judge, over, cut) = (&waiting, &memory, &judge, &over, &cut);
                 let (terms, workspace) = (&self.terms, &self.workspace);
@@ -141,7 +142,7 @@ impl<'m> Machine<'m> {
                         workspace,
                         elsewhere: &elsewhere,
                         judge,
-                        subjects,
+                        subjects: &mut subjects,
                     };
                     while let Some(unit) = next(waiting) {
                         let run = if over() {

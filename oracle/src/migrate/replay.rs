@@ -20,4 +20,4 @@ pub use gather::{Gather, Handed};
 pub use place::{HOME, Places, WORK};
 pub use run::{Replayer, Terms};
 pub use tally::{Replayed, Row, Tally};
-pub use unit::Unit;
+pub use unit::{Unit, never};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::history::Counts;
 use super::home::{Job, Skill};
 use super::note::Note;
+use super::opinion::Opinion;
 use super::redact::Redactor;
 use super::replay::{Class, Replayed};
 use super::suggest::Suggestion;
@@ -56,6 +57,8 @@ pub struct Report {
     pub proposals: Vec<Proposal>,
     /// The replay; absent if there was none.
     pub replayed: Option<Replayed>,
+    /// What other releases of Hermes make of the same calls.
+    pub opinions: Vec<Opinion>,
     /// Why there was none.
     pub not_replayed_because: String,
     /// The least that covers the history.

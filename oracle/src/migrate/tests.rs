@@ -86,7 +86,7 @@ fn args(home: &Path, out: &Path) -> MigrateArgs {
         workspace: None,
         out: Some(out.to_owned()),
         config: None,
-        hermes: HERMES_DEFAULT.to_owned(),
+        hermes: vec![HERMES_DEFAULT.to_owned()],
         no_replay: true,
         budget: Duration::from_secs(600),
         jobs: Some(1),
@@ -102,6 +102,7 @@ fn ambient() -> Ambient {
         cache: root.join("target"),
         root,
         path: Vec::new(),
+        python_path: None,
         program: PathBuf::new(),
         today: "2026-01-01".to_owned(),
     }

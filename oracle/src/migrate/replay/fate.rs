@@ -27,6 +27,16 @@ pub enum Class {
 }
 
 impl Class {
+    /// Every class.
+    pub const ALL: [Self; 6] = [
+        Self::Same,
+        Self::Stricter,
+        Self::Attenuated,
+        Self::Changed,
+        Self::Unsafe,
+        Self::NotReplayed,
+    ];
+
     /// Its words.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -136,7 +136,7 @@ pub struct Replayer<'r> {
     /// What a session elsewhere starts from.
     pub elsewhere: &'r Workspace,
     /// On which both are run.
-    pub subjects: Subjects,
+    pub subjects: &'r mut Subjects,
 }
 
 impl Replayer<'_> {
@@ -169,7 +169,7 @@ impl Replayer<'_> {
             }
             let script: Vec<&Call> = again.iter().chain(calls).collect();
             let case = self.case(unit, &script, &known);
-            let result = run_case(&case, self.judge, &mut self.subjects);
+            let result = run_case(&case, self.judge, self.subjects);
             if script.len() > 1
                 && wants_one_by_one(&result, script.len())
                 && (step > 1 || !again.is_empty())

@@ -38,6 +38,7 @@ pub fn render(report: &Report) -> String {
     if let Some(replayed) = &report.replayed {
         replay(&mut out, replayed);
     }
+    opinions(&mut out, report);
     suggestion(&mut out, report);
     out.push_str("\n## What Hermes was told, and what it means here\n");
     for proposal in &report.proposals {
@@ -118,6 +119,55 @@ fn table(out: &mut String, title: &str, counts: &std::collections::BTreeMap<Stri
     let _ = write!(out, "\n| {title} | Calls |\n|---|---:|\n");
     for (reason, count) in rows.iter().take(ROWS_MAX) {
         let _ = writeln!(out, "| {} | {} |", plain(reason), grouped(**count));
+    }
+}
+
+/// What differs from release to release.
+fn opinions(out: &mut String, report: &Report) {
+    let Some(replayed) = report
+        .replayed
+        .as_ref()
+        .filter(|_| !report.opinions.is_empty())
+    else {
+        return;
+    };
+    let _ = write!(
+        out,
+        "\n## The same with other releases of Hermes\n\n| What became of them | {} |",
+        report.hermes
+    );
+    for opinion in &report.opinions {
+        let _ = write!(out, " {} |", opinion.version);
+    }
+    out.push_str("\n|---|---:|");
+    out.push_str(&"---:|".repeat(report.opinions.len()));
+    out.push('\n');
+    for class in Class::ALL {
+        let _ = write!(
+            out,
+            "| {} | {} |",
+            class.word(),
+            grouped(replayed.count(class))
+        );
+        for opinion in &report.opinions {
+            let count = opinion.classes.get(&class).copied().unwrap_or_default();
+            let _ = write!(out, " {} |", grouped(count));
+        }
+        out.push('\n');
+    }
+    out.push_str("\n| Release | Tool | Call | With it | Otherwise |\n|---|---|---|---|---|\n");
+    for opinion in &report.opinions {
+        for row in opinion.rows.iter().take(ROWS_MAX) {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} |",
+                opinion.version,
+                code(&row.tool),
+                code(&row.call),
+                plain(&row.with_it),
+                plain(&row.otherwise)
+            );
+        }
     }
 }
 

@@ -1,0 +1,196 @@
+//! `bisim shadow -- <hermes command>`: a live Hermes, and beside it both subjects
+//! doing the same in worlds.
+//!
+//! Hermes runs as always: its terminal, its exit status, its signals are its own.
+//! A hook in its process tells what was called; whatever becomes of this program,
+//! Hermes notices nothing but the time the telling takes, which is measured.
+
+mod listen;
+mod mirror;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::sync_channel;
+
+use nix::sys::signal::{SigSet, Signal};
+
+use self::listen::Listener;
+use self::mirror::Mirror;
+use super::home::Home;
+use super::replay::{Class, Terms};
+use super::source::Snapshot;
+use super::translate;
+use crate::ambient::Ambient;
+use crate::cli::ShadowArgs;
+use crate::environment;
+use crate::exit;
+use crate::subject::Processes;
+
+/// The hook; Python imports a module of this name by itself.
+const HOOK: &str = include_str!("../../../shim/src/shadow/sitecustomize.py");
+const HOOK_NAME: &str = "sitecustomize.py";
+/// By which the hook is told where to report.
+const SOCKET: &str = "HERMITCRAB_SHADOW";
+/// Calls that wait to be mirrored, each with the workspace after it; Hermes never waits.
+const WAITING_MAX: usize = 64;
+
+/// Runs the command; returns Hermes' own exit code.
+#[must_use]
+pub fn command(ambient: &Ambient, args: &ShadowArgs) -> u8 {
+    match shadow(ambient, args) {
+        Ok(code) => code,
+        Err((code, message)) => {
+            eprintln!("error: {message}");
+            code
+        }
+    }
+}
+
+fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
+    // What is typed to interrupt Hermes is for Hermes; the threads to come inherit
+    // this, programs that are started do not.
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGQUIT);
+    signals
+        .thread_block()
+        .map_err(|error| (exit::INTERNAL, format!("cannot block signals: {error}")))?;
+    let known = crate::hermes_env::known_versions();
+    if !known.contains(&args.hermes.as_str()) {
+        let known = known.join(", ");
+        let what = format!(
+            "no lock file pins hermes-agent `{}`; known: {known}",
+            args.hermes
+        );
+        return Err((exit::USAGE, what));
+    }
+    let workspace = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let workspace = workspace.canonicalize().map_err(|error| {
+        (
+            exit::USAGE,
+            format!("cannot read `{}`: {error}", workspace.display()),
+        )
+    })?;
+    let snapshot = Snapshot::take(&args.hermes_home, None).map_err(|what| (exit::USAGE, what))?;
+    let mut notes = Vec::new();
+    let home = Home::read(&snapshot, &mut notes);
+    let terms = Terms::new(&home.settings, &translate::translate(&home.settings));
+    let report = args
+        .report
+        .clone()
+        .unwrap_or_else(|| ambient.root.join("target/bisim/shadow"));
+    let here = |error: std::io::Error| {
+        (
+            exit::USAGE,
+            format!("cannot write `{}`: {error}", report.display()),
+        )
+    };
+    std::fs::create_dir_all(&report).map_err(here)?;
+    let private = tempfile::tempdir().map_err(here)?;
+    std::fs::write(private.path().join(HOOK_NAME), HOOK).map_err(here)?;
+    let socket = private.path().join("calls");
+    let (records, arriving) = sync_channel(WAITING_MAX);
+    let listener = Listener::start(&socket, &workspace, records).map_err(here)?;
+
+    let processes = Processes::default();
+    let logs = private.path().join("logs");
+    let mirror = environment::prepare(ambient, &args.hermes, &logs)
+        .and_then(|mut starts| environment::try_out(&mut starts, &processes))
+        .map_err(|lack| lack.print())
+        .ok()
+        .and_then(|subjects| {
+            Mirror::new(
+                ambient,
+                args,
+                subjects,
+                (terms, home.redactor.clone()),
+                &workspace,
+                &report,
+            )
+            .map_err(|error| eprintln!("error: {}", here(error).1))
+            .ok()
+        });
+    match &mirror {
+        Some(_) => eprintln!(
+            "mirroring to {}; Hermes runs as always",
+            report.join(mirror::LINES).display()
+        ),
+        None => eprintln!("Hermes runs without a mirror"),
+    }
+    let finish = args.finish;
+    let mirrored = mirror.map(|mirror| {
+        let stop = listener.stopped();
+        std::thread::spawn(move || mirror.run(&arriving, &stop, finish))
+    });
+    let status = hermes(ambient, &args.command, private.path(), &socket)
+        .status()
+        .map_err(|error| (exit::USAGE, format!("cannot start Hermes: {error}")));
+    listener.stop();
+    let told = mirrored.and_then(|thread| thread.join().ok());
+    if let Some(told) = told {
+        eprintln!("{}", told.sentence());
+        let path = report.join("summary.json");
+        let text = serde_json::to_string_pretty(&told).unwrap_or_default();
+        std::fs::write(&path, text + "\n").map_err(here)?;
+    }
+    let status = status?;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .and_then(|code| u8::try_from(code).ok());
+    Ok(code.unwrap_or(exit::INTERNAL))
+}
+
+fn hermes(ambient: &Ambient, words: &[std::ffi::OsString], hook: &Path, socket: &Path) -> Command {
+    let (program, arguments) = words.split_first().map_or(
+        (std::ffi::OsStr::new("hermes"), &[][..]),
+        |(first, rest)| (first, rest),
+    );
+    let mut path = hook.as_os_str().to_owned();
+    if let Some(theirs) = &ambient.python_path {
+        path.push(":");
+        path.push(theirs);
+    }
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("PYTHONPATH", path)
+        .env(SOCKET, socket);
+    command
+}
+
+/// What a session of mirroring came to.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Told {
+    /// Calls that Hermes made and this heard of.
+    pub calls: u64,
+    /// Calls that were not told or not mirrored, for want of time.
+    pub left_out: u64,
+    /// Mirrored calls by class.
+    pub classes: BTreeMap<Class, u64>,
+    /// Microseconds each call took longer for being told: half of them at most.
+    pub overhead_us_median: u64,
+    /// All but one of a hundred at most.
+    pub overhead_us_p99: u64,
+}
+
+impl Told {
+    fn sentence(&self) -> String {
+        let count = |class| self.classes.get(&class).copied().unwrap_or_default();
+        format!(
+            "{} calls, {} left out: {} the same, {} would ask, {} run where Hermes asks or refuses, {} differ, {} unsafe, {} not replayable; telling took {} us a call (median), {} us (p99)",
+            self.calls,
+            self.left_out,
+            count(Class::Same),
+            count(Class::Stricter),
+            count(Class::Attenuated),
+            count(Class::Changed),
+            count(Class::Unsafe),
+            count(Class::NotReplayed),
+            self.overhead_us_median,
+            self.overhead_us_p99,
+        )
+    }
+}
