@@ -333,3 +333,113 @@ fn a_recorded_history_is_replayed_on_both_and_adds_up() {
     let outside = report["suggestion"]["outside"].to_string();
     assert!(outside.contains("/home/u/elsewhere.txt"), "{outside}");
 }
+
+/// A stand-in for Hermes' module with one door, and a program that goes through it.
+const DOOR: &str = r#"
+import json, subprocess
+
+def handle_function_call(name, args, task_id=None, **more):
+    if name == "write_file":
+        with open(args["path"], "w") as file:
+            file.write(args["content"])
+        return json.dumps({"bytes_written": len(args["content"])})
+    done = subprocess.run(args["command"], shell=True, capture_output=True, text=True)
+    args["command"] = "changed by the tool"
+    return json.dumps({"output": done.stdout, "exit_code": done.returncode, "error": None})
+"#;
+const THROUGH: &str = r#"
+import os, sys
+from model_tools import handle_function_call as call
+
+assert "HERMITCRAB_SHADOW" not in os.environ
+call("write_file", {"path": "a.txt", "content": "one\n"}, task_id="t")
+call("terminal", {"command": "cat a.txt"}, task_id="t")
+call("terminal", {"command": "echo ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"}, task_id="t")
+for _ in range(300):
+    call("terminal", {"command": ":"}, task_id="t") if len(sys.argv) > 1 else None
+sys.exit(7)
+"#;
+
+fn through_the_door() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["home", "work", "program"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("program/model_tools.py"), DOOR).unwrap();
+    std::fs::write(folder.path().join("program/through.py"), THROUGH).unwrap();
+    folder
+}
+
+#[test]
+fn a_live_hermes_is_mirrored_call_by_call_and_keeps_its_own_end() {
+    if !can_run() {
+        return;
+    }
+    let folder = through_the_door();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args([
+            "shadow",
+            "--hermes-home",
+            &at("home"),
+            "--workspace",
+            &at("work"),
+        ])
+        .args(["--report", &at("report"), "--finish", "10m", "--"])
+        .args(["python3", &at("program/through.py")])
+        .current_dir(at("work"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 7, "{}", errors(&output));
+    let lines = std::fs::read_to_string(at("report/shadow.jsonl")).unwrap();
+    assert!(
+        !lines.contains("ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"),
+        "{lines}"
+    );
+    let lines: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let became: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["became"].as_str())
+        .collect();
+    assert_eq!(became, ["same", "same", "same"], "{lines:?}");
+    assert_eq!(lines[1]["call"], "cat a.txt");
+    let summary = std::fs::read_to_string(at("report/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(
+        (&summary["calls"], &summary["left_out"]),
+        (&3.into(), &0.into())
+    );
+    assert_eq!(std::fs::read_to_string(at("work/a.txt")).unwrap(), "one\n");
+}
+
+#[test]
+fn a_mirror_that_is_gone_or_dies_changes_nothing_for_hermes() {
+    let folder = through_the_door();
+    let at = |name: &str| folder.path().join(name);
+    let hook = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shim/src/shadow");
+    // One that was never there, and one that hangs up on whoever comes.
+    let listener = std::os::unix::net::UnixListener::bind(at("hangs-up")).unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for socket in ["never-there", "hangs-up"] {
+        let output = Command::new("python3")
+            .arg(at("program/through.py"))
+            .arg("many")
+            .env("PYTHONPATH", &hook)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("HERMITCRAB_SHADOW", at(socket))
+            .current_dir(at("work"))
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else {
+            println!("SKIPPED: no python3 on the path");
+            return;
+        };
+        assert_eq!(code(&output), 7, "{socket}: {}", errors(&output));
+        assert_eq!(errors(&output), "", "{socket}");
+        assert_eq!(std::fs::read_to_string(at("work/a.txt")).unwrap(), "one\n");
+    }
+}

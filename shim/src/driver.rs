@@ -62,6 +62,18 @@ const LOOP_STATE: [&str; 13] = [
     "/home/u/.hermes/audio_cache",
 ];
 
+/// Directories that releases before 0.19 make in their home as soon as a tool is
+/// called. They are there before, so that making them is no effect of a call.
+const MADE_BY_OLDER_ONES: [&str; 7] = [
+    "/home/u/.hermes/audio_cache",
+    "/home/u/.hermes/image_cache",
+    "/home/u/.hermes/logs",
+    "/home/u/.hermes/logs/curator",
+    "/home/u/.hermes/pairing",
+    "/home/u/.hermes/sessions",
+    "/home/u/.hermes/skills",
+];
+
 /// The real Hermes, imported and warm.
 pub(crate) struct HermesDriver {
     module: Py<PyModule>,
@@ -83,6 +95,14 @@ impl HermesDriver {
             module: module.unbind(),
             version,
         })
+    }
+
+    /// Whether it is one of the releases 0.13 to 0.18.
+    fn makes_directories_at_once(&self) -> bool {
+        let minor = self.version.split('.').nth(1);
+        minor
+            .and_then(|minor| minor.parse::<u32>().ok())
+            .is_some_and(|minor| minor < 19)
     }
 
     fn step(
@@ -162,14 +182,22 @@ impl Driver for HermesDriver {
 
     fn files(&self, job: &Job) -> Result<Vec<FileSpec>, WorldError> {
         let text = settings::config(job)?;
-        if text == HERMES_CONFIG {
-            return Ok(Vec::new());
+        let mut files = Vec::new();
+        if text != HERMES_CONFIG {
+            files.push(FileSpec {
+                path: "/home/u/.hermes/config.yaml".to_owned(),
+                kind: FileKind::Text(text),
+                mode: None,
+            });
         }
-        Ok(vec![FileSpec {
-            path: "/home/u/.hermes/config.yaml".to_owned(),
-            kind: FileKind::Text(text),
-            mode: None,
-        }])
+        if self.makes_directories_at_once() {
+            files.extend(MADE_BY_OLDER_ONES.iter().map(|path| FileSpec {
+                path: (*path).to_owned(),
+                kind: FileKind::Dir(true),
+                mode: Some(0o700),
+            }));
+        }
+        Ok(files)
     }
 
     fn pure(&self, _job: &Job, step: &Step) -> StepTrace {

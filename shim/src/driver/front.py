@@ -6,6 +6,7 @@ of the installed package was seen to set, with its own functions, and passes
 the case's answer on. Nothing here decides anything.
 """
 
+import inspect
 import os
 
 # How the words of a user are called by an editor's dialogs.
@@ -66,9 +67,10 @@ class Chat(Headless):
         from tools import approval
 
         key = self.session.key
-        session_context.set_session_vars(
-            platform="telegram", chat_id="1", user_id="1", session_key=key, session_id=key
-        )
+        said = {"platform": "telegram", "chat_id": "1", "user_id": "1", "session_key": key, "session_id": key}
+        # Older releases know fewer of them.
+        known = inspect.signature(session_context.set_session_vars).parameters
+        session_context.set_session_vars(**{name: value for name, value in said.items() if name in known})
         approval.set_current_session_key(key)
         approval.register_gateway_notify(key, self.ask)
 

@@ -162,8 +162,8 @@ impl Outcome {
 pub fn line(call: &Call) -> String {
     let text = |name: &str| call.args.get(name).and_then(Value::as_str);
     text("command")
-        .or_else(|| text("path"))
         .or_else(|| text("pattern"))
+        .or_else(|| text("path"))
         .or_else(|| text("code"))
         .map_or_else(|| call.args.to_string(), str::to_owned)
 }
