@@ -158,6 +158,7 @@ fn migrate(
                 replayed,
                 wanted,
                 cut,
+                started_from,
             } = machine.run(&clean, &mut |gather| history.read(gather));
             if cut {
                 notes.push(Note::partial(
@@ -188,6 +189,7 @@ fn migrate(
                 }
             }
             report.replayed = Some(replayed);
+            report.started_from = started_from;
             needs = wanted;
         }
         Err(why) => {

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::history::Sink;
 use super::home::Home;
 use super::replay::{
-    Gather, Handed, Need, Outcome, Replayed, Replayer, Tally, Terms, Unit, Unreplayable, Workspace,
+    Gather, Handed, Need, Outcome, Replayed, Replayer, Tally, Terms, Unit, Unreplayable, Workspaces,
 };
 use super::report::grouped;
 use super::translate::Proposal;
@@ -39,6 +39,8 @@ pub struct Ended {
     pub wanted: BTreeMap<Vec<Need>, u64>,
     /// Whether some were not run for want of time.
     pub cut: bool,
+    /// How many sessions started from what.
+    pub started_from: BTreeMap<String, u64>,
 }
 
 /// Everything a replay needs.
@@ -49,7 +51,7 @@ pub struct Machine<'m> {
     catalogue: Catalogue,
     version: String,
     terms: Terms,
-    workspace: Workspace,
+    workspaces: Workspaces,
     usual: Option<String>,
     home: Option<String>,
     budget: Duration,
@@ -92,11 +94,7 @@ impl<'m> Machine<'m> {
                 .unwrap_or_default(),
             version: version.to_owned(),
             terms: Terms::new(&home.settings, proposals),
-            workspace: args
-                .workspace
-                .as_deref()
-                .map(Workspace::read)
-                .unwrap_or_default(),
+            workspaces: Workspaces::new(args.workspace.as_deref().and_then(real).as_deref()),
             usual: args
                 .workspace
                 .as_deref()
@@ -113,7 +111,7 @@ impl<'m> Machine<'m> {
 
     /// Runs what `read` gives.
     pub fn run(
-        self,
+        mut self,
         clean: &(dyn Fn(&str) -> String + Sync),
         read: &mut dyn FnMut(&mut dyn Sink),
     ) -> Ended {
@@ -134,13 +132,10 @@ impl<'m> Machine<'m> {
             for mut subjects in pairs {
                 let outcomes = outcomes.clone();
                 let (waiting, memory, judge, over, cut) = (&waiting, &memory, &judge, &over, &cut);
-                let (terms, workspace) = (&self.terms, &self.workspace);
+                let terms = &self.terms;
                 scope.spawn(move || {
-                    let elsewhere = Workspace::default();
                     let mut replayer = Replayer {
                         terms,
-                        workspace,
-                        elsewhere: &elsewhere,
                         judge,
                         subjects: &mut subjects,
                     };
@@ -159,7 +154,7 @@ impl<'m> Machine<'m> {
             }
             let adding = scope.spawn(move || add(&done, clean));
             feed(
-                &self.workspace,
+                &mut self.workspaces,
                 (self.usual.clone(), self.home.clone()),
                 read,
                 (units, outcomes),
@@ -172,6 +167,12 @@ impl<'m> Machine<'m> {
             replayed,
             wanted,
             cut: cut.into_inner() || self.interrupt.is_set(),
+            started_from: self
+                .workspaces
+                .used
+                .iter()
+                .map(|(word, count)| ((*word).to_owned(), *count))
+                .collect(),
         }
     }
 }
@@ -181,7 +182,7 @@ type Senders = (SyncSender<Box<Unit>>, SyncSender<Vec<Outcome>>);
 
 /// Reads, and hands on what is read until nobody takes it.
 fn feed(
-    workspace: &Workspace,
+    workspaces: &mut Workspaces,
     (usual, home): (Option<String>, Option<String>),
     read: &mut dyn FnMut(&mut dyn Sink),
     (units, outcomes): Senders,
@@ -194,7 +195,7 @@ fn feed(
         };
         taken && !interrupt.is_set()
     };
-    let mut gather = Gather::new(workspace, usual, home, hand);
+    let mut gather = Gather::new(workspaces, usual, home, hand);
     read(&mut gather);
     // Whether more would be taken does not matter any more.
     let _ = gather.flush();
@@ -223,7 +224,7 @@ fn remembered(
 ) -> Vec<Outcome> {
     let mut hash = Sha256::new();
     hash.update(unit.session.context().word());
-    hash.update([u8::from(unit.in_workspace)]);
+    hash.update(format!("{};", unit.workspace.name));
     for (path, text) in &unit.known {
         hash.update(format!("{}:{path}{}:{text}", path.len(), text.len()));
     }

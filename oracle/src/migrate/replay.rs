@@ -15,7 +15,7 @@ mod tally;
 mod unit;
 
 pub use fate::{Class, Need, Outcome, Unreplayable};
-pub use files::Workspace;
+pub use files::{Workspace, Workspaces};
 pub use gather::{Gather, Handed};
 pub use place::{HOME, Places, WORK};
 pub use run::{Replayer, Terms};

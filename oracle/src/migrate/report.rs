@@ -57,6 +57,8 @@ pub struct Report {
     pub proposals: Vec<Proposal>,
     /// The replay; absent if there was none.
     pub replayed: Option<Replayed>,
+    /// How many sessions' worlds started from what.
+    pub started_from: BTreeMap<String, u64>,
     /// What other releases of Hermes make of the same calls.
     pub opinions: Vec<Opinion>,
     /// Why there was none.

@@ -3,14 +3,17 @@
 //! Of a workspace that is there, its files. Of one that is not, the least that
 //! the records show: what was written, what was read, what was to be replaced.
 
-use std::collections::BTreeMap;
+mod commit;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bisim_world::protocol::{FileKind, FileSpec};
 use serde_json::Value;
 
 use super::place::{WORK, absolute};
-use crate::migrate::history::Call;
+use crate::migrate::history::{Call, Session};
 
 /// A workspace is taken whole up to this many files and bytes.
 const FILES_MAX: usize = 400;
@@ -35,13 +38,18 @@ pub struct Workspace {
     pub files: Vec<FileSpec>,
     /// Whether some were left out.
     pub cut: bool,
+    /// Tells one state of it from another within a run.
+    pub name: String,
 }
 
 impl Workspace {
     /// Reads a directory; links and anything else that is no file stay outside.
     #[must_use]
     pub fn read(root: &Path) -> Self {
-        let mut workspace = Self::default();
+        let mut workspace = Self {
+            name: "now".to_owned(),
+            ..Self::default()
+        };
         let (mut bytes, mut waiting) = (0_u64, vec![(root.to_owned(), PathBuf::new())]);
         while let Some((folder, below)) = waiting.pop() {
             let Ok(entries) = std::fs::read_dir(&folder) else {
@@ -79,17 +87,10 @@ impl Workspace {
                     continue;
                 };
                 bytes += size;
-                let place = format!("{WORK}/{}", below.join(&name).display());
-                workspace.files.push(FileSpec {
-                    path: place,
-                    kind: match String::from_utf8(content) {
-                        Ok(text) => FileKind::Text(text),
-                        Err(error) => {
-                            FileKind::Base64(data_encoding::BASE64.encode(error.as_bytes()))
-                        }
-                    },
-                    mode: None,
-                });
+                let below = below.join(&name);
+                workspace
+                    .files
+                    .push(spec(&below.to_string_lossy(), content));
             }
         }
         workspace
@@ -101,6 +102,73 @@ impl Workspace {
             FileKind::Text(text) if file.path == path => Some(text.as_str()),
             _ => None,
         })
+    }
+}
+
+/// A file of a workspace.
+fn spec(below: &str, content: Vec<u8>) -> FileSpec {
+    FileSpec {
+        path: format!("{WORK}/{below}"),
+        kind: match String::from_utf8(content) {
+            Ok(text) => FileKind::Text(text),
+            Err(error) => FileKind::Base64(data_encoding::BASE64.encode(error.as_bytes())),
+        },
+        mode: None,
+    }
+}
+
+/// The workspace as each session found it.
+#[derive(Debug, Default)]
+pub struct Workspaces {
+    root: Option<PathBuf>,
+    now: Arc<Workspace>,
+    none: Arc<Workspace>,
+    by_commit: HashMap<String, Arc<Workspace>>,
+    /// How many sessions started from what.
+    pub used: BTreeMap<&'static str, u64>,
+}
+
+impl Workspaces {
+    /// Of the directory that is there, if there is one.
+    #[must_use]
+    pub fn new(root: Option<&Path>) -> Self {
+        Self {
+            root: root.map(Path::to_owned),
+            now: Arc::new(root.map(Workspace::read).unwrap_or_default()),
+            ..Self::default()
+        }
+    }
+
+    /// What a session started from: the last commit before it, else what is there
+    /// now; nothing, where it worked elsewhere. One that does not say where it
+    /// worked is taken to have worked here.
+    pub fn of(&mut self, session: &Session) -> Arc<Workspace> {
+        const COMMITS_MAX: usize = 32;
+        let here = self.root.clone().filter(|root| {
+            let cwd = session.cwd.as_deref().map(|cwd| cwd.trim_end_matches('/'));
+            cwd.is_none_or(|cwd| Path::new(cwd) == root)
+        });
+        let Some(root) = here else {
+            *self.used.entry("what the records show").or_default() += 1;
+            return Arc::clone(&self.none);
+        };
+        let found = commit::before(&root, session.started).and_then(|name| {
+            if let Some(known) = self.by_commit.get(&name) {
+                return Some(Arc::clone(known));
+            }
+            let workspace = Arc::new(commit::files(&root, &name)?);
+            if self.by_commit.len() >= COMMITS_MAX {
+                self.by_commit.clear();
+            }
+            self.by_commit.insert(name, Arc::clone(&workspace));
+            Some(workspace)
+        });
+        let word = match found {
+            Some(_) => "the last commit before the session",
+            None => "the workspace as it is now",
+        };
+        *self.used.entry(word).or_default() += 1;
+        found.unwrap_or_else(|| Arc::clone(&self.now))
     }
 }
 

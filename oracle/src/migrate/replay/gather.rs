@@ -1,8 +1,9 @@
 //! From calls as they are read to units that can be run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::files::{self, Workspace};
+use super::files::{self, Workspace, Workspaces};
 use super::place::Places;
 use super::unit::{CALLS_MAX, Unit, never};
 use super::{Outcome, Unreplayable};
@@ -14,7 +15,8 @@ const KNOWN_BYTES_MAX: usize = 64 << 10;
 
 /// Makes units, and hands them on.
 pub struct Gather<'g, F> {
-    workspace: &'g Workspace,
+    workspaces: &'g mut Workspaces,
+    workspace: Arc<Workspace>,
     /// What stands for the workspace where a session does not say.
     usual: Option<String>,
     home: Option<String>,
@@ -35,13 +37,14 @@ pub enum Handed {
 impl<'g, F: FnMut(Handed) -> bool> Gather<'g, F> {
     /// Nothing gathered yet.
     pub fn new(
-        workspace: &'g Workspace,
+        workspaces: &'g mut Workspaces,
         usual: Option<String>,
         home: Option<String>,
         hand: F,
     ) -> Self {
         Self {
-            workspace,
+            workspaces,
+            workspace: Arc::default(),
             usual,
             home,
             session: Session::default(),
@@ -56,27 +59,13 @@ impl<'g, F: FnMut(Handed) -> bool> Gather<'g, F> {
         Places::new(cwd, self.home.as_deref())
     }
 
-    /// A session that does not say where it worked is taken to have worked there.
-    fn in_workspace(&self) -> bool {
-        match (&self.session.cwd, &self.usual) {
-            (Some(cwd), Some(usual)) => cwd.trim_end_matches('/') == usual,
-            (None, _) | (_, None) => true,
-        }
-    }
-
     /// Hands on what is gathered; whether more is wanted.
     pub fn flush(&mut self) -> bool {
         if self.calls.is_empty() {
             return true;
         }
         let calls = std::mem::take(&mut self.calls);
-        let elsewhere = Workspace::default();
-        let workspace = if self.in_workspace() {
-            self.workspace
-        } else {
-            &elsewhere
-        };
-        let scene = files::scene(&calls, &self.known, workspace);
+        let scene = files::scene(&calls, &self.known, &self.workspace);
         let known = std::mem::replace(
             &mut self.known,
             scene.after.into_iter().next_back().unwrap_or_default(),
@@ -88,7 +77,7 @@ impl<'g, F: FnMut(Handed) -> bool> Gather<'g, F> {
         let unit = Unit {
             session: self.session.clone(),
             places: self.places(),
-            in_workspace: self.in_workspace(),
+            workspace: Arc::clone(&self.workspace),
             calls,
             known,
         };
@@ -101,6 +90,7 @@ impl<F: FnMut(Handed) -> bool> Sink for Gather<'_, F> {
         // Whether more is wanted is asked again at the next call.
         let _ = self.flush();
         self.session = session.clone();
+        self.workspace = self.workspaces.of(session);
         self.known.clear();
     }
 

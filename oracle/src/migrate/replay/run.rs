@@ -7,7 +7,7 @@ use bisim_world::protocol::{
 use serde_json::{Map, Value, json};
 
 use super::fate::{self, Class, Need, Outcome, Unreplayable};
-use super::files::{self, Workspace};
+use super::files;
 use super::place::WORK;
 use super::unit::Unit;
 use crate::case::{Case, Expect, Leg, Must, Source};
@@ -129,28 +129,16 @@ fn held(proposal: &Proposal) -> Vec<Held> {
 pub struct Replayer<'r> {
     /// The terms.
     pub terms: &'r Terms,
-    /// The workspace.
-    pub workspace: &'r Workspace,
     /// What judges.
     pub judge: &'r Judge<'r>,
-    /// What a session elsewhere starts from.
-    pub elsewhere: &'r Workspace,
     /// On which both are run.
     pub subjects: &'r mut Subjects,
 }
 
 impl Replayer<'_> {
-    fn workspace_of(&self, unit: &Unit) -> &Workspace {
-        if unit.in_workspace {
-            self.workspace
-        } else {
-            self.elsewhere
-        }
-    }
-
     /// Runs a unit; an outcome for each of its calls, in order.
     pub fn run(&mut self, unit: &Unit) -> Vec<Outcome> {
-        let scene = files::scene(&unit.calls, &unit.known, self.workspace_of(unit));
+        let scene = files::scene(&unit.calls, &unit.known, &unit.workspace);
         let mut outcomes: Vec<Outcome> = Vec::new();
         // Commands that did the same on both sides are done again before the
         // rest, since nobody else knows what they left behind.
@@ -212,7 +200,7 @@ impl Replayer<'_> {
             mode: None,
         }];
         files.extend(
-            self.workspace_of(unit)
+            unit.workspace
                 .files
                 .iter()
                 .filter(|file| !known.contains_key(&file.path))

@@ -1,9 +1,11 @@
 //! A few calls of one session, to be run one after the other.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::migrate::history::{Call, Session};
 
+use super::files::Workspace;
 use super::place::Places;
 
 /// Calls that go into one world.
@@ -16,8 +18,8 @@ pub struct Unit {
     pub session: Session,
     /// Its places.
     pub places: Places,
-    /// Whether it worked in the workspace that is there.
-    pub in_workspace: bool,
+    /// What the session started from.
+    pub workspace: Arc<Workspace>,
     /// The calls, with places of a world.
     pub calls: Vec<Call>,
     /// Files of a world that are known from earlier calls.

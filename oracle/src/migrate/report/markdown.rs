@@ -37,6 +37,11 @@ pub fn render(report: &Report) -> String {
     decide(&mut out, report);
     if let Some(replayed) = &report.replayed {
         replay(&mut out, replayed);
+        table(
+            &mut out,
+            "What a session's worlds started from (sessions)",
+            &report.started_from,
+        );
     }
     opinions(&mut out, report);
     suggestion(&mut out, report);
@@ -154,6 +159,14 @@ fn opinions(out: &mut String, report: &Report) {
             let _ = write!(out, " {} |", grouped(count));
         }
         out.push('\n');
+    }
+    if report
+        .opinions
+        .iter()
+        .all(|opinion| opinion.rows.is_empty())
+    {
+        out.push_str("\nNo call is told apart by the release.\n");
+        return;
     }
     out.push_str("\n| Release | Tool | Call | With it | Otherwise |\n|---|---|---|---|---|\n");
     for opinion in &report.opinions {

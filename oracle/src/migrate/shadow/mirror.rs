@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -159,7 +160,7 @@ impl Mirror {
                 started: 0.0,
             },
             places,
-            in_workspace: true,
+            workspace: Arc::new(before),
             calls: vec![call.clone()],
             known: BTreeMap::new(),
         };
@@ -169,8 +170,6 @@ impl Mirror {
         };
         let mut replayer = Replayer {
             terms: &self.terms,
-            workspace: &before,
-            elsewhere: &Workspace::default(),
             judge: &judge,
             subjects: &mut self.subjects,
         };
