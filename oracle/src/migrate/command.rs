@@ -48,6 +48,10 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
         eprintln!("error: {message}");
         return exit::USAGE;
     }
+    if let Some(message) = unusable(args) {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let snapshot = match Snapshot::take(&args.hermes_home, args.workspace.as_deref()) {
         Ok(snapshot) => snapshot,
         Err(message) => {
@@ -61,6 +65,25 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             eprintln!("error: {message}");
             exit::INTERNAL
         }
+    }
+}
+
+/// What is named and is not there; nobody should wait for a replay to hear it.
+fn unusable(args: &MigrateArgs) -> Option<String> {
+    if let Some(place) = args.workspace.as_ref().filter(|place| !place.is_dir()) {
+        return Some(format!(
+            "the workspace `{}` is not a directory",
+            place.display()
+        ));
+    }
+    let config = args.config.as_ref()?;
+    match hermitcrab::config::read(config) {
+        Ok(_) if config.is_file() => None,
+        Ok(_) => Some(format!(
+            "the configuration `{}` is not there",
+            config.display()
+        )),
+        Err(error) => Some(error.to_string()),
     }
 }
 
@@ -200,6 +223,15 @@ fn migrate(
     report.counts = history.counts;
     report.tools = std::mem::take(&mut history.tools);
     notes.append(&mut history.notes);
+    if history.placeless > 0 && args.workspace.is_none() {
+        notes.push(Note::remark(
+            DATABASE,
+            format!(
+                "{} sessions do not say where they worked (older releases did not record it); --workspace says it for them",
+                grouped(history.placeless)
+            ),
+        ));
+    }
     report.suggestion = suggest::suggest(&needs);
     report.changed_meanwhile = snapshot.changed_since();
     report.notes = notes;
@@ -266,6 +298,7 @@ struct History<'h> {
     counts: Counts,
     tools: BTreeMap<String, u64>,
     seen: HashSet<u64>,
+    placeless: u64,
     notes: Vec<Note>,
 }
 
@@ -279,6 +312,7 @@ impl<'h> History<'h> {
             counts: Counts::default(),
             tools: BTreeMap::new(),
             seen: HashSet::new(),
+            placeless: 0,
             notes: Vec::new(),
         }
     }
@@ -288,6 +322,7 @@ impl<'h> History<'h> {
             sink,
             tools: &mut self.tools,
             seen: &mut self.seen,
+            placeless: &mut self.placeless,
             count: 0,
             over: false,
         };
@@ -324,12 +359,15 @@ struct Counting<'c> {
     sink: &'c mut dyn Sink,
     tools: &'c mut BTreeMap<String, u64>,
     seen: &'c mut HashSet<u64>,
+    placeless: &'c mut u64,
     count: u64,
     over: bool,
 }
 
 impl Sink for Counting<'_> {
     fn session(&mut self, session: &Session) {
+        let from_database = session.started > 0.0;
+        *self.placeless += u64::from(from_database && session.cwd.is_none());
         self.sink.session(session);
     }
 

@@ -357,8 +357,24 @@ fn a_home_that_is_none_and_an_output_into_the_home_are_refused() {
         assert_eq!(super::command(&ambient(), &args), 64);
     }
     let elsewhere = tempfile::tempdir().unwrap();
-    let args = args(&home.path().join("not-there"), elsewhere.path());
-    assert_eq!(super::command(&ambient(), &args), 64);
+    let nowhere = home.path().join("not-there");
+    for wrong in [
+        args(&nowhere, elsewhere.path()),
+        MigrateArgs {
+            workspace: Some(nowhere.clone()),
+            ..args(home.path(), elsewhere.path())
+        },
+        MigrateArgs {
+            config: Some(nowhere.clone()),
+            ..args(home.path(), elsewhere.path())
+        },
+        MigrateArgs {
+            hermes: vec!["0.1.0".to_owned()],
+            ..args(home.path(), elsewhere.path())
+        },
+    ] {
+        assert_eq!(super::command(&ambient(), &wrong), 64, "{wrong:?}");
+    }
     assert_eq!(state(home.path()), before);
 }
 

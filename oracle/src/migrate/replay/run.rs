@@ -356,7 +356,7 @@ impl Replayer<'_> {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            _ => judged.why.clone(),
+            _ => fate::without_content(&judged.why).to_owned(),
         };
         Outcome {
             class,
