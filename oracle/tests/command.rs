@@ -351,7 +351,9 @@ const THROUGH: &str = r#"
 import os, sys
 from model_tools import handle_function_call as call
 
+# What Hermes starts sees nothing of the mirror.
 assert "HERMITCRAB_SHADOW" not in os.environ
+assert "PYTHONPATH" not in os.environ, os.environ["PYTHONPATH"]
 call("write_file", {"path": "a.txt", "content": "one\n"}, task_id="t")
 call("terminal", {"command": "cat a.txt"}, task_id="t")
 call("terminal", {"command": "echo ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"}, task_id="t")
@@ -396,6 +398,7 @@ fn a_live_hermes_is_mirrored_call_by_call_and_keeps_its_own_end() {
         ])
         .args(["--report", &at("report"), "--finish", "10m", "--"])
         .args([python().unwrap(), &at("program/through.py")])
+        .env_remove("PYTHONPATH")
         .current_dir(at("work"))
         .stdin(Stdio::null())
         .output()

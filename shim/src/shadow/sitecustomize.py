@@ -13,7 +13,9 @@ import os
 import sys
 
 DOOR = "model_tools"
-SOCKET = os.environ.pop("HERMITCRAB_SHADOW", "")
+NAME = "HERMITCRAB_SHADOW"
+SOCKET = os.environ.get(NAME, "")
+HERE = os.path.dirname(os.path.abspath(__file__))
 # What waits to be told; more than this is forgotten and counted.
 WAITING_MAX = 256
 TEXT_MAX = 1 << 20
@@ -128,6 +130,7 @@ class Loader(importlib.abc.Loader):
         return self.inner.create_module(spec)
 
     def exec_module(self, module):
+        leave_no_trace()
         self.inner.exec_module(module)
         try:
             import atexit
@@ -142,10 +145,20 @@ class Loader(importlib.abc.Loader):
         return getattr(self.inner, name)
 
 
+def leave_no_trace():
+    """This is Hermes: the commands it will start see the environment as it was."""
+    os.environ.pop(NAME, None)
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = [place for place in path if place and os.path.abspath(place) != HERE]
+    if path:
+        os.environ["PYTHONPATH"] = os.pathsep.join(path)
+    else:
+        os.environ.pop("PYTHONPATH", None)
+
+
 def next_of_this_name():
     """The machine's own module of this name, which stands behind this one."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    path = [place for place in sys.path if os.path.abspath(place or ".") != here]
+    path = [place for place in sys.path if os.path.abspath(place or ".") != HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)
