@@ -31,17 +31,22 @@ class Mirror:
         self.place = place
         self.waiting = collections.deque()
         self.arrived = threading.Event()
+        self.lock = threading.Lock()
         self.forgotten = 0
+        self.put_in, self.told = 0, 0
         self.broken = False
         threading.Thread(target=self.tell, name="shadow", daemon=True).start()
 
     def put(self, record):
         if self.broken:
             return
-        if len(self.waiting) >= WAITING_MAX:
-            self.forgotten += 1
-            return
-        self.waiting.append(record)
+        # Hermes calls tools from several threads.
+        with self.lock:
+            if len(self.waiting) >= WAITING_MAX:
+                self.forgotten += 1
+                return
+            self.put_in += 1
+            self.waiting.append(record)
         self.arrived.set()
 
     def tell(self):
@@ -59,16 +64,17 @@ class Mirror:
                     record = self.waiting.popleft()
                     record["forgotten"] = self.forgotten
                     link.sendall(json.dumps(record).encode() + b"\n")
+                    self.told += 1
         except BaseException:  # noqa: BLE001 - the mirror is gone; Hermes goes on
             self.broken = True
             self.waiting.clear()
 
-    def flush(self, seconds=2.0):
-        """At the end: let what waits be told, for a moment at most."""
+    def flush(self, seconds=10.0):
+        """At the end: let what waits be told; usually that is no time at all."""
         import time
 
         until = time.monotonic() + seconds
-        while self.waiting and not self.broken and time.monotonic() < until:
+        while self.told < self.put_in and not self.broken and time.monotonic() < until:
             time.sleep(0.01)
 
 

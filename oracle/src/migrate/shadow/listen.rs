@@ -36,11 +36,22 @@ pub(super) struct Record {
     pub(super) forgotten: u64,
 }
 
-/// Whether Hermes has ended, and what was not heard.
+/// Whether Hermes has ended, what is still being heard, and what was not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stopped {
     pub(super) ended: Arc<AtomicBool>,
+    /// After the end: everybody who wanted to tell something has been let in.
+    accepted: Arc<AtomicBool>,
+    /// Those who are being heard.
+    open: Arc<AtomicU64>,
     pub(super) dropped: Arc<AtomicU64>,
+}
+
+impl Stopped {
+    /// Whether nothing more can arrive than what has arrived.
+    pub(super) fn is_over(&self) -> bool {
+        self.accepted.load(Ordering::SeqCst) && self.open.load(Ordering::SeqCst) == 0
+    }
 }
 
 /// A call, and the workspace as it was when it was told.
@@ -66,16 +77,29 @@ impl Listener {
         let stopped = Stopped::default();
         let seen = stopped.clone();
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if seen.ended.load(Ordering::Relaxed) {
-                    return;
+            loop {
+                if seen.ended.load(Ordering::SeqCst) && listener.set_nonblocking(true).is_err() {
+                    break;
                 }
-                let (Ok(stream), records, seen) = (stream, records.clone(), seen.clone()) else {
-                    continue;
-                };
-                let workspace = workspace.clone();
-                std::thread::spawn(move || hear(stream, &workspace, &records, &seen));
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        // On some systems what is let in inherits this.
+                        if stream.set_nonblocking(false).is_err() {
+                            continue;
+                        }
+                        seen.open.fetch_add(1, Ordering::SeqCst);
+                        let (workspace, records, seen) =
+                            (workspace.clone(), records.clone(), seen.clone());
+                        std::thread::spawn(move || {
+                            hear(stream, &workspace, &records, &seen);
+                            seen.open.fetch_sub(1, Ordering::SeqCst);
+                        });
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
             }
+            seen.accepted.store(true, Ordering::SeqCst);
         });
         Ok(Self {
             socket: socket.to_owned(),
@@ -89,7 +113,7 @@ impl Listener {
 
     /// Takes no more connections; those that are there are heard to their end.
     pub(super) fn stop(self) {
-        self.stopped.ended.store(true, Ordering::Relaxed);
+        self.stopped.ended.store(true, Ordering::SeqCst);
         // Only to wake who waits for a connection; it may be gone.
         let _ = UnixStream::connect(&self.socket);
     }

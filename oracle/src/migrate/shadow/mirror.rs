@@ -87,7 +87,9 @@ impl Mirror {
     ) -> Told {
         let mut until: Option<Instant> = None;
         loop {
-            let ended = stopped.ended.load(Ordering::Relaxed);
+            // Asked before looking: what is told before it is over is found.
+            let over = stopped.is_over();
+            let ended = stopped.ended.load(Ordering::SeqCst);
             if ended && until.is_none() {
                 until = Instant::now().checked_add(finish);
             }
@@ -97,7 +99,7 @@ impl Mirror {
             }
             match arriving.recv_timeout(LOOK_EVERY) {
                 Ok(heard) => self.one(heard),
-                Err(RecvTimeoutError::Timeout) if ended => break,
+                Err(RecvTimeoutError::Timeout) if over => break,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
