@@ -14,14 +14,10 @@ use serde_json::{Value, json};
 
 use crate::support::editor::model;
 
-const FILES: [&str; 6] = [
-    "requirements.lock",
-    "package.json",
-    "package-lock.json",
-    "peer.py",
-    "peer.mjs",
-    "validate.py",
-];
+/// What the clients are installed from.
+const LOCKS: [&str; 3] = ["requirements.lock", "package.json", "package-lock.json"];
+/// What drives them.
+const SCRIPTS: [&str; 3] = ["peer.py", "peer.mjs", "validate.py"];
 
 /// The clients, installed once from their locks into a directory of their own.
 struct Peers(PathBuf);
@@ -34,12 +30,19 @@ impl Peers {
         fs::create_dir_all(&place).unwrap();
         let lock = fs::File::create(place.join("lock")).unwrap();
         lock.lock().unwrap();
-        let wanted: Vec<u8> = FILES
+        let wanted: Vec<u8> = LOCKS
             .iter()
             .flat_map(|name| fs::read(source.join(name)).unwrap())
             .collect();
+        for name in SCRIPTS {
+            let script = fs::read(source.join(name)).unwrap();
+            // Another test may be reading it.
+            if fs::read(place.join(name)).ok() != Some(script.clone()) {
+                fs::write(place.join(name), script).unwrap();
+            }
+        }
         if fs::read(place.join("stamp")).ok() != Some(wanted.clone()) {
-            for name in FILES {
+            for name in LOCKS {
                 fs::copy(source.join(name), place.join(name)).unwrap();
             }
             if let Err(why) = install(&place) {
@@ -201,12 +204,20 @@ fn write(path: &str, content: &str) -> Value {
     json!([["write_file", {"path": path, "content": content}]])
 }
 
-/// Everything a client can answer, one after the other.
+/// Everything a client can answer, and everything it can be told, one after
+/// the other.
 fn everything(peers: &Peers, client: &mut Command) {
     let place = Place::new();
-    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-beta\n+gamma\n*** Add File: n.txt\n+n\n*** End Patch";
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-beta\n+gamma\n*** Add File: n.txt\n+n\n*** Delete File: gone.txt\n*** Move File: here.txt -> there.txt\n*** End Patch";
     let patch = json!([["patch", {"mode": "patch", "patch": patch}]]);
     let no = json!([write("a.txt", "never\n")]);
+    let list = json!([["todo", {"todos": [
+        {"id": "1", "content": "first", "status": "completed"},
+        {"id": "2", "content": "second", "status": "in_progress"}]}]]);
+    let plan = json!({"version": 1, "summary": "a copy", "steps": [
+        {"id": "look", "call": "read_file", "with": {"path": "new.txt"}},
+        {"id": "make", "call": "create_file", "with": {"path": "copy.txt", "text": {"$": "look.text"}}},
+        {"id": "say", "answer": "copied"}]});
     let steps = json!([
         prompt(&no, &["reject-once"]),
         prompt(&no, &["cancelled"]),
@@ -216,28 +227,32 @@ fn everything(peers: &Peers, client: &mut Command) {
         prompt(&json!([write("a.txt", "beta\n"), write("new.txt", "new\n")]), &["allow-once", "allow-once"]),
         prompt(&json!([patch, "words"]), &["allow-once"]),
         prompt(&json!([[["terminal", {"command": "echo out; echo x > c.txt"}]]]), &["reject-once"]),
+        prompt(&json!([list]), &[]),
+        {"prompt": format!("/plan {}", json!([plan.to_string()])), "answers": ["allow-once", "allow-once"]},
+        prompt(&json!([[["read_file", {"path": "unsaved.txt"}]]]), &[]),
+        {"again": "load"},
+        {"option": ["approval", "workspace"]},
+        prompt(&json!([[["read_file", {"path": "a.txt"}]], write("a.txt", "free\n")]), &[]),
+        {"again": "resume"},
         {"mode": "workspace"},
-        prompt(&json!([write("a.txt", "free\n")]), &[]),
+        prompt(&json!([write("last.txt", "last\n")]), &[]),
     ]);
+    for (name, text) in [
+        ("gone.txt", "g\n"),
+        ("here.txt", "h\n"),
+        ("unsaved.txt", "s\n"),
+    ] {
+        fs::write(place.dir.path().join("proj").join(name), text).unwrap();
+    }
     let output = place.drive(client, &[], &steps);
     assert!(output.status.success(), "{output:?}");
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        told["stops"],
-        json!([
-            "end_turn",
-            "end_turn",
-            "end_turn",
-            "end_turn",
-            "cancelled",
-            "end_turn",
-            "end_turn",
-            "end_turn",
-            "end_turn"
-        ])
-    );
+    let ends = |count: usize| vec![json!("end_turn"); count];
+    let stops = [ends(4), vec![json!("cancelled")], ends(8)].concat();
+    assert_eq!(told["stops"], Value::from(stops));
+    assert_eq!(told["told"], json!([true, "ask", 2, true, "ask"]));
     let asked = told["asked"].as_array().unwrap();
-    assert_eq!(asked.len(), 9);
+    assert_eq!(asked.len(), 11);
     let diff = &asked[0]["toolCall"]["content"][0];
     assert_eq!(
         (&diff["oldText"], &diff["newText"]),
@@ -248,64 +263,138 @@ fn everything(peers: &Peers, client: &mut Command) {
             .get("oldText")
             .is_none_or(Value::is_null)
     );
-    let both = asked[7]["toolCall"]["content"].as_array().unwrap();
+    shows_each_file(place.dir.path(), &asked[7]["toolCall"]);
+    let made = &asked[10]["toolCall"]["content"][0];
     assert_eq!(
-        (&both[0]["oldText"], &both[0]["newText"]),
-        (&json!("beta\n"), &json!("gamma\n"))
+        (&made["type"], &made["newText"]),
+        (&json!("diff"), &json!("new\n"))
     );
-    assert_eq!(both[1]["newText"], "n");
-    assert_eq!(place.text("a.txt").as_deref(), Some("free\n"));
-    assert_eq!(place.text("new.txt").as_deref(), Some("new\n"));
-    assert_eq!(place.text("n.txt").as_deref(), Some("n"));
-    assert!(place.text("c.txt").is_none());
-    assert!(told["updates"].to_string().contains("words"));
+    for (name, text) in [
+        ("a.txt", Some("free\n")),
+        ("new.txt", Some("new\n")),
+        ("n.txt", Some("n")),
+        ("gone.txt", None),
+        ("here.txt", None),
+        ("there.txt", Some("h\n")),
+        ("c.txt", None),
+        ("copy.txt", Some("new\n")),
+        ("last.txt", Some("last\n")),
+    ] {
+        assert_eq!(place.text(name).as_deref(), text, "{name}");
+    }
+    let updates = told["updates"].as_array().unwrap();
+    let of = |kind: &str| -> Vec<&Value> {
+        let of = updates
+            .iter()
+            .filter(|update| update["sessionUpdate"] == kind);
+        of.collect()
+    };
+    // The agent's own list, and the locked plan from its beginning to its end.
+    let plans = of("plan");
+    assert_eq!(plans[0]["entries"][1]["status"], "in_progress");
+    assert_eq!(plans[1]["entries"][0]["status"], "pending");
+    let last = plans.last().unwrap()["entries"].as_array().unwrap();
+    assert!(last.len() == 3 && last.iter().all(|entry| entry["status"] == "completed"));
+    let all = told["updates"].to_string();
+    assert!(all.contains("words") && all.contains("1|typed"), "{all}");
+    // What was said is shown again where the session was loaded.
+    assert!(!of("user_message_chunk").is_empty());
     place.validate(peers);
+}
+
+/// A patch of four operations, each with its old and its new text.
+fn shows_each_file(dir: &Path, call: &Value) {
+    let diffs: Vec<(String, String, String)> = call["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|part| part["type"] == "diff")
+        .map(|diff| {
+            let text = |name: &str| diff[name].as_str().unwrap_or_default().to_owned();
+            let path = PathBuf::from(text("path"));
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert_eq!(path.parent(), Some(dir.join("proj").as_path()));
+            (name, text("oldText"), text("newText"))
+        })
+        .collect();
+    let expected = [
+        ("a.txt", "beta\n", "gamma\n"),
+        ("n.txt", "", "n"),
+        ("gone.txt", "g\n", ""),
+        ("here.txt", "h\n", ""),
+        ("there.txt", "", "h\n"),
+    ]
+    .map(|(name, old, new)| (name.to_owned(), old.to_owned(), new.to_owned()));
+    for one in &expected {
+        assert!(diffs.contains(one), "{one:?} is not in {diffs:?}");
+    }
+    assert_eq!(diffs.len(), expected.len());
+    assert_eq!(call["kind"], "edit");
+}
+
+fn python(peers: &Peers) -> Command {
+    let mut client = Command::new(peers.python());
+    client.arg(peers.0.join("peer.py"));
+    client
+}
+
+fn node(peers: &Peers) -> Command {
+    let mut client = Command::new("node");
+    client.arg(peers.0.join("peer.mjs"));
+    client
 }
 
 #[test]
 fn the_python_sdk_drives_the_agent_and_every_line_is_valid() {
     let Some(peers) = Peers::ready() else { return };
-    everything(
-        &peers,
-        Command::new(peers.python()).arg(peers.0.join("peer.py")),
-    );
+    everything(&peers, &mut python(&peers));
 }
 
 #[test]
 fn the_npm_sdk_drives_the_agent_and_every_line_is_valid() {
     let Some(peers) = Peers::ready() else { return };
-    everything(&peers, Command::new("node").arg(peers.0.join("peer.mjs")));
+    everything(&peers, &mut node(&peers));
 }
 
 #[test]
 fn a_client_that_is_silent_or_dies_in_a_question_leaves_the_file_as_it_was() {
     let Some(peers) = Peers::ready() else { return };
     let no = json!([write("a.txt", "never\n")]);
-    let place = Place::new();
-    let output = place.drive(
-        Command::new(peers.python()).arg(peers.0.join("peer.py")),
-        &["--ask-timeout", "1"],
-        &json!([prompt(&no, &["silence"])]),
-    );
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["stops"], json!(["end_turn"]));
-    assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
-    place.validate(&peers);
-    let place = Place::new();
-    let output = place.drive(
-        Command::new("node").arg(peers.0.join("peer.mjs")),
-        &[],
-        &json!([prompt(&no, &["die"])]),
-    );
-    assert_eq!(output.status.code(), Some(9));
-    assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
-    place.validate(&peers);
+    for client in [python, node] {
+        let place = Place::new();
+        let output = place.drive(
+            &mut client(&peers),
+            &["--ask-timeout", "1"],
+            &json!([prompt(&no, &["silence"])]),
+        );
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["stops"], json!(["end_turn"]));
+        assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
+        place.validate(&peers);
+        let place = Place::new();
+        let output = place.drive(&mut client(&peers), &[], &json!([prompt(&no, &["die"])]));
+        assert_eq!(output.status.code(), Some(9));
+        assert_eq!(place.text("a.txt").as_deref(), Some("alpha\n"));
+        place.validate(&peers);
+    }
 }
 
 #[test]
 fn the_headless_client_acpx_is_obeyed_in_both_directions() {
     let Some(peers) = Peers::ready() else { return };
-    for (answer, expected) in [("--deny-all", "alpha\n"), ("--approve-all", "beta\n")] {
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-beta\n+gamma\n*** Add File: n.txt\n+n\n*** End Patch";
+    let script = json!([
+        write("a.txt", "beta\n"),
+        write("new.txt", "new\n"),
+        [["patch", {"mode": "patch", "patch": patch}]],
+        "bye"
+    ]);
+    // With nobody at its terminal, what it would have to ask about is a no.
+    for (answer, is_yes) in [
+        ("--deny-all", false),
+        ("--approve-reads", false),
+        ("--approve-all", true),
+    ] {
         let place = Place::new();
         let agent = place.dir.path().join("agent.sh");
         // It takes a command line, not a list of words.
@@ -321,14 +410,21 @@ fn the_headless_client_acpx_is_obeyed_in_both_directions() {
             .arg("--cwd")
             .arg(place.dir.path().join("proj"))
             .args([answer, "--format", "json", "exec"])
-            .arg(json!([write("a.txt", "beta\n"), "bye"]).to_string())
+            .arg(script.to_string())
             .env("HOME", place.dir.path())
             .stdin(Stdio::null())
             .output()
             .unwrap();
         let words = String::from_utf8_lossy(&output.stdout);
         assert!(words.contains("\"stopReason\":\"end_turn\""), "{output:?}");
-        assert_eq!(place.text("a.txt").as_deref(), Some(expected), "{answer}");
+        let (a, new, n) = if is_yes {
+            ("gamma\n", Some("new\n"), Some("n"))
+        } else {
+            ("alpha\n", None, None)
+        };
+        assert_eq!(place.text("a.txt").as_deref(), Some(a), "{answer}");
+        assert_eq!(place.text("new.txt").as_deref(), new, "{answer}");
+        assert_eq!(place.text("n.txt").as_deref(), n, "{answer}");
         place.validate(&peers);
     }
 }

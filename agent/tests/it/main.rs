@@ -3,8 +3,10 @@
 mod acp;
 mod acp_bad;
 mod acp_commit;
+mod acp_many;
 mod acp_peers;
 mod acp_plan;
+mod acp_reach;
 mod audit_cli;
 mod background;
 mod beginning;

@@ -1,12 +1,17 @@
 """A user who saves the very file the agent edits, all the time.
 
-`python3 saves.py PROGRAM --saves 20000`: the user saves by rename, in bursts and
-with pauses, while one prompt after the other edits the same file and every edit
-is approved as it is shown. Each of the user's versions must have been replaced by
-the user, or by an edit that showed this very version as the old text, or be
-there at the end. Who saves while an edit is being taken back takes out that edit
-and not the version before it; that is the user's own replacing as well, and told
-apart by whether that edit landed on what it showed last. Prints what became of them; status 1 if one is lost.
+`python3 saves.py PROGRAM --saves 20000`: the user saves by rename, in bursts, with
+pauses and just after a yes, when the edit is being committed, while one prompt
+after the other edits the same file and every edit is approved as it is shown.
+
+Two things must hold. *At rest*, whenever a prompt has ended, the file is the user's
+newest version, or an edit that landed and showed that version as the old text (or
+an edit that showed such an edit). *In between*, each version was taken out by the
+user's next save, or shown as the old text of an edit that landed, with one
+exception that loses nothing: who saves while an edit is being taken back takes out
+that edit, or a version that was just being put back, and what is older than that
+save goes. Whether the edit was being taken back is known afterwards: it was asked
+about once more, or failed. Prints what became of them; status 1 if one is lost.
 """
 
 import argparse
@@ -38,21 +43,26 @@ class Editor(load.Editor):
     def __init__(self, process):
         super().__init__(process)
         self.shown = set()
+        # The edit under way, what each one showed last, how often it was asked about.
         self.edit = None
         self.base_of = {}
+        self.asked_of = {}
         self.failed = set()
+        self.said_yes = asyncio.Event()
 
     async def read(self):
         while line := await self.process.stdout.readline():
             message = json.loads(line)
             if message.get("method") == "session/request_permission":
                 self.asked += 1
+                self.asked_of[self.edit] = self.asked_of.get(self.edit, 0) + 1
                 for part in message["params"]["toolCall"]["content"]:
                     if part["type"] == "diff":
                         self.shown.add(part.get("oldText"))
                         self.base_of[self.edit] = part.get("oldText")
                 outcome = {"outcome": "selected", "optionId": "allow-once"}
                 self.send({"id": message["id"], "result": {"outcome": outcome}})
+                self.said_yes.set()
             elif message.get("method") == "session/update":
                 if message["params"]["update"].get("status") == "failed":
                     self.failed.add(self.edit)
@@ -60,21 +70,68 @@ class Editor(load.Editor):
                 self.waiting.pop(message["id"]).set_result(message)
 
 
-async def save(file, count, replaced):
-    """Saves `count` versions; `replaced` gets what each of them took the place of."""
-    beside = file.with_suffix(".saving")
-    for number in range(count):
-        beside.write_text(f"user {number}\n")
+class Saves:
+    """The user's versions, and what each of them took the place of."""
+
+    def __init__(self, file, editor):
+        self.file = file
+        self.editor = editor
+        self.replaced = []
+        # The edit under way at each save, and how often it had been asked about.
+        self.during = []
+
+    def save(self, beside):
+        beside.write_text(f"user {len(self.replaced)}\n")
         # What editors do is a rename over the file; exchanging says what was under it.
-        while True:
-            try:
-                exchange(beside, file)
-                break
-            except FileNotFoundError:
-                await asyncio.sleep(0)
-        replaced.append(beside.read_text())
-        await asyncio.sleep(random.choice((0, 0, 0.001, 0.005, 0.02, 0.06)))
-    beside.unlink()
+        exchange(beside, self.file)
+        edit = self.editor.edit
+        self.during.append((edit, self.editor.asked_of.get(edit, 0)))
+        self.replaced.append(beside.read_text())
+
+    async def all(self, count):
+        beside = self.file.with_suffix(".saving")
+        while len(self.replaced) < count:
+            self.save(beside)
+            if random.random() < 0.5:
+                # While it is being committed.
+                self.editor.said_yes.clear()
+                try:
+                    await asyncio.wait_for(self.editor.said_yes.wait(), 0.1)
+                except TimeoutError:
+                    pass
+                await asyncio.sleep(random.choice((0, random.uniform(0, 0.02))))
+            else:
+                await asyncio.sleep(random.choice((0, 0, 0.001, 0.005, 0.02, 0.06)))
+        beside.unlink()
+
+    def at_rest(self):
+        """What is wrong with the file now that no edit is under way, if anything."""
+        there = content = self.file.read_text()
+        newest = f"user {len(self.replaced) - 1}\n" if self.replaced else "begin\n"
+        while content.startswith("agent"):
+            if content in self.editor.failed:
+                return f"{content!r} failed and is there"
+            content = self.editor.base_of.get(content, "")
+        return "" if content == newest else f"{there!r} is there and never showed {newest!r}"
+
+    def is_lost(self, number, last):
+        version = f"user {number}\n"
+        if version in self.accounted or version == last:
+            return False
+        if number + 1 == len(self.replaced):
+            return True
+        # What the next version took the place of, and what was going on then.
+        instead = self.replaced[number + 1]
+        edit, asked = self.during[number + 1]
+        was_taken_back = edit is not None and (
+            edit in self.editor.failed or asked < self.editor.asked_of[edit]
+        )
+        is_older = instead.startswith("user") and int(instead.split()[1]) < number
+        return not (was_taken_back and (instead == edit or is_older))
+
+    def lost(self, last):
+        self.accounted = set(self.replaced) | self.editor.shown
+        return [n for n in range(len(self.replaced)) if self.is_lost(n, last)]
 
 
 async def main():
@@ -102,9 +159,9 @@ async def main():
         editor = Editor(process)
         reading = asyncio.create_task(editor.read())
         await editor.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
-        edits = landed = 0
-        name, replaced = None, []
-        saving = asyncio.create_task(save(file, given.saves, replaced))
+        edits, name, wrong = 0, None, []
+        saves = Saves(file, editor)
+        saving = asyncio.create_task(saves.all(given.saves))
         while not saving.done() or edits == 0:
             # A conversation that grows for hours is another test.
             if edits % 100 == 0:
@@ -113,39 +170,35 @@ async def main():
                 opened = await editor.request("session/new", {"cwd": str(place), "mcpServers": []})
                 name = opened["result"]["sessionId"]
             content = f"agent {edits}\n"
-            editor.edit = content
             script = [["write_file", {"path": "f.txt", "content": content}], "done"]
             text = [{"type": "text", "text": json.dumps(script)}]
+            editor.edit = content
             await editor.request("session/prompt", {"sessionId": name, "prompt": text})
+            editor.edit = None
             edits += 1
+            if why := saves.at_rest():
+                wrong.append(why)
         await saving
+        if why := saves.at_rest():
+            wrong.append(why)
         last = file.read_text()
         process.stdin.close()
         code = await process.wait()
         await reading
-    for number in range(edits):
-        content = f"agent {number}\n"
-        landed += content in replaced or content in editor.shown or content == last
-    accounted = set(replaced) | editor.shown | {last}
-
-    def is_lost(number):
-        if f"user {number}\n" in accounted:
-            return False
-        # What the user's next version took the place of.
-        edit = replaced[number + 1] if number + 1 < given.saves else last
-        was_taken_back = edit in editor.failed or editor.base_of.get(edit) not in replaced
-        return not (edit.startswith("agent") and was_taken_back)
-
-    lost = [f"user {number}" for number in range(given.saves) if is_lost(number)]
-    under_an_edit = sum(f"user {n}\n" not in replaced for n in range(given.saves))
+    wrong += [f"user {number} was lost" for number in saves.lost(last)]
+    overtaken = sum(
+        version not in saves.accounted and version != last
+        for version in (f"user {number}\n" for number in range(given.saves))
+    )
     print(
         f"{given.saves} saves during {edits} edits with {editor.asked} questions: "
-        f"at least {landed} edits landed, {under_an_edit} of the user's versions went under an edit "
-        f"that showed them or stayed, {len(lost)} lost"
+        f"{edits - len(editor.failed)} edits landed, {editor.asked - edits + len(editor.failed)} were "
+        f"taken back or not made because the user had saved, {overtaken} of the user's versions "
+        f"were overtaken by the user's next while that happened, {len(wrong)} lost"
     )
-    for line in lost[:20]:
+    for line in wrong[:20]:
         print(line, file=sys.stderr)
-    sys.exit(bool(lost or code))
+    sys.exit(bool(wrong or code))
 
 
 if __name__ == "__main__":
