@@ -74,7 +74,7 @@ impl Mode {
             Mode::Ask => "Every change is shown and asked about before it touches the disk",
             Mode::Workspace => {
                 "Changes in the workspace are made unasked until the session or this mode ends; \
-                 sensitive names and everything else are asked about"
+                 sensitive names and other directories you opened are asked about"
             }
             Mode::Session => {
                 "Whatever can be undone is done unasked where isolation is proved; sensitive \

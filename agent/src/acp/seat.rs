@@ -143,7 +143,7 @@ pub fn start(
         thread::Builder::new()
             .name("acp-session".into())
             .spawn(move || match Seat::open(setup) {
-                Ok(mut seat) => {
+                Ok(seat) => {
                     let ready = Ready {
                         proved: seat.proved,
                         floor: seat.floor,
@@ -154,7 +154,12 @@ pub fn start(
                         AvailableCommandsUpdate::new(commands::available()),
                     ));
                     seat.say_what_was_not_started();
-                    seat.serve(&orders);
+                    // Whoever hears that it is closed may take it up at once, so
+                    // by then nothing of it is held any more.
+                    let told = seat.serve(&orders);
+                    if let Some(told) = told {
+                        told();
+                    }
                 }
                 Err(why) => tell(Err(why)),
             })?;
@@ -274,8 +279,9 @@ impl Seat {
         }
     }
 
-    fn serve(&mut self, orders: &mpsc::Receiver<Order>) {
-        let mut left: Option<Box<dyn FnOnce() + Send>> = None;
+    /// Works until the session is to end; who is to be told of that.
+    fn serve(mut self, orders: &mpsc::Receiver<Order>) -> Option<Box<dyn FnOnce() + Send>> {
+        let mut left = None;
         while let Ok(order) = orders.recv() {
             match order {
                 Order::Prompt { said, answer, done } => {
@@ -295,9 +301,7 @@ impl Seat {
         if let Err(error) = self.runtime.end_session() {
             eprintln!("hermitcrab: {error}");
         }
-        if let Some(told) = left {
-            told();
-        }
+        left
     }
 
     fn keep(&mut self) {
@@ -368,7 +372,6 @@ impl Seat {
             scene: Rc::clone(&self.scene),
             in_force: &mut self.in_force,
             floor: self.floor,
-            base: self.ground.cwd.clone(),
             tries: 0,
         };
         let port = &mut *self.backend.port;

@@ -1,6 +1,6 @@
 //! A turn as its client sees it, step by step.
 
-use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::Arc};
+use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate,
@@ -27,7 +27,6 @@ pub struct Watcher<'s> {
     pub(super) scene: Rc<RefCell<Scene>>,
     pub(super) in_force: &'s mut InForce,
     pub(super) floor: Asking,
-    pub(super) base: PathBuf,
     pub(super) tries: u32,
 }
 
@@ -70,7 +69,7 @@ impl Watch for Watcher<'_> {
                 .say(&format!("The mode could not be changed: {why}"));
         }
         self.tries = 0;
-        let mut described = updates::described(&call.tool, arguments, &self.base);
+        let mut described = updates::described(&call.tool, arguments, &runtime.cwd_of(agent));
         if agent != AgentId::FIRST {
             described.title = format!("{agent}: {}", described.title);
         }

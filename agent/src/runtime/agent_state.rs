@@ -8,7 +8,9 @@ use std::{
     path::PathBuf,
 };
 
-use super::RuntimeConfig;
+use hermitcrab_core::grant::AgentId;
+
+use super::{Runtime, RuntimeConfig};
 use crate::tools::todo;
 
 /// One agent's memory.
@@ -43,6 +45,16 @@ impl AgentState {
             todo: Vec::new(),
             memory_failures: 0,
         }
+    }
+}
+
+impl Runtime {
+    /// Where an agent's relative paths start now.
+    #[must_use]
+    pub fn cwd_of(&self, agent: AgentId) -> PathBuf {
+        self.agents
+            .get(&agent)
+            .map_or_else(|| self.config.workspace.clone(), |state| state.cwd.clone())
     }
 }
 

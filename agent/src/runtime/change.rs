@@ -191,7 +191,10 @@ impl Hands<'_> {
                     }
             )
         };
-        if changes.len() > 1 && changes.iter().all(goes_together) {
+        // A rename as such takes along whatever is there by then.
+        let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
+        let is_one = changes.len() <= 1 && changes.iter().all(is_bound);
+        if !is_one && changes.iter().all(goes_together) {
             self.change_together(changes)
         } else {
             self.change_in_turn(changes)
@@ -350,12 +353,15 @@ impl Hands<'_> {
                     FileChange::RemoveDir { place } => step(place, &mut |dir, permits| {
                         Some(dir.remove(permits.next()?, &place.below))
                     }),
-                    FileChange::Rename { from, to, .. } | FileChange::Move { from, to } => {
-                        step(from, &mut |dir, permits| {
-                            let (away, here) = (permits.next()?, permits.next()?);
-                            Some(dir.rename(away, here, &from.below, &to.below))
-                        })
-                    }
+                    FileChange::Rename { from, to, content } => step(from, &mut |dir, permits| {
+                        let (away, here) = (permits.next()?, permits.next()?);
+                        let put = dir.write(here, &to.below, content, Base::Absent, None);
+                        Some(put.and_then(|()| dir.remove_if(away, &from.below, sha256(content))))
+                    }),
+                    FileChange::Move { from, to } => step(from, &mut |dir, permits| {
+                        let (away, here) = (permits.next()?, permits.next()?);
+                        Some(dir.rename(away, here, &from.below, &to.below))
+                    }),
                 }
                 .map_err(|stop| (made, stop))?;
                 made += 1;

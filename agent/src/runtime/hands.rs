@@ -90,10 +90,7 @@ impl<'r> Hands<'r> {
     /// Where relative paths start.
     #[must_use]
     pub fn cwd(&self) -> PathBuf {
-        self.runtime.agents.get(&self.by).map_or_else(
-            || self.runtime.config.workspace.clone(),
-            |state| state.cwd.clone(),
-        )
+        self.runtime.cwd_of(self.by)
     }
 
     /// Where `~` leads.

@@ -56,6 +56,39 @@ fn a_file_that_appears_where_a_new_one_was_approved_is_not_written_over() {
 }
 
 #[test]
+fn a_file_that_is_saved_while_its_move_or_removal_is_asked_about_stays() {
+    for (operation, target) in [
+        ("*** Move File: a.txt -> b.txt", Some("b.txt")),
+        ("*** Delete File: a.txt", None),
+    ] {
+        let (mut editor, session) = Editor::ready();
+        let patch = format!("*** Begin Patch\n{operation}\n*** End Patch");
+        let call = json!([[["patch", {"mode": "patch", "patch": patch}]]]);
+        let id = editor.begin(&session, &call);
+        let asked = editor.question();
+        editor.put("a.txt", "user\n");
+        editor.answer(&asked, &json!("allow-once"));
+        let again = editor.question();
+        let diffs = again["params"]["toolCall"]["content"].to_string();
+        assert!(diffs.contains("\"oldText\":\"user\\n\""), "{diffs}");
+        editor.answer(&again, &json!("reject-once"));
+        editor.result(id, &[]);
+        assert_eq!(
+            editor.text("a.txt").as_deref(),
+            Some("user\n"),
+            "{operation}"
+        );
+        assert!(target.is_none_or(|name| editor.text(name).is_none()));
+        // And with another yes it goes as it was shown.
+        editor.prompt(&session, &call, &[json!("allow-once")]);
+        assert!(editor.text("a.txt").is_none());
+        if let Some(name) = target {
+            assert_eq!(editor.text(name).as_deref(), Some("user\n"));
+        }
+    }
+}
+
+#[test]
 fn a_link_put_in_place_while_the_question_is_open_leads_nowhere() {
     for what in ["file", "directory", "in place of the file's directory"] {
         let (mut editor, session) = Editor::ready();

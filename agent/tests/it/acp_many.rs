@@ -59,6 +59,25 @@ fn neither_directory_nor_environment_is_shared() {
 }
 
 #[test]
+fn a_relative_path_is_shown_where_the_session_has_gone() {
+    let (mut editor, sessions) = sessions(1);
+    editor.prompt(
+        &sessions[0],
+        &json!([[["terminal", {"command": "mkdir d && cd d"}]]]),
+        &[json!("allow-once")],
+    );
+    let place = editor.dir.path().canonicalize().unwrap().join("w0/d/f.txt");
+    editor.prompt(&sessions[0], &write("below\n"), &[json!("allow-once")]);
+    let calls = editor.updates("tool_call");
+    let call = calls.last().unwrap();
+    assert_eq!(call["locations"][0]["path"], json!(place));
+    let shown = editor.questions().pop().unwrap()["toolCall"]["content"][0].clone();
+    assert_eq!(shown["path"], json!(place));
+    assert_eq!(fs::read_to_string(place).unwrap(), "below\n");
+    assert_eq!(file(&editor, 0), "0\n");
+}
+
+#[test]
 fn an_answer_counts_for_the_question_of_its_own_session_only() {
     const SESSIONS: usize = 5;
     let (mut editor, sessions) = sessions(SESSIONS);

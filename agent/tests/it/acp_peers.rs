@@ -428,3 +428,35 @@ fn the_headless_client_acpx_is_obeyed_in_both_directions() {
         place.validate(&peers);
     }
 }
+
+/// One of the scripts that a person runs with larger numbers.
+fn script(peers: &Peers, name: &str, options: &[&str]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers");
+    let output = Command::new(peers.python())
+        .arg("-B")
+        .arg(path.join(name))
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(options)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn many_sessions_at_once_finish_with_nothing_lost() {
+    let Some(peers) = Peers::ready() else { return };
+    let said = script(&peers, "load.py", &["--sessions", "12", "--prompts", "4"]);
+    assert!(said.contains("48 prompts, 24 questions"), "{said}");
+    assert!(said.contains("lost: 0"), "{said}");
+}
+
+#[test]
+fn a_user_who_saves_all_the_time_loses_no_version() {
+    let Some(peers) = Peers::ready() else { return };
+    let said = script(&peers, "saves.py", &["--saves", "60"]);
+    assert!(
+        said.contains("60 saves") && said.contains(" 0 lost"),
+        "{said}"
+    );
+}
