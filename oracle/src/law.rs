@@ -4,7 +4,8 @@
 //! from them and says what is wrong, if anything is. The fuzz targets in `fuzz/`
 //! call nothing else, and the tests below run the same laws over the seed
 //! inputs and over noise, so that a law is never only as good as the last fuzz
-//! run. A law must never execute anything, or open or change a file.
+//! run. A law must never execute anything, or open or change a file but in a
+//! directory that it made.
 
 mod acp;
 mod authority;
@@ -38,7 +39,7 @@ pub struct Law {
 pub const ALL: &[Law] = &[
     Law {
         name: "acp",
-        sentence: "no bytes upset the server for editors: every line it writes is one valid answer, and nothing is opened",
+        sentence: "no bytes upset the server for editors: every line it writes is valid, and no file changes without a yes to that change",
         check: acp::check,
     },
     Law {
