@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hermitcrab_core::{
     fault::{self, Fault},
-    grant::AgentId,
+    grant::{AgentId, Grant, GrantId, Origin},
     outcome::{Denial, DenialCode},
     tool::Tool,
 };
@@ -28,6 +28,19 @@ pub enum Fate {
     ToolError,
     /// The machinery failed; the text is for a person.
     Failed(String),
+}
+
+impl Fate {
+    /// Why it was refused or thrown away, if it was.
+    #[must_use]
+    pub const fn code(&self) -> Option<DenialCode> {
+        match self {
+            Self::RanDiscarded(code) | Self::Refused(code) | Self::AskedRefused(code) => {
+                Some(*code)
+            }
+            Self::Ran | Self::ToolError | Self::Failed(_) => None,
+        }
+    }
 }
 
 /// One question that was put to the user.
@@ -106,6 +119,7 @@ impl Runtime {
         let started = self.clock.now();
         let mut questions = Vec::new();
         let mut changes = ChangeSummary::default();
+        let answered = self.given_by_answers(by);
         let result = match (self.before_call(args), Tool::offered(tool)) {
             (Err(result), _) => result,
             (Ok(()), Some(tool)) => {
@@ -122,6 +136,9 @@ impl Runtime {
                     fate: Fate::Refused(DenialCode::UnknownTool),
                 }),
         };
+        if !questions.is_empty() && result.fate.code() == Some(DenialCode::ChangedSinceShown) {
+            self.void_answers(by, &answered);
+        }
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
         }
@@ -143,6 +160,30 @@ impl Runtime {
 }
 
 impl Runtime {
+    /// What an agent holds because its user said yes to a question.
+    fn given_by_answers(&self, agent: AgentId) -> Vec<GrantId> {
+        self.machine.look(|session| {
+            let held = session.held_by(agent);
+            held.filter(|grant| matches!(grant.origin(), Origin::Answer(_)))
+                .map(Grant::id)
+                .collect()
+        })
+    }
+
+    /// What was shown changed before it could be done: a yes to it was a yes to
+    /// nothing, however long it was to count.
+    fn void_answers(&mut self, agent: AgentId, before: &[GrantId]) {
+        if let Some(desk) = &self.desk {
+            desk.borrow_mut().wishes.clear();
+        }
+        for grant in self.given_by_answers(agent) {
+            if !before.contains(&grant) {
+                // What ended by itself need not be ended.
+                let _ = self.revoke(grant);
+            }
+        }
+    }
+
     /// What has to be so before a tool sees its arguments: what was revoked
     /// elsewhere is revoked here, and no bearer's name is among them.
     fn before_call(&mut self, args: &Value) -> Result<(), ToolResult> {

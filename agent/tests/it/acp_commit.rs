@@ -39,6 +39,29 @@ fn a_save_while_the_question_is_open_is_shown_and_asked_about_anew() {
 }
 
 #[test]
+fn a_lasting_yes_to_what_changed_meanwhile_is_a_yes_to_nothing() {
+    for lasting in ["allow-session", "allow-always"] {
+        let (mut editor, session) = Editor::ready();
+        let id = editor.begin(&session, &json!([write("a.txt", "agent\n")]));
+        let asked = editor.question();
+        editor.put("a.txt", "user\n");
+        editor.answer(&asked, &json!(lasting));
+        let again = editor.question();
+        let diff = &again["params"]["toolCall"]["content"][0];
+        assert_eq!(diff["oldText"], "user\n", "{lasting}");
+        editor.answer(&again, &json!("reject-once"));
+        editor.result(id, &[]);
+        assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+        // Nothing of it is left, in this session or in the next.
+        for session in [session, editor.open()] {
+            let no = [json!("reject-once")];
+            editor.prompt(&session, &json!([write("a.txt", "more\n")]), &no);
+            assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"), "{lasting}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_appears_where_a_new_one_was_approved_is_not_written_over() {
     let (mut editor, session) = Editor::ready();
     let id = editor.begin(&session, &json!([write("n.txt", "agent\n")]));
