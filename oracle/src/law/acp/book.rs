@@ -71,7 +71,10 @@ impl Book {
                 .approved
                 .iter()
                 .any(|(of, text)| of == name && text.as_ref() == after);
-            let is_of_turn = after.is_none_or(|text| text.contains(&turn.token));
+            // Written in this turn, gone, or moved from another name.
+            let is_of_turn = after.is_none_or(|text| {
+                text.contains(&turn.token) || self.files.values().any(|known| known == text)
+            });
             let is_licensed = is_approved || (self.is_accepted(turn, name) && is_of_turn);
             changed += 1;
             if turn.is_dry || !is_licensed {

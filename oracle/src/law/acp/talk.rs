@@ -14,12 +14,16 @@ use super::ground::Ground;
 use super::turn::Client;
 use super::wire::Wire;
 
-const ACTIONS_MAX: usize = 20;
+const ACTIONS_MAX: usize = 14;
 const SESSIONS_MAX: usize = 3;
 const FILES: [(&str, &str); 3] = [("a", "alpha\n"), ("b", "beta\n"), (".env", "KEY=1\n")];
-/// Where edits go. The last ones lead outside.
-const PLACES: [&str; 8] = [
+/// Where edits go: mostly to where one went already. The last two lead outside.
+const PLACES: [&str; 12] = [
     "a",
+    "a",
+    "a",
+    "a",
+    "b",
     "b",
     "c",
     "d/e",
@@ -67,6 +71,8 @@ pub struct Talk<'b> {
     closed: Vec<String>,
     /// Sessions in which something was said, so that they can be taken up again.
     spoken: BTreeSet<String>,
+    /// The turn in which the client went away.
+    left: Turn,
     /// A question that was answered already.
     pub stale: Option<Value>,
     requests: u64,
@@ -94,6 +100,7 @@ fn converse(choices: &[u8]) -> Result<Reached, String> {
         sessions: Vec::new(),
         closed: Vec::new(),
         spoken: BTreeSet::new(),
+        left: Turn::default(),
         stale: None,
         requests: 0,
         contents: 0,
@@ -104,9 +111,10 @@ fn converse(choices: &[u8]) -> Result<Reached, String> {
     if client == Client::Stays && !talk.waiting.is_empty() {
         return Err(format!("requests without an answer: {:?}", talk.waiting));
     }
-    // Whoever left in a question said no.
+    // Whoever left in a question said no; what was accepted before may go on
+    // until the server notices.
     let disk = talk.ground.texts()?;
-    talk.book.settle(&Turn::default(), disk)?;
+    talk.book.settle(&talk.left, disk)?;
     Ok(talk.reached)
 }
 
@@ -273,7 +281,7 @@ impl Talk<'_> {
             is_dry: self.pick(9) == 1,
             ..Turn::default()
         };
-        let rounds = 1 + self.pick(2);
+        let rounds = 1 + self.pick(3);
         let script: Vec<Vec<(&str, Value)>> = (0..rounds)
             .map(|_| (0..=self.pick(1)).map(|_| self.edit(&turn.token)).collect())
             .collect();
@@ -290,6 +298,8 @@ impl Talk<'_> {
         );
         let (client, answer) = self.wait(id, &mut turn)?;
         if client == Client::Leaves {
+            turn.is_cancelled = true;
+            self.left = turn;
             return Ok(client);
         }
         self.spoken.insert(turn.session.clone());
@@ -419,5 +429,25 @@ mod tests {
             "{all:?}"
         );
         assert!(all.landed < all.questions * 2, "{all:?}");
+    }
+
+    /// A law that finds nothing wrong with a server that is wrong says nothing.
+    #[cfg(feature = "planted-faults")]
+    #[test]
+    fn a_server_with_a_planted_fault_is_found_out() {
+        use hermitcrab_core::fault::{Fault, plant};
+
+        for fault in [
+            Fault::UnknownAnswerIsYes,
+            Fault::SensitivePathsArePlain,
+            Fault::ApproveWholeClass,
+            Fault::ForgetUses,
+            Fault::RefuseEverything,
+        ] {
+            plant(Some(fault));
+            let found = (1..=200).any(|seed| converse(&choices(seed)).is_err());
+            plant(None);
+            assert!(found, "{fault:?}");
+        }
     }
 }

@@ -144,12 +144,12 @@ impl Talk<'_> {
         if self.pick(24) == 1 {
             return Ok(Client::Leaves);
         }
-        let option = match self.pick(9) {
+        let option = match self.pick(10) {
             1..=3 => "allow-once",
-            4 => "allow-session",
-            5 => "allow-always",
-            6 => "reject-stop",
-            7 => {
+            4..=5 => "allow-session",
+            6 => "allow-always",
+            7 => "reject-stop",
+            8 => {
                 self.no_yes(id);
                 return Ok(Client::Stays);
             }
