@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn conversations_reach_the_gate_and_both_sides_of_it() {
         let mut all = Reached::default();
-        for seed in 1..=12 {
+        for seed in 1..=24 {
             let reached = converse(&choices(seed)).unwrap();
             all.questions += reached.questions;
             all.landed += reached.landed;
