@@ -21,6 +21,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bisim-world", &[]),
     ("hermes-shim", &["bisim-world"]),
     (
+        "hermitcrab-python",
+        &["hermitcrab-core", "hermitcrab-sandbox"],
+    ),
+    (
         "bisim",
         &[
             "bisim-world",
@@ -50,7 +54,7 @@ pub fn run() -> Result<Passed> {
     let mut findings = arrows(&metadata()?);
     let mut files = Vec::new();
     for dir in [
-        "agent", "world", "shim", "oracle", "benches", "xtask", "fuzz",
+        "agent", "world", "shim", "python", "oracle", "benches", "xtask", "fuzz",
     ] {
         rust_files(&root.join(dir), &mut files)?;
     }

@@ -126,6 +126,16 @@ impl DirCap {
         })
     }
 
+    /// A regular file, open for reading; `fs.read`. What is open can be read on
+    /// after the grant has ended.
+    ///
+    /// # Errors
+    /// See [`FsError`].
+    pub fn open(&self, permit: Permit<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
+        self.spend(permit, Verb::FsRead, path)?;
+        open_file(self.fd.as_fd(), path, Links::Follow).map(|(file, _stat)| file)
+    }
+
     /// Puts a file in place at once and durably; `fs.create` for a new one,
     /// `fs.modify` for an old one, for exactly this content.
     ///

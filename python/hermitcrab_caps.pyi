@@ -1,0 +1,114 @@
+"""Directory capabilities, grants that end, and path checks that hold at use."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, Literal, Optional, Union, final
+
+Name = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+Right = Literal["fs.*", "fs.list", "fs.read", "fs.create", "fs.modify", "fs.delete"]
+Kind = Literal["file", "dir", "symlink", "special"]
+State = Literal["live", "orphaned", "revoked", "expired", "exhausted"]
+
+class Denied(PermissionError):
+    """It was refused; nothing was done."""
+
+    code: str
+    """Why, in one stable word, such as `outside-root` or `exhausted`."""
+
+@final
+class Entry:
+    """One name in a directory."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Kind: ...
+
+@final
+class Stat:
+    """Facts about a file."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def mode(self) -> int: ...
+    @property
+    def links(self) -> int: ...
+    @property
+    def modified_ns(self) -> int: ...
+
+class DirCap:
+    """An open directory and the right to do something in it.
+
+    Every name is relative to it; the kernel checks at each use that what it
+    leads to lies below the directory.
+    """
+
+    def __new__(
+        cls, path: Union[str, os.PathLike[str]], rights: Optional[Sequence[Right]] = None
+    ) -> DirCap: ...
+    def read(self, path: Name, max_bytes: int = 67108864) -> bytes: ...
+    def open(self, path: Name) -> BinaryIO:
+        """For reading. What is open stays open when the grant ends."""
+
+    def create(self, path: Name, data: bytes, mode: Optional[int] = None) -> None:
+        """A file that must not be there yet."""
+
+    def write(self, path: Name, data: bytes) -> None:
+        """All of a file that is there, replaced at once."""
+
+    def append(self, path: Name, data: bytes) -> None:
+        """More at the end of a file that is there."""
+
+    def list(self, path: Optional[Name] = None) -> list[Entry]: ...
+    def stat(self, path: Name) -> Stat: ...
+    def subdir(self, path: Name) -> DirCap:
+        """A directory below; it ends with what it comes from."""
+
+    def mkdir(self, path: Name, mode: int = 0o755) -> None: ...
+    def remove(self, path: Name) -> None:
+        """A file, a link or an empty directory."""
+
+    def rename(self, old: Name, new: Name) -> None:
+        """To a name that is free. Two uses."""
+
+    def grant(
+        self,
+        rights: Optional[Sequence[Right]] = None,
+        uses: Optional[int] = None,
+        seconds: Optional[float] = None,
+        below: Optional[Name] = None,
+    ) -> Grant: ...
+    @property
+    def state(self) -> Optional[State]: ...
+
+@final
+class Grant(DirCap):
+    """A capability made from another: never more, with an end, revocable."""
+
+    def __new__(
+        cls,
+        cap: DirCap,
+        rights: Optional[Sequence[Right]] = None,
+        uses: Optional[int] = None,
+        seconds: Optional[float] = None,
+        below: Optional[Name] = None,
+    ) -> Grant: ...
+
+def revoke(grant: Grant) -> int:
+    """Ends a grant and everything made from it; how many grants that were."""
+
+def validate_within_dir(path: Path, root: Path) -> Optional[str]:
+    """`None` if `path` resolves to a place within `root`, else why not.
+
+    An answer about now: what is opened afterwards may be something else.
+    """
+
+def open_within_dir(path: Path, root: Path) -> BinaryIO:
+    """Opens a file within `root` for reading, or raises.
+
+    The kernel refuses to leave `root`, whatever is swapped meanwhile.
+    """
