@@ -3,12 +3,23 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, Optional, Union, final
+from typing import BinaryIO, List, Literal, Optional, Union, final
 
-Name = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
-Right = Literal["fs.*", "fs.list", "fs.read", "fs.create", "fs.modify", "fs.delete"]
-Kind = Literal["file", "dir", "symlink", "special"]
-State = Literal["live", "orphaned", "revoked", "expired", "exhausted"]
+__all__ = [
+    "Denied",
+    "DirCap",
+    "Entry",
+    "Grant",
+    "Stat",
+    "open_within_dir",
+    "revoke",
+    "validate_within_dir",
+]
+
+_Name = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+_Right = Literal["fs.*", "fs.list", "fs.read", "fs.create", "fs.modify", "fs.delete"]
+_Kind = Literal["file", "dir", "symlink", "special"]
+_State = Literal["live", "orphaned", "revoked", "expired", "exhausted"]
 
 class Denied(PermissionError):
     """It was refused; nothing was done."""
@@ -23,14 +34,14 @@ class Entry:
     @property
     def name(self) -> str: ...
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> _Kind: ...
 
 @final
 class Stat:
     """Facts about a file."""
 
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> _Kind: ...
     @property
     def size(self) -> int: ...
     @property
@@ -48,42 +59,42 @@ class DirCap:
     """
 
     def __new__(
-        cls, path: Union[str, os.PathLike[str]], rights: Optional[Sequence[Right]] = None
+        cls, path: Union[str, os.PathLike[str]], rights: Optional[Sequence[_Right]] = None
     ) -> DirCap: ...
-    def read(self, path: Name, max_bytes: int = 67108864) -> bytes: ...
-    def open(self, path: Name) -> BinaryIO:
+    def read(self, path: _Name, max_bytes: int = ...) -> bytes: ...
+    def open(self, path: _Name) -> BinaryIO:
         """For reading. What is open stays open when the grant ends."""
 
-    def create(self, path: Name, data: bytes, mode: Optional[int] = None) -> None:
+    def create(self, path: _Name, data: bytes, mode: Optional[int] = None) -> None:
         """A file that must not be there yet."""
 
-    def write(self, path: Name, data: bytes) -> None:
+    def write(self, path: _Name, data: bytes) -> None:
         """All of a file that is there, replaced at once."""
 
-    def append(self, path: Name, data: bytes) -> None:
+    def append(self, path: _Name, data: bytes) -> None:
         """More at the end of a file that is there."""
 
-    def list(self, path: Optional[Name] = None) -> list[Entry]: ...
-    def stat(self, path: Name) -> Stat: ...
-    def subdir(self, path: Name) -> DirCap:
+    def list(self, path: Optional[_Name] = None) -> List[Entry]: ...
+    def stat(self, path: _Name) -> Stat: ...
+    def subdir(self, path: _Name) -> DirCap:
         """A directory below; it ends with what it comes from."""
 
-    def mkdir(self, path: Name, mode: int = 0o755) -> None: ...
-    def remove(self, path: Name) -> None:
+    def mkdir(self, path: _Name, mode: int = 0o755) -> None: ...
+    def remove(self, path: _Name) -> None:
         """A file, a link or an empty directory."""
 
-    def rename(self, old: Name, new: Name) -> None:
+    def rename(self, old: _Name, new: _Name) -> None:
         """To a name that is free. Two uses."""
 
     def grant(
         self,
-        rights: Optional[Sequence[Right]] = None,
+        rights: Optional[Sequence[_Right]] = None,
         uses: Optional[int] = None,
         seconds: Optional[float] = None,
-        below: Optional[Name] = None,
+        below: Optional[_Name] = None,
     ) -> Grant: ...
     @property
-    def state(self) -> Optional[State]: ...
+    def state(self) -> Optional[_State]: ...
 
 @final
 class Grant(DirCap):
@@ -92,10 +103,10 @@ class Grant(DirCap):
     def __new__(
         cls,
         cap: DirCap,
-        rights: Optional[Sequence[Right]] = None,
+        rights: Optional[Sequence[_Right]] = None,
         uses: Optional[int] = None,
         seconds: Optional[float] = None,
-        below: Optional[Name] = None,
+        below: Optional[_Name] = None,
     ) -> Grant: ...
 
 def revoke(grant: Grant) -> int:
