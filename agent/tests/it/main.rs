@@ -34,6 +34,7 @@ mod prompt;
 mod runtime;
 mod session_cli;
 mod standing;
+mod standing_disk;
 mod store_file;
 mod support;
 mod terminal_user;

@@ -3,19 +3,11 @@
 
 use crate::support;
 
-use std::{
-    fs::File,
-    io,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::path::PathBuf;
 
 use hermitcrab::{
     approvals::{Desk, DeskUser, SharedDesk},
-    audit::{Ledger, LedgerError, disk::Disk},
+    audit::{Ledger, LedgerError},
     handles::ObjectRef,
     ports::{Keep, Prompt, UserPort},
     runtime::{Fate, Runtime, TakenIn},
@@ -54,23 +46,23 @@ impl UserPort for KeepingUser {
     }
 }
 
-struct Machine {
+pub struct Machine {
     dirs: tempfile::TempDir,
     boot: u8,
     now: u64,
     isolation: Isolation,
-    workspace: PathBuf,
+    pub workspace: PathBuf,
 }
 
-struct Opened {
-    runtime: Runtime,
+pub struct Opened {
+    pub runtime: Runtime,
     user: ScriptedUser,
     desk: SharedDesk,
     taken_in: TakenIn,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dirs = tempfile::tempdir().unwrap();
         let workspace = dirs.path().canonicalize().unwrap().join("proj");
         std::fs::create_dir(&workspace).unwrap();
@@ -83,11 +75,11 @@ impl Machine {
         }
     }
 
-    fn state_dir(&self) -> PathBuf {
+    pub fn state_dir(&self) -> PathBuf {
         self.dirs.path().canonicalize().unwrap().join("state")
     }
 
-    fn keeper(&self) -> Keeper {
+    pub fn keeper(&self) -> Keeper {
         let place = Place {
             state_dir: self.state_dir(),
             workspace: self.workspace.display().to_string(),
@@ -107,7 +99,7 @@ impl Machine {
         self.open_on(ledger, words)
     }
 
-    fn open_on(
+    pub fn open_on(
         &self,
         ledger: (Ledger, hermitcrab::audit::Opened),
         words: &[&'static str],
@@ -138,7 +130,7 @@ impl Machine {
 
     /// Writes a file in a session of its own; how often the user was asked,
     /// and whether it was written.
-    fn write(&self, words: &[&'static str], name: &str, content: &str) -> (usize, bool) {
+    pub fn write(&self, words: &[&'static str], name: &str, content: &str) -> (usize, bool) {
         let mut opened = self.open(words);
         let first = opened.runtime.first_agent();
         let args = json!({"path": name, "content": content});
@@ -314,63 +306,6 @@ fn a_revocation_elsewhere_ends_the_grant_in_a_session_that_runs() {
     let args = json!({"path": "a.txt", "content": "6"});
     let fate = opened.runtime.call(first, "write_file", &args).fate;
     assert_eq!(fate, Fate::AskedRefused(DenialCode::RejectedByUser));
-}
-
-/// A ledger's disk that takes nothing more once it is said to be full.
-#[derive(Debug)]
-struct Filling(File, Arc<AtomicBool>);
-
-impl Disk for Filling {
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        Disk::read_at(&mut self.0, offset, into)
-    }
-    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.1.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Disk::append(&mut self.0, bytes)
-    }
-    fn sync(&mut self) -> io::Result<()> {
-        Disk::sync(&mut self.0)
-    }
-    fn cut(&mut self, bytes: u64) -> io::Result<()> {
-        Disk::cut(&mut self.0, bytes)
-    }
-}
-
-#[test]
-fn a_revocation_elsewhere_ends_the_grant_though_it_cannot_be_recorded() {
-    let machine = Machine::new();
-    assert_eq!(machine.write(&["always"], "a.txt", "1"), (1, true));
-    assert_eq!(machine.write(&["always"], "a.txt", "2"), (1, true));
-    let path = machine.state_dir().join("ledger.jsonl");
-    let file = File::options().read(true).append(true).open(&path).unwrap();
-    let is_full = Arc::new(AtomicBool::new(false));
-    let disk = Filling(file, Arc::clone(&is_full));
-    let mut opened = machine.open_on(Ledger::on(Box::new(disk), &path).unwrap(), &[]);
-    let first = opened.runtime.first_agent();
-    let modifies = |runtime: &Runtime| {
-        let held = runtime.grants_in_words(first);
-        held.iter().any(|(_, words)| words.starts_with("fs.modify"))
-    };
-    let args = json!({"path": "a.txt", "content": "3"});
-    assert_eq!(
-        opened.runtime.call(first, "write_file", &args).fate,
-        Fate::Ran
-    );
-    assert!(modifies(&opened.runtime));
-    for id in [0, 1] {
-        assert!(machine.keeper().revoke(StandingId::new(id)).unwrap());
-    }
-    is_full.store(true, Ordering::SeqCst);
-    let args = json!({"path": "a.txt", "content": "4"});
-    let fate = opened.runtime.call(first, "write_file", &args).fate;
-    assert_eq!(fate, Fate::Refused(DenialCode::LedgerUnwritable));
-    assert!(!modifies(&opened.runtime), "it ended all the same");
-    assert_eq!(
-        std::fs::read_to_string(machine.workspace.join("a.txt")).unwrap(),
-        "3"
-    );
 }
 
 /// A remembered answer stands in for exactly the same request only.
