@@ -216,9 +216,14 @@ pub enum UserModel {
     GrantSession,
     /// Answers with this literal word (for answers a subject does not know).
     Literal(String),
-    /// Answers with these words in turn; the last one goes on.
+    /// Answers with these words in turn; the last one goes on. The word
+    /// [`SILENCE`] stands for no answer at all.
     Words(Vec<String>),
 }
+
+/// The word for a user who never answers: the question waits until its
+/// subject gives up. Hermes waits for `approvals.timeout` seconds.
+pub const SILENCE: &str = "(silence)";
 
 impl UserModel {
     /// The answers in turn; the last one goes on.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
-    Context, Held, Job, QuestionTrace, Restart, Step, StepOutcome, StepTrace,
+    Context, Held, Job, QuestionTrace, Restart, SILENCE, Step, StepOutcome, StepTrace,
 };
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
@@ -562,7 +562,10 @@ impl CaseUser {
 
 impl UserPort for CaseUser {
     fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
-        Reply::parse(self.word().as_deref().unwrap_or("deny"))
+        match self.word().as_deref() {
+            Some(SILENCE) => Reply::Silence,
+            word => Reply::parse(word.unwrap_or("deny")),
+        }
     }
 
     fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {

@@ -9,6 +9,9 @@ the case's answer on. Nothing here decides anything.
 import inspect
 import os
 
+# What a case says of a user who never answers.
+SILENCE = "(silence)"
+
 # How the words of a user are called by an editor's dialogs.
 OPTIONS = {"once": "allow_once", "session": "allow_session", "always": "allow_always"}
 
@@ -83,6 +86,9 @@ class Chat(Headless):
         from tools import approval
 
         answer = self.session.asked(f"{request.get('description', '')}: {request.get('command', '')}")
+        # Who says nothing leaves the request where it is until the gate gives up waiting.
+        if answer == SILENCE:
+            return
         # The request is queued before its notice is sent, so the answer can come at once.
         approval.resolve_gateway_approval(self.session.key, answer)
 

@@ -23,11 +23,37 @@ use crate::grant::{AgentId, GrantId};
 pub(super) struct Index {
     live: BTreeSet<(Key, GrantId)>,
     graves: BTreeMap<Key, GrantId>,
+    depths: Depths,
+}
+
+/// How deep below their directory the places lie that anything was ever filed
+/// for, a bit for each depth: most sessions hold whole directories, and their
+/// searches need not look at every directory on the way to a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Depths(u64);
+
+impl Depths {
+    /// The depth as a bit; the deepest share one.
+    fn bit(depth: u32) -> u64 {
+        1 << depth.min(u64::BITS - 1)
+    }
+
+    fn note(&mut self, cap: &Cap) {
+        if let Object::Dir { dir: _, below } = cap.object() {
+            let names = below.components().count();
+            self.0 |= Depths::bit(u32::try_from(names).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn has(self, depth: u32) -> bool {
+        self.0 & Depths::bit(depth) != 0
+    }
 }
 
 impl Index {
     pub(super) fn file(&mut self, holder: AgentId, authority: &Authority, id: GrantId) {
         for cap in authority.caps() {
+            self.depths.note(cap);
             self.live.insert((Key::of(holder, cap), id));
         }
     }
@@ -54,7 +80,7 @@ impl Index {
 
     /// Visits every grant of `holder` that is not buried and could allow `cap`.
     pub(super) fn living(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
-        covering(holder, cap, |key| {
+        covering(holder, cap, self.depths, |key| {
             let from_here = self.live.range((key, GrantId(0))..);
             for (_, id) in from_here.take_while(|(found, _)| *found == key) {
                 visit(*id);
@@ -64,7 +90,7 @@ impl Index {
 
     /// Visits the newest buried grant under each number.
     pub(super) fn buried(&self, holder: AgentId, cap: &Cap, mut visit: impl FnMut(GrantId)) {
-        covering(holder, cap, |key| {
+        covering(holder, cap, self.depths, |key| {
             if let Some(id) = self.graves.get(&key) {
                 visit(*id);
             }
@@ -154,23 +180,30 @@ impl Key {
 }
 
 /// Visits the numbers of every capability that could cover `cap`, its own included.
-fn covering(holder: AgentId, cap: &Cap, mut visit: impl FnMut(Key)) {
+fn covering(holder: AgentId, cap: &Cap, depths: Depths, mut visit: impl FnMut(Key)) {
     let start = |kind| Key::start(holder, cap.verb(), kind);
     match cap.object() {
         Object::Dir { dir, below } => {
             let mut key = start(0)
                 .number(dir.session())
                 .number(u64::from(dir.index()));
-            visit(key);
+            let mut depth = 0;
+            let mut visit_at = |depth: u32, key| {
+                if depths.has(depth) {
+                    visit(key);
+                }
+            };
+            visit_at(depth, key);
             if !below.is_root() {
                 for byte in below.as_bytes() {
                     // A slash ends the name of a directory above.
                     if *byte == b'/' {
-                        visit(key);
+                        depth += 1;
+                        visit_at(depth, key);
                     }
                     key = key.byte(*byte);
                 }
-                visit(key);
+                visit_at(depth + 1, key);
             }
         }
         Object::Program(program) => {

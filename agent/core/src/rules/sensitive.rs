@@ -62,6 +62,19 @@ const SECRET_FILES: Names = Names::of(&[
 /// Endings of `.env.…` files that are made to be read by everybody.
 const PUBLIC_ENV_ENDINGS: &[&str] = &["example", "sample", "template", "dist"];
 
+/// Endings of files that hold private keys, alone or beside a certificate.
+const KEY_ENDINGS: &[&str] = &[".pem", ".key", ".ppk", ".p12", ".pfx", ".jks", ".keystore"];
+
+/// Names with such an ending that by custom hold certificates alone: those are public.
+const PUBLIC_CERTIFICATES: &[&str] = &[
+    "cacert.pem",
+    "ca-bundle.pem",
+    "ca.pem",
+    "cert.pem",
+    "chain.pem",
+    "fullchain.pem",
+];
+
 /// A table of names, with a first look that most other names fail: every
 /// decision about a file asks here.
 struct Names {
@@ -164,7 +177,10 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
 
 /// Judges one place, named from `/`.
 pub(super) fn judge(tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
-    if let Some(what) = secret(location) {
+    // Nearly every place fails the first look at each of its names, and then
+    // none of the chains of directories needs to be followed.
+    let on_a_chain = location.components().any(may_begin_a_chain);
+    if let Some(what) = secret(location, on_a_chain) {
         return match verb {
             // A name and a size give nothing away.
             Verb::FsList => Sensitivity::Plain,
@@ -174,10 +190,10 @@ pub(super) fn judge(tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
     if !verb.changes_files() {
         return Sensitivity::Plain;
     }
-    startup(tool, location).map_or(Sensitivity::Plain, Sensitivity::Sensitive)
+    startup(tool, location, on_a_chain).map_or(Sensitivity::Plain, Sensitivity::Sensitive)
 }
 
-fn secret(location: &RelPath) -> Option<&'static str> {
+fn secret(location: &RelPath, on_a_chain: bool) -> Option<&'static str> {
     let name = location.file_name()?;
     if SECRET_FILES.holds(name) {
         return Some("a file made to hold secrets");
@@ -188,7 +204,24 @@ fn secret(location: &RelPath) -> Option<&'static str> {
     {
         return Some("a file made to hold secrets");
     }
-    within(location, SECRET_DIRS)
+    if is_key_file(name) {
+        return Some("a file made to hold a private key");
+    }
+    if on_a_chain {
+        within(location, SECRET_DIRS)
+    } else {
+        None
+    }
+}
+
+/// Judged by the ending, for which whoever made the file chose it.
+fn is_key_file(name: &[u8]) -> bool {
+    let Some(dot) = name.iter().rposition(|letter| *letter == b'.') else {
+        return false;
+    };
+    let ending = name.get(dot..).unwrap_or_default();
+    KEY_ENDINGS.iter().any(|known| same(ending, known))
+        && !PUBLIC_CERTIFICATES.iter().any(|known| same(name, known))
 }
 
 /// Directories that are there for one tool, whose grants decide about it alone.
@@ -204,7 +237,7 @@ fn is_own(tool: Tool, location: &RelPath) -> bool {
         .any(|(owner, dir)| *owner == tool && within(location, &[(dir, "")]).is_some())
 }
 
-fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
+fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static str> {
     let in_system = location.components().next().is_some_and(|top| {
         SYSTEM_PLACES.iter().any(|place| {
             place.first().is_some_and(|first| first.as_bytes() == top)
@@ -217,6 +250,9 @@ fn startup(tool: Tool, location: &RelPath) -> Option<&'static str> {
     let name = location.file_name()?;
     if STARTUP_FILES.holds(name) {
         return Some("a file that is run at login");
+    }
+    if !on_a_chain {
+        return None;
     }
     if !is_own(tool, location)
         && let Some(what) = within(location, STARTUP_DIRS)
@@ -318,7 +354,8 @@ fn may_begin_a_chain(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        OWN_DIRS, SECRET_DIRS, SECRET_FILES, STARTUP_DIRS, STARTUP_FILES, may_begin_a_chain, same,
+        OWN_DIRS, SECRET_DIRS, SECRET_FILES, STARTUP_DIRS, STARTUP_FILES, is_key_file,
+        may_begin_a_chain, same,
     };
 
     #[test]
@@ -355,6 +392,25 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count}");
+    }
+
+    #[test]
+    fn private_keys_are_known_by_their_ending_and_certificates_by_their_name() {
+        for name in ["server.pem", "TLS.KEY", ".key", "a.b.pfx", "id.ppk"] {
+            assert!(is_key_file(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "cacert.pem",
+            "Cert.pem",
+            "key",
+            "keys.py",
+            "a.keys",
+            "pem",
+            "a.key.pub",
+            "",
+        ] {
+            assert!(!is_key_file(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]
