@@ -255,6 +255,40 @@ fn modes_ask_less_but_never_less_than_for_sensitive_names() {
 }
 
 #[test]
+fn sensitive_names_are_asked_about_in_every_mode() {
+    for mode in ["ask", "workspace", "session"] {
+        let (mut editor, session) = Editor::ready();
+        let option = json!({"sessionId": session, "configId": "approval", "value": mode});
+        editor.call("session/set_config_option", option);
+        let names = [
+            ".env",
+            "server.key",
+            "tls.pem",
+            ".git/config",
+            ".ssh/config",
+        ];
+        for name in names {
+            let before = editor.questions().len();
+            for call in [
+                json!(["write_file", {"path": name, "content": "x\n"}]),
+                json!(["terminal", {"command": format!("mkdir -p .git .ssh; echo x > {name}")}]),
+            ] {
+                // What comes about elsewhere with it is not what is asked about here.
+                editor.prompt(&session, &json!([[call]]), &[json!("reject-once")]);
+            }
+            assert_eq!(editor.questions().len(), before + 2, "{mode} {name}");
+            assert_eq!(editor.text(name), None, "{mode} {name}");
+        }
+        // A public certificate is an ordinary file, and asked about only where all are.
+        let before = editor.questions().len();
+        let call = json!(["write_file", {"path": "cacert.pem", "content": "x\n"}]);
+        editor.prompt(&session, &json!([[call]]), &[json!("allow-once")]);
+        let asked = editor.questions().len() - before;
+        assert_eq!(asked, usize::from(mode == "ask"), "{mode}");
+    }
+}
+
+#[test]
 fn a_cancel_ends_the_turn_wherever_it_is() {
     let (mut editor, session) = Editor::ready();
     let cancel = json!({"sessionId": session});

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::editor::model;
@@ -166,6 +167,16 @@ impl Place {
         input.write_all(given.to_string().as_bytes()).unwrap();
         drop(input);
         child.wait_with_output().unwrap()
+    }
+
+    /// Waits until all of these words were said by the agent.
+    fn await_in(&self, words: &[&str]) {
+        let until = Instant::now() + Duration::from_secs(120);
+        let said = || fs::read_to_string(self.log("came")).unwrap_or_default();
+        while !words.iter().all(|word| said().contains(word)) {
+            assert!(Instant::now() < until, "{words:?} did not come");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits for the agent's end, and holds all it said against the schema.
@@ -396,25 +407,7 @@ fn the_headless_client_acpx_is_obeyed_in_both_directions() {
         ("--approve-all", true),
     ] {
         let place = Place::new();
-        let agent = place.dir.path().join("agent.sh");
-        // It takes a command line, not a list of words.
-        let command: Vec<String> = place
-            .command(&[])
-            .iter()
-            .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
-            .collect();
-        fs::write(&agent, format!("exec {}\n", command.join(" "))).unwrap();
-        let output = Command::new("node")
-            .arg(peers.0.join("node_modules/acpx/dist/cli.js"))
-            .args(["--agent", &format!("sh {}", agent.display())])
-            .arg("--cwd")
-            .arg(place.dir.path().join("proj"))
-            .args([answer, "--format", "json", "exec"])
-            .arg(script.to_string())
-            .env("HOME", place.dir.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let output = acpx(&peers, &place, &[answer], &script).output().unwrap();
         let words = String::from_utf8_lossy(&output.stdout);
         assert!(words.contains("\"stopReason\":\"end_turn\""), "{output:?}");
         let (a, new, n) = if is_yes {
@@ -426,6 +419,71 @@ fn the_headless_client_acpx_is_obeyed_in_both_directions() {
         assert_eq!(place.text("new.txt").as_deref(), new, "{answer}");
         assert_eq!(place.text("n.txt").as_deref(), n, "{answer}");
         place.validate(&peers);
+    }
+}
+
+/// How acpx is started on a script; `options` say what it answers.
+fn acpx(peers: &Peers, place: &Place, options: &[&str], script: &Value) -> Command {
+    let agent = place.dir.path().join("agent.sh");
+    // It takes a command line, not a list of words.
+    let command: Vec<String> = place
+        .command(&[])
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+        .collect();
+    fs::write(&agent, format!("exec {}\n", command.join(" "))).unwrap();
+    let mut acpx = Command::new("node");
+    acpx.arg(peers.0.join("node_modules/acpx/dist/cli.js"))
+        .args(["--agent", &format!("sh {}", agent.display())])
+        .arg("--cwd")
+        .arg(place.dir.path().join("proj"))
+        .args(options)
+        .args(["--format", "json", "exec"])
+        .arg(script.to_string())
+        .env("HOME", place.dir.path())
+        .stdin(Stdio::null());
+    acpx
+}
+
+/// A client that goes away while a command runs, in each way it can: what the
+/// command did on its view is thrown away, and what came after never begins.
+#[test]
+fn acpx_interrupted_out_of_time_or_killed_leaves_every_file_as_it_was() {
+    let Some(peers) = Peers::ready() else { return };
+    let script = json!([
+        [["terminal", {"command": "echo x > a.txt; sleep 600", "timeout": 600}]],
+        write("later.txt", "later\n"),
+        "bye"
+    ]);
+    for (options, signal) in [
+        (&["--approve-all"][..], Some(Signal::INT)),
+        (&["--approve-all"], Some(Signal::KILL)),
+        (&["--approve-all", "--timeout", "15"], None),
+    ] {
+        let place = Place::new();
+        let mut acpx = acpx(&peers, &place, options, &script)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        if let Some(signal) = signal {
+            place.await_in(&["\"in_progress\""]);
+            kill_process(Pid::from_child(&acpx), signal).unwrap();
+        }
+        let ended = acpx.wait().unwrap();
+        // A turn that its user interrupts has ended as it should.
+        let is_well = signal == Some(Signal::INT);
+        assert_eq!(ended.success(), is_well, "{options:?} {signal:?}: {ended}");
+        place.validate(&peers);
+        let sent = fs::read_to_string(place.log("sent")).unwrap();
+        // Out of time or killed, it hangs up without a word.
+        assert_eq!(sent.contains("session/cancel"), is_well, "{signal:?}");
+        assert_eq!(
+            place.text("a.txt").as_deref(),
+            Some("alpha\n"),
+            "{signal:?}"
+        );
+        assert_eq!(place.text("later.txt"), None, "{signal:?}");
     }
 }
 
