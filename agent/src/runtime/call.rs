@@ -161,7 +161,7 @@ impl Runtime {
 
 impl Runtime {
     /// What an agent holds because its user said yes to a question.
-    fn given_by_answers(&self, agent: AgentId) -> Vec<GrantId> {
+    pub(super) fn given_by_answers(&self, agent: AgentId) -> Vec<GrantId> {
         self.machine.look(|session| {
             let held = session.held_by(agent);
             held.filter(|grant| matches!(grant.origin(), Origin::Answer(_)))
@@ -172,7 +172,7 @@ impl Runtime {
 
     /// What was shown changed before it could be done: a yes to it was a yes to
     /// nothing, however long it was to count.
-    fn void_answers(&mut self, agent: AgentId, before: &[GrantId]) {
+    pub(super) fn void_answers(&mut self, agent: AgentId, before: &[GrantId]) {
         if let Some(desk) = &self.desk {
             desk.borrow_mut().wishes.clear();
         }

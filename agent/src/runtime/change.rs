@@ -194,11 +194,15 @@ impl Hands<'_> {
         // A rename as such takes along whatever is there by then.
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
         let is_one = changes.len() <= 1 && changes.iter().all(is_bound);
-        if !is_one && changes.iter().all(goes_together) {
+        let done = if !is_one && changes.iter().all(goes_together) {
             self.change_together(changes)
         } else {
             self.change_in_turn(changes)
+        };
+        if let Err(Stop::Refused { denial, .. }) = &done {
+            self.is_overtaken |= denial.code() == DenialCode::ChangedSinceShown;
         }
+        done
     }
 
     /// As one commit of the journal.

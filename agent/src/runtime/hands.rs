@@ -48,6 +48,8 @@ pub struct Hands<'r> {
     pub(super) tool: Tool,
     pub(super) questions: &'r mut Vec<Asked>,
     pub(super) changes: &'r mut ChangeSummary,
+    /// Whether something was no longer as it was shown when it was to change.
+    pub(super) is_overtaken: bool,
 }
 
 /// What a place held before a write.
@@ -75,6 +77,7 @@ impl<'r> Hands<'r> {
             tool,
             questions,
             changes,
+            is_overtaken: false,
         }
     }
 

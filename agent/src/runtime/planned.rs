@@ -38,10 +38,15 @@ impl Runtime {
         act: impl FnOnce(&mut Hands<'_>) -> Result<R, Stop>,
     ) -> Result<R, Stop> {
         let mut changes = ChangeSummary::default();
+        let (answered, asked_before) = (self.given_by_answers(by), questions.len());
         self.steering = steering;
         let mut hands = Hands::new(self, by, tool, questions, &mut changes);
         let done = hands.look_after().and_then(|()| act(&mut hands));
+        let is_overtaken = hands.is_overtaken;
         self.steering = None;
+        if is_overtaken && questions.len() > asked_before {
+            self.void_answers(by, &answered);
+        }
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
         }

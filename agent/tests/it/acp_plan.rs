@@ -76,6 +76,29 @@ fn a_plan_is_locked_shown_approved_and_ticked_off() {
 }
 
 #[test]
+fn a_lasting_yes_to_a_step_whose_file_changed_meanwhile_is_a_yes_to_nothing() {
+    let (mut editor, session) = Editor::ready();
+    let plan = json!({"version": 1, "steps": [
+        {"id": "gone", "call": "delete_files", "with": {"paths": ["a.txt"]}}
+    ]});
+    let prompt = json!(format!("/plan {}", json!([plan.to_string()])));
+    let id = editor.begin(&session, &prompt);
+    let asked = editor.question();
+    editor.answer(&asked, &json!("allow-once"));
+    let asked = editor.question();
+    editor.put("a.txt", "user\n");
+    editor.answer(&asked, &json!("allow-session"));
+    editor.result(id, &[json!("reject-once")]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+    // Nothing of it is left: the same step is asked about again.
+    let before = editor.questions().len();
+    let answers = [json!("allow-once"), json!("reject-once")];
+    editor.prompt(&session, &prompt, &answers);
+    assert_eq!(editor.questions().len(), before + 2);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+}
+
+#[test]
 fn what_is_no_plan_is_not_carried_out() {
     let (mut editor, session) = Editor::ready();
     let outside = json!({"version": 1, "steps": [
