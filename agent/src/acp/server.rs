@@ -16,6 +16,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
+    task::Poll,
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -35,7 +36,7 @@ use agent_client_protocol::{
         },
     },
 };
-use futures::SinkExt as _;
+use futures::{SinkExt as _, StreamExt as _, stream};
 
 use super::{
     control::Control,
@@ -101,6 +102,13 @@ pub fn serve(
     });
     let transport = Transport::over(input, output).map_err(|error| error.to_string())?;
     let (outgoing, incoming, leaving) = transport.split();
+    let gone = Arc::clone(&server);
+    // The sessions know of it before the protocol does: a question that fails
+    // because nobody is there must not be followed by another call.
+    let incoming = incoming.chain(stream::poll_fn(move |_| {
+        gone.stop_all();
+        Poll::Ready(None)
+    }));
     let lines = Lines::new(
         outgoing.sink_map_err(|error| std::io::Error::other(error.to_string())),
         incoming,
@@ -248,6 +256,13 @@ impl Server {
             },
         );
         Ok(())
+    }
+
+    /// The client is gone: nothing more begins in any session.
+    fn stop_all(&self) {
+        for held in self.held().values() {
+            held.control.leave();
+        }
     }
 
     /// The client is gone: every session ends, whatever it does.

@@ -62,6 +62,29 @@ fn a_lasting_yes_to_what_changed_meanwhile_is_a_yes_to_nothing() {
 }
 
 #[test]
+fn a_client_that_goes_away_while_it_is_asked_ends_what_it_allowed_before_too() {
+    for _ in 0..8 {
+        let (mut editor, session) = Editor::ready();
+        let lasting = [json!("allow-session")];
+        editor.prompt(&session, &json!([write("b.txt", "1\n")]), &lasting);
+        // The second of these it would not be asked about.
+        let calls = json!([[
+            ["write_file", {"path": "a.txt", "content": "agent\n"}],
+            ["write_file", {"path": "b.txt", "content": "2\n"}],
+        ]]);
+        editor.begin(&session, &calls);
+        editor.question();
+        let (_, dir) = editor.hang_up();
+        let text =
+            |name: &str| std::fs::read_to_string(dir.path().join("proj").join(name)).unwrap();
+        assert_eq!(
+            (text("a.txt").as_str(), text("b.txt").as_str()),
+            ("alpha\n", "1\n")
+        );
+    }
+}
+
+#[test]
 fn a_file_that_appears_where_a_new_one_was_approved_is_not_written_over() {
     let (mut editor, session) = Editor::ready();
     let id = editor.begin(&session, &json!([write("n.txt", "agent\n")]));
