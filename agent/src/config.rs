@@ -24,7 +24,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::rules::RuleWords;
-use self::settings::{LimitsWords, SafetyWords};
+use self::settings::{LimitsWords, SafetyWords, SandboxWords};
 use crate::runtime::{Ceilings, GrantWords};
 
 /// The whole file.
@@ -50,6 +50,9 @@ pub struct Config {
     /// How much a command may use.
     #[serde(default)]
     limits: LimitsWords,
+    /// How commands are made quick.
+    #[serde(default)]
+    sandbox: SandboxWords,
     /// The models.
     #[serde(default)]
     models: models::ModelsWords,
@@ -136,6 +139,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     }
     config.models.check().map_err(wrong)?;
     config.limits.check().map_err(wrong)?;
+    let _chosen = config.sandbox.interpreters().map_err(wrong)?;
     path.clone_into(&mut config.file);
     text.clone_into(&mut config.text);
     Ok(config)
@@ -274,6 +278,7 @@ impl Config {
             cpu_percent_max: limits.cpu_quota_percent,
             processes_max: limits.pids_max,
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
+            interpreters: self.sandbox.both(&other.sandbox),
         }
     }
 

@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 33] = [
+pub const KEYS: [Key; 34] = [
     key(
         "mode",
         "prompt",
@@ -71,6 +71,11 @@ pub const KEYS: [Key; 33] = [
         "limits.timeout_seconds",
         "as asked",
         "the longest time it may run",
+    ),
+    key(
+        "sandbox.interpreters",
+        "[\"sh\", \"bash\", \"python3\"]",
+        "started before their script is known, to be quick; `[]` for none",
     ),
     key("models.planner.backend", "http", "http or scripted"),
     key(

@@ -1,10 +1,11 @@
 //! The switches of the configuration: when to ask besides, how much one
-//! operation may do, how much a command may use.
+//! operation may do, how much a command may use, how it is made quick.
 //!
 //! Both files may say something about each; the stricter word counts. What
 //! reads them: the rules (asking), [`crate::runtime::Ceilings`] (how much), and
 //! the command line (dry runs).
 
+use hermitcrab_sandbox::spawn::Interpreters;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -81,6 +82,46 @@ impl LimitsWords {
     }
 }
 
+/// The table `[sandbox]`: how commands are made quick.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxWords {
+    /// `sh`, `bash`, `python3`: started before their script is known.
+    #[serde(default)]
+    pub interpreters: Option<Vec<String>>,
+}
+
+impl SandboxWords {
+    /// The interpreters that may be started early; nothing for the usual ones.
+    ///
+    /// # Errors
+    /// What is wrong with a name, in words.
+    pub fn interpreters(&self) -> Result<Option<Interpreters>, String> {
+        let Some(names) = &self.interpreters else {
+            return Ok(None);
+        };
+        Interpreters::from_names(names.iter().map(String::as_str))
+            .map(Some)
+            .map_err(|name| {
+                format!(
+                    "`sandbox.interpreters` names `{}`, which is not sh, dash, bash or python3",
+                    name.escape_debug()
+                )
+            })
+    }
+
+    /// Those that both name.
+    #[must_use]
+    pub fn both(&self, other: &Self) -> Option<Interpreters> {
+        // Names were checked when they were read.
+        let read = |words: &Self| words.interpreters().ok().flatten();
+        match (read(self), read(other)) {
+            (Some(one), Some(two)) => Some(one.and(two)),
+            (one, two) => one.or(two),
+        }
+    }
+}
+
 /// The smaller of two limits, where there are two.
 pub(super) fn least<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
     match (one, two) {
@@ -91,7 +132,26 @@ pub(super) fn least<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::LimitsWords;
+    use hermitcrab_sandbox::spawn::Interpreters;
+
+    use super::{LimitsWords, SandboxWords};
+
+    #[test]
+    fn interpreters_started_early_are_those_that_both_files_name() {
+        let words = |names: &[&str]| SandboxWords {
+            interpreters: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        };
+        let usual = SandboxWords::default();
+        assert_eq!(usual.both(&usual), None);
+        assert_eq!(words(&[]).both(&usual), Some(Interpreters::NONE));
+        let both = words(&["sh", "bash"]).both(&words(&["bash", "python3"]));
+        assert_eq!(both, Interpreters::from_names(["bash"]).ok());
+        assert!(
+            words(&["perl"])
+                .interpreters()
+                .is_err_and(|why| why.contains("`perl`"))
+        );
+    }
 
     #[test]
     fn the_narrower_limit_counts_and_nothing_is_no_limit() {

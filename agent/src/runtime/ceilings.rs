@@ -11,7 +11,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
 };
-use hermitcrab_sandbox::spawn::Limits;
+use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize, Sandbox};
 
 use super::Runtime;
 
@@ -30,6 +30,8 @@ pub struct Ceilings {
     pub processes_max: Option<u64>,
     /// How long it may run.
     pub timeout_max: Option<Duration>,
+    /// Which interpreters may be started before their script is known.
+    pub interpreters: Option<Interpreters>,
 }
 
 impl Ceilings {
@@ -110,6 +112,18 @@ impl Ceilings {
 impl Runtime {
     /// Sets the ceilings of everything from here on.
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
+        if ceilings.interpreters != self.ceilings.interpreters {
+            let usual = PoolSize::default();
+            let interpreters = ceilings.interpreters.unwrap_or(usual.interpreters);
+            // What runs keeps the old one; what waited in it is built again.
+            self.sandbox = Sandbox::builder()
+                .spawner(self.config.spawner.clone())
+                .pool(PoolSize {
+                    interpreters,
+                    ..usual
+                })
+                .build();
+        }
         self.ceilings = ceilings;
     }
 }

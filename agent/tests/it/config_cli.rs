@@ -43,6 +43,8 @@ fn what_means_nothing_is_refused_with_what_was_meant() {
         &["config", "set", "limits.pid_max", "5"],
         "did you mean `limits.pids_max`",
     );
+    let perl = ["config", "set", "sandbox.interpreters", r#"["perl"]"#];
+    check(&perl, "not sh, dash, bash or python3");
     check(&["config", "set", "limits.pids_max", "lots"], "lots");
     check(&["config", "set", "mode", "yolo"], "yolo");
     check(&["config", "add-directory", "/"], "whole home");

@@ -4,8 +4,9 @@
 
 use crate::support;
 
-use hermitcrab::runtime::{Fate, GrantWords};
+use hermitcrab::runtime::{Ceilings, Fate, GrantWords};
 use hermitcrab_core::{outcome::DenialCode, time::Millis};
+use hermitcrab_sandbox::spawn::Interpreters;
 use serde_json::json;
 use support::Bench;
 
@@ -48,6 +49,33 @@ fn a_write_that_is_not_held_is_shown_in_full_and_the_answer_decides() {
     let report = bench.call("write_file", json!({"path": "a.txt", "content": "newer\n"}));
     assert_eq!(report.fate, Fate::AskedRefused(DenialCode::UnknownAnswer));
     assert_eq!(bench.text("a.txt").as_deref(), Some("new\n"));
+}
+
+#[test]
+fn interpreters_are_started_early_only_where_that_is_wanted() {
+    let mut bench = Bench::with_files();
+    // One that was started early has other words after its name.
+    let is_early = |bench: &mut Bench| {
+        let args = json!({"command": "tr '\\0' ' ' < /proc/$$/cmdline"});
+        let report = bench.call("terminal", args);
+        assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+        report.text.contains("read -r _h")
+    };
+    // A waiting one is made ready beside what runs.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !is_early(&mut bench) {
+        assert!(
+            std::time::Instant::now() < until,
+            "none was ever started early"
+        );
+    }
+    bench.runtime.set_ceilings(Ceilings {
+        interpreters: Some(Interpreters::NONE),
+        ..Ceilings::default()
+    });
+    for _ in 0..5 {
+        assert!(!is_early(&mut bench));
+    }
 }
 
 #[test]
