@@ -10,6 +10,7 @@
 mod delegation;
 mod judge;
 mod offered;
+mod several;
 mod watch;
 
 use std::fmt;
@@ -243,20 +244,7 @@ impl Chat {
                 calls: reply.calls,
             });
             if !calls.is_empty() {
-                for (place, call) in calls.into_iter().enumerate() {
-                    let text = if !port.watch.goes_on() {
-                        ToolResult::error("stopped by the user; this call was not run").text
-                    } else if place < CALLS_PER_ANSWER_MAX {
-                        self.act(runtime, port, &call, &mut turn)?
-                    } else {
-                        ToolResult::error("too many calls in one answer; this one was not run").text
-                    };
-                    self.messages.push(Message::Tool {
-                        call: call.id,
-                        tool: call.tool,
-                        text,
-                    });
-                }
+                self.answer(runtime, port, calls, &mut turn)?;
             } else if let Some(batch) = self.take_delegated() {
                 let words = self.finish(runtime, port, batch, &mut turn)?;
                 self.messages.push(Message::User(words));
@@ -306,9 +294,8 @@ impl Chat {
                 return Ok(result.text);
             }
         };
-        let tool = Tool::offered(&call.tool);
         port.watch.begins(runtime, self.agent, call, &arguments);
-        let (mut result, mut questions) = match tool {
+        let (result, questions) = match Tool::offered(&call.tool) {
             Some(Tool::DelegateTask) => (self.delegate(runtime, port, &arguments, turn)?, 0),
             Some(Tool::Clarify) => (self.clarify(runtime, &arguments), 0),
             _ => {
@@ -317,12 +304,25 @@ impl Chat {
                 (result_of(report), questions)
             }
         };
+        self.ended(runtime, port, call, &arguments, (result, questions), turn)
+    }
+
+    /// What a call that ran brings along, and its words for the model.
+    fn ended(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        call: &ProposedCall,
+        arguments: &Value,
+        (mut result, mut questions): (ToolResult, usize),
+        turn: &mut ChatTurn,
+    ) -> Result<String, ChatError> {
         while port.watch.ended(self.agent, call, &mut result) == Then::Again {
-            let report = runtime.call(self.agent, &call.tool, &arguments);
+            let report = runtime.call(self.agent, &call.tool, arguments);
             questions += report.questions.len();
             result = result_of(report);
         }
-        if let Some(source) = tool
+        if let Some(source) = Tool::offered(&call.tool)
             .and_then(Tool::brings)
             .filter(|_| has_data(&result.fate))
         {

@@ -11,6 +11,7 @@
 
 mod agent_state;
 mod background;
+mod batch;
 mod call;
 mod ceilings;
 mod change;
@@ -30,6 +31,7 @@ mod rules;
 mod script;
 mod shown;
 mod standing;
+mod together;
 mod turn;
 mod undo;
 mod warden;
@@ -45,6 +47,7 @@ use std::{
 use hermitcrab_core::{
     audit::Record,
     grant::{AgentId, GrantId},
+    label::Source,
     outcome::{Denial, DenialCode},
     path::RelPath,
     rules::Isolation,
@@ -70,6 +73,7 @@ pub use self::{
     rules::Explained,
     script::{SCRIPT_TIMEOUT, ScriptRun},
     standing::TakenIn,
+    together::Proposal,
     turn::Stop,
     undo::{UndoReport, UndoTrouble},
     words::{GrantWords, WordsError},
@@ -185,6 +189,8 @@ pub struct Runtime {
     told: Vec<String>,
     /// The data that steers what is being done for a plan.
     steering: Option<Steering>,
+    /// What reaches the agent only when the calls beside this one are over.
+    heard_late: Option<Vec<Source>>,
 }
 
 impl fmt::Debug for Runtime {
@@ -252,6 +258,7 @@ impl Runtime {
             exports: None,
             told: Vec::new(),
             steering: None,
+            heard_late: None,
         };
         let workspace = runtime.config.workspace.clone();
         runtime.mounts.open(&runtime.machine, &workspace)?;

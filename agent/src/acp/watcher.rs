@@ -137,6 +137,11 @@ impl Watch for Watcher<'_> {
         Then::Done
     }
 
+    // What an editor is shown and asked is about one call at a time.
+    fn takes_several(&mut self) -> bool {
+        false
+    }
+
     fn goes_on(&mut self) -> bool {
         !self.control.is_cancelled() && !self.scene.borrow().stop
     }

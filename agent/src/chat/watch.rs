@@ -51,6 +51,12 @@ pub trait Watch {
         Then::Done
     }
 
+    /// Whether calls that do not get in each other's way may be made at the same
+    /// time: then all of them begin before the first one ends.
+    fn takes_several(&mut self) -> bool {
+        true
+    }
+
     /// Whether the turn goes on. Once it said no it says no until the turn ended.
     fn goes_on(&mut self) -> bool {
         true

@@ -41,9 +41,18 @@ pub fn scope(raw: &str, standing: Standing<'_>) -> Result<ScopePath, ScopeError>
 /// What one call may touch; `arguments` is the JSON text the model wrote.
 #[must_use]
 pub fn footprint_of(tool: &str, arguments: &str, standing: Standing<'_>) -> Footprint {
+    footprint_by(tool, arguments, |raw| scope(raw, standing))
+}
+
+/// The same, with `scope_of` to find the canonical path of the `path` argument.
+pub fn footprint_by(
+    tool: &str,
+    arguments: &str,
+    scope_of: impl FnOnce(&str) -> Result<ScopePath, ScopeError>,
+) -> Footprint {
     match serde_json::from_str(arguments) {
-        Ok(Value::Object(map)) => footprint(tool, reduced(&map), |raw| scope(raw, standing)),
-        Ok(_) | Err(_) => footprint(tool, Arguments::Unreadable, |raw| scope(raw, standing)),
+        Ok(Value::Object(map)) => footprint(tool, reduced(&map), scope_of),
+        Ok(_) | Err(_) => footprint(tool, Arguments::Unreadable, scope_of),
     }
 }
 

@@ -48,6 +48,23 @@ impl AgentState {
     }
 }
 
+impl AgentState {
+    /// Takes in what a call left that ran beside others, on a copy of `was`.
+    pub(super) fn take_in(&mut self, was: &Self, left: Self) {
+        self.reads.take_in(left.reads);
+        for path in was.patch_failures.keys() {
+            if !left.patch_failures.contains_key(path) {
+                self.patch_failures.remove(path);
+            }
+        }
+        for (path, times) in left.patch_failures {
+            if was.patch_failures.get(&path) != Some(&times) {
+                self.patch_failures.insert(path, times);
+            }
+        }
+    }
+}
+
 impl Runtime {
     /// Where an agent's relative paths start now.
     #[must_use]
@@ -72,6 +89,18 @@ pub struct ReadMemory {
     parts: BTreeMap<Part, Stamp>,
     repeated: BTreeMap<Part, u32>,
     files: BTreeMap<String, Seen>,
+    /// What is noted on a copy, for the one it is a copy of.
+    noted: Option<Vec<Noted>>,
+}
+
+/// One thing to remember.
+#[derive(Clone, Debug)]
+enum Noted {
+    Repeated(Part, Option<Stamp>),
+    Counted(String),
+    Read(Part, Stamp, bool),
+    Wrote(String, Option<Stamp>),
+    OtherCall,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +113,45 @@ struct Seen {
 const PARTS_MAX: usize = 1000;
 
 impl ReadMemory {
+    /// Makes this the copy of a call that runs beside others: what is noted on
+    /// it is noted again where it was copied from. Calls before it leave no
+    /// repetition behind, being about something else.
+    pub(super) fn begin_beside(&mut self, has_before: bool, writes_before: bool) {
+        if has_before {
+            self.last = None;
+            self.in_a_row = 0;
+        }
+        if writes_before {
+            self.repeated.clear();
+        }
+        self.noted = Some(Vec::new());
+    }
+
+    fn take_in(&mut self, left: Self) {
+        for noted in left.noted.unwrap_or_default() {
+            match noted {
+                Noted::Repeated(part, stamp) => {
+                    self.repetition(&part, stamp);
+                }
+                Noted::Counted(what) => {
+                    self.count_in_a_row(what);
+                }
+                Noted::Read(part, stamp, whole) => self.note_read(part, stamp, whole),
+                Noted::Wrote(path, stamp) => self.note_write(&path, stamp),
+                Noted::OtherCall => self.note_other_call(),
+            }
+        }
+    }
+
+    fn keep(&mut self, noted: impl FnOnce() -> Noted) {
+        if let Some(all) = &mut self.noted {
+            all.push(noted());
+        }
+    }
+
     /// Whether this part was read before and the file is the same; counts.
     pub fn repetition(&mut self, part: &Part, stamp: Option<Stamp>) -> Option<u32> {
+        self.keep(|| Noted::Repeated(part.clone(), stamp));
         let known = self.parts.get(part)?;
         if Some(*known) != stamp {
             return None;
@@ -97,6 +163,7 @@ impl ReadMemory {
 
     /// Counts how often the same thing is asked for without anything between.
     pub fn count_in_a_row(&mut self, what: String) -> u32 {
+        self.keep(|| Noted::Counted(what.clone()));
         if self.last.as_ref() == Some(&what) {
             self.in_a_row += 1;
         } else {
@@ -108,6 +175,7 @@ impl ReadMemory {
 
     /// Remembers a read.
     pub fn note_read(&mut self, part: Part, stamp: Stamp, whole: bool) {
+        self.keep(|| Noted::Read(part.clone(), stamp, whole));
         self.repeated.remove(&part);
         self.files.insert(part.0.clone(), Seen { stamp, whole });
         self.parts.insert(part, stamp);
@@ -121,6 +189,7 @@ impl ReadMemory {
 
     /// Forgets the parts of a file that was written, and knows its new state.
     pub fn note_write(&mut self, path: &str, stamp: Option<Stamp>) {
+        self.keep(|| Noted::Wrote(path.to_owned(), stamp));
         let gone: BTreeSet<Part> = self
             .parts
             .keys()
@@ -138,6 +207,7 @@ impl ReadMemory {
 
     /// Something else than a read or a search happened.
     pub fn note_other_call(&mut self) {
+        self.keep(|| Noted::OtherCall);
         self.last = None;
         self.in_a_row = 0;
         self.repeated.clear();

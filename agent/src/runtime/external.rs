@@ -149,8 +149,13 @@ impl Runtime {
             Err(denial) => return Some(refused(&denial, questions.len() > before)),
         };
         // Whoever may have written the answer is now part of what the agent knows.
-        if let Err(denial) = self.hear(by, Source::Network) {
-            return Some(refused(&denial, false));
+        match &mut self.heard_late {
+            Some(late) => late.push(Source::Network),
+            None => {
+                if let Err(denial) = self.hear(by, Source::Network) {
+                    return Some(refused(&denial, false));
+                }
+            }
         }
         Some(match answer {
             Answer::Text(text) => ToolResult::ran(&json!({ "result": text })),

@@ -239,6 +239,20 @@ impl<'r> Hands<'r> {
         }
     }
 
+    /// Whether a name is not there: a link that leads nowhere is.
+    pub(super) fn is_absent(&mut self, place: &Place) -> Result<bool, Stop> {
+        let opened = if self.freely(Verb::FsList, place) {
+            self.names_direct(place).map(drop)
+        } else {
+            self.read_direct(place).map(drop)
+        };
+        match opened {
+            Ok(()) => Ok(false),
+            Err(Stop::Missing) => Ok(true),
+            Err(stop) => Err(stop),
+        }
+    }
+
     fn read_direct(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
         self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
             dir.read_direct(permit, &place.below, FILE_BYTES_MAX)

@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Component, Path, PathBuf},
+    sync::Arc,
 };
 
 use hermitcrab_core::{authority::DirId, path::RelPath};
@@ -22,9 +23,9 @@ pub struct Mount {
 
 /// All open directories. A place belongs to the deepest one above it, so every
 /// place has one name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Mounts {
-    list: Vec<Mount>,
+    list: Vec<Arc<Mount>>,
 }
 
 impl Mounts {
@@ -41,13 +42,16 @@ impl Mounts {
             .map_err(RuntimeError::Limit)?;
         let cap = DirCap::open_ambient_dir(&path, id)
             .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
-        self.list.push(Mount { path, cap });
+        self.list.push(Arc::new(Mount { path, cap }));
         Ok(id)
     }
 
     /// The directory with this handle.
     pub fn get(&self, id: DirId) -> Option<&Mount> {
-        self.list.iter().find(|mount| mount.cap.id() == id)
+        self.list
+            .iter()
+            .find(|mount| mount.cap.id() == id)
+            .map(Arc::as_ref)
     }
 
     /// The deepest directory above a path, and the path from there.
@@ -66,6 +70,7 @@ impl Mounts {
         let path = path.to_owned();
         self.list
             .iter()
+            .map(Arc::as_ref)
             .filter(move |mount| mount.path != path && mount.path.starts_with(&path))
     }
 

@@ -38,4 +38,5 @@ mod standing_disk;
 mod store_file;
 mod support;
 mod terminal_user;
+mod together;
 mod undo;

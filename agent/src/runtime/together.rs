@@ -1,0 +1,376 @@
+//! Several calls of one agent at the same time.
+//!
+//! What for: a model asks for several files at once, or for two searches of
+//! the network, and neither has to wait for the other. Why here: the session
+//! and its ledger are one thing under one lock ([`Machine`]), so a call may be
+//! made from any thread: each is decided on its own, its records are written
+//! and its permits spent in one turn, and what is revoked meanwhile permits
+//! nothing more. The person is one, too: questions of all calls are put by the
+//! thread that owns the runtime, in the order of the calls.
+//!
+//! It must never run calls that could get in each other's way (the core's plan
+//! says which those are), and never let what one brought decide about another:
+//! the model proposed all of them before it saw any.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread,
+};
+
+use hermitcrab_core::{
+    approval::{Question, Reply},
+    grant::AgentId,
+    label::Source,
+    outcome::DenialCode,
+    standing::PortableCap,
+    tool::Tool,
+};
+use hermitcrab_sandbox::spawn::Sandbox;
+use serde_json::{Value, json};
+
+use super::{
+    Ceilings, ExternalServer, Runtime, RuntimeConfig, Steering,
+    agent_state::AgentState,
+    background,
+    call::{CallReport, ChangeSummary, Fate},
+    machine::Machine,
+    mounts::Mounts,
+    warden,
+};
+use crate::{
+    ports::{BufferPort, Clock, FileDiff, Keep, Prompt, UserPort},
+    pyjson,
+};
+
+/// Calls that run at the same time at most.
+const TOGETHER_MAX: usize = 8;
+
+/// A call as it is proposed: the tool and its arguments.
+pub type Proposal<'a> = (&'a str, &'a Value);
+
+/// Everything a call needs in a thread of its own.
+struct Share {
+    machine: Machine,
+    mounts: Mounts,
+    sandbox: Sandbox,
+    clock: Arc<dyn Clock>,
+    by: AgentId,
+    state: AgentState,
+    externals: Vec<ExternalServer>,
+    config: RuntimeConfig,
+    ceilings: Ceilings,
+    steering: Option<Steering>,
+    has_buffers: bool,
+}
+
+/// What a call leaves when it is over.
+struct Left {
+    report: CallReport,
+    state: AgentState,
+    heard: Vec<Source>,
+    told: Vec<String>,
+}
+
+/// A question with everything that is shown with it.
+struct Asking {
+    question: Question,
+    shown: String,
+    files: Vec<FileDiff>,
+    besides: Vec<String>,
+    portable: Vec<Option<PortableCap>>,
+    reply: Sender<(Reply, Keep)>,
+}
+
+/// What a call's thread wants of the one that owns the runtime.
+enum Wanted {
+    /// An answer of the person.
+    Answer(usize, Box<Asking>),
+    /// The text an editor shows.
+    Text(String, Sender<Option<String>>),
+    /// Nothing more: it is over, or broke down.
+    Over(usize, Option<Box<Left>>),
+}
+
+impl Runtime {
+    /// Makes several calls of one agent at the same time; the reports are in
+    /// the order of the calls. They must not be able to get in each other's way.
+    pub fn call_together(&mut self, by: AgentId, calls: &[Proposal<'_>]) -> Vec<CallReport> {
+        // A name that may not be there, and counting how often the same is asked
+        // for, are looked at in order.
+        let in_turn = calls.iter().any(|(_, args)| self.names_in(args))
+            || calls.iter().enumerate().any(|(place, call)| {
+                calls
+                    .iter()
+                    .skip(place.saturating_add(1))
+                    .any(|other| other == call)
+            });
+        let mut reports = Vec::with_capacity(calls.len());
+        for part in calls.chunks(TOGETHER_MAX) {
+            if in_turn || part.len() < 2 || self.heed().is_err() {
+                // Whatever is wrong is told by the call itself.
+                reports.extend(part.iter().map(|(tool, args)| self.call(by, tool, args)));
+            } else {
+                reports.extend(self.at_once(by, part));
+            }
+        }
+        reports
+    }
+
+    fn at_once(&mut self, by: AgentId, calls: &[Proposal<'_>]) -> Vec<CallReport> {
+        let (wanted, served) = mpsc::channel();
+        let shares: Vec<Share> = (0..calls.len())
+            .map(|place| self.share(by, calls.get(..place).unwrap_or_default()))
+            .collect();
+        let mut left: Vec<Option<Box<Left>>> = Vec::new();
+        let mut not_started = Vec::new();
+        thread::scope(|scope| {
+            for ((place, share), (tool, args)) in shares.into_iter().enumerate().zip(calls) {
+                let wanted = wanted.clone();
+                let started = thread::Builder::new()
+                    .name(format!("call {place}"))
+                    .spawn_scoped(scope, move || {
+                        let ends = Ends { place, wanted };
+                        let left = share.call(&ends, tool, args);
+                        // Nobody waits for it if the runtime's own thread broke down.
+                        let _ = ends.wanted.send(Wanted::Over(place, Some(Box::new(left))));
+                    });
+                if started.is_err() {
+                    not_started.push(place);
+                }
+            }
+            drop(wanted);
+            left = self.serve(&served, calls.len(), &not_started);
+        });
+        let lasting = self.agents.get(&by).cloned();
+        let mut lasting = lasting.unwrap_or_else(|| AgentState::new(&self.config));
+        let was = lasting.clone();
+        let mut reports = Vec::with_capacity(calls.len());
+        for (place, (left, (tool, args))) in left.into_iter().zip(calls).enumerate() {
+            let report = match left {
+                Some(left) => {
+                    lasting.take_in(&was, left.state);
+                    self.agents.insert(by, lasting.clone());
+                    self.told.extend(left.told);
+                    self.taken_in(by, left.report, &left.heard)
+                }
+                None if not_started.contains(&place) => {
+                    let report = self.call(by, tool, args);
+                    lasting = self.agents.get(&by).cloned().unwrap_or(lasting);
+                    report
+                }
+                None => broken(),
+            };
+            reports.push(report);
+        }
+        if let Err(error) = self.settle_wishes() {
+            self.told.push(error.to_string());
+        }
+        reports
+    }
+
+    /// Answers what the calls want until all are over. A question waits until
+    /// the calls before it are over, so that questions come in their order.
+    fn serve(
+        &mut self,
+        served: &Receiver<Wanted>,
+        calls: usize,
+        not_started: &[usize],
+    ) -> Vec<Option<Box<Left>>> {
+        let mut left: Vec<Option<Box<Left>>> = Vec::new();
+        left.resize_with(calls, || None);
+        let mut running: Vec<usize> = (0..calls)
+            .filter(|place| !not_started.contains(place))
+            .collect();
+        let mut asked: BTreeMap<usize, Box<Asking>> = BTreeMap::new();
+        while let (Some(first), Ok(wanted)) = (running.first().copied(), served.recv()) {
+            match wanted {
+                Wanted::Answer(place, asking) => {
+                    asked.insert(place, asking);
+                }
+                Wanted::Text(path, reply) => {
+                    let text = self.buffers.as_mut().and_then(|port| port.text(&path));
+                    // A call that is gone wants nothing.
+                    let _ = reply.send(text);
+                }
+                Wanted::Over(place, what) => {
+                    running.retain(|other| *other != place);
+                    if let (Some(slot), Some(what)) = (left.get_mut(place), what) {
+                        *slot = Some(what);
+                    }
+                }
+            }
+            let first = running.first().copied().unwrap_or(first);
+            if let Some(asking) = asked.remove(&first) {
+                let answer = self.user.ask_and_keep(Prompt {
+                    question: &asking.question,
+                    shown: &asking.shown,
+                    files: &asking.files,
+                    besides: &asking.besides,
+                    portable: &asking.portable,
+                });
+                // A call that is gone wants nothing.
+                let _ = asking.reply.send(answer);
+            }
+        }
+        left
+    }
+
+    /// A call's own copy of what it needs, as the calls before it leave it as
+    /// far as that can be known.
+    fn share(&self, by: AgentId, before: &[Proposal<'_>]) -> Share {
+        let state = self.agents.get(&by).cloned();
+        let mut state = state.unwrap_or_else(|| AgentState::new(&self.config));
+        let writes = |(tool, _): &Proposal<'_>| {
+            matches!(Tool::offered(tool), Some(Tool::WriteFile | Tool::Patch))
+        };
+        state
+            .reads
+            .begin_beside(!before.is_empty(), before.iter().any(writes));
+        Share {
+            machine: self.machine.clone(),
+            mounts: self.mounts.clone(),
+            sandbox: self.sandbox.clone(),
+            clock: Arc::clone(&self.clock),
+            by,
+            state,
+            externals: self.externals.clone(),
+            config: self.config.clone(),
+            ceilings: self.ceilings,
+            steering: self.steering.clone(),
+            has_buffers: self.buffers.is_some(),
+        }
+    }
+
+    /// What a call brought counts from here on, and its text goes out clean.
+    fn taken_in(&mut self, by: AgentId, mut report: CallReport, heard: &[Source]) -> CallReport {
+        for source in heard {
+            if let Err(denial) = self.hear(by, *source) {
+                report.fate = Fate::Refused(denial.code());
+                report.text = pyjson::text(&json!({ "error": format!(
+                    "Denied ({}): {denial}. Next step: {}.",
+                    denial.code(),
+                    denial.code().next_step()
+                ) }));
+            }
+        }
+        if !report.questions.is_empty()
+            && report.fate.code() == Some(DenialCode::ChangedSinceShown)
+            && let Some(desk) = &self.desk
+        {
+            desk.borrow_mut().wishes.clear();
+        }
+        report.text = self.outgoing(report.text);
+        report
+    }
+}
+
+impl Share {
+    fn call(self, ends: &Ends, tool: &str, args: &Value) -> Left {
+        let user = Afar {
+            place: ends.place,
+            wanted: ends.wanted.clone(),
+        };
+        let buffers: Option<Box<dyn BufferPort>> = if self.has_buffers {
+            Some(Box::new(user.clone()))
+        } else {
+            None
+        };
+        let mut runtime = Runtime {
+            machine: self.machine,
+            mounts: self.mounts,
+            journal: None,
+            sandbox: self.sandbox,
+            user: Box::new(user),
+            clock: self.clock,
+            agents: BTreeMap::from([(self.by, self.state)]),
+            externals: self.externals,
+            jobs: background::Jobs::default(),
+            progress: None,
+            buffers,
+            config: self.config,
+            ceilings: self.ceilings,
+            desk: None,
+            adopted: warden::Adopted::default(),
+            warden: None,
+            control: None,
+            exports: None,
+            told: Vec::new(),
+            steering: self.steering,
+            heard_late: Some(Vec::new()),
+        };
+        let report = runtime.call(self.by, tool, args);
+        let state = runtime.agents.remove(&self.by);
+        Left {
+            report,
+            state: state.unwrap_or_else(|| AgentState::new(&runtime.config)),
+            heard: runtime.heard_late.unwrap_or_default(),
+            told: runtime.told,
+        }
+    }
+}
+
+/// Says that a call is over, however it ends.
+struct Ends {
+    place: usize,
+    wanted: Sender<Wanted>,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // After a proper end this says nothing new, and nobody need hear it.
+        let _ = self.wanted.send(Wanted::Over(self.place, None));
+    }
+}
+
+/// The person and their editor, seen from a call's thread.
+#[derive(Clone)]
+struct Afar {
+    place: usize,
+    wanted: Sender<Wanted>,
+}
+
+impl UserPort for Afar {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        self.ask_and_keep(prompt).0
+    }
+
+    fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
+        let (reply, answer) = mpsc::channel();
+        let asking = Box::new(Asking {
+            question: prompt.question.clone(),
+            shown: prompt.shown.to_owned(),
+            files: prompt.files.to_vec(),
+            besides: prompt.besides.to_vec(),
+            portable: prompt.portable.to_vec(),
+            reply,
+        });
+        match self.wanted.send(Wanted::Answer(self.place, asking)) {
+            Ok(()) => answer.recv().unwrap_or((Reply::Failed, Keep::Nothing)),
+            Err(_) => (Reply::Failed, Keep::Nothing),
+        }
+    }
+}
+
+impl BufferPort for Afar {
+    fn text(&mut self, path: &str) -> Option<String> {
+        let (reply, text) = mpsc::channel();
+        let wanted = Wanted::Text(path.to_owned(), reply);
+        self.wanted.send(wanted).ok()?;
+        text.recv().ok()?
+    }
+}
+
+fn broken() -> CallReport {
+    let message = "the call broke down; what it did until then is in the ledger".to_owned();
+    CallReport {
+        text: pyjson::text(&json!({ "error": message })),
+        fate: Fate::Failed(message),
+        questions: Vec::new(),
+        changes: ChangeSummary::default(),
+        elapsed: std::time::Duration::ZERO,
+    }
+}

@@ -1,0 +1,321 @@
+//! The calls of one answer: those apart from each other at the same time, the
+//! others in their order; each with a decision, a charge and records of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::{
+    collections::VecDeque,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{TcpListener, TcpStream},
+    os::unix::fs::symlink,
+    path::PathBuf,
+    sync::{Arc, Barrier},
+    time::{Duration, Instant},
+};
+
+use hermitcrab::{
+    chat::{Chat, ChatTurn},
+    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
+    ports::{Prompt, UserPort},
+    runtime::{ExternalServer, Fate, GrantWords, Runtime},
+};
+use hermitcrab_core::{
+    approval::{Reply, Scope},
+    batch::Lane,
+    outcome::DenialCode,
+    session::Asking,
+};
+use serde_json::{Value, json};
+use support::{Bench, ManualClock};
+
+/// Says these calls in one answer, then nothing more.
+struct Once(VecDeque<Vec<ProposedCall>>);
+
+impl ModelPort for Once {
+    fn complete(&mut self, _: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        Ok(ModelReply {
+            calls: self.0.pop_front().unwrap_or_default(),
+            ..ModelReply::default()
+        })
+    }
+}
+
+/// One turn in which the model makes these calls at once; what it was told of each.
+fn answered(runtime: &mut Runtime, calls: &[(&str, Value)]) -> (ChatTurn, Vec<String>) {
+    let first = runtime.first_agent();
+    runtime
+        .grant(first, &GrantWords::new("model.send", "m"))
+        .unwrap();
+    let proposed = calls
+        .iter()
+        .enumerate()
+        .map(|(place, (tool, args))| ProposedCall {
+            id: format!("c{place}"),
+            tool: (*tool).into(),
+            arguments: args.to_string(),
+        });
+    let mut model = Once(VecDeque::from([proposed.collect()]));
+    let mut chat = Chat::new(runtime, "m");
+    let turn = chat.turn(runtime, &mut model, "go").unwrap();
+    let told = chat.messages().iter().filter_map(|message| match message {
+        Message::Tool { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    (turn, told.collect())
+}
+
+fn fates(turn: &ChatTurn) -> Vec<&Fate> {
+    turn.made.iter().map(|made| &made.fate).collect()
+}
+
+fn write(path: &str, content: &str) -> (&'static str, Value) {
+    ("write_file", json!({"path": path, "content": content}))
+}
+
+fn read(path: &str) -> (&'static str, Value) {
+    ("read_file", json!({"path": path}))
+}
+
+/// A server that answers a call only when as many are waiting for one.
+fn meeting_place(calls: usize) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let meet = Arc::new(Barrier::new(calls));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let meet = Arc::clone(&meet);
+            std::thread::spawn(move || serve(stream.unwrap(), &meet));
+        }
+    });
+    port
+}
+
+fn serve(mut stream: TcpStream, meet: &Barrier) {
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+    for line in lines.map_while(Result::ok) {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let params = &message["params"];
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "meet", "version": "1"},
+            }),
+            Some("tools/call") => {
+                meet.wait();
+                let text = params["arguments"]["query"].clone();
+                json!({"content": [{"type": "text", "text": text}], "isError": false})
+            }
+            _ => continue,
+        };
+        let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        let _sent = writeln!(stream, "{reply}");
+    }
+}
+
+#[test]
+fn two_searches_that_wait_for_each_other_both_end_and_keep_their_order() {
+    let mut bench = Bench::with_files();
+    let port = meeting_place(2);
+    let server = ExternalServer {
+        name: "meet".into(),
+        host: "127.0.0.1".into(),
+        port,
+        tools: vec!["web_search".into()],
+    };
+    bench.runtime.declare_external(server).unwrap();
+    let first = bench.runtime.first_agent();
+    let on = format!("127.0.0.1:{port}");
+    bench
+        .runtime
+        .grant(first, &GrantWords::new("net.connect", &on))
+        .unwrap();
+    bench.put("f", "held\n");
+    let calls = [
+        ("web_search", json!({"query": "one"})),
+        read("f"),
+        ("web_search", json!({"query": "two"})),
+    ];
+    let (turn, told) = answered(&mut bench.runtime, &calls);
+    assert_eq!(fates(&turn), [&Fate::Ran; 3], "{told:?}");
+    assert!(told[0].contains("one") && told[1].contains("1|held") && told[2].contains("two"));
+    // What came from the network counts from now on.
+    let label = bench.user.shown.borrow().len();
+    let (turn, _) = answered(&mut bench.runtime, &[write("g", "x\n")]);
+    assert_eq!(label + 1, bench.user.shown.borrow().len());
+    assert!(matches!(fates(&turn)[..], [Fate::AskedRefused(_)]));
+}
+
+/// A person who, asked the first time, waits until the ledger holds a second
+/// question, and says yes to everything.
+struct Waiting {
+    ledger: PathBuf,
+    shown: Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl UserPort for Waiting {
+    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        let until = Instant::now() + Duration::from_secs(60);
+        self.shown.lock().unwrap().push(prompt.shown.to_owned());
+        loop {
+            let ledger = std::fs::read_to_string(&self.ledger).unwrap();
+            if ledger.matches("\"asked\"").count() >= 2 {
+                return Reply::Yes(Scope::Once);
+            }
+            if Instant::now() > until {
+                return Reply::Silence;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+#[test]
+fn two_writes_are_under_way_at_once_and_are_asked_about_in_their_order() {
+    let dirs = tempfile::tempdir().unwrap();
+    let root = dirs.path().canonicalize().unwrap();
+    let (workspace, state) = (root.join("proj"), root.join("state"));
+    std::fs::create_dir(&workspace).unwrap();
+    let shown = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let user = Waiting {
+        ledger: state.join("ledger.jsonl"),
+        shown: Arc::clone(&shown),
+    };
+    let config = support::config(workspace.clone(), state);
+    let clock = Box::new(ManualClock::default());
+    let mut runtime = Runtime::open(config, Box::new(user), clock).unwrap();
+    let first = runtime.first_agent();
+    runtime.grant_basics(first).unwrap();
+    let (turn, told) = answered(&mut runtime, &[write("a", "1\n"), write("b", "2\n")]);
+    assert_eq!(fates(&turn), [&Fate::Ran; 2], "{told:?}");
+    let shown = shown.lock().unwrap();
+    assert!(
+        shown[0].contains("/proj/a") && shown[1].contains("/proj/b"),
+        "{shown:?}"
+    );
+    let text = |name| std::fs::read_to_string(workspace.join(name)).unwrap();
+    assert_eq!((text("a"), text("b")), ("1\n".to_owned(), "2\n".to_owned()));
+}
+
+#[test]
+fn calls_about_one_file_keep_their_order() {
+    let mut bench = Bench::with_files();
+    std::fs::create_dir(bench.workspace.join("d")).unwrap();
+    symlink("d", bench.workspace.join("l")).unwrap();
+    let patch = |old: &str, new: &str| {
+        let args = json!({"mode": "replace", "path": "d/f", "old_string": old, "new_string": new});
+        ("patch", args)
+    };
+    let calls = [
+        write("other", "x\n"),
+        write("d/f", "one\n"),
+        read("l/f"),
+        patch("one", "two"),
+        read("d/f"),
+        patch("two", "three"),
+    ];
+    // What was read before a change is asked about.
+    bench.user.words.borrow_mut().extend(["once", "once"]);
+    let (turn, told) = answered(&mut bench.runtime, &calls);
+    assert_eq!(fates(&turn), [&Fate::Ran; 6], "{told:?}");
+    assert!(
+        told[2].contains("1|one") && told[4].contains("1|two"),
+        "{told:?}"
+    );
+    assert_eq!(bench.text("d/f").as_deref(), Some("three\n"));
+}
+
+#[test]
+fn a_batch_is_cut_by_where_paths_really_lead() {
+    let mut bench = Bench::with_files();
+    bench.put("f", "");
+    bench.put("d/g", "");
+    symlink("f", bench.workspace.join("lf")).unwrap();
+    symlink("nowhere", bench.workspace.join("broken")).unwrap();
+    let agent = bench.runtime.first_agent();
+    let mut check = |paths: &[&str], expected: &[(Lane, usize)]| {
+        let arguments: Vec<String> = paths.iter().map(|path| read(path).1.to_string()).collect();
+        let calls: Vec<(&str, &str)> = arguments
+            .iter()
+            .map(|a| ("read_file", a.as_str()))
+            .collect();
+        let plan = bench.runtime.batch_plan(agent, &calls);
+        let plan: Vec<_> = plan.iter().map(|piece| (piece.lane, piece.calls)).collect();
+        assert_eq!(plan, expected, "{paths:?}");
+    };
+    check(&["f", "d/g"], &[(Lane::Parallel, 2)]);
+    check(&["new/deep", "new2"], &[(Lane::Parallel, 2)]);
+    check(&["f", "lf"], &[(Lane::Sequential, 2)]);
+    check(&["d", "d/g"], &[(Lane::Sequential, 2)]);
+    check(&["f", "d/../lf"], &[(Lane::Sequential, 2)]);
+    // A link that leads nowhere may lead anywhere soon, so it runs alone.
+    check(&["broken", "nowhere"], &[(Lane::Sequential, 2)]);
+    check(
+        &["new", "f", "broken"],
+        &[(Lane::Parallel, 2), (Lane::Sequential, 1)],
+    );
+}
+
+#[test]
+fn a_grant_for_one_use_is_used_once_by_calls_at_the_same_time() {
+    let mut bench = Bench::new();
+    bench.runtime.set_asking(Asking::Refuse).unwrap();
+    let first = bench.runtime.first_agent();
+    let on = bench.workspace.to_string_lossy().into_owned();
+    let words = GrantWords {
+        uses: Some(1),
+        ..GrantWords::new("fs.create", &on)
+    };
+    bench.runtime.grant(first, &words).unwrap();
+    let names = ["a", "b", "c", "d"];
+    let calls = names.map(|name| write(name, "x\n"));
+    let (turn, told) = answered(&mut bench.runtime, &calls);
+    let ran = fates(&turn)
+        .iter()
+        .filter(|fate| ***fate == Fate::Ran)
+        .count();
+    assert_eq!(ran, 1, "{told:?}");
+    let there = names
+        .iter()
+        .filter(|name| bench.text(name).is_some())
+        .count();
+    assert_eq!(there, 1);
+    for (fate, name) in fates(&turn).iter().zip(names) {
+        match fate {
+            Fate::Ran => assert!(bench.text(name).is_some()),
+            Fate::Refused(DenialCode::Exhausted | DenialCode::NoCap) => {
+                assert!(bench.text(name).is_none());
+            }
+            other => panic!("{other:?}: {told:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_read_together_is_remembered_as_if_read_in_order() {
+    let texts = |together: bool| {
+        let mut bench = Bench::with_files();
+        bench.put("a", "1\n");
+        bench.put("b", "2\n");
+        let calls = [
+            read("a"),
+            read("b"),
+            read("a"),
+            read("b"),
+            read("a"),
+            read("a"),
+        ];
+        let mut all = Vec::new();
+        if together {
+            for pair in calls.chunks(2) {
+                all.extend(answered(&mut bench.runtime, pair).1);
+            }
+        } else {
+            for (tool, args) in calls {
+                all.push(bench.call(tool, args).text);
+            }
+        }
+        all
+    };
+    assert_eq!(texts(true), texts(false));
+}
