@@ -285,9 +285,7 @@ impl Chat {
         let arguments = match arguments(&call.arguments) {
             Ok(arguments) => arguments,
             Err(why) => {
-                let mut result = ToolResult::error(&format!(
-                    "the arguments are not a JSON object: {why}; call again with an object, `{{}}` for none"
-                ));
+                let mut result = crate::runtime::unreadable(&call.tool, &why);
                 port.watch.begins(runtime, self.agent, call, &Value::Null);
                 let _ = port.watch.ended(self.agent, call, &mut result);
                 self.note(turn, call, result.fate, 0);

@@ -58,7 +58,7 @@ use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner
 use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
     background::{JobEnd, JobRequest, JobView, Notice},
-    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
+    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
     ceilings::Ceilings,
     change::FileChange,
     command::{CommandRequest, CommandRun},

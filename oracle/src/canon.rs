@@ -4,8 +4,12 @@
 //! or named in the catalogue, is a divergence. A rule never looks at which
 //! subject a trace comes from.
 
+mod unwritten;
+
 use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
+
+pub use self::unwritten::without_drafts;
 
 /// One rule, for the documents and the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -57,6 +61,10 @@ pub const RULES: [Rule; 11] = [
     Rule {
         name: "own-count",
         doc: "process numbers and what each subject's own clock says of commands and jobs (when it began, how long it ran, when it runs next) are compared by being there, not by value",
+    },
+    Rule {
+        name: "unwritten-draft",
+        doc: "Hermes writes a draft beside a file and says, when that fails, which line of its script and which drawn name it was; only what the system said is compared",
     },
     Rule {
         name: "job-file",

@@ -166,6 +166,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canon::without_repetitions(tool, &mut one.value);
             canon::without_counts(tool, &mut one.value);
             canon::without_complaints(tool, &mut one.value);
+            canon::without_drafts(tool, &mut one.value);
             names.numbered(tool, &mut one.value);
         }
         if steps.len() + 1 == trace.steps.len()

@@ -219,6 +219,23 @@ impl Runtime {
     }
 }
 
+/// The result of a call whose arguments are no JSON object, or hold half of a
+/// surrogate pair, which is no letter: the tool never sees them.
+#[must_use]
+pub fn unreadable(tool: &str, why: &str) -> ToolResult {
+    if !why.contains("surrogate") && !why.contains("hex escape") {
+        return ToolResult::error(&format!(
+            "the arguments are not a JSON object: {why}; call again with an object, `{{}}` for none"
+        ));
+    }
+    let message =
+        format!("the arguments hold a letter that is none, surrogates not allowed ({why})");
+    match Tool::offered(tool) {
+        Some(tool) => stopped(tool, &Stop::Io(message)),
+        None => ToolResult::error(&message),
+    }
+}
+
 fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
     let result = match tool {
         Tool::ReadFile => tools::read_file::run(hands, args),

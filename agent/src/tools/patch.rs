@@ -66,6 +66,14 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     replace(hands, path, old, new, occurrences)
 }
 
+/// The heading when nothing of a patch could be done.
+const ALL_FAILED: &str =
+    "Apply phase failed (state may be inconsistent \u{2014} run `git diff` to assess)";
+/// The heading when some of it could have been done.
+const NOT_APPLIED: &str = "Apply phase failed (no files were modified)";
+/// What a NUL in a path is told with.
+const NUL_FOUND: &str = "[TOOL_ERROR] Tool execution failed: ValueError: ";
+
 /// A patch of several files.
 fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<ToolResult, Stop> {
     let mut named: Vec<String> = path
@@ -84,6 +92,9 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     named.extend(headers);
     if patch.is_empty() {
         return Ok(ToolResult::error("patch content required"));
+    }
+    if let Some(result) = named.iter().find_map(|path| args::has_nul(path, NUL_FOUND)) {
+        return Ok(result);
     }
     let mut resolved = Vec::with_capacity(named.len());
     let mut warnings = Vec::new();
@@ -178,13 +189,39 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
     if !applied.problems.is_empty() {
         // Nothing is on the disk yet: nothing needs to be looked over.
         let heading = if applied.problems.len() == operations.len() {
-            "Apply phase failed (state may be inconsistent \u{2014} run `git diff` to assess)"
+            ALL_FAILED
         } else {
-            "Apply phase failed (no files were modified)"
+            NOT_APPLIED
         };
         return Ok(listed(heading, &applied.problems));
     }
-    files.commit()?;
+    if let Err(stop) = files.commit() {
+        let why = match (&stop, operations) {
+            (Stop::Missing, [Operation::Add { path, .. }]) => files.why_missing(path)?,
+            _ => match write_file::unwritten(&stop) {
+                Some(why) => why,
+                None => return Err(stop),
+            },
+        };
+        let problem = match operations {
+            [Operation::Update { path, .. }] => {
+                format!("Failed to update {path}: Failed to write file: {why}\n")
+            }
+            [Operation::Add { path, .. }] => {
+                format!("Failed to add {path}: Failed to write file: {why}\n")
+            }
+            [Operation::Delete { path, .. }] => {
+                let number = if why == "Permission denied" {
+                    "[Errno 13] "
+                } else {
+                    ""
+                };
+                format!("Failed to delete {path}: Failed to delete {path}: {number}{why}: '{path}'")
+            }
+            _ => return Ok(listed(NOT_APPLIED, &[why.to_owned()])),
+        };
+        return Ok(listed(ALL_FAILED, &[problem]));
+    }
     let mut checks = Map::new();
     for path in applied.modified.iter().chain(&applied.created) {
         let checked = match files.now(path) {
@@ -240,6 +277,9 @@ fn replace(
     new: &str,
     occurrences: Occurrences,
 ) -> Result<ToolResult, Stop> {
+    if let Some(result) = args::has_nul(path, NUL_FOUND) {
+        return Ok(result);
+    }
     let place = hands.resolve(path)?;
     let stat = hands.look(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
@@ -257,7 +297,7 @@ fn replace(
     }
     let bytes = match hands.read(&place) {
         Ok(bytes) => bytes,
-        Err(Stop::Missing) => {
+        Err(Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _)) => {
             return Ok(warned(
                 json!({"success": false, "error": unreadable}),
                 warning,
@@ -290,7 +330,14 @@ fn replace(
         return Ok(warned(json!({"success": false, "error": message}), warning));
     }
     let written = write_file::kept_form(&before, &replaced);
-    hands.write(&place, &before, written.as_bytes())?;
+    let put = match stat.as_ref().and_then(write_file::is_shut) {
+        Some(why) => Err(why),
+        None => write_file::put(hands, &place, &before, &written)?,
+    };
+    if let Err(why) = put {
+        let message = format!("Failed to write changes: {why}");
+        return Ok(warned(json!({"success": false, "error": message}), warning));
+    }
     let stamp = hands
         .look(&place)
         .ok()

@@ -64,6 +64,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     };
     let offset = args::whole_or(given.get("offset"), 1).max(1);
     let limit = args::whole_or(given.get("limit"), LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
+    if let Some(result) = args::has_nul(&path, "") {
+        return Ok(result);
+    }
     let place = hands.resolve(&path)?;
     if let Some(ending) = not_text_ending(&place.absolute) {
         return Ok(ToolResult {
@@ -86,7 +89,8 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         Some(stat) if stat.kind != hermitcrab_sandbox::dircap::Kind::Dir => {
             match hands.read_as_seen(&place) {
                 Ok(content) => Some(content),
-                Err(Stop::Missing) => None,
+                // A file nobody may open is none, as far as a reader can tell.
+                Err(Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _)) => None,
                 Err(stop) => return Err(stop),
             }
         }

@@ -3,6 +3,8 @@
 mod results;
 mod walk;
 
+use std::io::ErrorKind;
+
 use hermitcrab_core::authority::Verb;
 use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Value, json};
@@ -106,6 +108,18 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             "pattern": search.pattern,
             "already_searched": times,
         })));
+    }
+    let texts = [
+        Some(&search.path),
+        Some(&search.pattern),
+        search.file_glob.as_ref(),
+    ];
+    if let Some(result) = texts
+        .into_iter()
+        .flatten()
+        .find_map(|text| args::has_nul(text, ""))
+    {
+        return Ok(result);
     }
     let path = read_file::expanded(hands, &search.path);
     let place = hands.resolve(&path)?;
@@ -325,10 +339,14 @@ fn files_holding(
             0
         };
     let mut rows: Vec<String> = Vec::new();
+    let mut unread: Vec<&Found> = Vec::new();
     for batch in plain.chunks(256) {
         let places: Vec<Place> = batch.iter().map(|file| file.place.clone()).collect();
         for (file, content) in batch.iter().zip(hands.read_all(&places)?) {
-            let Some(content) = content else { continue };
+            let Some(content) = content else {
+                unread.push(file);
+                continue;
+            };
             let printed = lines::printed(&file.printed, &content, &regex, search.context);
             match (search.mode, printed) {
                 (Mode::Content, lines::Printed::Lines(text, _)) => {
@@ -350,6 +368,19 @@ fn files_holding(
         }
         if rows.len() >= fetch {
             break;
+        }
+    }
+    if rows.is_empty() {
+        // Nothing was found, and not everything was searched.
+        let mut shut = Vec::new();
+        for file in unread {
+            if let Err(Stop::System(ErrorKind::PermissionDenied, _)) = hands.read(&file.place) {
+                shut.push(format!("grep: {}: Permission denied", file.printed));
+            }
+        }
+        if !shut.is_empty() {
+            let error = Results::error(format!("Search failed: {}", shut.join("\n")));
+            return Ok(with_newline_warning(search, error));
         }
     }
     rows.truncate(fetch);

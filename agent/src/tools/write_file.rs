@@ -1,5 +1,8 @@
 //! `write_file`: writes one whole file.
 
+use std::io::ErrorKind;
+
+use hermitcrab_sandbox::dircap::{Kind, Stat};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -51,21 +54,33 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
              or reconstruct the intended file contents before writing.",
         ));
     }
-    let place = hands.resolve(path)?;
-    if let Some(problem) = lint::refusal(&place.absolute, content) {
-        return Ok(ToolResult::failed(&json!({
-            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": place.absolute,
-        })));
+    if let Some(result) = args::has_nul(path, "[TOOL_ERROR] Tool execution failed: ValueError: ") {
+        return Ok(result);
     }
-    let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
+    let place = hands.resolve(path)?;
+    let not_written = |problem: String| {
+        ToolResult::failed(&json!({
+            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": place.absolute,
+        }))
+    };
+    if let Some(problem) = lint::refusal(&place.absolute, content) {
+        return Ok(not_written(problem));
+    }
+    let stat = hands.look(&place)?;
+    let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands
         .state()
         .reads
         .staleness(&place.absolute, stamp)
         .or_else(|| outside(hands, path, &place));
+    if let Some(why) = stat.as_ref().and_then(is_shut) {
+        return Ok(not_written(why));
+    }
     let before = hands.before(&place)?;
     let written = kept_form(&before, content);
-    hands.write(&place, &before, written.as_bytes())?;
+    if let Err(why) = put(hands, &place, &before, &written)? {
+        return Ok(not_written(why));
+    }
     let stamp = hands
         .look(&place)
         .ok()
@@ -91,6 +106,83 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     result.insert("resolved_path".into(), place.absolute.clone().into());
     result.insert("files_modified".into(), json!([place.absolute]));
     Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// Why a file marked against writing is not written. Its directory would let it
+/// be replaced all the same.
+#[must_use]
+pub fn is_shut(stat: &Stat) -> Option<String> {
+    (stat.kind == Kind::File && stat.mode & 0o200 == 0)
+        .then(|| "Failed to write file: Permission denied\n".to_owned())
+}
+
+/// Writes a file. What the system has against it comes back in words; then
+/// nothing is changed.
+///
+/// # Errors
+/// It was refused, or the machinery failed.
+pub fn put(
+    hands: &mut Hands<'_>,
+    place: &Place,
+    before: &Before,
+    content: &str,
+) -> Result<Result<(), String>, Stop> {
+    match hands.write(place, before, content.as_bytes()) {
+        Ok(()) => Ok(Ok(())),
+        Err(Stop::Missing) => {
+            let why = why_missing(hands, place);
+            Ok(Err(format!("Failed to write file: {why}\n")))
+        }
+        Err(stop) => match unwritten(&stop) {
+            // The directories on the way could not be made.
+            Some(_) if is_without_directory(hands, place) => Ok(Err(
+                "Failed to write file: No such file or directory\n".to_owned(),
+            )),
+            Some(why) => Ok(Err(format!("Failed to write file: {why}\n"))),
+            None => Err(stop),
+        },
+    }
+}
+
+/// What the system says of a place that cannot be written because something on
+/// the way to it is no directory, or went away.
+pub fn why_missing(hands: &mut Hands<'_>, place: &Place) -> &'static str {
+    let mut ways = place.absolute.match_indices('/').filter(|(at, _)| *at > 0);
+    let is_file = ways.any(|(at, _)| {
+        let way = place.absolute.get(..at).unwrap_or_default();
+        let stat = hands.resolve(way).and_then(|place| hands.look(&place));
+        matches!(stat, Ok(Some(stat)) if stat.kind != Kind::Dir)
+    });
+    if is_file {
+        "Not a directory"
+    } else {
+        "No such file or directory"
+    }
+}
+
+fn is_without_directory(hands: &mut Hands<'_>, place: &Place) -> bool {
+    let above = place.absolute.rsplit_once('/').map(|(above, _)| above);
+    let above = above.filter(|above| !above.is_empty());
+    let place = above.and_then(|above| hands.resolve(above).ok());
+    place.is_some_and(|place| matches!(hands.look(&place), Ok(None)))
+}
+
+/// What the system has against a write, if that is why it stopped.
+#[must_use]
+pub fn unwritten(stop: &Stop) -> Option<&str> {
+    let Stop::System(kind, why) = stop else {
+        return None;
+    };
+    Some(match kind {
+        ErrorKind::PermissionDenied => "Permission denied",
+        ErrorKind::StorageFull => "No space left on device",
+        ErrorKind::QuotaExceeded => "Disk quota exceeded",
+        ErrorKind::ReadOnlyFilesystem => "Read-only file system",
+        ErrorKind::FileTooLarge => "File too large",
+        ErrorKind::IsADirectory => "Is a directory",
+        ErrorKind::NotADirectory => "Not a directory",
+        _ => why,
+    })
 }
 
 /// The old text, where a syntax check wants to know it.

@@ -219,6 +219,75 @@ fn bad_calls_are_answered_in_words_and_the_turn_goes_on() {
 }
 
 #[test]
+fn half_a_surrogate_pair_is_told_in_the_shape_of_each_tool_and_nothing_is_done() {
+    let mut bench = bench(true);
+    bench.put("t.txt", "one\n");
+    let raw = |text: &str| Value::String(text.to_owned());
+    let calls = [
+        (
+            "write_file",
+            raw(r#"{"path": "a.txt", "content": "x\ud800y"}"#),
+        ),
+        ("read_file", raw(r#"{"path": "a\udfff"}"#)),
+        ("search_files", raw(r#"{"pattern": "\ud800"}"#)),
+        (
+            "patch",
+            raw(
+                r#"{"mode": "replace", "path": "t.txt", "old_string": "one", "new_string": "\udc80"}"#,
+            ),
+        ),
+        ("terminal", raw(r#"{"command": "echo > b.txt \ud83d"}"#)),
+        (
+            "todo",
+            raw(r#"{"todos": [{"id": "1", "content": "\ud800\ud800", "status": "pending"}]}"#),
+        ),
+    ];
+    let mut script = Script::default().calls(&calls).says("well");
+    let mut chat = Chat::new(&bench.runtime, "m");
+    let turn = chat.turn(&mut bench.runtime, &mut script, "go").unwrap();
+    assert!(
+        fates(&turn)
+            .iter()
+            .all(|(_, fate)| **fate == Fate::ToolError)
+    );
+    let told = chat.messages().iter().filter_map(|message| match message {
+        Message::Tool { text, .. } => Some(serde_json::from_str::<Value>(text).unwrap()),
+        _ => None,
+    });
+    let keys: Vec<String> = told
+        .map(|value| {
+            assert!(
+                value["error"]
+                    .as_str()
+                    .unwrap()
+                    .contains("surrogates not allowed")
+            );
+            let keys: Vec<&str> = value
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
+            keys.join(",")
+        })
+        .collect();
+    let plain = "error";
+    assert_eq!(
+        keys,
+        [
+            plain,
+            plain,
+            plain,
+            "success,error",
+            "output,exit_code,error,status",
+            plain
+        ]
+    );
+    assert_eq!(bench.text("t.txt").as_deref(), Some("one\n"));
+    assert_eq!((bench.text("a.txt"), bench.text("b.txt")), (None, None));
+}
+
+#[test]
 fn a_model_that_never_stops_is_cut_off() {
     let mut bench = bench(false);
     let mut script = Script::default();

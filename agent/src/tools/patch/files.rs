@@ -20,6 +20,8 @@ struct Slot {
     place: Place,
     before: Before,
     now: Option<Vec<u8>>,
+    /// Why the file that is there cannot be written, if it cannot.
+    shut: Option<String>,
     /// Where its content was moved from, if it is still the same.
     from: Option<String>,
 }
@@ -50,11 +52,15 @@ impl<'h, 'r> Files<'h, 'r> {
         let place = self.hands.resolve(path)?;
         let key = place.absolute.clone();
         if !self.slots.contains_key(&key) {
-            let before = match self.hands.look(&place)? {
+            let stat = self.hands.look(&place)?;
+            let before = match &stat {
                 Some(stat) if stat.kind == hermitcrab_sandbox::dircap::Kind::File => {
                     match self.hands.read(&place) {
                         Ok(content) => Before::File(content),
-                        Err(Stop::Missing) => Before::Nothing,
+                        // A file nobody may open is none for a patch.
+                        Err(
+                            Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _),
+                        ) => Before::Nothing,
                         Err(stop) => return Err(stop),
                     }
                 }
@@ -69,6 +75,7 @@ impl<'h, 'r> Files<'h, 'r> {
                 place,
                 before,
                 now,
+                shut: stat.as_ref().and_then(write_file::is_shut),
                 from: None,
             };
             self.slots.insert(key.clone(), slot);
@@ -162,6 +169,15 @@ impl<'h, 'r> Files<'h, 'r> {
         Some(String::from_utf8_lossy(content).into_owned())
     }
 
+    /// What the system says of a path whose directories cannot be made.
+    ///
+    /// # Errors
+    /// It may not be looked at.
+    pub fn why_missing(&mut self, path: &str) -> Result<&'static str, Stop> {
+        let place = self.hands.resolve(path)?;
+        Ok(write_file::why_missing(self.hands, &place))
+    }
+
     /// Lets the changes happen.
     ///
     /// # Errors
@@ -190,6 +206,9 @@ impl Picture for Files<'_, '_> {
             return Ok(Err(problem));
         }
         let slot = self.slot(path)?;
+        if let Some(why) = &slot.shut {
+            return Ok(Err(why.clone()));
+        }
         let old = match &slot.now {
             Some(content) => Before::File(content.clone()),
             None => Before::Nothing,
@@ -228,6 +247,19 @@ impl Picture for Files<'_, '_> {
             .is_some_and(|stat| stat.kind != hermitcrab_sandbox::dircap::Kind::File)
         {
             return Ok(Err(format!("mv: '{}' is not a file name\n", expanded.1)));
+        }
+        let source = self.slot(from)?.place.clone();
+        for place in [&source, &target] {
+            // Its owner could open such a directory; a move does not.
+            if let Some(above) = parent(place)
+                && let Some(stat) = self.hands.look(&above)?
+                && stat.mode & 0o200 == 0
+            {
+                return Ok(Err(format!(
+                    "mv: cannot move '{}' to '{}': Permission denied\n",
+                    expanded.0, expanded.1
+                )));
+            }
         }
         let source = self.slot(from)?;
         let key = source

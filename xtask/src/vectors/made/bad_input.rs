@@ -1,6 +1,8 @@
 //! `bad-input`: file tools pointed at things that are no ordinary files, and
 //! given what nobody would write by hand.
 
+mod shut;
+
 use serde_json::{Value, json};
 
 use super::draw::Draw;
@@ -24,6 +26,7 @@ pub fn suite() -> anyhow::Result<Suite> {
             cases.push(family(&mut draw)?);
         }
     }
+    cases.extend(shut::cases());
     let mut defaults = super::defaults(SEED);
     defaults["context"] = json!("headless");
     Ok(Suite {
@@ -34,6 +37,9 @@ pub fn suite() -> anyhow::Result<Suite> {
             service("name", "a name with odd letters, or too long a one"),
             service("content", "a content with odd letters"),
             service("huge", "a huge argument"),
+            service("shut", "a file or directory closed to reading or writing"),
+            service("nul", "a text with a NUL"),
+            service("half", "a patch of which only a part can be done"),
         ],
         defaults,
         rows: cases.len(),
@@ -61,10 +67,17 @@ fn strange() -> Value {
 }
 
 fn drafted(flag: &str) -> Draft {
-    Draft::made().flag(flag).field("world", strange()).expect(
-        Agent::Either,
-        "what cannot be done is told in the tool's own shape",
-    )
+    drafted_in(flag, &strange())
+}
+
+fn drafted_in(flag: &str, world: &Value) -> Draft {
+    Draft::made()
+        .flag(flag)
+        .field("world", world.clone())
+        .expect(
+            Agent::Either,
+            "what cannot be done is told in the tool's own shape",
+        )
 }
 
 fn call(draw: &mut Draw, draft: Draft, path: &Value) -> anyhow::Result<Draft> {
