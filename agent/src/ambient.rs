@@ -366,11 +366,7 @@ impl TerminalUser {
     fn words(&mut self, question: &str, choices: Option<&[String]>) -> io::Result<Option<String>> {
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
         // The model's words must not draw on the terminal.
-        writeln!(
-            self.terminal,
-            "\nthe model asks: {}",
-            question.escape_debug()
-        )?;
+        writeln!(self.terminal, "\nquestion: {}", question.escape_debug())?;
         for (place, choice) in choices.into_iter().flatten().enumerate() {
             writeln!(self.terminal, "  {}. {}", place + 1, choice.escape_debug())?;
         }

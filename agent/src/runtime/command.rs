@@ -31,6 +31,7 @@ use hermitcrab_sandbox::{
     spawn::{EXCHANGE_DIR, Ending, Finished, Running, SpawnError, Streams, View, ViewMode},
 };
 
+mod anew;
 mod launch;
 mod network;
 
@@ -119,8 +120,13 @@ impl Seen {
 }
 
 impl Hands<'_> {
-    /// Runs a command to its end and lets what it did stand, or not.
+    /// Runs a command to its end and lets what it did stand, or not. One that
+    /// was overtaken by somebody's save runs again if its user wants it to.
     pub fn run(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
+        self.run_until_it_stands(request.command, |hands| hands.run_once(request))
+    }
+
+    fn run_once(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
         let seen = self.seen()?;
         let base = self.cwd();
         let workdir = request.workdir.map_or_else(
@@ -162,11 +168,20 @@ impl Hands<'_> {
         args: &[String],
         timeout: Duration,
     ) -> Result<CommandRun, Stop> {
-        let seen = self.seen()?;
         let mut words = vec![program.to_owned()];
         words.extend_from_slice(args);
         // One text for one list of words: what is asked about and recorded.
         let about = serde_json::Value::from(words.clone()).to_string();
+        self.run_until_it_stands(&about, |hands| hands.run_words(&about, &words, timeout))
+    }
+
+    fn run_words(
+        &mut self,
+        about: &str,
+        words: &[String],
+        timeout: Duration,
+    ) -> Result<CommandRun, Stop> {
+        let seen = self.seen()?;
         let mut argv: Vec<Vec<u8>> = [
             "/usr/bin/bash",
             "-c",
@@ -183,17 +198,17 @@ impl Hands<'_> {
                 .as_bytes()
                 .to_vec(),
         );
-        argv.extend(words.into_iter().map(String::into_bytes));
+        argv.extend(words.iter().map(|word| word.clone().into_bytes()));
         let launch = Launch {
             tool: Tool::Terminal,
-            about: &about,
+            about,
             argv,
             env: Vec::new(),
             inputs: Vec::new(),
             merge_stderr: true,
             timeout,
         };
-        self.run_launch(launch, &seen, &about, false)
+        self.run_launch(launch, &seen, about, false)
     }
 
     fn run_launch(

@@ -62,6 +62,34 @@ fn a_lasting_yes_to_what_changed_meanwhile_is_a_yes_to_nothing() {
 }
 
 #[test]
+fn a_command_that_was_overtaken_runs_again_if_its_user_wants_it_to() {
+    for (wish, left) in [("choice-0", "user\nagent\n"), ("choice-1", "user\n")] {
+        let (mut editor, session) = Editor::ready();
+        let call = json!([["terminal", {"command": "echo agent >> a.txt"}]]);
+        let id = editor.begin(&session, &json!([call]));
+        let asked = editor.question();
+        editor.put("a.txt", "user\n");
+        editor.answer(&asked, &json!("allow-once"));
+        // Nothing of it stands, and nothing was put over the newer state.
+        let overtaken = editor.question();
+        assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+        let params = &overtaken["params"];
+        assert_eq!(params["options"][0]["name"], "Run it again", "{params}");
+        editor.answer(&overtaken, &json!(wish));
+        if wish == "choice-0" {
+            // The wish is no yes: what it does now is shown.
+            let anew = editor.question();
+            let diff = &anew["params"]["toolCall"]["content"][0];
+            assert_eq!(diff["oldText"], "user\n");
+            assert_eq!(diff["newText"], "user\nagent\n");
+            editor.answer(&anew, &json!("allow-once"));
+        }
+        editor.result(id, &[]);
+        assert_eq!(editor.text("a.txt").as_deref(), Some(left), "{wish}");
+    }
+}
+
+#[test]
 fn a_client_that_goes_away_while_it_is_asked_ends_what_it_allowed_before_too() {
     for _ in 0..8 {
         let (mut editor, session) = Editor::ready();
