@@ -1,5 +1,9 @@
 //! What one file call costs, beside the same call of the real Hermes.
 //!
+//! ```console
+//! $ cargo xtask files-report
+//! ```
+//!
 //! Both run in this process's own temporary directories, one after the other.
 //! Hermes' half needs the environment that `cargo bisim doctor` installs; where
 //! it is missing, only the agent's half is printed and it is said so.
@@ -8,7 +12,7 @@
 #[path = "support/ambient.rs"]
 mod ambient;
 
-use std::{path::Path, process::Command};
+use std::{fmt::Write as _, path::Path, process::Command, time::Instant};
 
 use hermitcrab::{
     ambient::{BootClock, NobodyThere},
@@ -18,8 +22,12 @@ use hermitcrab_core::{rules::Isolation, session::Asking};
 use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::{Value, json};
 
-/// Calls of each kind that are timed.
-const CALLS: usize = 200;
+/// Calls of each kind that are timed; a clock tick is far below what they take.
+const CALLS: usize = 1000;
+/// The same where it only has to work.
+const CALLS_TRIED: usize = 20;
+/// Files of each kind that there are for a search.
+const SEARCHED: usize = 200;
 /// The same for Hermes, which takes far longer.
 const HERMES_CALLS: usize = 20;
 
@@ -29,16 +37,16 @@ fn call(kind: &str, number: usize) -> (&'static str, Value) {
     match kind {
         "write_file" => (
             "write_file",
-            json!({"path": format!("w{number}.txt"), "content": "line\n".repeat(100)}),
+            json!({"path": format!("w/{number}.txt"), "content": "line\n".repeat(100)}),
         ),
-        "read_file" => ("read_file", json!({"path": format!("r{number}.txt")})),
+        "read_file" => ("read_file", json!({"path": format!("r/{number}.txt")})),
         "patch" => (
             "patch",
-            json!({"mode": "replace", "path": format!("p{number}.txt"), "old_string": "second", "new_string": "2nd"}),
+            json!({"mode": "replace", "path": format!("p/{number}.txt"), "old_string": "second", "new_string": "2nd"}),
         ),
         _ => (
             "search_files",
-            json!({"pattern": "second", "path": ".", "limit": 5 + number}),
+            json!({"pattern": "second", "path": "s", "limit": 5 + number % 100, "offset": number / 100}),
         ),
     }
 }
@@ -46,13 +54,12 @@ fn call(kind: &str, number: usize) -> (&'static str, Value) {
 const KINDS: [&str; 4] = ["write_file", "read_file", "patch", "search_files"];
 
 fn fill(dir: &Path) {
-    for number in 0..CALLS {
-        for letter in ["r", "p"] {
-            std::fs::write(
-                dir.join(format!("{letter}{number}.txt")),
-                "first\nsecond\nthird\n",
-            )
-            .unwrap();
+    std::fs::create_dir(dir.join("w")).unwrap();
+    for (letter, files) in [("r", CALLS), ("p", CALLS), ("s", SEARCHED)] {
+        std::fs::create_dir(dir.join(letter)).unwrap();
+        for number in 0..files {
+            let path = dir.join(letter).join(format!("{number}.txt"));
+            std::fs::write(path, "first\nsecond\nthird\n").unwrap();
         }
     }
 }
@@ -72,7 +79,14 @@ fn used() -> f64 {
     fields.iter().sum::<f64>() * 10.0
 }
 
-fn ours() -> Vec<f64> {
+/// Milliseconds of one call: of processor time, and on the clock.
+#[derive(Clone, Copy)]
+struct Cost {
+    used: f64,
+    passed: f64,
+}
+
+fn ours(calls: usize) -> Vec<Cost> {
     let dirs = tempfile::tempdir().unwrap();
     let workspace = dirs.path().canonicalize().unwrap().join("w");
     std::fs::create_dir(&workspace).unwrap();
@@ -99,19 +113,23 @@ fn ours() -> Vec<f64> {
     KINDS
         .iter()
         .map(|kind| {
-            let before = used();
-            for number in 0..CALLS {
+            let (before, begun) = (used(), Instant::now());
+            for number in 0..calls {
                 let (tool, args) = call(kind, number);
                 let report = runtime.call(agent, tool, &args);
                 assert!(!report.text.contains("\"error\""), "{}", report.text);
             }
-            (used() - before) / CALLS as f64
+            let calls = calls as f64;
+            Cost {
+                used: (used() - before) / calls,
+                passed: begun.elapsed().as_secs_f64() * 1000.0 / calls,
+            }
         })
         .collect()
 }
 
 const HERMES: &str = r#"
-import json, os, sys
+import json, os, sys, time
 os.chdir(sys.argv[1])
 import model_tools
 def used():
@@ -121,13 +139,14 @@ for line in sys.stdin:
     calls = json.loads(line)
     tool, args = calls[0]
     model_tools.handle_function_call(tool, args, task_id="warm")
-    before = used()
+    before, begun = used(), time.monotonic()
     for tool, args in calls[1:]:
         model_tools.handle_function_call(tool, args, task_id="bench")
-    print("COST", (used() - before) / (len(calls) - 1), flush=True)
+    n = len(calls) - 1
+    print("COST", (used() - before) / n, (time.monotonic() - begun) * 1000 / n, flush=True)
 "#;
 
-fn hermes() -> Option<Vec<f64>> {
+fn hermes() -> Option<Vec<Cost>> {
     let python = ambient::hermes_python().ok()?;
     let dirs = tempfile::tempdir().unwrap();
     let (home, workspace) = (dirs.path().join("h"), dirs.path().join("w"));
@@ -163,33 +182,65 @@ fn hermes() -> Option<Vec<f64>> {
         .stdin(std::fs::File::open(&input).unwrap())
         .output()
         .unwrap();
-    let costs: Vec<f64> = String::from_utf8_lossy(&output.stdout)
+    let costs: Vec<Cost> = String::from_utf8_lossy(&output.stdout)
         .lines()
-        .filter_map(|line| line.strip_prefix("COST ")?.parse().ok())
+        .filter_map(|line| {
+            let (used, passed) = line.strip_prefix("COST ")?.split_once(' ')?;
+            Some(Cost {
+                used: used.parse().ok()?,
+                passed: passed.parse().ok()?,
+            })
+        })
         .collect();
     (costs.len() == KINDS.len()).then_some(costs)
 }
 
 fn main() {
     // `cargo test --benches` runs this too; there it only has to work.
-    let ours = ours();
-    if !ambient::wants_figures() {
+    let wants_figures = ambient::wants_figures();
+    let ours = ours(if wants_figures { CALLS } else { CALLS_TRIED });
+    if !wants_figures {
         return;
     }
     let hermes = hermes();
-    println!("processor time of one call, in milliseconds");
-    for (at, kind) in KINDS.iter().enumerate() {
-        match &hermes {
-            Some(hermes) => println!(
-                "{kind:13} hermitcrab {:8.3}  hermes {:8.3}  ratio {:6.0}",
-                ours[at],
-                hermes[at],
-                hermes[at] / ours[at].max(0.001)
-            ),
-            None => println!(
-                "{kind:13} hermitcrab {:8.3}  hermes: not installed here (`cargo bisim doctor`)",
-                ours[at]
-            ),
-        }
+    let report = report(&ours, hermes.as_deref());
+    println!("{report}");
+    if let Some(dir) = ambient::write_to() {
+        assert!(
+            hermes.is_some(),
+            "Hermes is not installed here (`cargo bisim doctor`)"
+        );
+        std::fs::write(dir.join("files.md"), report).unwrap();
     }
+}
+
+fn report(ours: &[Cost], hermes: Option<&[Cost]>) -> String {
+    let mut text = format!(
+        "# What a file call costs\n\n\
+         Written by `cargo xtask files-report`; do not edit. Milliseconds of one call, the ledger included: {CALLS} \
+         calls of each kind here, {HERMES_CALLS} in Hermes, in one run on one machine. Carry the ratios to another \
+         machine, not the times. What a command costs stands in [spawn.md](spawn.md).\n\n\
+         | call | processor time | of Hermes | ratio | on the clock | of Hermes | ratio |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n"
+    );
+    for (at, kind) in KINDS.iter().enumerate() {
+        let one = ours[at];
+        let row = match hermes.map(|hermes| hermes[at]) {
+            Some(other) => format!(
+                "| `{kind}` | {:.3} | {:.1} | {:.0} | {:.3} | {:.1} | {:.0} |",
+                one.used,
+                other.used,
+                other.used / one.used.max(0.001),
+                one.passed,
+                other.passed,
+                other.passed / one.passed.max(0.001),
+            ),
+            None => format!(
+                "| `{kind}` | {:.3} | - | - | {:.3} | - | - |",
+                one.used, one.passed
+            ),
+        };
+        writeln!(text, "{row}").unwrap();
+    }
+    text
 }

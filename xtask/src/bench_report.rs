@@ -1,4 +1,4 @@
-//! The reports on the spawn path and on grants: measured in an optimised build,
+//! The reports on the spawn path, on grants and on file calls: measured in an optimised build,
 //! written by the benchmark itself, never by hand.
 
 use anyhow::Result;
@@ -13,6 +13,11 @@ pub fn run() -> Result<Passed> {
 /// Measure what grants cost, let eight threads use one ten million times, and write.
 pub fn grants() -> Result<Passed> {
     report("grants_report")
+}
+
+/// Measure file calls beside Hermes' and write.
+pub fn files() -> Result<Passed> {
+    report("files")
 }
 
 fn report(bench: &str) -> Result<Passed> {

@@ -45,6 +45,8 @@ enum Chore {
     BenchReport,
     /// Measure what grants cost, with ten million operations of eight threads, and write docs/benchmarks.
     GrantsReport,
+    /// Measure file calls beside the same ones of Hermes, and write docs/benchmarks.
+    FilesReport,
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Chore::FilterTable(args) => filter_table::run(&args),
         Chore::BenchReport => bench_report::run(),
         Chore::GrantsReport => bench_report::grants(),
+        Chore::FilesReport => bench_report::files(),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };

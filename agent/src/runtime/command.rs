@@ -32,6 +32,7 @@ use hermitcrab_sandbox::{
 };
 
 mod anew;
+mod check;
 mod launch;
 mod network;
 
@@ -119,14 +120,27 @@ impl Seen {
     }
 }
 
+/// What of a command that ran may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    /// What it did, and where and with which variables it left off.
+    EffectsAndState,
+    /// What it did.
+    Effects,
+    /// Nothing; its words are all that is wanted of it.
+    Nothing,
+}
+
 impl Hands<'_> {
     /// Runs a command to its end and lets what it did stand, or not. One that
     /// was overtaken by somebody's save runs again if its user wants it to.
     pub fn run(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
-        self.run_until_it_stands(request.command, |hands| hands.run_once(request))
+        self.run_until_it_stands(request.command, |hands| {
+            hands.run_shell(request, Kept::EffectsAndState)
+        })
     }
 
-    fn run_once(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
+    fn run_shell(&mut self, request: &CommandRequest<'_>, kept: Kept) -> Result<CommandRun, Stop> {
         let seen = self.seen()?;
         let base = self.cwd();
         let workdir = request.workdir.map_or_else(
@@ -157,7 +171,7 @@ impl Hands<'_> {
             merge_stderr: true,
             timeout: request.timeout,
         };
-        self.run_launch(launch, &seen, request.command, true)
+        self.run_launch(launch, &seen, request.command, kept)
     }
 
     /// Runs a program with arguments, none of which a shell reads, to its end;
@@ -208,7 +222,7 @@ impl Hands<'_> {
             merge_stderr: true,
             timeout,
         };
-        self.run_launch(launch, &seen, about, false)
+        self.run_launch(launch, &seen, about, Kept::Effects)
     }
 
     fn run_launch(
@@ -216,7 +230,7 @@ impl Hands<'_> {
         launch: Launch<'_>,
         seen: &[Seen],
         about: &str,
-        remember: bool,
+        kept: Kept,
     ) -> Result<CommandRun, Stop> {
         let base = self.cwd();
         let (call, running) = self.launch(launch, seen, Streams::default())?;
@@ -250,7 +264,13 @@ impl Hands<'_> {
             self.finish(call, Outcome::Failed)?;
             return Err(Stop::Broken(error.to_string()));
         }
-        let settled = if wanted {
+        let settled = if kept == Kept::Nothing {
+            Ok(finished
+                .changes
+                .iter()
+                .any(|set| !set.is_empty())
+                .then(|| (Denial::new(DenialCode::EffectNotCovered, about), false)))
+        } else if wanted {
             self.settle(call, about, seen, &finished)
         } else {
             let denial = Denial::new(DenialCode::RejectedByUser, "the command was stopped");
@@ -265,7 +285,7 @@ impl Hands<'_> {
         self.finish(call, outcome)?;
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
-        if discarded.is_none() && remember {
+        if discarded.is_none() && kept == Kept::EffectsAndState {
             self.remember(&finished);
         }
         Ok(self.report(&finished, discarded))

@@ -2,10 +2,11 @@
 //!
 //! Data formats are checked completely and gate the write: a data file that
 //! does not parse is corrupt. Source code is only checked for what is certain
-//! without a full parser, and only reported. Linters that are programs are not
-//! run here: this code has no authority to run one.
+//! without a full parser, and only reported; where the language has a program
+//! that checks, it is run confined, if the agent may run programs.
 
 mod json;
+mod program;
 mod python;
 mod toml;
 mod yaml;
@@ -14,13 +15,18 @@ pub use json::problem as json_problem;
 
 use serde_json::{Value, json};
 
-use crate::tools::pytext;
+use crate::{runtime::Hands, tools::pytext};
+
+/// The note to problems that were there before.
+const PRE_EXISTING: &str = "Pre-existing lint errors \u{2014} this edit didn't introduce new ones but the file is still broken.";
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lint {
     /// Nothing wrong.
     Clean,
+    /// Nothing wrong, and what the program that looked said besides.
+    Passed(String),
     /// What is wrong, and a note to it.
     Problem(String, Option<&'static str>),
     /// Not checked, and why.
@@ -32,6 +38,7 @@ impl Lint {
     #[must_use]
     pub fn shown(&self) -> Value {
         match self {
+            Self::Passed(output) => json!({"status": "ok", "output": output}),
             Self::Clean => json!({"status": "ok", "output": ""}),
             Self::Problem(output, None) => json!({"status": "error", "output": output}),
             Self::Problem(output, Some(note)) => {
@@ -93,6 +100,22 @@ pub fn wants_text_before(path: &str) -> bool {
     kind(&extension(path)).is_some()
 }
 
+/// Checks a file after a write: its text, or by a program. `is_edit`: the write
+/// was an edit of `before`.
+#[must_use]
+pub fn after(
+    hands: &mut Hands<'_>,
+    path: &str,
+    before: Option<&str>,
+    after: &str,
+    is_edit: bool,
+) -> Lint {
+    match program::of(&extension(path)) {
+        Some(program) => program::check(hands, program, path, is_edit),
+        None => check(path, before, after),
+    }
+}
+
 /// Checks the text after a write; problems that were there before are named as such.
 #[must_use]
 pub fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
@@ -121,12 +144,7 @@ pub fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
         .filter(|line| !pytext::strip(line).is_empty() && !known.contains(&pytext::strip(line)))
         .collect();
     if fresh.is_empty() {
-        return Lint::Problem(
-            now,
-            Some(
-                "Pre-existing lint errors \u{2014} this edit didn't introduce new ones but the file is still broken.",
-            ),
-        );
+        return Lint::Problem(now, Some(PRE_EXISTING));
     }
     Lint::Problem(
         format!(
@@ -139,11 +157,11 @@ pub fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
 
 /// The answer for a file that cannot be read back for its check.
 #[must_use]
-pub fn unreadable(path: &str) -> Lint {
+pub fn unreadable(hands: &mut Hands<'_>, path: &str) -> Lint {
     if kind(&extension(path)).is_some() {
         return Lint::Skipped(format!("Failed to read {path} for lint"));
     }
-    check(path, None, "")
+    after(hands, path, None, "", false)
 }
 
 /// Line and column, both from 1, of a byte offset.

@@ -224,10 +224,7 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
     }
     let mut checks = Map::new();
     for path in applied.modified.iter().chain(&applied.created) {
-        let checked = match files.now(path) {
-            Some(text) => lint::check(path, None, &text),
-            None => lint::unreadable(path),
-        };
+        let checked = files.checked(path);
         checks.insert(path.clone(), checked.shown());
     }
     let diff = applied.diffs.join("\n");
@@ -361,7 +358,7 @@ fn replace(
     result.insert("files_modified".into(), json!([place.absolute]));
     result.insert(
         "lint".into(),
-        lint::check(&place.absolute, Some(content), &replaced).shown(),
+        lint::after(hands, &place.absolute, Some(content), &replaced, true).shown(),
     );
     if let Some(warning) = warning {
         result.insert("_warning".into(), warning.into());

@@ -93,10 +93,12 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     result.insert("dirs_created".into(), true.into());
     result.insert(
         "lint".into(),
-        lint::check(
+        lint::after(
+            hands,
             &place.absolute,
             text_before(&place, &before).as_deref(),
             &written,
+            matches!(&before, Before::File(old) if !old.is_empty()),
         )
         .shown(),
     );

@@ -13,6 +13,7 @@ mod beginning;
 mod caps_cli;
 mod chat;
 mod chat_http;
+mod checks;
 mod cli;
 mod config_cli;
 mod cron;

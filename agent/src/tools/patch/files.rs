@@ -161,12 +161,14 @@ impl<'h, 'r> Files<'h, 'r> {
         changes
     }
 
-    /// The content a path has now, for a check after the changes.
-    #[must_use]
-    pub fn now(&mut self, path: &str) -> Option<String> {
-        let slot = self.slot(path).ok()?;
-        let content = slot.now.as_ref()?;
-        Some(String::from_utf8_lossy(content).into_owned())
+    /// What a check says of a path after the changes.
+    pub fn checked(&mut self, path: &str) -> lint::Lint {
+        let now = self.slot(path).ok().and_then(|slot| slot.now.clone());
+        let text = now.map(|content| String::from_utf8_lossy(&content).into_owned());
+        match text {
+            Some(text) => lint::after(self.hands, path, None, &text, false),
+            None => lint::unreadable(self.hands, path),
+        }
     }
 
     /// What the system says of a path whose directories cannot be made.

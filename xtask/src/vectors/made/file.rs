@@ -1,5 +1,7 @@
 //! `read_file` and `write_file`.
 
+mod checked;
+
 use serde_json::{Value, json};
 
 use super::draw::Draw;
@@ -28,6 +30,7 @@ pub fn suite() -> anyhow::Result<Suite> {
     for _ in 0..70 {
         cases.push(odd(&mut draw)?);
     }
+    cases.extend(checked::cases());
     Ok(Suite {
         name: "file",
         description: "Reading and writing files, as a model does it in its workspace: parts, line ends, names that are not there, checks of what was written, arguments of the wrong type.",
@@ -42,6 +45,10 @@ pub fn suite() -> anyhow::Result<Suite> {
             service(
                 "odd-argument",
                 "an argument of another type than declared, missing or unknown",
+            ),
+            service(
+                "checked",
+                "a file that a program of its language checks after a write",
             ),
         ],
         defaults: super::defaults(SEED),
