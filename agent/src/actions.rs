@@ -9,12 +9,13 @@
 pub mod failure;
 mod files;
 mod organize;
+mod outside;
 pub mod risk;
 mod run;
 pub mod signatures;
 
 use hermitcrab_core::{
-    plan::{Failure, Raw, Value, interp::ToolCall},
+    plan::{Failure, Kind, Raw, Value, interp::ToolCall},
     tool::Tool,
 };
 
@@ -71,13 +72,17 @@ impl Trouble {
 
 type Acted = Result<Did, Trouble>;
 
-/// Does what a call of a plan asks for.
+/// Does what a call of a plan asks for; `gives` is what the plan expects back.
 pub fn act(
     runtime: &mut Runtime,
     call: &ToolCall,
+    gives: &Kind,
     steering: Option<Steering>,
     questions: &mut Vec<Asked>,
 ) -> Acted {
+    if runtime.is_outside(&call.tool) {
+        return outside::call(runtime, call, gives, steering, questions);
+    }
     let tool = match call.tool.as_str() {
         "run_command" => Tool::Terminal,
         _ => Tool::Directory,

@@ -6,7 +6,7 @@
 //! a text for anything but a value.
 
 use hermitcrab_core::plan::{
-    Failure, Kind, Level, Machine, Plan, Raw, Type, Value,
+    Failure, Kind, Level, Machine, Plan, Raw, Toolbox, Type, Value,
     interp::{Concern, Next, Reply, Status, ToolCall},
 };
 
@@ -36,8 +36,11 @@ pub trait Onlooker {
     fn after(&mut self, call: &ToolCall, result: Result<&Did, &Trouble>);
     /// The plan says something.
     fn say(&mut self, text: &str);
-    /// Is a text, shown in full, to be planned with these tools?
-    fn delegate(&mut self, text: &str, tools: &[String]) -> Option<Plan>;
+    /// Does the user say yes to this value, shown whole?
+    fn confirm(&mut self, value: &Value) -> bool;
+    /// Is a text, shown in full, to be planned with these tools? The plan, if
+    /// the user approves the text and then the plan.
+    fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan>;
 }
 
 /// Picks data out of text: a model without tools, memory or reach.
@@ -79,7 +82,9 @@ pub fn run(
             Next::Call(call) => match onlooker.before(&call) {
                 Go::On => {
                     let mut questions: Vec<Asked> = Vec::new();
-                    let did = actions::act(runtime, &call, steering(&call), &mut questions);
+                    let gives = machine.plan().toolbox().get(&call.tool);
+                    let gives = gives.map_or(Kind::Never, |tool| tool.result.kind.clone());
+                    let did = actions::act(runtime, &call, &gives, steering(&call), &mut questions);
                     onlooker.after(&call, did.as_ref());
                     machine.supply(reply(did));
                 }
@@ -101,9 +106,19 @@ pub fn run(
             Next::AskUser {
                 question, schema, ..
             } => machine.supply(ask_user(runtime, question, &schema)),
+            Next::Confirm { value, .. } => {
+                let yes = onlooker.confirm(&value);
+                machine.supply(if yes {
+                    Reply::Result(Raw::Nothing)
+                } else {
+                    Reply::Failed(Failure::Refused)
+                });
+            }
             Next::Delegate { text, tools, .. } => {
                 let text = whole_text(&text);
-                match onlooker.delegate(&text, &tools) {
+                // Nothing the plan at hand could not call itself.
+                let tools = machine.plan().toolbox().only(&tools);
+                match onlooker.delegate(runtime, &text, &tools) {
                     // A plan made from a text delegates no further.
                     Some(inner) if !delegates(inner.steps()) => {
                         let inner = run(runtime, inner, onlooker, &mut *picker);
@@ -174,7 +189,8 @@ pub fn concern(concern: &Concern) -> String {
 }
 
 /// A value as text; what is none is written as JSON.
-fn whole_text(value: &Value) -> String {
+#[must_use]
+pub fn whole_text(value: &Value) -> String {
     match value.as_text() {
         Some(text) => text.to_owned(),
         None => json(&value.raw()).to_string(),

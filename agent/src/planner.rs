@@ -8,6 +8,7 @@
 pub mod ask;
 pub mod draft;
 pub mod json;
+pub mod outside;
 pub mod pick;
 pub mod schema;
 pub mod show;

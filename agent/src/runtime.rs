@@ -23,6 +23,7 @@ mod hands;
 mod machine;
 mod mounts;
 mod objects;
+mod outside;
 mod place;
 mod planned;
 mod proposals;
@@ -66,6 +67,7 @@ pub use self::{
     granter::Granter,
     hands::{Before, Hands},
     mounts::{lexical, real},
+    outside::Given,
     place::Place,
     planned::Steering,
     proposals::Proposed,

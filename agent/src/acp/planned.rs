@@ -12,7 +12,7 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::plan::{
-    Machine, Plan, Step,
+    Machine, Plan, Step, Toolbox, Value,
     interp::{Status, ToolCall},
 };
 
@@ -21,6 +21,7 @@ use crate::{
     actions::{Did, Risk, Trouble, risk},
     executor::{self, Go, Onlooker},
     planner::show,
+    runtime::Runtime,
 };
 
 /// A locked plan, and how far it has come.
@@ -212,8 +213,13 @@ impl Onlooker for Looker<'_> {
         self.link.tell(SessionUpdate::AgentMessageChunk(chunk));
     }
 
+    /// There is no way to show a client a value and have a yes to it.
+    fn confirm(&mut self, _: &Value) -> bool {
+        false
+    }
+
     /// A text becomes a plan only through its user, who can ask for it.
-    fn delegate(&mut self, _text: &str, _tools: &[String]) -> Option<Plan> {
+    fn delegate(&mut self, _: &mut Runtime, _text: &str, _tools: &Toolbox) -> Option<Plan> {
         None
     }
 }

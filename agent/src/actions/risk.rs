@@ -81,6 +81,7 @@ pub fn of(step: &Step, workspace: &Path) -> Risk {
             | What::Let(_)
             | What::Extract { .. }
             | What::AskUser { .. }
+            | What::Confirm(_)
             | What::Answer(_)
             | What::Fail(_) => Risk::Low,
         };

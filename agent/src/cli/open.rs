@@ -10,5 +10,5 @@ mod words;
 
 pub use ground::{Configured, Ground, configured, ground};
 pub use rehearse::{imagine, rehearse};
-pub use session::{open, open_bare, open_for};
+pub use session::{open, open_asking, open_bare, open_for};
 pub use words::{object, words};

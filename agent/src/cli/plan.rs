@@ -1,5 +1,10 @@
 //! `plan` and `run`: a plan is read or made, checked, shown, approved, carried out.
 
+mod approve;
+mod further;
+mod person;
+mod shown;
+
 use std::{
     collections::BTreeMap,
     io::{Read, Write},
@@ -7,22 +12,25 @@ use std::{
     sync::Arc,
 };
 
-use hermitcrab_core::plan::{
-    Failure, FlowRules, Machine, Plan, PlanError, Step, What, check,
-    interp::{Status, ToolCall},
-};
+use hermitcrab_core::plan::{FlowRules, Plan, PlanError, Step, Toolbox, What, check};
 use serde_json::{Value, json};
 
+use self::{
+    approve::{approve, grant_written},
+    further::Further,
+    person::PipeUser,
+    shown::{Shown, summed_up},
+};
 use super::{Setting, Trouble, chat, open, say};
 use crate::{
-    actions::{self, Did, Risk, risk},
-    ambient::TerminalUser,
-    executor::{self, Go, NoPicker, Onlooker},
+    actions::{self, Risk, risk},
+    executor::{self, NoPicker},
     exit,
     model::{Backend, Cancel},
     planner::{
         ask::{NoPlan, Planner},
         draft,
+        outside::{self, Outside},
         pick::ModelPicker,
         show,
     },
@@ -38,20 +46,55 @@ pub struct Source {
     /// A plan as JSON, `-` for the standard input; no model is needed then
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
+    /// What may be called of a server outside, as JSON; may be given several times
+    #[arg(long, value_name = "FILE")]
+    tools: Vec<PathBuf>,
     #[command(flatten)]
     choice: chat::Choice,
+}
+
+impl Source {
+    /// The servers outside that are named.
+    fn outside(&self) -> Result<Vec<Outside>, Trouble> {
+        let wrong = |file: &Path, why: String| {
+            let why = format!("cannot use the tools of `{}`: {why}", file.display());
+            (why, exit::USAGE)
+        };
+        let read = |file: &PathBuf| {
+            let mut text = Vec::new();
+            std::fs::File::open(file)
+                .and_then(|file| file.take(outside::FILE_BYTES_MAX).read_to_end(&mut text))
+                .map_err(|error| wrong(file, error.to_string()))?;
+            outside::read(&text).map_err(|why| wrong(file, why))
+        };
+        self.tools.iter().map(read).collect()
+    }
+
+    /// What a plan may call.
+    fn toolbox(&self) -> Result<Arc<Toolbox>, Trouble> {
+        let mut tools = actions::toolbox().all().to_vec();
+        for outside in self.outside()? {
+            tools.extend(outside.tools);
+        }
+        Ok(Arc::new(Toolbox::new(tools)))
+    }
 }
 
 /// A plan, and the session in which it was made if a model made it.
 type Planned = (Plan, Option<Runtime>);
 
 /// The plan of a file, or one a model makes of the request.
-fn planned(setting: &Setting, source: &Source) -> Result<Planned, Trouble> {
+fn planned(
+    setting: &Setting,
+    source: &Source,
+    pipe: Option<&PipeUser>,
+) -> Result<Planned, Trouble> {
     let request = match (&source.plan, &source.request) {
-        (Some(file), _) => return Ok((read_plan(file)?, None)),
+        (Some(file), _) => return Ok((read_plan(file, source.toolbox()?)?, None)),
         (None, Some(request)) => request,
         (None, None) => return Err(("there is nothing to do".to_owned(), exit::USAGE)),
     };
+    let toolbox = source.toolbox()?;
     let ground = open::ground(&setting.place)?;
     let Some(mut backend) = chat::backend(&ground, &source.choice, &Cancel::default())? else {
         return Err((
@@ -62,13 +105,13 @@ fn planned(setting: &Setting, source: &Source) -> Result<Planned, Trouble> {
             exit::USAGE,
         ));
     };
-    let mut runtime = open::open(setting)?;
+    let mut runtime = begun(setting, pipe)?;
     chat::let_talk(&mut runtime, &backend)?;
     let by = runtime.first_agent();
     let mut planner = Planner {
         model: &backend.model,
         port: &mut *backend.port,
-        toolbox: Arc::new(actions::toolbox()),
+        toolbox,
     };
     let made = planner.plan(&mut runtime, by, request);
     match made {
@@ -89,6 +132,14 @@ fn planned(setting: &Setting, source: &Source) -> Result<Planned, Trouble> {
     }
 }
 
+/// A session in which whoever there is is asked.
+fn begun(setting: &Setting, pipe: Option<&PipeUser>) -> Result<Runtime, Trouble> {
+    match pipe {
+        Some(pipe) => open::open_asking(setting, Box::new(pipe.clone())),
+        None => open::open(setting),
+    }
+}
+
 fn close(mut runtime: Runtime) -> Result<(), Trouble> {
     runtime
         .end_session()
@@ -106,7 +157,7 @@ fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Tr
 }
 
 /// How `run` goes about it.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct How {
     /// Do not ask about a plan that only looks, nor before its looking steps
     #[arg(long)]
@@ -117,6 +168,13 @@ pub struct How {
     /// Ask before each step
     #[arg(long)]
     step: bool,
+    /// Ask the program that started this one: each question is a line on the
+    /// standard output, its answer a line on the standard input
+    #[arg(long, requires = "json")]
+    replies: bool,
+    /// The way to it.
+    #[arg(skip)]
+    pipe: Option<PipeUser>,
 }
 
 /// Shows the plan and what it needs.
@@ -126,7 +184,13 @@ pub fn plan(setting: &Setting, source: &Source, as_json: bool) -> u8 {
 
 /// Carries it out.
 pub fn run(setting: &Setting, source: &Source, how: &How) -> u8 {
-    told(carried_out(setting, source, how))
+    if how.replies && source.plan.as_deref() == Some(Path::new("-")) {
+        say("the standard input is for the answers; name a file with the plan");
+        return exit::USAGE;
+    }
+    let mut how = how.clone();
+    how.pipe = how.replies.then(PipeUser::default);
+    told(carried_out(setting, source, &how))
 }
 
 fn told(result: Result<u8, Trouble>) -> u8 {
@@ -137,7 +201,7 @@ fn told(result: Result<u8, Trouble>) -> u8 {
 }
 
 /// Reads and checks a plan; nothing of one that is wrong is ever run.
-fn read_plan(file: &Path) -> Result<Plan, Trouble> {
+fn read_plan(file: &Path, toolbox: Arc<Toolbox>) -> Result<Plan, Trouble> {
     let failed = |error: std::io::Error| {
         (
             format!("cannot read the plan `{}`: {error}", file.display()),
@@ -153,7 +217,7 @@ fn read_plan(file: &Path) -> Result<Plan, Trouble> {
     }
     .map_err(failed)?;
     draft::read(&text)
-        .and_then(|draft| check(draft, Arc::new(actions::toolbox()), FlowRules::STRICT))
+        .and_then(|draft| check(draft, toolbox, FlowRules::STRICT))
         .map_err(|errors| (wrong(&errors), exit::USAGE))
 }
 
@@ -163,7 +227,7 @@ fn wrong(errors: &[PlanError]) -> String {
 }
 
 fn only_plan(setting: &Setting, source: &Source, as_json: bool) -> Result<u8, Trouble> {
-    let (plan, runtime) = planned(setting, source)?;
+    let (plan, runtime) = planned(setting, source, None)?;
     if let Some(runtime) = runtime {
         close(runtime)?;
     }
@@ -239,7 +303,7 @@ fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<u8, Trouble> {
 }
 
 fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trouble> {
-    let (plan, session) = planned(setting, source)?;
+    let (plan, session) = planned(setting, source, how.pipe.as_ref())?;
     if setting.dry_run {
         if let Some(session) = session {
             close(session)?;
@@ -271,8 +335,13 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
     };
     let mut runtime = match session {
         Some(session) => session,
-        None => open::open(setting)?,
+        None => begun(setting, how.pipe.as_ref())?,
     };
+    for outside in source.outside()? {
+        runtime
+            .declare_external(outside.server)
+            .map_err(|denial| (denial.to_string(), exit::USAGE))?;
+    }
     if approved.by_user {
         grant_written(&mut runtime, &plan)?;
     }
@@ -282,6 +351,11 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
         risks,
         json: how.json,
         each: approved.each,
+        further: Further {
+            setting,
+            source,
+            how,
+        },
     };
     let machine = match picks(plan.steps()).then(|| quarantined(setting, source)) {
         None | Some(Ok(None)) => executor::run(&mut runtime, plan, &mut shown, &mut NoPicker),
@@ -307,9 +381,11 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
 
 /// Does a step have a model pick data?
 fn picks(steps: &[Step]) -> bool {
-    steps
-        .iter()
-        .any(|step| matches!(step.what, What::Extract { .. }) || step.what.blocks().any(picks))
+    steps.iter().any(|step| {
+        // What is planned further may.
+        matches!(step.what, What::Extract { .. } | What::Delegate { .. })
+            || step.what.blocks().any(picks)
+    })
 }
 
 fn each_risk(steps: &[Step], workspace: &Path, risks: &mut BTreeMap<String, Risk>) {
@@ -321,229 +397,8 @@ fn each_risk(steps: &[Step], workspace: &Path, risks: &mut BTreeMap<String, Risk
     }
 }
 
-struct Approved {
-    /// A person said yes to the plan as shown.
-    by_user: bool,
-    /// A person is asked before each step of this risk or more.
-    each: Option<Risk>,
-}
-
-/// Asks about the plan as a whole. Whatever is said here, every effect still
-/// passes the monitor.
-fn approve(plan: &Plan, highest: Risk, how: &How) -> Result<Approved, Trouble> {
-    let cancelled = || ("nothing was done".to_owned(), exit::REFUSED);
-    if how.yes_low && highest == Risk::Low && !how.step {
-        return Ok(Approved {
-            by_user: false,
-            each: None,
-        });
-    }
-    let Some(mut terminal) = TerminalUser::open() else {
-        if how.yes_low && !how.step {
-            // Nobody is there: what is not granted will be refused.
-            return Ok(Approved {
-                by_user: false,
-                each: None,
-            });
-        }
-        return Err((
-            "there is nobody to approve the plan; nothing was done. With --yes-low what is granted is done all the same"
-                .to_owned(),
-            exit::REFUSED,
-        ));
-    };
-    if how.yes_low {
-        return Ok(Approved {
-            by_user: false,
-            each: Some(if how.step { Risk::Low } else { Risk::Medium }),
-        });
-    }
-    let steps = plan.steps().len();
-    let question = if highest == Risk::High {
-        format!("run these {steps} steps? `yes` for all, s for step by step, n [n]: ")
-    } else {
-        format!("run these {steps} steps? y, s for step by step, n [n]: ")
-    };
-    match terminal.line(&question).as_deref() {
-        Some("yes") => {}
-        Some("y") if highest < Risk::High => {}
-        Some("s" | "step") => {
-            return Ok(Approved {
-                by_user: false,
-                each: Some(Risk::Low),
-            });
-        }
-        _ => return Err(cancelled()),
-    }
-    Ok(Approved {
-        by_user: true,
-        each: how.step.then_some(Risk::Low),
-    })
-}
-
-/// New names that the plan itself writes were approved with it. What replaces
-/// or removes something is asked about when it is known what.
-fn grant_written(runtime: &mut Runtime, plan: &Plan) -> Result<(), Trouble> {
-    let agent = runtime.first_agent();
-    let workspace = runtime.workspace().to_owned();
-    for want in plan.wants() {
-        let Some(on) = &want.on else { continue };
-        if want.verb != hermitcrab_core::authority::Verb::FsCreate {
-            continue;
-        }
-        let on = workspace.join(on).to_string_lossy().into_owned();
-        runtime
-            .grant(agent, &GrantWords::new(want.verb.as_str(), &on))
-            .map_err(|error| (error.to_string(), exit::USAGE))?;
-    }
-    Ok(())
-}
-
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     // A reader that went away is no failure of the plan.
     let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
-}
-
-/// Shows each step as it happens.
-struct Shown {
-    risks: BTreeMap<String, Risk>,
-    json: bool,
-    /// Ask before each step of this risk or more.
-    each: Option<Risk>,
-}
-
-impl Onlooker for Shown {
-    fn before(&mut self, call: &ToolCall) -> Go {
-        let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
-        if self.each.is_none_or(|from| risk < from) {
-            return Go::On;
-        }
-        let Some(mut terminal) = TerminalUser::open() else {
-            return Go::Stop;
-        };
-        let mut question = format!("{}: {}\n", call.step, executor::call_line(call));
-        for concern in &call.concerns {
-            question.push_str(&executor::concern(concern));
-            question.push('\n');
-        }
-        question.push_str("do this? y, n, q to end here [n]: ");
-        match terminal.line(&question).as_deref() {
-            Some("y" | "yes") => Go::On,
-            Some("q" | "quit") | None => Go::Stop,
-            Some(_) => Go::Over,
-        }
-    }
-
-    fn after(&mut self, call: &ToolCall, result: Result<&Did, &actions::Trouble>) {
-        if self.json {
-            let told = match result {
-                Ok(did) => {
-                    json!({"told": did.told, "undo": did.undo, "already": did.already})
-                }
-                Err(trouble) => {
-                    json!({"failure": trouble.failure.as_str(), "told": trouble.words})
-                }
-            };
-            let (step, at, tool) = (&call.step, &call.at, &call.tool);
-            print(&json!({"v": 1, "type": "call", "step": step, "at": at, "tool": tool, "came": told}).to_string());
-            return;
-        }
-        match result {
-            Ok(did) => {
-                let mark = if did.already { "=" } else { "+" };
-                let undo = match &did.undo {
-                    Some(undo) => format!("; to undo: {}", undo.escape_debug()),
-                    None => String::new(),
-                };
-                print(&format!(
-                    "{mark} {}: {}{undo}",
-                    call.step,
-                    did.told.escape_debug()
-                ));
-            }
-            Err(trouble) => {
-                print(&format!(
-                    "! {}: {}",
-                    call.step,
-                    trouble.words.escape_debug()
-                ));
-            }
-        }
-    }
-
-    fn say(&mut self, text: &str) {
-        if self.json {
-            print(&json!({"v": 1, "type": "say", "text": text}).to_string());
-        } else {
-            // Text of others must not draw on the terminal.
-            let lines: Vec<String> = text
-                .split('\n')
-                .map(|line| {
-                    line.escape_debug()
-                        .to_string()
-                        .replace("\\\"", "\"")
-                        .replace("\\'", "'")
-                })
-                .collect();
-            print(&lines.join("\n"));
-        }
-    }
-
-    fn delegate(&mut self, _text: &str, _tools: &[String]) -> Option<Plan> {
-        None
-    }
-}
-
-/// What became of every step, and the exit code for it.
-fn summed_up(machine: &Machine, as_json: bool) -> u8 {
-    let (mut done, mut failed, mut skipped, mut refused) = (0, 0, 0, 0);
-    for report in machine.reports() {
-        match &report.status {
-            Status::Done | Status::Already => done += 1,
-            Status::Failed(Failure::Refused | Failure::Cancelled) => refused += 1,
-            Status::Failed(_) => failed += 1,
-            Status::Skipped(_) => skipped += 1,
-        }
-        if as_json {
-            let failure = match &report.status {
-                Status::Failed(failure) => Some(failure.as_str()),
-                _ => None,
-            };
-            let because = match &report.status {
-                Status::Skipped(because) => Some(because),
-                _ => None,
-            };
-            print(
-                &json!({"v": 1, "type": "step", "step": report.step, "at": report.at,
-                    "status": report.status.as_str(), "failure": failure, "because": because})
-                .to_string(),
-            );
-        } else if let Status::Skipped(because) = &report.status {
-            print(&format!(
-                "- {}: skipped, because {because} came to nothing",
-                report.step
-            ));
-        } else if let Status::Failed(failure) = &report.status {
-            print(&format!(
-                "- {}: {} ({failure})",
-                report.step,
-                report.status.as_str()
-            ));
-        }
-    }
-    if as_json {
-        print(&json!({"v": 1, "type": "end", "done": done, "failed": failed, "refused": refused, "skipped": skipped}).to_string());
-    } else {
-        print(&format!(
-            "{done} done, {failed} failed, {refused} refused, {skipped} skipped"
-        ));
-    }
-    if refused > 0 {
-        exit::REFUSED
-    } else if failed + skipped > 0 {
-        exit::TOOL_FAILED
-    } else {
-        exit::OK
-    }
 }

@@ -121,7 +121,7 @@ impl Planner<'_> {
         let schema = Schema {
             name: "plan".to_owned(),
             json: schema::json_schema(&self.toolbox),
-            grammar: Some(schema::gbnf(&self.toolbox)),
+            grammar: schema::gbnf_fits(&self.toolbox).then(|| schema::gbnf(&self.toolbox)),
         };
         let request = ModelRequest::new(self.model, messages).shaped(&schema);
         let sent = request.text();
@@ -231,7 +231,8 @@ Each STEP has an "id" (letters, digits, _; each used once) and one of:
 {"id": "d", "if": TRUTH, "then": [STEP, ...], "else": [STEP, ...]}
 {"id": "e", "extract": VALUE, "ask": "what to look for", "schema": SCHEMA}
 {"id": "f", "ask_user": "the question", "schema": SCHEMA}
-{"id": "g", "answer": VALUE}
+{"id": "g", "confirm": VALUE}   the user sees the value; with a yes it counts as the user's own, else what uses it is left out
+{"id": "h", "answer": VALUE}
 A VALUE is a literal, a list of values, or one of:
 {"$": "a.entries[0].path"}   what an earlier step gave, or a part of it
 {"text": [VALUE, ...]}       parts put together to one text

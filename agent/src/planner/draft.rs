@@ -140,8 +140,9 @@ impl Reader {
     }
 
     fn what(&mut self, step: &Object, depth: usize) -> Option<What> {
-        const KINDS: [&str; 9] = [
-            "call", "let", "for_each", "if", "extract", "ask_user", "delegate", "answer", "fail",
+        const KINDS: [&str; 10] = [
+            "call", "let", "for_each", "if", "extract", "ask_user", "confirm", "delegate",
+            "answer", "fail",
         ];
         let mut kinds = KINDS.iter().filter(|kind| step.contains_key(**kind));
         let (Some(kind), None) = (kinds.next(), kinds.next()) else {
@@ -218,6 +219,10 @@ impl Reader {
                         other => self.schema(other)?,
                     },
                 })
+            }
+            "confirm" => {
+                self.known(step, &allow(&[]));
+                Some(What::Confirm(self.expr(value, 0)?))
             }
             "delegate" => {
                 self.known(step, &allow(&["tools"]));

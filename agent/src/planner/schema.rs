@@ -16,6 +16,7 @@ use hermitcrab_core::plan::{
 use serde_json::{Value, json};
 
 use super::draft;
+use crate::actions;
 
 /// Steps of a plan made under the grammar.
 const STEPS_MAX: usize = 12;
@@ -77,6 +78,7 @@ pub fn json_schema(toolbox: &Toolbox) -> Value {
             &[],
         ),
         step(&[("ask_user", text())], &[("schema", form)]),
+        step(&[("confirm", value.clone())], &[]),
         step(&[("answer", value.clone())], &[]),
         step(&[("fail", text())], &[]),
     ]);
@@ -141,6 +143,14 @@ fn name() -> Value {
 
 fn text() -> Value {
     json!({"type": "string", "maxLength": 20_000})
+}
+
+/// Whether [`gbnf`] can make anything of these tools: it is built around reading
+/// and finding files.
+#[must_use]
+pub fn gbnf_fits(toolbox: &Toolbox) -> bool {
+    let has = |name| toolbox.get(name).is_some();
+    has("read_file") && has("find_files") && toolbox.all().len() == actions::toolbox().all().len()
 }
 
 /// A grammar of straight plans. What it lets through is a plan the check

@@ -106,6 +106,7 @@ pub fn what(step: &Step) -> String {
             quoted(ask)
         ),
         What::AskUser { question, .. } => format!("ask you: {}", quoted(question)),
+        What::Confirm(value) => format!("show you {} and go on with your yes", expr(value)),
         What::Delegate { from, tools } => format!(
             "show you {} and, if you approve, plan it with {}",
             expr(from),
@@ -135,6 +136,7 @@ pub fn uses(step: &Step) -> Vec<&str> {
         | What::ForEach { list: value, .. }
         | What::If { test: value, .. }
         | What::Extract { from: value, .. }
+        | What::Confirm(value)
         | What::Delegate { from: value, .. }
         | What::Answer(value) => value.names(&mut visit),
         What::AskUser { .. } | What::Fail(_) => {}
@@ -217,6 +219,7 @@ fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut 
             | What::Let(_)
             | What::Extract { .. }
             | What::AskUser { .. }
+            | What::Confirm(_)
             | What::Delegate { .. }
             | What::Answer(_)
             | What::Fail(_) => {}

@@ -202,11 +202,18 @@ impl Runtime {
     ) -> Result<R, Denial> {
         let action = Action::new(verb, object, digest)
             .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
-        let event = Event::Call(Call {
+        let call = Call {
             by,
             tool,
             actions: vec![action],
-        });
+        };
+        let event = match &self.steering {
+            Some(steering) => Event::SteeredCall {
+                call,
+                by_data: steering.label.clone(),
+            },
+            None => Event::Call(call),
+        };
         let (call, ()) = self
             .own_turn(questions)
             .begin(
@@ -229,7 +236,10 @@ impl Runtime {
     fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
         Turn {
             machine: &self.machine,
-            note: None,
+            note: self
+                .steering
+                .as_ref()
+                .map(|steering| steering.note.as_str()),
             user: &mut *self.user,
             questions,
         }

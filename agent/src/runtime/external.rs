@@ -69,10 +69,24 @@ pub struct ExternalServer {
     pub tools: Vec<String>,
 }
 
-/// What became of a call outside.
-enum Answer {
-    Text(String),
-    Failed(String),
+/// What a server answered.
+pub(super) struct Answer {
+    /// Its text.
+    pub text: String,
+    /// What it sent as data beside the text.
+    pub data: Option<Value>,
+    /// Whether it says that it did not work.
+    pub failed: bool,
+}
+
+impl Answer {
+    fn failed(text: String) -> Self {
+        Self {
+            text,
+            data: None,
+            failed: true,
+        }
+    }
 }
 
 impl Runtime {
@@ -98,7 +112,7 @@ impl Runtime {
     }
 
     /// The server a tool's name leads to, and what the tool is called there.
-    fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
+    pub(super) fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
         if let Some(server) = self
             .externals
             .iter()
@@ -157,9 +171,11 @@ impl Runtime {
                 }
             }
         }
-        Some(match answer {
-            Answer::Text(text) => ToolResult::ran(&json!({ "result": text })),
-            Answer::Failed(text) => ToolResult::error(&text),
+        let text = pytext::head(&answer.text, ANSWER_LETTERS_MAX);
+        Some(if answer.failed {
+            ToolResult::error(text)
+        } else {
+            ToolResult::ran(&json!({ "result": text }))
         })
     }
 }
@@ -179,7 +195,7 @@ fn refused(denial: &Denial, asked: bool) -> ToolResult {
 }
 
 /// The server as a thing to connect to.
-fn host(server: &ExternalServer) -> Result<Object, Denial> {
+pub(super) fn host(server: &ExternalServer) -> Result<Object, Denial> {
     let name = Name::parse_caseless(&server.host)
         .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
     Ok(Object::Host(Host {
@@ -189,20 +205,20 @@ fn host(server: &ExternalServer) -> Result<Object, Denial> {
 }
 
 /// One connection, one call, and the end of it.
-fn ask(server: &ExternalServer, tool: &str, args: &Value) -> Answer {
+pub(super) fn ask(server: &ExternalServer, tool: &str, args: &Value) -> Answer {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return Answer::Failed(format!("cannot call `{tool}`: {error}")),
+        Err(error) => return Answer::failed(format!("cannot call `{tool}`: {error}")),
     };
     let limit = Duration::from_secs(CALL_SECONDS_MAX);
     let asked = async { tokio::time::timeout(limit, exchange(server, tool, args)).await };
     match runtime.block_on(asked) {
         Ok(Ok(answer)) => answer,
-        Ok(Err(problem)) => Answer::Failed(format!("cannot call `{tool}`: {problem}")),
-        Err(_) => Answer::Failed(format!(
+        Ok(Err(problem)) => Answer::failed(format!("cannot call `{tool}`: {problem}")),
+        Err(_) => Answer::failed(format!(
             "cannot call `{tool}`: no answer in {CALL_SECONDS_MAX} seconds"
         )),
     }
@@ -234,11 +250,9 @@ async fn exchange(server: &ExternalServer, tool: &str, args: &Value) -> Result<A
             _ => "[content of an unknown kind]".to_owned(),
         })
         .collect();
-    let text = text.join("\n");
-    let text = pytext::head(&text, ANSWER_LETTERS_MAX).to_owned();
-    Ok(if result.is_error == Some(true) {
-        Answer::Failed(text)
-    } else {
-        Answer::Text(text)
+    Ok(Answer {
+        text: text.join("\n"),
+        data: result.structured_content,
+        failed: result.is_error == Some(true),
     })
 }

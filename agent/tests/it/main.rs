@@ -25,6 +25,7 @@ mod live;
 mod midrun;
 mod model_http;
 mod network;
+mod outside;
 mod patches;
 mod plan_terminal;
 mod planning;

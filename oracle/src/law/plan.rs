@@ -83,6 +83,7 @@ fn carry_out(plan: plan::Plan, answers: &mut Unstructured<'_>) -> Verdict {
             }
             Next::Extract { step, .. }
             | Next::AskUser { step, .. }
+            | Next::Confirm { step, .. }
             | Next::Delegate { step, .. } => {
                 ensure(known.iter().any(|(name, _)| *name == step), || {
                     format!("{step} is no step")

@@ -295,6 +295,8 @@ impl Checker<'_> {
                 self.schema(schema);
                 Some(schema.clone())
             }
+            // What a person was shown and agreed to is theirs.
+            What::Confirm(expr) => Some(self.type_of(expr)?.raised(Level::User)),
             What::Delegate { from, tools } => {
                 let kind = self.type_of(from)?;
                 if !kind.is_text() {
@@ -475,8 +477,9 @@ fn literal_text(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The type of what a model picks: no text of it is trusted at all, and
-/// nothing of it further than a choice somebody else may have made.
+/// The type of what a model picks: no text of it is trusted at all. A number, a
+/// truth or one of the plan's own words is a choice somebody else may have made
+/// and carries none of their text, whatever it was picked out of.
 #[must_use]
 pub fn picked(schema: &Type, from: Level) -> Type {
     let best = if schema.is_text() && !matches!(schema.kind, Kind::Choice(_)) {
@@ -495,5 +498,5 @@ pub fn picked(schema: &Type, from: Level) -> Type {
         ),
         plain => plain.clone(),
     };
-    kind.at(best.min(from))
+    kind.at(best.min(from.max(Level::Picked)))
 }

@@ -82,6 +82,8 @@ pub enum What {
         /// The form of the answer.
         schema: Type,
     },
+    /// Shows the user a value; with their yes it is their own.
+    Confirm(Expr),
     /// Shows a text and, if the user approves, has it planned with these tools.
     Delegate {
         /// The text.
@@ -183,6 +185,7 @@ impl What {
             | What::Let(_)
             | What::Extract { .. }
             | What::AskUser { .. }
+            | What::Confirm(_)
             | What::Delegate { .. }
             | What::Answer(_)
             | What::Fail(_) => (&[], &[]),

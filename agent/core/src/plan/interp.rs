@@ -60,6 +60,14 @@ pub enum Next {
         /// The form of the answer.
         schema: Type,
     },
+    /// Show the user a value; with their yes it is their own. Whatever comes
+    /// back, the value shown is the one that counts.
+    Confirm {
+        /// The step.
+        step: String,
+        /// The value.
+        value: Value,
+    },
     /// Show a text; if the user approves, plan it with these tools and run that.
     Delegate {
         /// The step.
@@ -131,6 +139,11 @@ enum Waiting {
     },
     Nothing {
         step: String,
+    },
+    Yes {
+        step: String,
+        value: Value,
+        control: Tag,
     },
 }
 
@@ -272,6 +285,16 @@ impl Machine {
                 },
                 Reply::Failed(failure) => self.failed_by(&step, failure),
             },
+            Some(Waiting::Yes {
+                step,
+                value,
+                control,
+            }) => match reply {
+                Reply::Result(_) | Reply::Already(_) => {
+                    self.worked(&step, value, &control, Status::Done);
+                }
+                Reply::Failed(failure) => self.failed_by(&step, failure),
+            },
             Some(Waiting::Nothing { step }) => match reply {
                 Reply::Result(_) | Reply::Already(_) => {
                     self.worked(&step, nothing(), &Tag::USER, Status::Done);
@@ -285,7 +308,9 @@ impl Machine {
     pub fn cancel(&mut self) {
         let step = match self.waiting.take() {
             Some(Waiting::Call { call, .. }) => Some(call.step),
-            Some(Waiting::Value { step, .. } | Waiting::Nothing { step }) => Some(step),
+            Some(
+                Waiting::Value { step, .. } | Waiting::Nothing { step } | Waiting::Yes { step, .. },
+            ) => Some(step),
             None => None,
         };
         if let Some(step) = step {

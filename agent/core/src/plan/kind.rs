@@ -128,6 +128,23 @@ impl Type {
         kind.at(self.level.min(level))
     }
 
+    /// The same, trusted this far everywhere.
+    #[must_use]
+    pub fn raised(&self, level: Level) -> Type {
+        let kind = match &self.kind {
+            Kind::List(item) => Kind::list(item.raised(level)),
+            Kind::Optional(item) => Kind::Optional(Box::new(item.raised(level))),
+            Kind::Record(fields) => Kind::Record(
+                fields
+                    .iter()
+                    .map(|(name, field)| (name.clone(), field.raised(level)))
+                    .collect(),
+            ),
+            plain => plain.clone(),
+        };
+        kind.at(level)
+    }
+
     /// May a value of this type stand where `wanted` is asked for?
     /// Text may stand for a place or a time: whether it is one is found out
     /// when it is used.

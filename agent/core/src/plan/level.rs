@@ -164,6 +164,14 @@ impl Tag {
         self
     }
 
+    /// What a form lets through of it: where the form is no text, nobody's
+    /// words come through. The level of each part is the form's.
+    #[must_use]
+    pub(super) fn reduced(mut self) -> Tag {
+        self.level = self.level.max(Level::Picked);
+        self
+    }
+
     /// As the session's flow rules know it.
     #[must_use]
     pub fn label(&self) -> Label {

@@ -39,7 +39,8 @@ impl Role {
             Role::Free | Role::Content => Level::Untrusted,
             Role::Target | Role::Word => Level::Service,
             Role::Program => Level::User,
-            Role::Outgoing if rules.outgoing => Level::Service,
+            // A number or a choice cannot carry anybody's words.
+            Role::Outgoing if rules.outgoing => Level::Picked,
             Role::Outgoing => Level::Untrusted,
         }
     }

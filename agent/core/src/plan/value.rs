@@ -86,6 +86,24 @@ impl Value {
         self
     }
 
+    /// The same data, every part of it with this tag alone.
+    #[must_use]
+    pub fn retagged(self, tag: &Tag) -> Value {
+        let datum = match self.datum {
+            Datum::List(items) => {
+                Datum::List(items.into_iter().map(|item| item.retagged(tag)).collect())
+            }
+            Datum::Record(fields) => Datum::Record(
+                fields
+                    .into_iter()
+                    .map(|(name, field)| (name, field.retagged(tag)))
+                    .collect(),
+            ),
+            plain => plain,
+        };
+        Value::new(datum, tag.clone())
+    }
+
     /// The text, if it is one.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {

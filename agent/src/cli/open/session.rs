@@ -106,6 +106,18 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
 
 /// The same, for a person at this terminal or nobody.
 pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
+    match terminal {
+        Some(terminal) => opened(setting, Some(Box::new(terminal))),
+        None => opened(setting, None),
+    }
+}
+
+/// The same, for somebody who is asked another way than at the terminal.
+pub fn open_asking(setting: &Setting, user: Box<dyn UserPort>) -> Result<Runtime, Trouble> {
+    opened(setting, Some(user))
+}
+
+fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
     let Begun {
         ledger: opened,
@@ -116,11 +128,8 @@ pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Run
     if ground.is_dry(setting) {
         return super::rehearse::dry(&ground, isolation, opened);
     }
-    let asking = ground.asking(setting.mode, terminal.is_some());
-    let user: Box<dyn UserPort> = match terminal {
-        Some(terminal) => Box::new(terminal),
-        None => Box::new(NobodyThere),
-    };
+    let asking = ground.asking(setting.mode, user.is_some());
+    let user = user.unwrap_or_else(|| Box::new(NobodyThere));
     let desk = kept::desk(&ground, state, isolation);
     let user = kept::asked_through(desk.as_ref(), user);
     let config = ground.runtime_config(isolation, asking)?;

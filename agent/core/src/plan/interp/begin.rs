@@ -121,7 +121,9 @@ impl Machine {
                 self.waiting = Some(Waiting::Value {
                     step: step.id.clone(),
                     schema: schema.clone(),
-                    tag: tag.join(&Tag::new(Level::Picked, Source::Model, number)),
+                    tag: tag
+                        .join(&Tag::new(Level::Picked, Source::Model, number))
+                        .reduced(),
                     control: control.clone(),
                 });
                 Ok(Some(Next::Extract {
@@ -142,6 +144,19 @@ impl Machine {
                     step: step.id.clone(),
                     question: question.clone(),
                     schema: schema.clone(),
+                }))
+            }
+            What::Confirm(expr) => {
+                let value = self.env.eval(expr)?;
+                let own = Tag::new(Level::User, Source::User, number);
+                self.waiting = Some(Waiting::Yes {
+                    step: step.id.clone(),
+                    value: value.clone().retagged(&own),
+                    control: control.clone(),
+                });
+                Ok(Some(Next::Confirm {
+                    step: step.id.clone(),
+                    value,
                 }))
             }
             What::Delegate { from, tools } => {
@@ -183,6 +198,7 @@ impl Machine {
                     | What::Let(_)
                     | What::Extract { .. }
                     | What::AskUser { .. }
+                    | What::Confirm(_)
                     | What::Delegate { .. }
                     | What::Answer(_)
                     | What::Fail(_) => &[],

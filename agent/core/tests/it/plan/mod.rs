@@ -8,7 +8,7 @@ use hermitcrab_core::{
     authority::Verb,
     label::Source,
     plan::{
-        ErrorKind, Expr, Failure, FlowRules, Hop, Kind, Level, Machine, Need, Param, Plan,
+        Datum, ErrorKind, Expr, Failure, FlowRules, Hop, Kind, Level, Machine, Need, Param, Plan,
         PlanDraft, Raw, Role, Signature, Step, Toolbox, Type, What,
         builtin::{Builtin, Over},
         check,
@@ -151,7 +151,10 @@ fn run(plan: Plan, mut world: impl FnMut(&ToolCall) -> Reply) -> (Vec<ToolCall>,
                 machine.supply(reply);
             }
             Next::MakeDirectory(_) => machine.supply(Reply::Result(Raw::Nothing)),
-            Next::Extract { .. } | Next::AskUser { .. } | Next::Delegate { .. } => {
+            Next::Extract { .. }
+            | Next::AskUser { .. }
+            | Next::Confirm { .. }
+            | Next::Delegate { .. } => {
                 machine.supply(Reply::Failed(Failure::NobodyToAsk));
             }
             Next::Say { .. } => {}

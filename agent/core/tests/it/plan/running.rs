@@ -257,6 +257,90 @@ fn an_extraction_yields_data_of_its_schema_and_nothing_trusted() {
     assert_eq!(machine.reports()[2].status, Status::Skipped("x".into()));
 }
 
+#[test]
+fn a_number_picked_out_of_untrusted_text_carries_no_text_and_decides_no_place() {
+    let schema = user(Kind::record(&[
+        ("amount", user(Kind::Whole)),
+        ("who", user(Kind::Text)),
+    ]));
+    let steps = vec![
+        call("r", "read", &[("path", text("bill"))]),
+        step(
+            "x",
+            What::Extract {
+                from: at("r.text"),
+                ask: "who and how much".into(),
+                schema,
+            },
+        ),
+        call("d", "delete", &[("path", Expr::Text(vec![at("x.amount")]))]),
+    ];
+    let plan = checked(steps).unwrap();
+    assert_eq!(plan.notices()[0].level, Level::Picked);
+    let mut machine = Machine::new(plan);
+    machine.go_on();
+    machine.supply(read_reply("7 to eve"));
+    machine.go_on();
+    machine.supply(Reply::Result(Raw::Record(vec![
+        ("amount".into(), Raw::Whole(7)),
+        ("who".into(), Raw::Text("eve".into())),
+    ])));
+    let Next::Call(call) = machine.go_on() else {
+        panic!("no call");
+    };
+    assert_eq!(call.concerns[0].level, Level::Picked);
+    assert_eq!(call.concerns[0].from, ["r", "x"]);
+    let Some(Datum::Record(fields)) = machine.value("x").map(|value| &value.datum) else {
+        panic!("no record");
+    };
+    let level = |name: &str| {
+        let field = fields.iter().find(|(known, _)| known == name);
+        field.unwrap().1.tag.level()
+    };
+    assert_eq!(
+        (level("amount"), level("who")),
+        (Level::Picked, Level::Untrusted)
+    );
+}
+
+#[test]
+fn a_value_its_user_confirmed_is_the_value_that_was_shown_and_their_own() {
+    let steps = || {
+        vec![
+            call("r", "read", &[("path", text("list"))]),
+            step("c", What::Confirm(at("r.text"))),
+            call("d", "delete", &[("path", at("c"))]),
+        ]
+    };
+    let plan = checked(steps()).unwrap();
+    assert_eq!(plan.notices(), []);
+    let mut machine = Machine::new(plan.clone());
+    machine.go_on();
+    machine.supply(read_reply("old.txt"));
+    let Next::Confirm { value, .. } = machine.go_on() else {
+        panic!("nothing to confirm");
+    };
+    assert_eq!(value.as_text(), Some("old.txt"));
+    // Whatever is answered beside the yes, what was shown counts.
+    machine.supply(Reply::Result(Raw::Text("other.txt".into())));
+    let Next::Call(call) = machine.go_on() else {
+        panic!("no call");
+    };
+    assert_eq!(
+        call.arg("path").and_then(|path| path.as_text()),
+        Some("old.txt")
+    );
+    assert_eq!(call.concerns, []);
+
+    let mut machine = Machine::new(plan);
+    machine.go_on();
+    machine.supply(read_reply("old.txt"));
+    machine.go_on();
+    machine.supply(Reply::Failed(Failure::Refused));
+    assert_eq!(machine.go_on(), Next::Done);
+    assert_eq!(machine.reports()[2].status, Status::Skipped("c".into()));
+}
+
 fn number_of(builtin: Builtin, of: Vec<Expr>) -> Option<Raw> {
     let plan = checked(vec![step("v", What::Let(Expr::Apply(builtin, of)))]).ok()?;
     let (_, machine) = run(plan, |_| Reply::Failed(Failure::Broken));

@@ -1,0 +1,199 @@
+//! A plan's steps as they happen, for a person or for a program.
+
+use std::collections::BTreeMap;
+
+use hermitcrab_core::plan::{
+    Failure, Machine, Plan, Toolbox, Value as Datum,
+    interp::{Status, ToolCall},
+};
+use serde_json::{Value, json};
+
+use super::{
+    each_risk,
+    further::{self, Further},
+    person::{About, Person},
+    print,
+};
+use crate::{
+    actions::{self, Did, Risk},
+    executor::{self, Go, Onlooker},
+    exit,
+    runtime::Runtime,
+};
+
+/// Shows each step as it happens.
+pub(super) struct Shown<'f> {
+    pub risks: BTreeMap<String, Risk>,
+    pub json: bool,
+    /// Ask before each step of this risk or more.
+    pub each: Option<Risk>,
+    /// How a text becomes a plan.
+    pub further: Further<'f>,
+}
+
+impl Onlooker for Shown<'_> {
+    fn before(&mut self, call: &ToolCall) -> Go {
+        let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
+        if self.json {
+            print(&calling(call).to_string());
+        }
+        if self.each.is_none_or(|from| risk < from) {
+            return Go::On;
+        }
+        let Some(mut person) = Person::open(self.further.how) else {
+            return Go::Stop;
+        };
+        let mut question = format!("{}: {}\n", call.step, executor::call_line(call));
+        for concern in &call.concerns {
+            question.push_str(&executor::concern(concern));
+            question.push('\n');
+        }
+        question.push_str("do this? y, n, q to end here [n]: ");
+        match person.line(About::Step, &question).as_deref() {
+            Some("y" | "yes") => Go::On,
+            Some("q" | "quit") | None => Go::Stop,
+            Some(_) => Go::Over,
+        }
+    }
+
+    fn after(&mut self, call: &ToolCall, result: Result<&Did, &actions::Trouble>) {
+        if self.json {
+            let told = match result {
+                Ok(did) => {
+                    json!({"told": did.told, "undo": did.undo, "already": did.already})
+                }
+                Err(trouble) => {
+                    json!({"failure": trouble.failure.as_str(), "told": trouble.words})
+                }
+            };
+            let (step, at, tool) = (&call.step, &call.at, &call.tool);
+            print(&json!({"v": 1, "type": "call", "step": step, "at": at, "tool": tool, "came": told}).to_string());
+            return;
+        }
+        match result {
+            Ok(did) => {
+                let mark = if did.already { "=" } else { "+" };
+                let undo = match &did.undo {
+                    Some(undo) => format!("; to undo: {}", undo.escape_debug()),
+                    None => String::new(),
+                };
+                print(&format!(
+                    "{mark} {}: {}{undo}",
+                    call.step,
+                    did.told.escape_debug()
+                ));
+            }
+            Err(trouble) => {
+                print(&format!(
+                    "! {}: {}",
+                    call.step,
+                    trouble.words.escape_debug()
+                ));
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.json {
+            print(&json!({"v": 1, "type": "say", "text": text}).to_string());
+        } else {
+            // Text of others must not draw on the terminal.
+            let lines: Vec<String> = text
+                .split('\n')
+                .map(|line| {
+                    line.escape_debug()
+                        .to_string()
+                        .replace("\\\"", "\"")
+                        .replace("\\'", "'")
+                })
+                .collect();
+            print(&lines.join("\n"));
+        }
+    }
+
+    fn confirm(&mut self, value: &Datum) -> bool {
+        further::confirmed(self.further.how, &executor::whole_text(value))
+    }
+
+    fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {
+        let plan = further::plan(&self.further, runtime, text, tools)?;
+        each_risk(
+            plan.steps(),
+            &runtime.workspace().to_owned(),
+            &mut self.risks,
+        );
+        Some(plan)
+    }
+}
+
+/// A call that is about to be made, for programs.
+fn calling(call: &ToolCall) -> Value {
+    let args = call
+        .args
+        .iter()
+        .map(|(name, value)| (name.clone(), executor::json(&value.raw())));
+    let concerns: Vec<Value> = call
+        .concerns
+        .iter()
+        .map(|concern| {
+            json!({"argument": concern.argument, "level": concern.level.as_str(), "from": concern.from})
+        })
+        .collect();
+    json!({
+        "v": 1, "type": "calling", "step": call.step, "at": call.at, "tool": call.tool,
+        "with": Value::Object(args.collect()), "concerns": concerns,
+    })
+}
+
+/// What became of every step, and the exit code for it.
+pub(super) fn summed_up(machine: &Machine, as_json: bool) -> u8 {
+    let (mut done, mut failed, mut skipped, mut refused) = (0, 0, 0, 0);
+    for report in machine.reports() {
+        match &report.status {
+            Status::Done | Status::Already => done += 1,
+            Status::Failed(Failure::Refused | Failure::Cancelled) => refused += 1,
+            Status::Failed(_) => failed += 1,
+            Status::Skipped(_) => skipped += 1,
+        }
+        if as_json {
+            let failure = match &report.status {
+                Status::Failed(failure) => Some(failure.as_str()),
+                _ => None,
+            };
+            let because = match &report.status {
+                Status::Skipped(because) => Some(because),
+                _ => None,
+            };
+            print(
+                &json!({"v": 1, "type": "step", "step": report.step, "at": report.at,
+                    "status": report.status.as_str(), "failure": failure, "because": because})
+                .to_string(),
+            );
+        } else if let Status::Skipped(because) = &report.status {
+            print(&format!(
+                "- {}: skipped, because {because} came to nothing",
+                report.step
+            ));
+        } else if let Status::Failed(failure) = &report.status {
+            print(&format!(
+                "- {}: {} ({failure})",
+                report.step,
+                report.status.as_str()
+            ));
+        }
+    }
+    if as_json {
+        print(&json!({"v": 1, "type": "end", "done": done, "failed": failed, "refused": refused, "skipped": skipped}).to_string());
+    } else {
+        print(&format!(
+            "{done} done, {failed} failed, {refused} refused, {skipped} skipped"
+        ));
+    }
+    if refused > 0 {
+        exit::REFUSED
+    } else if failed + skipped > 0 {
+        exit::TOOL_FAILED
+    } else {
+        exit::OK
+    }
+}

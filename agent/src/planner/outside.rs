@@ -1,0 +1,297 @@
+//! What a plan may call of a server outside: read from a file its user writes.
+//!
+//! The file says where the server is, and for each tool what it takes, what
+//! each argument decides, what comes back, and how far each part of that can be
+//! trusted. It is the user's word: nothing a server says about itself is looked
+//! at. What the file leaves out counts as the worst: a tool changes things, an
+//! argument decides where, a result is text anybody may have written.
+
+use hermitcrab_core::{
+    authority::Verb,
+    label::Source,
+    plan::{Kind, Level, Need, Param, Role, Signature, Type, check::is_name},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::runtime::ExternalServer;
+
+/// Bytes of such a file.
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Tools of one server.
+const TOOLS_MAX: usize = 256;
+/// Bytes of a tool's name.
+const NAME_BYTES_MAX: usize = 64;
+/// How deep a form may be.
+const DEPTH_MAX: usize = 8;
+
+/// A server and what a plan may call there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Where it is.
+    pub server: ExternalServer,
+    /// Its tools, as `server.tool`.
+    pub tools: Vec<Signature>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileWords {
+    version: u64,
+    server: ServerWords,
+    tools: Vec<ToolWords>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerWords {
+    name: String,
+    host: String,
+    port: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolWords {
+    name: String,
+    #[serde(default = "yes")]
+    changes: bool,
+    #[serde(default)]
+    takes: Vec<ParamWords>,
+    #[serde(default)]
+    gives: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParamWords {
+    name: String,
+    form: Value,
+    #[serde(default)]
+    decides: Option<String>,
+    #[serde(default)]
+    optional: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Reads such a file.
+///
+/// # Errors
+/// What is wrong with it, in a line.
+pub fn read(text: &[u8]) -> Result<Outside, String> {
+    let words: FileWords = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if words.version != 1 {
+        return Err(format!("version {} is not known here", words.version));
+    }
+    let server = words.server.name;
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    if server.is_empty() || !server.chars().all(plain) {
+        return Err(format!(
+            "the server's name `{}` is not made of small letters and digits",
+            server.escape_debug()
+        ));
+    }
+    if words.tools.len() > TOOLS_MAX {
+        return Err(format!("there are more than {TOOLS_MAX} tools"));
+    }
+    let mut tools: Vec<Signature> = Vec::new();
+    for tool in words.tools {
+        let name = tool.name.clone();
+        let signature = signature(&server, tool)
+            .map_err(|why| format!("tool `{}`: {why}", name.escape_debug()))?;
+        if tools.iter().any(|known| known.name == signature.name) {
+            return Err(format!("tool `{name}` is there twice"));
+        }
+        tools.push(signature);
+    }
+    Ok(Outside {
+        server: ExternalServer {
+            name: server,
+            host: words.server.host,
+            port: words.server.port,
+            tools: Vec::new(),
+        },
+        tools,
+    })
+}
+
+fn signature(server: &str, tool: ToolWords) -> Result<Signature, String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if tool.name.is_empty() || tool.name.len() > NAME_BYTES_MAX || !tool.name.chars().all(plain) {
+        return Err("it is no name".to_owned());
+    }
+    let mut params: Vec<Param> = Vec::new();
+    for param in tool.takes {
+        let name = param.name;
+        if !is_name(&name) || params.iter().any(|known| known.name == name) {
+            return Err(format!("argument `{}` is no name", name.escape_debug()));
+        }
+        let kind = form(&param.form, Level::User, 0)
+            .ok_or_else(|| format!("the form of `{name}` is none"))?;
+        let role = match param.decides.as_deref() {
+            Some("nothing") => Role::Free,
+            Some("content") => Role::Content,
+            Some("target") => Role::Target,
+            Some("outgoing") => Role::Outgoing,
+            None if tool.changes => Role::Target,
+            None => Role::Free,
+            Some(other) => {
+                return Err(format!(
+                    "`{name}` decides nothing, content, target or outgoing, not `{}`",
+                    other.escape_debug()
+                ));
+            }
+        };
+        params.push(Param {
+            name,
+            kind,
+            required: !param.optional,
+            role,
+        });
+    }
+    let result = match &tool.gives {
+        None => Kind::Nothing.at(Level::User),
+        Some(gives) => {
+            form(gives, Level::Untrusted, 0).ok_or("the form of what it gives is none")?
+        }
+    };
+    Ok(Signature {
+        name: format!("{server}.{}", tool.name),
+        params,
+        result,
+        source: Source::Network,
+        changes: tool.changes,
+        wants: vec![Need {
+            verb: Verb::NetConnect,
+            param: None,
+        }],
+    })
+}
+
+/// A form with levels: as in a plan, and `"made text"`, `{"made": FORM}` for
+/// what the server itself makes. That a list has items and a record fields is
+/// the server's own making.
+fn form(value: &Value, usual: Level, depth: usize) -> Option<Type> {
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    let below = |value: &Value| form(value, usual, depth + 1);
+    let container = usual.max(Level::Service);
+    Some(match value {
+        Value::String(words) => {
+            let (level, word) = match words.split_once(' ') {
+                Some((level, word)) => (self::level(level)?, word),
+                None => (usual, words.as_str()),
+            };
+            let kind = match word {
+                "text" => Kind::Text,
+                "whole" => Kind::Whole,
+                "number" => Kind::Number,
+                "truth" => Kind::Truth,
+                "path" => Kind::Path,
+                "time" => Kind::Time,
+                _ => return None,
+            };
+            kind.at(level)
+        }
+        Value::Array(items) => match items.as_slice() {
+            [item] => Kind::list(below(item)?).at(container),
+            _ => return None,
+        },
+        Value::Object(fields) => {
+            let only = (fields.len() == 1).then(|| fields.iter().next()).flatten();
+            match only {
+                Some((word, Value::Array(words))) if word == "one_of" => Kind::Choice(
+                    words
+                        .iter()
+                        .map(|word| word.as_str().map(str::to_owned))
+                        .collect::<Option<_>>()?,
+                )
+                .at(usual),
+                Some((word, item)) if word == "maybe" => {
+                    Kind::Optional(Box::new(below(item)?)).at(container)
+                }
+                Some((word, inner)) if self::level(word).is_some() => {
+                    form(inner, self::level(word)?, depth + 1)?
+                }
+                _ => Kind::Record(
+                    fields
+                        .iter()
+                        .map(|(name, field)| {
+                            is_name(name)
+                                .then(|| below(field))
+                                .flatten()
+                                .map(|kind| (name.clone(), kind))
+                        })
+                        .collect::<Option<_>>()?,
+                )
+                .at(container),
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => return None,
+    })
+}
+
+fn level(word: &str) -> Option<Level> {
+    match word {
+        "own" => Some(Level::User),
+        "made" => Some(Level::Service),
+        "picked" => Some(Level::Picked),
+        "untrusted" => Some(Level::Untrusted),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::plan::{Kind, Level, Role};
+
+    use super::read;
+
+    fn file(tool: &str) -> String {
+        format!(
+            r#"{{"version": 1, "server": {{"name": "bank", "host": "127.0.0.1", "port": 1}}, "tools": [{tool}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_a_file_leaves_out_counts_as_the_worst() {
+        let text = file(
+            r#"{"name": "pay", "takes": [{"name": "to", "form": "text"}], "gives": {"note": "text", "id": "made whole"}}"#,
+        );
+        let outside = read(text.as_bytes()).expect("a tool");
+        let tool = &outside.tools[0];
+        assert_eq!(tool.name, "bank.pay");
+        assert!(tool.changes);
+        assert_eq!(tool.params[0].role, Role::Target);
+        let Kind::Record(fields) = &tool.result.kind else {
+            panic!("{tool:?}");
+        };
+        let level = |name: &str| {
+            let field = fields.iter().find(|(known, _)| known == name);
+            field.expect("a field").1.level
+        };
+        assert_eq!(level("note"), Level::Untrusted);
+        assert_eq!(level("id"), Level::Service);
+    }
+
+    #[test]
+    fn what_is_no_tool_is_refused_with_its_name() {
+        for (tool, why) in [
+            (r#"{"name": "a b"}"#, "no name"),
+            (r#"{"name": "a", "trust": "me"}"#, "trust"),
+            (r#"{"name": "a", "gives": "sure text"}"#, "gives"),
+            (
+                r#"{"name": "a", "takes": [{"name": "x", "form": "text", "decides": "all"}]}"#,
+                "decides",
+            ),
+            (r#"{"name": "a"}, {"name": "a"}"#, "twice"),
+        ] {
+            let found = read(file(tool).as_bytes()).expect_err(tool);
+            assert!(found.contains(why), "{tool}: {found}");
+        }
+    }
+}
