@@ -7,7 +7,7 @@ use hermitcrab_core::{
     authority::{DirId, Verb},
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
-    session::{Call, Event},
+    session::Call,
 };
 use hermitcrab_sandbox::{
     changeset::edits::Edit,
@@ -18,7 +18,7 @@ use hermitcrab_sandbox::{
 use super::{
     hands::{Before, Hands, NEW_DIR_MODE, NEW_FILE_MODE, action, stop, unknown},
     place::Place,
-    shown,
+    planned, shown,
     turn::Stop,
     words,
 };
@@ -215,6 +215,7 @@ impl Hands<'_> {
         let (by, tool) = (self.by, self.tool);
         let ceilings = self.runtime.ceilings;
         let note = format!("{tool}: {} files", changes.len());
+        let steering = self.runtime.steering.clone();
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let mut parts = Vec::new();
         for (dir, edits) in &edits {
@@ -237,8 +238,10 @@ impl Hands<'_> {
         }
         ceilings.check(&actions, |_| false).map_err(Stop::refused)?;
         let show = |question: &Question| shown::files(question, changes);
-        let (call, done) =
-            turn.begin(Event::Call(Call { by, tool, actions }), show, |permits| {
+        let (call, done) = turn.begin(
+            planned::told(steering.as_ref(), Call { by, tool, actions }),
+            show,
+            |permits| {
                 let mut permits = permits.into_iter();
                 let parts = sets
                     .iter()
@@ -249,7 +252,8 @@ impl Hands<'_> {
                     })
                     .collect();
                 journal.commit(parts, &note).failure
-            })?;
+            },
+        )?;
         let outcome = match &done {
             None => Outcome::Done(Digest::NONE),
             Some(_) => Outcome::Failed,

@@ -16,6 +16,7 @@ use hermitcrab_core::{
 use super::{
     Runtime,
     call::Asked,
+    planned,
     turn::{Stop, Turn},
 };
 use crate::{digest::sha256, tools::clarify::Asking};
@@ -207,13 +208,7 @@ impl Runtime {
             tool,
             actions: vec![action],
         };
-        let event = match &self.steering {
-            Some(steering) => Event::SteeredCall {
-                call,
-                by_data: steering.label.clone(),
-            },
-            None => Event::Call(call),
-        };
+        let event = planned::told(self.steering.as_ref(), call);
         let (call, ()) = self
             .own_turn(questions)
             .begin(

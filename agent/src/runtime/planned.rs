@@ -57,12 +57,17 @@ impl Runtime {
 impl Hands<'_> {
     /// A call as the session is told of it: with the data that steers it.
     pub(super) fn called(&self, call: Call) -> Event {
-        match &self.runtime.steering {
-            Some(steering) => Event::SteeredCall {
-                call,
-                by_data: steering.label.clone(),
-            },
-            None => Event::Call(call),
-        }
+        told(self.runtime.steering.as_ref(), call)
+    }
+}
+
+/// A call as the session is told of it: with the data that steers it, if any does.
+pub(super) fn told(steering: Option<&Steering>, call: Call) -> Event {
+    match steering {
+        Some(steering) => Event::SteeredCall {
+            call,
+            by_data: steering.label.clone(),
+        },
+        None => Event::Call(call),
     }
 }

@@ -488,4 +488,13 @@ fn data_that_would_choose_what_is_deleted_is_refused_with_nobody_to_ask() {
         "{ran:?}"
     );
     assert!(home.ledger().contains("untrusted-flow"));
+    // Several files go as one change, and the same holds.
+    put(&home, "list.txt", "a.txt\nlist.txt");
+    let steps = json!([
+        {"id": "r", "call": "read_file", "with": {"path": "list.txt"}},
+        {"id": "d", "call": "delete_files", "with": {"paths": {"fn": "lines", "of": [{"$": "r.text"}]}}},
+    ]);
+    let ran = run(&home, &plan(steps), &ALL);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert_eq!(names(&home, "."), ["a.txt", "list.txt"]);
 }

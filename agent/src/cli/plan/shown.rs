@@ -117,11 +117,7 @@ impl Onlooker for Shown<'_> {
 
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {
         let plan = further::plan(&self.further, runtime, text, tools)?;
-        each_risk(
-            plan.steps(),
-            &runtime.workspace().to_owned(),
-            &mut self.risks,
-        );
+        each_risk(plan.steps(), runtime.workspace(), &mut self.risks);
         Some(plan)
     }
 }
