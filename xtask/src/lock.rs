@@ -1,8 +1,9 @@
-//! `cargo xtask lock`: the hash-pinned closure of one Hermes version.
+//! `cargo xtask lock`: the hash-pinned closure of one version of Hermes or of
+//! AgentDojo.
 //!
-//! The oracle installs Hermes from such a file only, so that a run next year
-//! compares with the same code as a run today. The file never names an index,
-//! so that mirrors can be used.
+//! Either is installed from such a file only, so that a run next year compares
+//! with the same code as a run today. The file never names an index, so that
+//! mirrors can be used.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,16 +21,50 @@ const MARKER: &str = "sys_platform == 'linux' and platform_python_implementation
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The version of hermes-agent.
+    #[arg(
+        long,
+        required_unless_present = "agentdojo",
+        conflicts_with = "agentdojo"
+    )]
+    hermes: Option<String>,
+    /// The version of agentdojo instead.
     #[arg(long)]
-    hermes: String,
+    agentdojo: Option<String>,
     /// The `uv` program that resolves.
     #[arg(long, default_value = "uv")]
     uv: PathBuf,
 }
 
-/// Resolve, strip what does not vary, write `shim/hermes/hermes-agent-<version>.lock`.
+/// What is locked.
+struct Locked {
+    package: &'static str,
+    /// What the resolver is asked for: the package, with its extras.
+    wanted: &'static str,
+    flag: &'static str,
+    dir: &'static str,
+}
+
+// The extra is what Hermes speaks to editors with; its edit gate is compared too.
+const HERMES: Locked = Locked {
+    package: "hermes-agent",
+    wanted: "hermes-agent[acp]",
+    flag: "hermes",
+    dir: "shim/hermes",
+};
+const AGENTDOJO: Locked = Locked {
+    package: "agentdojo",
+    wanted: "agentdojo",
+    flag: "agentdojo",
+    dir: "xtask/agentdojo",
+};
+
+/// Resolve, strip what does not vary, write the lock file of one version.
 pub fn run(args: &Args) -> Result<Passed> {
-    let version = &args.hermes;
+    let (of, version) = match (&args.hermes, &args.agentdojo) {
+        (Some(version), _) => (HERMES, version),
+        (None, Some(version)) => (AGENTDOJO, version),
+        (None, None) => anyhow::bail!("nothing is to be locked"),
+    };
     ensure!(
         version.split('.').all(|part| part.parse::<u32>().is_ok()),
         "`{version}` is not a version such as 0.19.0"
@@ -37,12 +72,8 @@ pub fn run(args: &Args) -> Result<Passed> {
     let dir = tempfile::tempdir().context("cannot make a temporary directory")?;
     let wanted = dir.path().join("wanted.txt");
     let resolved = dir.path().join("resolved.txt");
-    // The extra is what Hermes speaks to editors with; its edit gate is compared too.
-    fs::write(
-        &wanted,
-        format!("hermes-agent[acp]=={version} ; {MARKER}\n"),
-    )
-    .with_context(|| format!("cannot write {}", wanted.display()))?;
+    fs::write(&wanted, format!("{}=={version} ; {MARKER}\n", of.wanted))
+        .with_context(|| format!("cannot write {}", wanted.display()))?;
 
     let mut uv = Command::new(&args.uv);
     uv.args([
@@ -61,20 +92,21 @@ pub fn run(args: &Args) -> Result<Passed> {
     let text = fs::read_to_string(&resolved)
         .with_context(|| format!("cannot read {}", resolved.display()))?;
     let path = cmd::root()
-        .join("shim/hermes")
-        .join(format!("hermes-agent-{version}.lock"));
-    fs::write(&path, lock_text(version, &text))
+        .join(of.dir)
+        .join(format!("{}-{version}.lock", of.package));
+    fs::write(&path, lock_text(&of, version, &text))
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(Passed::Yes)
 }
 
 /// The resolver's answer with our header and without the marker every line shares.
-fn lock_text(version: &str, resolved: &str) -> String {
+fn lock_text(of: &Locked, version: &str, resolved: &str) -> String {
+    let (package, flag) = (of.package, of.flag);
     let mut text = format!(
-        "# hermes-agent {version} and its whole dependency closure, every file pinned by digest.\n\
+        "# {package} {version} and its whole dependency closure, every file pinned by digest.\n\
          # For CPython 3.11 to 3.13 on Linux; wheels only, nothing is built on the user's machine.\n\
-         # Made by `cargo xtask lock --hermes {version}`; never edited by hand.\n"
+         # Made by `cargo xtask lock --{flag} {version}`; never edited by hand.\n"
     );
     for line in resolved.lines() {
         match line.split_once(" ; ") {
@@ -96,7 +128,7 @@ mod tests {
     #[test]
     fn markers_are_stripped_and_digests_kept() {
         let resolved = "a==1 ; python_full_version < '3.14' \\\n    --hash=sha256:00\n";
-        let text = lock_text("0.19.0", resolved);
+        let text = lock_text(&HERMES, "0.19.0", resolved);
         assert!(
             text.ends_with("\na==1 \\\n    --hash=sha256:00\n"),
             "{text}"
@@ -105,9 +137,11 @@ mod tests {
 
     #[test]
     fn every_pin_of_every_lock_file_has_a_digest() {
-        let dir = cmd::root().join("shim/hermes");
         let mut seen = 0;
-        for entry in fs::read_dir(dir).unwrap() {
+        let entries = [HERMES, AGENTDOJO]
+            .into_iter()
+            .flat_map(|of| fs::read_dir(cmd::root().join(of.dir)).unwrap());
+        for entry in entries {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|e| e != "lock") {
                 continue;

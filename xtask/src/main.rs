@@ -5,6 +5,7 @@
 //! same everywhere, lives here, so that no machine needs more than cargo. It
 //! must never be needed to build or to use the programs.
 
+mod agentdojo;
 mod ambient;
 mod bench_report;
 mod ci;
@@ -47,6 +48,8 @@ enum Chore {
     GrantsReport,
     /// Measure file calls beside the same ones of Hermes, and write docs/benchmarks.
     FilesReport,
+    /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
+    Agentdojo(agentdojo::Args),
     /// Make the hash-pinned lock file of a Hermes version.
     Lock(lock::Args),
     /// Convert recorded rows into cases, and check that the cases are what the rows give.
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Chore::BenchReport => bench_report::run(),
         Chore::GrantsReport => bench_report::grants(),
         Chore::FilesReport => bench_report::files(),
+        Chore::Agentdojo(args) => agentdojo::run(&args),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),
     };
