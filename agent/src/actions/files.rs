@@ -242,12 +242,21 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
             });
         }
         Before::File(_) | Before::Unread if !replace => return Err(taken()),
-        Before::File(_) | Before::Unread => "what it held before is not kept".to_owned(),
+        Before::File(_) => KEPT.to_owned(),
+        Before::Unread => "what it held before is not kept".to_owned(),
     };
-    hands.write(&at, &before, bytes).map_err(stopped)?;
+    let change = FileChange::Write {
+        place: at,
+        before,
+        content: bytes.to_vec(),
+    };
+    hands.change(&[change]).map_err(stopped)?;
     let told = format!("{path}, {} bytes", bytes.len());
     Ok(Did::new(Raw::Nothing, told).undone_by(undo))
 }
+
+/// The journal holds what was there.
+const KEPT: &str = "`hermitcrab undo`";
 
 pub(super) fn create(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let bytes = text(call, "text")?.as_bytes();
@@ -389,7 +398,15 @@ pub(super) fn delete(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     }
     let result = record(vec![("deleted", whole(changes.len()))]);
     let told = format!("{} deleted", changes.len());
-    Ok(Did::new(result, told).undone_by("what they held is not kept".to_owned()))
+    let only_files = changes
+        .iter()
+        .all(|change| matches!(change, FileChange::Delete { .. }));
+    let undo = if only_files {
+        KEPT
+    } else {
+        "what they held is not kept"
+    };
+    Ok(Did::new(result, told).undone_by(undo.to_owned()))
 }
 
 /// Everything below a place and then the place, as changes.

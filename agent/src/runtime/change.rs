@@ -8,6 +8,7 @@ use hermitcrab_core::{
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
     session::Call,
+    tool::Tool,
 };
 use hermitcrab_sandbox::{
     changeset::edits::Edit,
@@ -193,7 +194,9 @@ impl Hands<'_> {
         };
         // A rename as such takes along whatever is there by then.
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
-        let is_one = changes.len() <= 1 && changes.iter().all(is_bound);
+        // What a plan's action changes can be taken back, be it one file.
+        let is_kept = self.tool == Tool::Directory;
+        let is_one = !is_kept && changes.len() <= 1 && changes.iter().all(is_bound);
         let done = if !is_one && changes.iter().all(goes_together) {
             self.change_together(changes)
         } else {

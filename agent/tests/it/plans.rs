@@ -373,6 +373,46 @@ fn hermit_15_places_outside_are_out_of_reach() {
     assert_eq!(run(&home, &plan(steps), &ALL).code, Some(77));
 }
 
+#[test]
+fn what_an_action_replaced_or_deleted_comes_back_with_undo() {
+    let home = Home::new();
+    put(&home, "b.txt", "b\n");
+    let steps = json!([
+        {"id": "r", "call": "create_file", "with": {"path": "a.txt", "text": "new", "replace": true}},
+        {"id": "d", "call": "delete_files", "with": {"paths": ["b.txt"]}},
+    ]);
+    let ran = run(&home, &plan(steps), &ALL);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        ran.out.matches("to undo: `hermitcrab undo`").count(),
+        2,
+        "{ran:?}"
+    );
+    assert_eq!(names(&home, "."), ["a.txt"]);
+    home.ok(&["undo", "--last", "2"]);
+    assert_eq!(read(&home, "a.txt").unwrap(), "a\n");
+    assert_eq!(read(&home, "b.txt").unwrap(), "b\n");
+}
+
+/// No more files at once than configured, whatever is granted.
+#[test]
+fn an_action_changes_no_more_files_than_configured() {
+    let home = Home::new();
+    home.configure("[safety]\nmax_files_per_operation = 2\n");
+    for name in ["b.txt", "c.txt"] {
+        put(&home, name, name);
+    }
+    for steps in [
+        json!([{"id": "d", "call": "delete_files", "with": {"paths": ["a.txt", "b.txt", "c.txt"]}}]),
+        json!([{"id": "o", "call": "organize_by_type", "with": {"path": "."}}]),
+    ] {
+        let ran = run(&home, &plan(steps), &ALL);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(ran.out.contains("max_files_per_operation"), "{ran:?}");
+    }
+    assert_eq!(names(&home, "."), ["a.txt", "b.txt", "c.txt"]);
+}
+
 /// Group 17: what is written is exactly what was given.
 #[test]
 fn hermit_17_content_is_written_as_it_is() {
