@@ -96,6 +96,19 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The user's editor, as words: what `VISUAL` or `EDITOR` says, or `vi`.
+#[must_use]
+pub fn editor() -> Vec<String> {
+    let words = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        (!words.is_empty()).then_some(words)
+    };
+    words("VISUAL")
+        .or_else(|| words("EDITOR"))
+        .unwrap_or_else(|| vec!["vi".to_owned()])
+}
+
 /// What the standard output is, and what the person wants to see on it.
 #[must_use]
 pub fn screen() -> Screen {

@@ -12,3 +12,4 @@ pub mod outside;
 pub mod pick;
 pub mod schema;
 pub mod show;
+pub mod write;

@@ -1,6 +1,7 @@
 //! `plan` and `run`: a plan is read or made, checked, shown, approved, carried out.
 
 mod approve;
+mod edit;
 mod further;
 mod person;
 mod shown;
@@ -269,15 +270,10 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
 }
 
 /// What would become of what the plan wants, where the plan itself says on what.
-fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<u8, Trouble> {
+fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<(), Trouble> {
     let ground = open::ground(&setting.place)?;
     let mut runtime = open::imagine(setting)?;
     let agent = runtime.first_agent();
-    if how.json {
-        print(&described(plan, &ground.workspace).to_string());
-    } else {
-        print(&show::plan(plan, &ground.workspace));
-    }
     for want in plan.wants() {
         let on = match (&want.on, want.verb) {
             (Some(on), _) => ground.workspace.join(on).to_string_lossy().into_owned(),
@@ -299,7 +295,7 @@ fn dry_run(setting: &Setting, plan: &Plan, how: &How) -> Result<u8, Trouble> {
             }
         }
     }
-    Ok(exit::OK)
+    Ok(())
 }
 
 fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trouble> {
@@ -308,23 +304,15 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
         if let Some(session) = session {
             close(session)?;
         }
-        return dry_run(setting, &plan, how);
+        let ground = open::ground(&setting.place)?;
+        print(&if how.json {
+            described(&plan, &ground.workspace).to_string()
+        } else {
+            show::plan(&plan, &ground.workspace)
+        });
+        return dry_run(setting, &plan, how).map(|()| exit::OK);
     }
-    let workspace = open::ground(&setting.place)?.workspace;
-    let highest = risk::worst(plan.steps(), &workspace);
-    if highest == Risk::Blocked {
-        print(&show::plan(&plan, &workspace));
-        return Err((
-            "the plan names a place outside the workspace, or would delete the workspace itself; nothing was done".to_owned(),
-            exit::REFUSED,
-        ));
-    }
-    if how.json {
-        print(&described(&plan, &workspace).to_string());
-    } else {
-        print(&show::plan(&plan, &workspace));
-    }
-    let approved = match approve(&plan, highest, how) {
+    let approved = match approve(plan, setting, how) {
         Ok(approved) => approved,
         Err(trouble) => {
             if let Some(session) = session {
@@ -342,6 +330,8 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
             .declare_external(outside.server)
             .map_err(|denial| (denial.to_string(), exit::USAGE))?;
     }
+    let plan = approved.plan;
+    let workspace = open::ground(&setting.place)?.workspace;
     if approved.by_user {
         grant_written(&mut runtime, &plan)?;
     }

@@ -25,6 +25,8 @@ fn at_terminal(home: &Home, steps: &Value, flags: &str, answers: &[&str]) -> Opt
         .env("HOME", home.path())
         .env("PATH", "/usr/bin:/bin")
         .env("SHELL", "/bin/sh")
+        // Makes another name of one, and no JSON at all of another.
+        .env("EDITOR", "sed -i -e s/new/other/ -e s/wrong/\"/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -88,6 +90,42 @@ fn a_plan_is_shown_and_only_a_clear_yes_runs_it() {
             "{screen}"
         );
     }
+}
+
+#[test]
+fn a_plan_can_be_changed_before_it_is_approved_and_is_checked_again() {
+    let home = Home::new();
+    let steps = json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "x"}}]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["e", "y"]) else {
+        return;
+    };
+    assert!(screen.contains("path=\"other\""), "{screen}");
+    assert!(home.project().join("other").exists(), "{screen}");
+    assert!(!home.project().join("new").exists(), "{screen}");
+    // What is no plan any more is told, and the one before stays.
+    let steps =
+        json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "wrong"}}]);
+    let screen = at_terminal(&home, &steps, "", &["e", "n", "n"]).unwrap();
+    assert!(screen.contains("this is no plan"), "{screen}");
+    assert!(!home.project().join("new").exists(), "{screen}");
+    // Nothing of the editing is left.
+    let left = std::fs::read_dir(home.state("")).unwrap();
+    let plans = left.filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("plan-")
+    });
+    assert_eq!(plans.count(), 0);
+}
+
+#[test]
+fn what_would_become_of_a_plan_is_shown_before_it_is_approved() {
+    let home = Home::new();
+    let steps = json!([{"id": "w", "call": "create_file", "with": {"path": "new", "text": "x"}}]);
+    let Some(screen) = at_terminal(&home, &steps, "", &["d", "n"]) else {
+        return;
+    };
+    assert!(screen.contains("w: ask: fs.create"), "{screen}");
+    assert!(!home.project().join("new").exists(), "{screen}");
 }
 
 #[test]

@@ -2,77 +2,103 @@
 //!
 //! Whatever is said here, every effect still passes the monitor.
 
+use std::path::Path;
+
 use hermitcrab_core::plan::Plan;
 
 use super::{
-    How,
+    How, described, dry_run, edit,
     person::{About, Person},
+    print,
 };
 use crate::{
-    actions::Risk,
-    cli::Trouble,
+    actions::{Risk, risk},
+    cli::{Setting, Trouble, open},
     exit,
+    planner::show,
     runtime::{GrantWords, Runtime},
 };
 
 /// What a person said to a plan.
 pub(super) struct Approved {
+    /// The plan they said it to.
+    pub plan: Plan,
     /// A person said yes to the plan as shown.
     pub by_user: bool,
     /// A person is asked before each step of this risk or more.
     pub each: Option<Risk>,
 }
 
-/// Asks about the plan.
-pub(super) fn approve(plan: &Plan, highest: Risk, how: &How) -> Result<Approved, Trouble> {
-    let cancelled = || ("nothing was done".to_owned(), exit::REFUSED);
-    if how.yes_low && highest == Risk::Low && !how.step {
-        return Ok(Approved {
+/// Shows the plan and asks about it; a person may change it first.
+pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Approved, Trouble> {
+    let ground = open::ground(&setting.place)?;
+    loop {
+        let highest = shown(&plan, &ground.workspace, how)?;
+        let unasked = |plan, each| Approved {
+            plan,
             by_user: false,
-            each: None,
-        });
-    }
-    let Some(mut person) = Person::open(how) else {
-        if how.yes_low && !how.step {
-            // Nobody is there: what is not granted will be refused.
-            return Ok(Approved {
-                by_user: false,
-                each: None,
-            });
+            each,
+        };
+        if how.yes_low && highest == Risk::Low && !how.step {
+            return Ok(unasked(plan, None));
         }
+        let Some(mut person) = Person::open(how) else {
+            if how.yes_low && !how.step {
+                // Nobody is there: what is not granted will be refused.
+                return Ok(unasked(plan, None));
+            }
+            return Err((
+                "there is nobody to approve the plan; nothing was done. With --yes-low what is granted is done all the same"
+                    .to_owned(),
+                exit::REFUSED,
+            ));
+        };
+        if how.yes_low {
+            let each = if how.step { Risk::Low } else { Risk::Medium };
+            return Ok(unasked(plan, Some(each)));
+        }
+        let by_user = |plan| Approved {
+            plan,
+            by_user: true,
+            each: how.step.then_some(Risk::Low),
+        };
+        let steps = plan.steps().len();
+        let yes = if highest == Risk::High {
+            "`yes` for all"
+        } else {
+            "y"
+        };
+        let question = format!(
+            "run these {steps} steps? {yes}, s for step by step, e to edit, d for what would become of them, n [n]: "
+        );
+        match person.line(About::Plan, &question).as_deref() {
+            Some("yes") => return Ok(by_user(plan)),
+            Some("y") if highest < Risk::High => return Ok(by_user(plan)),
+            Some("s" | "step") => return Ok(unasked(plan, Some(Risk::Low))),
+            Some("e" | "edit") if matches!(person, Person::Terminal(_)) => {
+                plan = edit::edited(plan, &ground.state_dir, &mut person)?;
+            }
+            Some("d" | "dry-run") => dry_run(setting, &plan, how)?,
+            _ => return Err(("nothing was done".to_owned(), exit::REFUSED)),
+        }
+    }
+}
+
+/// Prints a plan; its risk. One that leaves the workspace is not asked about.
+fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
+    let highest = risk::worst(plan.steps(), workspace);
+    print(&if how.json && highest != Risk::Blocked {
+        described(plan, workspace).to_string()
+    } else {
+        show::plan(plan, workspace)
+    });
+    if highest == Risk::Blocked {
         return Err((
-            "there is nobody to approve the plan; nothing was done. With --yes-low what is granted is done all the same"
-                .to_owned(),
+            "the plan names a place outside the workspace, or would delete the workspace itself; nothing was done".to_owned(),
             exit::REFUSED,
         ));
-    };
-    if how.yes_low {
-        return Ok(Approved {
-            by_user: false,
-            each: Some(if how.step { Risk::Low } else { Risk::Medium }),
-        });
     }
-    let steps = plan.steps().len();
-    let question = if highest == Risk::High {
-        format!("run these {steps} steps? `yes` for all, s for step by step, n [n]: ")
-    } else {
-        format!("run these {steps} steps? y, s for step by step, n [n]: ")
-    };
-    match person.line(About::Plan, &question).as_deref() {
-        Some("yes") => {}
-        Some("y") if highest < Risk::High => {}
-        Some("s" | "step") => {
-            return Ok(Approved {
-                by_user: false,
-                each: Some(Risk::Low),
-            });
-        }
-        _ => return Err(cancelled()),
-    }
-    Ok(Approved {
-        by_user: true,
-        each: how.step.then_some(Risk::Low),
-    })
+    Ok(highest)
 }
 
 /// New names that the plan itself writes were approved with it. What replaces

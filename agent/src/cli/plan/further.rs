@@ -12,20 +12,14 @@ use hermitcrab_core::plan::{Plan, Toolbox};
 use super::{
     How, Source,
     approve::approve,
-    described,
     person::{About, Person},
-    print,
 };
 use crate::{
-    actions::{Risk, risk},
     cli::{Setting, Trouble, chat, open, say},
     digest::sha256,
     exit,
     model::Cancel,
-    planner::{
-        ask::{Planner, REQUEST_BYTES_MAX},
-        show,
-    },
+    planner::ask::{Planner, REQUEST_BYTES_MAX},
     runtime::Runtime,
 };
 
@@ -103,23 +97,12 @@ fn try_plan(
         .note(note)
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let plan = made(further, runtime, text, tools)?;
-    let workspace = open::ground(&further.setting.place)?.workspace;
-    print(&if further.how.json {
-        described(&plan, &workspace).to_string()
-    } else {
-        show::plan(&plan, &workspace)
-    });
-    let highest = risk::worst(plan.steps(), &workspace);
-    if highest == Risk::Blocked {
-        return Err(refused("its plan names a place outside the workspace"));
-    }
     // Whatever the first plan was approved with, this one is new.
     let anew = How {
         yes_low: false,
         ..further.how.clone()
     };
-    approve(&plan, highest, &anew)?;
-    Ok(plan)
+    approve(plan, further.setting, &anew).map(|approved| approved.plan)
 }
 
 /// What the planning model makes of it.
