@@ -87,11 +87,11 @@ impl Scope {
     /// The limits of the grant a yes makes for `effects` effects.
     pub(crate) fn limits(self, effects: usize) -> (Uses, Lifetime) {
         match self {
-            Scope::Once => (
+            Scope::Once if !fault::is(Fault::OnceLasts) => (
                 Uses::AtMost(u64::try_from(effects).unwrap_or(u64::MAX)),
                 Lifetime::For(QUESTION_LIFETIME),
             ),
-            Scope::Session => (Uses::Uncounted, Lifetime::Session),
+            Scope::Once | Scope::Session => (Uses::Uncounted, Lifetime::Session),
             Scope::Always => (Uses::Uncounted, Lifetime::For(GRANT_LIFETIME_MAX)),
         }
     }
@@ -192,6 +192,9 @@ impl Question {
             };
             let _ = writeln!(text, "{mark} {action}");
         }
+        if fault::is(Fault::QuestionsShareADigest) {
+            text.clear();
+        }
         hash(text.as_bytes())
     }
 }
@@ -233,6 +236,10 @@ impl Reply {
     pub fn verdict(&self) -> Result<Scope, DenialCode> {
         match self {
             Reply::Yes(scope) => Ok(*scope),
+            Reply::No if fault::is(Fault::NoIsYes) => Ok(Scope::Once),
+            Reply::Silence if fault::is(Fault::SilenceIsYes) => Ok(Scope::Once),
+            Reply::Cancelled if fault::is(Fault::CancelIsYes) => Ok(Scope::Once),
+            Reply::Failed if fault::is(Fault::FailureIsYes) => Ok(Scope::Once),
             Reply::No => Err(DenialCode::RejectedByUser),
             Reply::Unknown(_) if fault::is(Fault::UnknownAnswerIsYes) => Ok(Scope::Once),
             Reply::Unknown(_) => Err(DenialCode::UnknownAnswer),

@@ -15,6 +15,7 @@ use crate::action::Action;
 use crate::approval::{Acceptor, Asking, CallId, ProposalId, QuestionId, RememberedId, Said};
 use crate::authority::{Authority, Name};
 use crate::digest::{Digest, HashFn};
+use crate::fault::{self, Fault};
 use crate::grant::{AgentId, Grant, GrantId, Origin, UpstreamId, Uses};
 use crate::limits::ITEMS_PER_RECORD_MAX;
 use crate::outcome::{DenialCode, Outcome};
@@ -179,9 +180,16 @@ impl Chain {
             .to_string(),
             digest: Digest::NONE,
         };
-        record.digest = record.expected_digest(self.hash);
+        if fault::is(Fault::LedgerForgetsPrevious) {
+            record.prev = Digest::NONE;
+        }
+        if !fault::is(Fault::LedgerSealsNothing) {
+            record.digest = record.expected_digest(self.hash);
+        }
         self.head = Head {
-            next: record.seq.saturating_add(1),
+            next: record
+                .seq
+                .saturating_add(u64::from(!fault::is(Fault::LedgerCountsWrong))),
             digest: record.digest,
         };
         record

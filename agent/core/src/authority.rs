@@ -9,6 +9,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::fault::{self, Fault};
 use crate::limits::CAPS_PER_AUTHORITY_MAX;
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
@@ -80,16 +81,20 @@ impl Cap {
     /// Does holding `self` allow everything `other` allows?
     #[must_use]
     pub fn covers(&self, other: &Cap) -> bool {
-        self.verb == other.verb && self.object.covers(&other.object)
+        (self.verb == other.verb || fault::is(Fault::CoversIgnoresVerb))
+            && self.object.covers(&other.object)
     }
 
     /// What both allow; `None` if that is nothing.
     #[must_use]
     pub fn meet(&self, other: &Cap) -> Option<Cap> {
-        if self.verb != other.verb {
+        if self.verb != other.verb && !fault::is(Fault::MeetIgnoresVerb) {
             return None;
         }
-        let object = self.object.meet(&other.object)?;
+        let mut object = self.object.meet(&other.object)?;
+        if fault::is(Fault::MeetKeepsTheFirst) {
+            object = self.object.clone();
+        }
         Some(Cap {
             verb: self.verb,
             object,
@@ -132,7 +137,9 @@ impl Authority {
         all.dedup();
         let kept: Vec<Cap> = all
             .iter()
-            .filter(|cap| !is_covered(&all, cap, Itself::Ignored))
+            .filter(|cap| {
+                fault::is(Fault::RedundantCapsStay) || !is_covered(&all, cap, Itself::Ignored)
+            })
             .cloned()
             .collect();
         if kept.len() > CAPS_PER_AUTHORITY_MAX {
@@ -173,6 +180,9 @@ impl Authority {
     /// Does it allow everything `other` allows?
     #[must_use]
     pub fn covers(&self, other: &Authority) -> bool {
+        if fault::is(Fault::CoversByAny) && !other.is_none() {
+            return other.caps.iter().any(|cap| self.covers_cap(cap));
+        }
         other.caps.iter().all(|cap| self.covers_cap(cap))
     }
 
@@ -182,8 +192,10 @@ impl Authority {
     /// `amplifies`, naming the first cap that is not covered.
     pub fn attenuate(&self, narrower: Authority) -> Result<Authority, Denial> {
         match narrower.caps.iter().find(|cap| !self.covers_cap(cap)) {
-            Some(cap) => Err(Denial::new(DenialCode::Amplifies, cap)),
-            None => Ok(narrower),
+            Some(cap) if !fault::is(Fault::AttenuationAmplifies) => {
+                Err(Denial::new(DenialCode::Amplifies, cap))
+            }
+            Some(_) | None => Ok(narrower),
         }
     }
 

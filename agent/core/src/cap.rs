@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::authority::{Authority, Cap};
+use crate::fault::{self, Fault};
 use crate::grant::{AgentId, Grant, GrantId, Life, Limits, Origin, Revoker, State, Uses};
 use crate::limits::{AGENTS_MAX, DERIVATION_DEPTH_MAX, GRANTS_MAX};
 use crate::outcome::{Denial, DenialCode};
@@ -151,11 +152,13 @@ impl CapTable {
         now: Instant,
     ) -> Result<Revoker, Denial> {
         let from = self.find(parent)?;
-        if from.holder != by {
+        if from.holder != by && !fault::is(Fault::DerivedByAnybody) {
             return Err(Denial::new(DenialCode::NoCap, parent));
         }
-        self.usable(parent, now)
-            .map_err(|code| Denial::new(code, parent))?;
+        if !fault::is(Fault::DerivedFromDead) {
+            self.usable(parent, now)
+                .map_err(|code| Denial::new(code, parent))?;
+        }
         let authority = from.authority.attenuate(authority)?;
         let depth = from.depth + 1;
         if depth > DERIVATION_DEPTH_MAX {
@@ -166,7 +169,11 @@ impl CapTable {
         }
         let limits = Limits {
             uses: limits.uses,
-            expires_at: limits.expires_at.min(from.limits.expires_at),
+            expires_at: if fault::is(Fault::DerivedOutlivesParent) {
+                limits.expires_at
+            } else {
+                limits.expires_at.min(from.limits.expires_at)
+            },
         };
         self.insert(origin, holder, Some(parent), depth, authority, limits)
     }
@@ -206,7 +213,9 @@ impl CapTable {
             grant.life = Life::Revoked;
             self.index.bury(grant.holder, &grant.authority, id);
             ended.push(id);
-            let mut child = grant.first_child;
+            let mut child = grant
+                .first_child
+                .filter(|_| !fault::is(Fault::RevocationSparesDerived));
             while let Some(id) = child {
                 open.push(id);
                 child = self.get(id).and_then(|grant| grant.next_sibling);
@@ -219,6 +228,9 @@ impl CapTable {
     /// Ends everything an agent holds and everything derived from that. Returns
     /// the ids of all grants that this call ended.
     pub fn revoke_all_of(&mut self, agent: AgentId) -> Vec<GrantId> {
+        if fault::is(Fault::AgentEndSparesGrants) {
+            return Vec::new();
+        }
         let held = self.holdings.get(&agent).cloned().unwrap_or_default();
         let mut ended = Vec::new();
         for grant in held {
@@ -488,7 +500,10 @@ impl CapTable {
 
     fn lineage(&self, id: GrantId) -> impl Iterator<Item = &Grant> {
         core::iter::successors(self.get(id), |grant| {
-            grant.parent.and_then(|parent| self.get(parent))
+            grant
+                .parent
+                .filter(|_| !fault::is(Fault::LineageNotLookedAt))
+                .and_then(|parent| self.get(parent))
         })
     }
 
@@ -496,7 +511,7 @@ impl CapTable {
         let mut next = Some(id);
         while let Some(grant) = next.and_then(|id| self.grants.get_mut(usize_of(id))) {
             change(grant);
-            next = grant.parent;
+            next = grant.parent.filter(|_| !fault::is(Fault::UsesNotShared));
         }
     }
 

@@ -90,8 +90,10 @@ impl RelPath {
             return Ok(path);
         }
         match bytes.rsplit(|byte| *byte == b'/').next() {
-            None | Some(b"" | b".") => Err(PathError::TrailingSlash),
-            Some(_) => Ok(path),
+            None | Some(b"" | b".") if !fault::is(Fault::FileWithTrailingSlash) => {
+                Err(PathError::TrailingSlash)
+            }
+            None | Some(_) => Ok(path),
         }
     }
 
@@ -103,22 +105,23 @@ impl RelPath {
         if bytes.is_empty() {
             return Err(PathError::Empty);
         }
-        if bytes.contains(&0) {
+        if bytes.contains(&0) && !fault::is(Fault::PathAllowsNul) {
             return Err(PathError::Nul);
         }
-        if bytes.starts_with(b"/") {
+        if bytes.starts_with(b"/") && !fault::is(Fault::PathAllowsAbsolute) {
             return Err(PathError::Absolute);
         }
         let mut path = RelPath::root();
         for component in bytes.split(|byte| *byte == b'/') {
             match component {
-                b"" | b"." => {}
+                b"" => {}
+                b"." if !fault::is(Fault::PathKeepsDots) => {}
                 b".." if !fault::is(Fault::DirCapAllowsDotDot) => return Err(PathError::Escapes),
                 name => path.push(name)?,
             }
         }
         // Checked on what was given, too: the kernel counts those bytes.
-        if bytes.len() > PATH_BYTES_MAX {
+        if bytes.len() > PATH_BYTES_MAX && !fault::is(Fault::PathOfAnyLength) {
             return Err(PathError::TooLong);
         }
         Ok(path)
@@ -230,6 +233,7 @@ impl RelPath {
         }
         match self.bytes.strip_prefix(prefix.bytes.as_slice())? {
             b"" => Some(b""),
+            rest if fault::is(Fault::PrefixByLetters) => Some(rest),
             rest => rest.strip_prefix(b"/"),
         }
     }
@@ -237,7 +241,9 @@ impl RelPath {
     fn push(&mut self, name: &[u8]) -> Result<(), PathError> {
         let separator = usize::from(!self.bytes.is_empty());
         let length = self.bytes.len() + separator + name.len();
-        if name.len() > NAME_BYTES_MAX || length > PATH_BYTES_MAX {
+        if (name.len() > NAME_BYTES_MAX || length > PATH_BYTES_MAX)
+            && !fault::is(Fault::PathOfAnyLength)
+        {
             return Err(PathError::TooLong);
         }
         if separator == 1 {

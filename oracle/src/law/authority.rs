@@ -21,6 +21,11 @@ pub fn check(bytes: &[u8]) -> Verdict {
     };
     for x in [&a, &b, &c] {
         ensure(x.covers(x), || format!("{x:?} does not cover itself"))?;
+        let redundant = x
+            .caps()
+            .iter()
+            .any(|cap| x.caps().iter().any(|o| o != cap && o.covers(cap)));
+        ensure(!redundant, || format!("{x:?} says something twice"))?;
         ensure(x.covers(&Authority::none()), || {
             format!("{x:?} does not cover nothing")
         })?;

@@ -1,5 +1,6 @@
 //! Relative paths.
 
+use hermitcrab_core::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX};
 use hermitcrab_core::path::RelPath;
 
 use super::{Verdict, ensure};
@@ -31,6 +32,18 @@ fn one(bytes: &[u8]) -> Verdict {
             "a file where no directory can be".to_owned()
         });
     };
+    ensure(!bytes.starts_with(b"/"), || {
+        format!("{path:?} was given as an absolute path")
+    })?;
+    ensure(
+        path.is_root() || !bytes.ends_with(b"/") || RelPath::parse(bytes).is_err(),
+        || format!("{path:?} ends in a slash and names a file"),
+    )?;
+    ensure(
+        path.as_bytes().len() <= PATH_BYTES_MAX
+            && path.components().all(|name| name.len() <= NAME_BYTES_MAX),
+        || format!("{path:?} is longer than the kernel takes"),
+    )?;
     let text = path.as_bytes();
     ensure(!text.starts_with(b"/") && !text.contains(&0), || {
         format!("{path:?} is absolute or holds a NUL")

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::footprint::Footprint;
 use super::scope::{ScopePath, overlap};
+use crate::fault::{self, Fault};
 
 /// How the calls of a segment run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,17 +45,18 @@ pub fn plan(batch: &[Footprint]) -> Vec<Segment> {
     let mut run = Run::default();
     for footprint in batch {
         match footprint {
-            Footprint::Barrier => {
+            Footprint::Barrier if !fault::is(Fault::BarrierRunsBeside) => {
                 run.close(&mut segments);
                 push(&mut segments, Lane::Sequential, 1);
             }
-            Footprint::Independent => run.calls += 1,
+            Footprint::Barrier | Footprint::Independent => run.calls += 1,
             Footprint::Path(path) => {
                 // The earlier call must be finished first: a new run begins.
                 if run
                     .paths
                     .iter()
                     .any(|held| overlap(held.parts(), path.parts()))
+                    && !fault::is(Fault::OverlapRunsTogether)
                 {
                     run.close(&mut segments);
                 }
@@ -92,7 +94,7 @@ fn push(segments: &mut Vec<Segment>, lane: Lane, calls: usize) {
     }
     match segments.last_mut() {
         Some(last) if last.lane == Lane::Sequential && lane == Lane::Sequential => {
-            last.calls += calls;
+            last.calls += calls.saturating_sub(usize::from(fault::is(Fault::BatchLosesCalls)));
         }
         _ => segments.push(Segment { lane, calls }),
     }

@@ -36,6 +36,9 @@ impl Family {
     }
 
     pub(super) fn has_ended(&self, agent: AgentId) -> bool {
+        if fault::is(Fault::EndedAgentsAct) {
+            return false;
+        }
         match self.members.get(&agent) {
             Some(member) => member.ended,
             None => agent == AgentId::FIRST && self.first_ended,

@@ -209,7 +209,7 @@ impl Session {
             return effects;
         }
         let running: BTreeSet<CallId> = self.running_on(grant).collect();
-        if running.is_empty() {
+        if running.is_empty() || fault::is(Fault::DrainedTooEarly) {
             self.report_drained(grant, &mut effects);
         } else {
             self.drains.insert(grant, running);

@@ -25,6 +25,8 @@ pub(super) enum Kind {
     /// Permits only after a yes to exactly this question as it was shown.
     Answer(Answer),
     Revoke(GrantId),
+    /// A new grant may come from this one only if the agent holds it.
+    Derive(AgentId, GrantId),
     /// The child may hold what comes from these, nothing else.
     Spawn(Vec<GrantId>),
     Finished(CallId),
@@ -55,6 +57,10 @@ pub(super) struct Book {
     stopped: BTreeSet<CallId>,
     head: Head,
     over: bool,
+    /// Agents that ended; they get nothing more.
+    gone: BTreeSet<AgentId>,
+    /// Every digest a question ever had.
+    digests: BTreeSet<Digest>,
 }
 
 impl Book {
@@ -69,6 +75,8 @@ impl Book {
             stopped: BTreeSet::new(),
             head: Head::EMPTY,
             over: false,
+            gone: BTreeSet::new(),
+            digests: BTreeSet::new(),
         }
     }
 
@@ -103,9 +111,19 @@ impl Book {
         self.may_permit(kind, &permits)?;
         if let Some(question) = question {
             self.may_ask(question.by())?;
+            ensure(self.digests.insert(question.digest()), || {
+                format!("{} has the digest of another", question.id())
+            })?;
             self.questions.insert(question.id(), question.digest());
         }
+        let known = self.lines.len();
         self.learn(session)?;
+        if let Kind::Derive(by, from) = kind {
+            let theirs = self.lines.get(from).is_some_and(|line| line.holder == *by);
+            ensure(theirs || known == self.lines.len(), || {
+                format!("{by} passed {from} of another on")
+            })?;
+        }
         for (grant, by, call, cap) in &permits {
             self.permit(session, *grant, *by, cap)?;
             self.running.entry(*call).or_default().insert(*grant);
@@ -125,7 +143,7 @@ impl Book {
             }
             Kind::EndAgent => self.agents_end(&ended, &stopped)?,
             Kind::End => self.over = true,
-            Kind::Call | Kind::Effects(_) | Kind::Other => {}
+            Kind::Call | Kind::Effects(_) | Kind::Derive(..) | Kind::Other => {}
         }
         // A deadline or a lost upstream stops calls too, in turns of any kind.
         self.stopped.extend(&stopped);
@@ -153,6 +171,7 @@ impl Book {
             }
             Kind::Revoke(_)
             | Kind::Spawn(_)
+            | Kind::Derive(..)
             | Kind::Finished(_)
             | Kind::EndAgent
             | Kind::End
@@ -221,6 +240,9 @@ impl Book {
             return Err(format!("a permit from the unknown {id}"));
         };
         ensure(line.holder == by, || format!("{by} used {id} of another"))?;
+        ensure(!self.gone.contains(&by), || {
+            format!("{by} used {id} after it ended")
+        })?;
         ensure(line.authority.covers_cap(cap), || {
             format!("{id} does not allow {cap}")
         })?;
@@ -278,6 +300,7 @@ impl Book {
             .map(|(id, _)| *id)
             .collect();
         self.ended.extend(theirs);
+        self.gone.extend(agents);
         self.none_runs_on(stopped)
     }
 

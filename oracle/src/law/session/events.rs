@@ -55,17 +55,18 @@ pub(super) fn event(
             }),
             Kind::Other,
         ),
-        11 => (
-            Event::Attenuate(Attenuation {
-                by: agent(bytes)?,
-                from: grant(bytes)?,
+        11 => {
+            let (by, from) = (agent(bytes)?, grant(bytes)?);
+            let wanted = Attenuation {
+                by,
+                from,
                 holder: agent(bytes)?,
                 authority: authority(bytes, dirs)?,
                 uses: uses(bytes),
                 lifetime: lifetime(bytes),
-            }),
-            Kind::Other,
-        ),
+            };
+            (Event::Attenuate(wanted), Kind::Derive(by, from))
+        }
         12 => {
             let grant = grant(bytes)?;
             (Event::Revoke(grant), Kind::Revoke(grant))
@@ -112,7 +113,7 @@ fn late_event(
         5 | 6 => {
             let (by, holder) = (agent(bytes)?, agent(bytes)?);
             let from = grant(bytes)?;
-            (Event::Forward { by, from, holder }, Kind::Other)
+            (Event::Forward { by, from, holder }, Kind::Derive(by, from))
         }
         7 => (Event::EndAgent(agent(bytes)?), Kind::EndAgent),
         8 | 9 => {
