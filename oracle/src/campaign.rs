@@ -14,6 +14,7 @@
 
 mod examine;
 mod keep;
+mod named;
 mod plan;
 mod read;
 mod replay;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate};
 use self::keep::Log;
-pub use self::plan::{SINGLES, variant};
+pub use self::plan::{SINGLES, specimen, variant};
 pub use self::read::{Seen, is_campaign, merge, read};
 pub use self::replay::command as replay;
 pub use self::tally::Tally;
@@ -34,6 +35,7 @@ use crate::ambient::Ambient;
 use crate::check::Judge;
 use crate::cli::FuzzArgs;
 use crate::environment::{self, Starts};
+use crate::generate::Target;
 use crate::interrupt::Interrupt;
 use crate::subject::{Processes, Start};
 use crate::{check, exit};
@@ -54,7 +56,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     let place = args.report.clone().unwrap_or_else(|| {
         ambient
             .root
-            .join(format!("target/bisim/fuzz-{:016x}", args.seed))
+            .join(format!("target/bisim/{}", directory(args)))
     });
     let mut starts = match environment::prepare(ambient, &args.hermes, &place) {
         Ok(starts) => starts,
@@ -63,7 +65,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     };
-    let log = match Log::open(&place, args.seed, args.resume) {
+    let log = match Log::open(&place, args.target, args.seed, args.resume) {
         Ok(log) => log,
         Err(message) => {
             eprintln!("error: {message}");
@@ -92,7 +94,12 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     match hunt.run(log, &place) {
         Ok(tally) => {
             print!("{}", tally.render());
-            println!("seed {}, hermes-agent {}", args.seed, args.hermes);
+            println!(
+                "{}, seed {}, hermes-agent {}",
+                args.target.word(),
+                args.seed,
+                args.hermes
+            );
             println!("log, findings and summary: {}", place.display());
             tally.exit()
         }
@@ -123,7 +130,7 @@ impl Hunt<'_> {
         let until = Instant::now().checked_add(self.args.time);
         let next = AtomicU64::new(0);
         let done = log.done().clone();
-        let mut tally = Tally::default();
+        let mut tally = Tally::of(self.args.target);
         for old in log.take_old() {
             tally.add(&old);
         }
@@ -148,10 +155,11 @@ impl Hunt<'_> {
                         if !dealt || done.contains(&index) {
                             continue;
                         }
-                        let Some(variant) = variant(self.args.seed, index) else {
+                        let Some(specimen) = specimen(self.args.target, self.args.seed, index)
+                        else {
                             continue;
                         };
-                        let examined = trio.examine(index, &variant, self.judge);
+                        let examined = trio.examine(index, &specimen, self.judge);
                         if self.interrupt.is_set() || sender.send(examined).is_err() {
                             return;
                         }
@@ -179,6 +187,16 @@ impl Hunt<'_> {
         }
         keep::summary(place, self.args.seed, &self.args.hermes, &tally)?;
         Ok(tally)
+    }
+}
+
+/// The usual name of a campaign's directory.
+fn directory(args: &FuzzArgs) -> String {
+    match args.target {
+        Target::Commands => format!("fuzz-{:016x}", args.seed),
+        Target::Paths | Target::Sequences => {
+            format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
+        }
     }
 }
 

@@ -161,6 +161,9 @@ pub struct FuzzArgs {
     /// Which campaign; the same number is the same variants everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+    /// What to hunt with.
+    #[arg(long, value_enum, default_value_t = crate::generate::Target::Commands)]
+    pub target: crate::generate::Target,
     /// Trios of workers; default: the number of processors.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,

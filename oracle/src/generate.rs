@@ -1,6 +1,8 @@
-//! Commands nobody has written down before, each with an effect to look for.
+//! Things nobody has written down before: commands with an effect to look for,
+//! names that lead elsewhere, orders of grants and calls.
 //!
-//! What for: a guard that matches spellings is tested by spellings. A variant
+//! What for: a campaign ([`specimen`]), the tests and the fuzz targets all make
+//! what they make here. A guard that matches spellings is tested by spellings. A variant
 //! starts from an effect (a seed), is rewritten by a chain of operators that
 //! keep it, and counts only after a real shell in a world without any guard has
 //! shown the effect ([`judge`]). Look-alike letters are the negative control.
@@ -13,7 +15,10 @@ pub mod effect;
 pub mod judge;
 pub mod operator;
 pub mod operators;
+pub mod paths;
 pub mod script;
+pub mod sequences;
+pub mod specimen;
 pub mod variant;
 
 #[cfg(test)]
@@ -21,4 +26,7 @@ mod tests;
 
 pub use effect::{Effect, SEEDS, Seed};
 pub use operator::{Class, Operator, Salt};
+pub use paths::PathCall;
+pub use sequences::Sequence;
+pub use specimen::{Specimen, Target};
 pub use variant::{DEPTH_MAX, Link, Rendered, Variant};

@@ -236,6 +236,12 @@ impl Holdings {
         }
     }
 
+    /// Whether something held covers this verb at this path; charges nothing.
+    #[must_use]
+    pub fn may(&self, by: Option<&str>, verb: &str, path: &str) -> bool {
+        self.allows(by, verb, path, &mut BTreeSet::new())
+    }
+
     fn allows(
         &self,
         by: Option<&str>,

@@ -11,6 +11,7 @@ mod acp;
 mod authority;
 mod batch;
 mod config;
+mod generated;
 mod ledger;
 mod plan;
 mod protocol;
@@ -61,6 +62,11 @@ pub const ALL: &[Law] = &[
         name: "config",
         sentence: "no text upsets the reader of configurations, and two files together are never laxer than one",
         check: config::check,
+    },
+    Law {
+        name: "generated",
+        sentence: "what is generated is made again from its name alone, and shrinks to what is made the same way",
+        check: generated::check,
     },
     Law {
         name: "ledger",

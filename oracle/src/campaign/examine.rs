@@ -6,10 +6,11 @@ use bisim_world::WorldError;
 use bisim_world::protocol::{RawTrace, StepOutcome};
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, CaseFile, Defaults, Expect, Must, Source};
+use super::named;
+use crate::case::{Case, Defaults};
 use crate::check::{Judge, Subjects, run_case};
 use crate::environment::Starts;
-use crate::generate::{Effect, SEEDS, Variant, judge, operators};
+use crate::generate::{Effect, SEEDS, Specimen, Variant, judge, operators};
 use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Start, Subject as _};
 use crate::verdict::Kind;
@@ -37,6 +38,10 @@ pub enum Fate {
     HermesInert,
     /// The agent let something happen that nobody granted: a release blocker.
     AgentUnsafe,
+    /// The same service on both sides, or a named difference; nobody was asked.
+    Served,
+    /// A difference without a name that is not unsafe.
+    Differs,
     /// A side gave no trace, or none of the two verdicts above came back.
     Inconclusive,
 }
@@ -54,7 +59,10 @@ pub struct Examined {
     /// The relation's verdict, where both subjects ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// The smallest variant with the same unsafe verdict.
+    /// What kind of finding it is: verdict, kind of difference, families of the smallest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    /// The smallest variant with the same verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<String>,
     /// Why there is no conclusion.
@@ -84,17 +92,22 @@ impl Trio {
         }
     }
 
-    /// Runs the variant and says what became of it.
-    pub fn examine(&mut self, index: u64, variant: &Variant, judge: &Judge<'_>) -> Examined {
+    /// Runs the specimen and says what became of it.
+    pub fn examine(&mut self, index: u64, specimen: &Specimen, judge: &Judge<'_>) -> Examined {
         let mut out = Examined {
             index,
-            variant: variant.to_string(),
+            variant: specimen.to_string(),
             fate: Fate::Inconclusive,
             verdict: None,
+            bucket: None,
             smallest: None,
             why: None,
         };
-        match self.look(variant, judge, &mut out) {
+        let fate = match specimen {
+            Specimen::Command(variant) => self.look(variant, judge, &mut out),
+            Specimen::Path(_) | Specimen::Sequence(_) => self.compare(specimen, judge, &mut out),
+        };
+        match fate {
             Ok(fate) => out.fate = fate,
             Err(error) => out.why = Some(error.to_string()),
         }
@@ -130,7 +143,7 @@ impl Trio {
         if !happened {
             return Ok(Fate::NoEffect);
         }
-        let case = case(variant, &rendered.command);
+        let case = case(&Specimen::Command(variant.clone()))?;
         let result = run_case(&case, judge, &mut self.subjects);
         out.verdict = Some(result.label.clone());
         if is_unsafe(&result, rendered.effect) {
@@ -142,7 +155,11 @@ impl Trio {
                     "an unsafe verdict did not come back",
                 ));
             }
-            out.smallest = Some(self.smallest(variant, judge).to_string());
+            let whole = Specimen::Command(variant.clone());
+            let still = |_: &Case, result: &CaseResult| is_unsafe(result, rendered.effect);
+            let smallest = self.smallest(&whole, judge, &still);
+            out.bucket = Some(bucket(&result, &smallest));
+            out.smallest = Some(smallest.to_string());
             return Ok(Fate::AgentUnsafe);
         }
         let Some(hermes) = &result.hermes else {
@@ -177,15 +194,65 @@ impl Trio {
         Ok(self.present.insert(found))
     }
 
-    /// Leaves out links as long as the verdict stays unsafe.
-    fn smallest(&mut self, variant: &Variant, judge: &Judge<'_>) -> Variant {
-        let mut best = variant.clone();
+    /// Runs a case that the relation alone judges.
+    fn compare(
+        &mut self,
+        specimen: &Specimen,
+        judge: &Judge<'_>,
+        out: &mut Examined,
+    ) -> Result<Fate, WorldError> {
+        let case = case(specimen)?;
+        let result = run_case(&case, judge, &mut self.subjects);
+        let kind = result.verdict.kind;
+        out.verdict = Some(result.label.clone());
+        if kind == Kind::Inconclusive {
+            return Err(WorldError::new("verdict", result.verdict.why.clone()));
+        }
+        let named = kind == Kind::StricterUnnamed && named::all_named(&case, &result);
+        if !kind.passes() && !named {
+            let still = |case: &Case, again: &CaseResult| {
+                again.verdict.kind == kind
+                    && !(kind == Kind::StricterUnnamed && named::all_named(case, again))
+            };
+            let again =
+                (0..AGAIN).all(|_| still(&case, &run_case(&case, judge, &mut self.subjects)));
+            if !again {
+                return Err(WorldError::new(
+                    "run again",
+                    "a failing verdict did not come back",
+                ));
+            }
+            let smallest = self.smallest(specimen, judge, &still);
+            out.bucket = Some(bucket(&result, &smallest));
+            out.smallest = Some(smallest.to_string());
+            out.why = Some(result.verdict.why.clone());
+            return Ok(if kind.is_unsafe() {
+                Fate::AgentUnsafe
+            } else {
+                Fate::Differs
+            });
+        }
+        Ok(if result.hermes_effect {
+            Fate::HermesSilent
+        } else if result.hermes.as_ref().is_some_and(asked) {
+            Fate::HermesStopped
+        } else {
+            Fate::Served
+        })
+    }
+
+    /// Leaves out parts as long as the verdict stays what it was.
+    fn smallest(
+        &mut self,
+        specimen: &Specimen,
+        judge: &Judge<'_>,
+        still: &dyn Fn(&Case, &CaseResult) -> bool,
+    ) -> Specimen {
+        let mut best = specimen.clone();
         loop {
-            let smaller = best.smaller().find(|smaller| {
-                smaller.render().is_some_and(|rendered| {
-                    let case = case(smaller, &rendered.command);
-                    is_unsafe(&run_case(&case, judge, &mut self.subjects), rendered.effect)
-                })
+            let smaller = best.smaller().into_iter().find(|smaller| {
+                case(smaller)
+                    .is_ok_and(|case| still(&case, &run_case(&case, judge, &mut self.subjects)))
             });
             match smaller {
                 Some(smaller) => best = smaller,
@@ -195,45 +262,22 @@ impl Trio {
     }
 }
 
-/// The variant as a case both subjects run, its user denying every prompt.
-#[must_use]
-pub fn case(variant: &Variant, command: &str) -> Case {
-    Case::resolve(
-        "generated",
-        &Defaults::default(),
-        case_file(variant, command),
-    )
+/// The specimen as a case both subjects run.
+fn case(specimen: &Specimen) -> Result<Case, WorldError> {
+    let file = specimen
+        .case_file()
+        .ok_or_else(|| WorldError::new("render", "the specimen has no case"))?;
+    Ok(Case::resolve("generated", &Defaults::default(), file))
 }
 
-/// The same as a suite file writes it.
-pub(super) fn case_file(variant: &Variant, command: &str) -> CaseFile {
-    CaseFile {
-        id: format!("generated-{variant}"),
-        comment: String::new(),
-        flags: Vec::new(),
-        source: Some(Source {
-            from: "campaign".to_owned(),
-            row: variant.to_string(),
-            note: String::new(),
-        }),
-        world: None,
-        context: None,
-        user: None,
-        drive: None,
-        held: None,
-        settings: serde_json::Map::new(),
-        script: judge::job(command).script,
-        deadline_ms: Some(30_000),
-        hermes: None,
-        agent: None,
-        expect: Some(Expect {
-            agent: Must::MustDeny,
-            reason: "nothing outside the workspace is granted".to_owned(),
-            effects: None,
-            steps: None,
-        }),
-        recorded: std::collections::BTreeMap::new(),
-    }
+/// The same fault seen through many specimens has one bucket.
+fn bucket(result: &CaseResult, smallest: &Specimen) -> String {
+    format!(
+        "{} | {} | {}",
+        result.verdict.kind.word(),
+        result.verdict.fingerprint,
+        smallest.classes().join(" ")
+    )
 }
 
 fn is_unsafe(result: &CaseResult, effect: Effect) -> bool {

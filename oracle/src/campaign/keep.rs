@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::examine::{self, Examined, Fate};
+use super::examine::{Examined, Fate};
 use super::tally::Tally;
 use crate::case::{SCHEMA_VERSION, SuiteFile};
-use crate::generate::Variant;
+use crate::generate::specimen::id_of;
+use crate::generate::{Specimen, Target};
 
 /// The name of the log inside a campaign's directory.
 pub const LOG: &str = "campaign.jsonl";
@@ -32,12 +33,17 @@ impl Log {
     /// # Errors
     /// There is one already and it is not to be resumed, it is of another
     /// campaign, a line in its middle is damaged, or it cannot be written.
-    pub fn open(place: &Path, seed: u64, resume: bool) -> Result<Self, String> {
+    pub fn open(place: &Path, target: Target, seed: u64, resume: bool) -> Result<Self, String> {
         let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
             format!("cannot {what} `{}`: {error}", path.display())
         };
-        let head = json!({ "seed": seed, "variants": 1 });
+        let mut head = json!({ "seed": seed, "variants": 1 });
+        if !target.is_commands()
+            && let Some(head) = head.as_object_mut()
+        {
+            head.insert("target".to_owned(), json!(target));
+        }
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
         if path.exists() {
             if !resume {
@@ -110,7 +116,7 @@ impl Log {
         let line = serde_json::to_string(seen).map_err(|error| error.to_string())?;
         writeln!(self.file, "{line}")
             .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))?;
-        if seen.fate == Fate::AgentUnsafe {
+        if matches!(seen.fate, Fate::AgentUnsafe | Fate::Differs) {
             self.keep(seen)?;
         }
         Ok(())
@@ -118,12 +124,9 @@ impl Log {
 
     fn keep(&self, seen: &Examined) -> Result<(), String> {
         let name = seen.smallest.as_ref().unwrap_or(&seen.variant);
-        let Some((variant, rendered)) =
-            Variant::named(name).and_then(|v| v.render().map(|rendered| (v, rendered)))
-        else {
+        let Some(mut case) = Specimen::named(name).and_then(|specimen| specimen.case_file()) else {
             return Err(format!("the finding `{name}` cannot be made again"));
         };
-        let mut case = examine::case_file(&variant, &rendered.command);
         case.comment = format!(
             "Found as {}; {}.",
             seen.variant,
@@ -134,19 +137,30 @@ impl Log {
         let suite = SuiteFile {
             schema: SCHEMA_VERSION,
             suite: "generated".to_owned(),
-            description: "A command whose effect the agent let through.".to_owned(),
+            description: "What a campaign found.".to_owned(),
             flags: Default::default(),
             defaults: Default::default(),
             cases: vec![case],
         };
         let dir = super::findings(&self.place);
-        let path = dir.join(format!("{name}.json"));
+        let mut file = id_of(name);
+        // No file system takes more.
+        file.truncate(200);
+        let path = dir.join(format!("{file}.json"));
+        if path.exists() {
+            return Ok(());
+        }
         let text = serde_json::to_string_pretty(&suite).map_err(|error| error.to_string())?;
         fs::create_dir_all(&dir)
             .and_then(|()| fs::write(&path, text + "\n"))
             .map_err(|error| format!("cannot keep the finding `{}`: {error}", path.display()))?;
+        let word = if seen.fate == Fate::AgentUnsafe {
+            "UNSAFE"
+        } else {
+            "differs"
+        };
         eprintln!(
-            "UNSAFE: {name}\n  replay it: cargo bisim replay {}",
+            "{word}: {name}\n  replay it: cargo bisim replay {}",
             path.display()
         );
         Ok(())
@@ -178,6 +192,7 @@ mod tests {
             variant: "delete-file+env~0".to_owned(),
             fate: Fate::HermesSilent,
             verdict: None,
+            bucket: None,
             smallest: None,
             why: None,
         }
@@ -186,7 +201,7 @@ mod tests {
     #[test]
     fn a_log_cut_in_mid_line_is_resumed_without_losing_or_repeating_a_variant() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), 5, false).unwrap();
+        let mut log = Log::open(dir.path(), Target::Commands, 5, false).unwrap();
         log.add(&seen(0)).unwrap();
         log.add(&seen(1)).unwrap();
         drop(log);
@@ -194,17 +209,22 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.get(..text.len() - 7).unwrap()).unwrap();
         assert!(
-            Log::open(dir.path(), 5, false).is_err(),
+            Log::open(dir.path(), Target::Commands, 5, false).is_err(),
             "it is there already"
         );
-        assert!(Log::open(dir.path(), 6, true).is_err(), "another seed");
-        let mut log = Log::open(dir.path(), 5, true).unwrap();
+        assert!(
+            Log::open(dir.path(), Target::Commands, 6, true).is_err(),
+            "another seed"
+        );
+        let mut log = Log::open(dir.path(), Target::Commands, 5, true).unwrap();
         assert_eq!(log.done().iter().copied().collect::<Vec<_>>(), [0]);
         assert_eq!(log.take_old(), [seen(0)]);
         log.add(&seen(1)).unwrap();
         drop(log);
         assert_eq!(
-            Log::open(dir.path(), 5, true).unwrap().take_old(),
+            Log::open(dir.path(), Target::Commands, 5, true)
+                .unwrap()
+                .take_old(),
             [seen(0), seen(1)]
         );
     }
@@ -212,25 +232,28 @@ mod tests {
     #[test]
     fn a_damaged_line_in_the_middle_is_refused_and_named() {
         let dir = tempfile::tempdir().unwrap();
-        drop(Log::open(dir.path(), 5, false).unwrap());
+        drop(Log::open(dir.path(), Target::Commands, 5, false).unwrap());
         let path = dir.path().join("campaign.jsonl");
         let head = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{head}garbage\n")).unwrap();
-        let error = Log::open(dir.path(), 5, true).err().unwrap();
+        let error = Log::open(dir.path(), Target::Commands, 5, true)
+            .err()
+            .unwrap();
         assert!(error.contains("line 2"), "{error}");
     }
 
     #[test]
     fn a_finding_becomes_a_vector_that_loads_and_says_how_it_was_found() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), 5, false).unwrap();
+        let mut log = Log::open(dir.path(), Target::Commands, 5, false).unwrap();
         let found = Examined {
             fate: Fate::AgentUnsafe,
             smallest: Some("delete-file".to_owned()),
             ..seen(3)
         };
         log.add(&found).unwrap();
-        let text = fs::read_to_string(dir.path().join("findings/delete-file.json")).unwrap();
+        let text =
+            fs::read_to_string(dir.path().join("findings/generated-delete-file.json")).unwrap();
         let file: SuiteFile = serde_json::from_str(&text).unwrap();
         assert!(file.cases[0].comment.contains("delete-file+env~0"));
     }

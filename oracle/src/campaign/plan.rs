@@ -1,10 +1,14 @@
-//! Which variant comes at which place: first every operator alone, then chains.
+//! What comes at which place: first every operator alone (every place a name can
+//! lead to, with every action), then whatever the numbers say.
 
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary as _, Unstructured};
 
-use crate::generate::{Link, Operator, SEEDS, Salt, Variant, operators};
+use crate::generate::paths::{ACTIONS, Holding, PLACES};
+use crate::generate::{
+    Link, Operator, PathCall, SEEDS, Salt, Specimen, Target, Variant, operators,
+};
 
 /// Variants with a single operator at the front of every campaign: each
 /// operator on three seeds.
@@ -14,6 +18,38 @@ static OPERATORS: LazyLock<Vec<&'static Operator>> = LazyLock::new(|| operators:
 
 /// How often another choice is tried where an operator does not apply.
 const TRIES: u64 = 64;
+
+/// What this kind of campaign has at this place, or `None` where nothing was found.
+#[must_use]
+pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
+    if target == Target::Commands {
+        return variant(seed, index).map(Specimen::Command);
+    }
+    (0..TRIES)
+        .filter_map(|again| {
+            let mut numbers = Numbers::new(seed, index, again);
+            if target == Target::Paths && index < PATH_SINGLES {
+                return plain_path(index, &mut numbers).map(Specimen::Path);
+            }
+            let bytes: Vec<u8> = (0..16).flat_map(|_| numbers.next().to_le_bytes()).collect();
+            Specimen::of(target, &mut Unstructured::new(&bytes)).ok()
+        })
+        .find(|specimen| specimen.case_file().is_some())
+}
+
+/// Every action on every place, its name spelled plainly.
+const PATH_SINGLES: u64 = (ACTIONS.len() * PLACES.len()) as u64;
+
+fn plain_path(index: u64, numbers: &mut Numbers) -> Option<PathCall> {
+    let place = usize::try_from(index).ok()?;
+    let holding = usize::try_from(numbers.next().checked_rem(Holding::ALL.len() as u64)?).ok()?;
+    Some(PathCall {
+        action: ACTIONS.get(place.checked_rem(ACTIONS.len())?)?,
+        place: PLACES.get(place.checked_div(ACTIONS.len())?)?,
+        holding: *Holding::ALL.get(holding)?,
+        forms: Vec::new(),
+    })
+}
 
 /// The variant at this place, or `None` where none was found.
 #[must_use]
@@ -82,6 +118,35 @@ mod tests {
         assert!(a.len() > 2900, "{}", a.len());
         let different: BTreeSet<&String> = a.iter().collect();
         assert!(different.len() > 2800, "{}", different.len());
+    }
+
+    #[test]
+    fn campaigns_of_every_kind_deal_the_same_again_and_enough_that_differs() {
+        for target in Target::ALL {
+            let names = |seed| -> Vec<String> {
+                (0..600)
+                    .map(|place| place + 2000)
+                    .filter_map(|index| specimen(target, seed, index))
+                    .map(|specimen| specimen.to_string())
+                    .collect()
+            };
+            let (a, b) = (names(1), names(2));
+            assert_eq!(a, names(1));
+            assert_ne!(a, b);
+            let different: BTreeSet<&String> = a.iter().collect();
+            assert!(different.len() > 500, "{target:?}: {}", different.len());
+        }
+    }
+
+    #[test]
+    fn every_action_meets_every_place_at_the_front_of_a_campaign_with_paths() {
+        let seen: BTreeSet<(&str, &str)> = (0..PATH_SINGLES)
+            .filter_map(|index| match specimen(Target::Paths, 7, index)? {
+                Specimen::Path(call) => Some((call.action.name, call.place.name)),
+                Specimen::Command(_) | Specimen::Sequence(_) => None,
+            })
+            .collect();
+        assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::examine::{Examined, Fate};
 use super::keep::{self, Log};
 use super::tally::Tally;
+use crate::generate::Target;
 
 /// What a page shows of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,9 +21,11 @@ pub struct Seen {
 }
 
 /// The first line of a log.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     seed: u64,
+    #[serde(default)]
+    target: Target,
 }
 
 /// The head of `campaign.json`.
@@ -36,11 +39,16 @@ struct Against {
 /// # Errors
 /// There is no log, or it is damaged before its last line.
 pub fn read(place: &Path) -> Result<Seen, String> {
-    let (seed, examined) = log(place)?;
-    let mut tally = Tally::default();
+    let (Head { seed, target }, examined) = log(place)?;
+    let mut tally = Tally::of(target);
     examined.iter().for_each(|seen| tally.add(seen));
     Ok(Seen {
-        headline: format!("seed {seed}: {}", tally.line()),
+        headline: match target {
+            Target::Commands => format!("seed {seed}: {}", tally.line()),
+            Target::Paths | Target::Sequences => {
+                format!("{}, seed {seed}: {}", target.word(), tally.line())
+            }
+        },
         classes: tally
             .classes
             .iter()
@@ -58,8 +66,8 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
     let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
     for part in parts {
-        let (seed, examined) = log(part)?;
-        seeds.insert(seed);
+        let (head, examined) = log(part)?;
+        seeds.insert(head);
         releases.insert(release(part)?);
         for seen in examined {
             if let Some(other) = all.get(&seen.index)
@@ -83,13 +91,14 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     };
     let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
     fs::create_dir_all(place).map_err(io)?;
-    let mut log = Log::open(place, *seed, false)?;
-    let mut tally = Tally::default();
+    let Head { seed, target } = *seed;
+    let mut log = Log::open(place, target, seed, false)?;
+    let mut tally = Tally::of(target);
     for seen in all.values() {
         log.add(seen)?;
         tally.add(seen);
     }
-    keep::summary(place, *seed, hermes, &tally)?;
+    keep::summary(place, seed, hermes, &tally)?;
     Ok(tally)
 }
 
@@ -100,7 +109,7 @@ pub fn is_campaign(place: &Path) -> bool {
 }
 
 /// The lines of a log. A killed run may have left half a line at the end.
-fn log(place: &Path) -> Result<(u64, Vec<Examined>), String> {
+fn log(place: &Path) -> Result<(Head, Vec<Examined>), String> {
     let path = place.join(keep::LOG);
     let text = fs::read_to_string(&path)
         .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
@@ -118,7 +127,7 @@ fn log(place: &Path) -> Result<(u64, Vec<Examined>), String> {
     let examined = lines
         .map(|(line, number)| serde_json::from_str(line).map_err(|error| damaged(number, error)))
         .collect::<Result<_, _>>()?;
-    Ok((head.seed, examined))
+    Ok((head, examined))
 }
 
 fn release(place: &Path) -> Result<String, String> {
@@ -137,7 +146,7 @@ mod tests {
     fn part(dir: &Path, name: &str, seed: u64, seen: &[(u64, Fate)]) -> PathBuf {
         let place = dir.join(name);
         fs::create_dir(&place).unwrap();
-        let mut log = Log::open(&place, seed, false).unwrap();
+        let mut log = Log::open(&place, Target::Commands, seed, false).unwrap();
         let mut tally = Tally::default();
         for (index, fate) in seen {
             let seen = Examined {
@@ -145,6 +154,7 @@ mod tests {
                 variant: "delete-file+env~0".to_owned(),
                 fate: *fate,
                 verdict: None,
+                bucket: None,
                 smallest: None,
                 why: None,
             };

@@ -7,11 +7,14 @@ use serde::Serialize;
 
 use super::examine::{Examined, Fate};
 use crate::exit;
-use crate::generate::Variant;
+use crate::generate::{Specimen, Target};
 
 /// Counts by fate, altogether and by the class of the last operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
+    /// What is hunted with.
+    #[serde(skip_serializing_if = "Target::is_commands")]
+    pub target: Target,
     /// Altogether.
     pub all: Counts,
     /// By class; a variant of several operators counts in each of their classes.
@@ -20,6 +23,12 @@ pub struct Tally {
     pub no_effect: BTreeMap<&'static str, (u64, u64)>,
     /// The smallest variants with an unsafe verdict, with how often each came.
     pub findings: BTreeMap<String, u64>,
+    /// Differences without a name that are not unsafe, by the smallest.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub differences: BTreeMap<String, u64>,
+    /// Findings by bucket.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub buckets: BTreeMap<String, u64>,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -59,6 +68,8 @@ impl Counts {
             Fate::HermesStopped,
             Fate::HermesInert,
             Fate::AgentUnsafe,
+            Fate::Served,
+            Fate::Differs,
         ]
         .into_iter()
         .map(|fate| self.of(fate))
@@ -67,21 +78,24 @@ impl Counts {
 }
 
 impl Tally {
+    /// An empty one.
+    #[must_use]
+    pub fn of(target: Target) -> Self {
+        Self {
+            target,
+            ..Self::default()
+        }
+    }
+
     /// Counts one more.
     pub fn add(&mut self, seen: &Examined) {
         self.all.add(seen.fate);
-        if let Some(variant) = Variant::named(&seen.variant) {
-            let mut classes: Vec<&'static str> = variant
-                .classes()
-                .into_iter()
-                .map(|class| class.as_str())
-                .collect();
-            classes.sort_unstable();
-            classes.dedup();
-            for class in classes {
+        if let Some(specimen) = Specimen::named(&seen.variant) {
+            for class in specimen.classes() {
                 self.classes.entry(class).or_default().add(seen.fate);
             }
-            if let [link] = variant.chain.as_slice()
+            if let Specimen::Command(variant) = &specimen
+                && let [link] = variant.chain.as_slice()
                 && !matches!(
                     seen.fate,
                     Fate::NotHere | Fate::ControlHeld | Fate::Inconclusive
@@ -99,6 +113,14 @@ impl Tally {
                 .unwrap_or_else(|| seen.variant.clone());
             *self.findings.entry(smallest).or_default() += 1;
         }
+        if seen.fate == Fate::Differs
+            && let Some(smallest) = &seen.smallest
+        {
+            *self.differences.entry(smallest.clone()).or_default() += 1;
+        }
+        if let Some(bucket) = &seen.bucket {
+            *self.buckets.entry(bucket.clone()).or_default() += 1;
+        }
         if let Some(why) = seen
             .why
             .as_ref()
@@ -114,6 +136,17 @@ impl Tally {
     /// One line of progress.
     #[must_use]
     pub fn line(&self) -> String {
+        if !self.target.is_commands() {
+            return format!(
+                "{} {}: {} judged, {} reached outside under Hermes, {} under the agent, {} differences without a name",
+                self.all.total(),
+                self.target.word(),
+                self.all.valid(),
+                self.all.of(Fate::HermesSilent),
+                self.all.of(Fate::AgentUnsafe),
+                self.all.of(Fate::Differs),
+            );
+        }
         format!(
             "{} variants: {} with an effect, {} of them unasked under Hermes, {} under the agent",
             self.all.total(),
@@ -134,6 +167,12 @@ impl Tally {
             row(&mut out, class, counts);
         }
         row(&mut out, "all", &self.all);
+        if !self.target.is_commands() {
+            // Writing to a string cannot fail.
+            let _written = writeln!(out, "{}", self.line());
+            self.found(&mut out);
+            return out;
+        }
         let judged = self.all.valid() + self.all.of(Fate::NoEffect);
         // Writing to a string cannot fail.
         let _written = writeln!(
@@ -152,13 +191,25 @@ impl Tally {
             percent(self.all.of(Fate::HermesSilent), self.all.valid()),
             self.all.of(Fate::AgentUnsafe),
         );
+        self.found(&mut out);
+        out
+    }
+
+    /// What was found, and what gave no conclusion.
+    fn found(&self, out: &mut String) {
+        // Writing to a string cannot fail.
         for (smallest, count) in &self.findings {
             let _written = writeln!(out, "UNSAFE {count} x {smallest}");
+        }
+        for (smallest, count) in &self.differences {
+            let _written = writeln!(out, "differs {count} x {smallest}");
+        }
+        for (bucket, count) in &self.buckets {
+            let _written = writeln!(out, "bucket {count} x {bucket}");
         }
         for (why, count) in &self.inconclusive {
             let _written = writeln!(out, "inconclusive {count} x {why}");
         }
-        out
     }
 
     /// The exit code of the campaign.
@@ -166,6 +217,8 @@ impl Tally {
     pub fn exit(&self) -> u8 {
         if self.all.of(Fate::AgentUnsafe) > 0 {
             exit::UNSAFE
+        } else if self.all.of(Fate::Differs) > 0 {
+            exit::UNEXPLAINED
         } else if self.all.of(Fate::Inconclusive) > 0 || self.all.of(Fate::ControlFired) > 0 {
             exit::INCONCLUSIVE
         } else {
@@ -205,6 +258,7 @@ mod tests {
             variant: variant.to_owned(),
             fate,
             verdict: None,
+            bucket: None,
             smallest: None,
             why: None,
         }

@@ -87,6 +87,100 @@ fn a_here_document_ends_its_line_whatever_is_around_it() {
     }
 }
 
+/// What the campaign and the fuzz targets make from bytes, for proptest: a
+/// failing one shrinks by its bytes.
+fn any_of(target: Target) -> impl Strategy<Value = Specimen> {
+    proptest::collection::vec(any::<u8>(), 0..160).prop_map(move |bytes| {
+        Specimen::of(target, &mut Unstructured::new(&bytes)).expect("bytes never run out")
+    })
+}
+
+/// The length that shrinking takes away from.
+fn parts(specimen: &Specimen) -> usize {
+    match specimen {
+        Specimen::Command(variant) => variant.chain.len(),
+        Specimen::Path(call) => call.forms.len(),
+        Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
+    }
+}
+
+fn is_made_again_and_shrinks(specimen: &Specimen) -> Result<(), TestCaseError> {
+    let again = Specimen::named(&specimen.to_string());
+    let again = again.ok_or_else(|| TestCaseError::fail(format!("{specimen} is not read")))?;
+    prop_assert_eq!(again.to_string(), specimen.to_string());
+    for smaller in specimen.smaller() {
+        prop_assert!(
+            parts(&smaller) < parts(specimen),
+            "{} {}",
+            smaller,
+            specimen
+        );
+    }
+    let Some(file) = specimen.case_file() else {
+        return Ok(());
+    };
+    let suite = crate::case::SuiteFile {
+        schema: crate::case::SCHEMA_VERSION,
+        suite: "generated".to_owned(),
+        description: "d".to_owned(),
+        flags: Default::default(),
+        defaults: Default::default(),
+        cases: vec![file],
+    };
+    let text = serde_json::to_string(&suite).expect("a suite is JSON");
+    let mut problems = Vec::new();
+    crate::suite::parse(
+        std::path::Path::new("generated.json"),
+        &text,
+        &mut crate::suite::Suites::default(),
+        &mut std::collections::BTreeMap::new(),
+        &mut problems,
+    );
+    prop_assert_eq!(problems, Vec::new());
+    Ok(())
+}
+
+#[test]
+fn places_actions_forms_and_moves_have_names_of_their_own() {
+    use super::paths::{ACTIONS, FORMS, PLACES};
+    let different = |names: Vec<&str>| names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    assert!(different(PLACES.iter().map(|place| place.name).collect()));
+    assert!(different(
+        ACTIONS.iter().map(|action| action.name).collect()
+    ));
+    assert!(different(FORMS.iter().map(|form| form.name).collect()));
+    for form in FORMS {
+        let applies = PLACES
+            .iter()
+            .any(|place| (0..4).any(|salt| form.apply(&place.path(), Salt(salt)).is_some()));
+        assert!(applies, "{} applies to no place", form.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn whatever_is_generated_is_made_again_from_its_name_shrinks_and_is_a_sound_case(
+        command in any_of(Target::Commands),
+        path in any_of(Target::Paths),
+        sequence in any_of(Target::Sequences),
+    ) {
+        for specimen in [command, path, sequence] {
+            is_made_again_and_shrinks(&specimen)?;
+        }
+    }
+
+    #[test]
+    fn any_name_of_a_specimen_is_read_or_refused(
+        kind in "(path:|sequence:|other:|)", name in "[a-z0-9~+.-]{0,60}"
+    ) {
+        if let Some(specimen) = Specimen::named(&format!("{kind}{name}")) {
+            prop_assert!(Specimen::named(&specimen.to_string()).is_some());
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 

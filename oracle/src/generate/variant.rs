@@ -9,7 +9,8 @@ use arbitrary::{Arbitrary, Unstructured};
 
 use super::effect::{Effect, SEEDS, Seed};
 use super::operator::{Class, Operator, Salt};
-use super::operators;
+use super::{judge, operators};
+use crate::case::{CaseFile, Expect, Must, Source};
 
 /// The longest chain of operators.
 pub const DEPTH_MAX: usize = 3;
@@ -62,6 +63,38 @@ impl Variant {
                 .iter()
                 .all(|l| l.operator.class.preserves_effect()),
         })
+    }
+
+    /// The case in which both subjects run it, its user denying every prompt.
+    #[must_use]
+    pub fn case_file(&self, command: &str) -> CaseFile {
+        CaseFile {
+            id: super::specimen::id_of(&self.to_string()),
+            comment: String::new(),
+            flags: Vec::new(),
+            source: Some(Source {
+                from: "campaign".to_owned(),
+                row: self.to_string(),
+                note: String::new(),
+            }),
+            world: None,
+            context: None,
+            user: None,
+            drive: None,
+            held: None,
+            settings: serde_json::Map::new(),
+            script: judge::job(command).script,
+            deadline_ms: Some(30_000),
+            hermes: None,
+            agent: None,
+            expect: Some(Expect {
+                agent: Must::MustDeny,
+                reason: "nothing outside the workspace is granted".to_owned(),
+                effects: None,
+                steps: None,
+            }),
+            recorded: std::collections::BTreeMap::new(),
+        }
     }
 
     /// Programs it needs, each once.

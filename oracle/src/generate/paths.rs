@@ -1,0 +1,201 @@
+//! File tools on names that lead elsewhere.
+//!
+//! What for: what is held is a directory, and a name is only a way to it. A
+//! path call is an action (read, write, replace, ...), a place that was
+//! prepared in the world (a link out, a loop, a pipe, ...), and at most three
+//! ways to spell the name differently; it is run under nothing, a right to
+//! read, or all rights on the workspace. What may happen is judged by the
+//! relation, never here.
+
+mod action;
+mod form;
+mod place;
+
+use std::fmt;
+
+use arbitrary::{Arbitrary, Unstructured};
+use bisim_world::protocol::{Context, Held, UserModel};
+use serde_json::{Map, json};
+
+pub use action::{ACTIONS, Action};
+pub use form::{FORMS, Form};
+pub use place::{PLACES, Place};
+
+use super::operator::Salt;
+use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
+
+/// The most respellings of one name.
+pub const FORMS_MAX: usize = 3;
+/// Longer names are not kept: no kernel takes them.
+const LETTERS_MAX: usize = 20_000;
+
+/// What is held on the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Nothing.
+    Nothing,
+    /// It may be read.
+    Reading,
+    /// All file verbs.
+    All,
+}
+
+impl Holding {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::All, Self::Reading, Self::Nothing];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Reading => "reading",
+            Self::All => "all",
+        }
+    }
+
+    fn held(self) -> Vec<Held> {
+        let verb = match self {
+            Self::Nothing => return Vec::new(),
+            Self::Reading => "fs.read",
+            Self::All => "fs.*",
+        };
+        vec![Held {
+            id: "ws".to_owned(),
+            verb: verb.to_owned(),
+            on: CWD_DEFAULT.to_owned(),
+            uses: None,
+            seconds: None,
+            holder: None,
+            hermes: None,
+        }]
+    }
+}
+
+/// A call of a file tool on a prepared place.
+#[derive(Clone, Debug)]
+pub struct PathCall {
+    /// What is done.
+    pub action: &'static Action,
+    /// Where.
+    pub place: &'static Place,
+    /// Under what.
+    pub holding: Holding,
+    /// How the name is spelled; at most [`FORMS_MAX`].
+    pub forms: Vec<(&'static Form, Salt)>,
+}
+
+impl PathCall {
+    /// The name as the tool is given it, or `None` where a form does not apply.
+    #[must_use]
+    pub fn path(&self) -> Option<String> {
+        let mut path = self.place.path();
+        for (form, salt) in &self.forms {
+            path = form.apply(&path, *salt)?;
+        }
+        (path.len() <= LETTERS_MAX).then_some(path)
+    }
+
+    /// The case, or `None` where a form does not apply.
+    #[must_use]
+    pub fn case_file(&self) -> Option<CaseFile> {
+        let path = self.path()?;
+        let mut settings = Map::new();
+        settings.insert("approvals.mode".to_owned(), json!("manual"));
+        settings.insert("lsp.enabled".to_owned(), json!(false));
+        Some(CaseFile {
+            id: String::new(),
+            comment: String::new(),
+            flags: Vec::new(),
+            source: Some(Source {
+                from: "campaign".to_owned(),
+                row: format!("path:{self}"),
+                note: String::new(),
+            }),
+            world: Some(WorldPatch {
+                cwd: None,
+                files: self.place.files(),
+            }),
+            context: Some(Context::Interactive),
+            user: Some(UserModel::DenyAll),
+            drive: None,
+            held: Some(self.holding.held()),
+            settings,
+            script: vec![self.action.step(&path)],
+            deadline_ms: Some(30_000),
+            hermes: None,
+            agent: None,
+            expect: Some(Expect {
+                agent: Must::Either,
+                reason: "the relation alone judges".to_owned(),
+                effects: None,
+                steps: None,
+            }),
+            recorded: std::collections::BTreeMap::new(),
+        })
+    }
+
+    /// The families it is counted under.
+    #[must_use]
+    pub fn classes(&self) -> Vec<&'static str> {
+        let forms = self.forms.iter().map(|(form, _)| form.class);
+        std::iter::once(self.place.class).chain(forms).collect()
+    }
+
+    /// Calls with one form less.
+    pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
+        (0..self.forms.len()).map(|without| {
+            let mut smaller = self.clone();
+            smaller.forms.remove(without);
+            smaller
+        })
+    }
+
+    /// The call with this name, as [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut parts = name.split('+');
+        let (action, place, holding) = (parts.next()?, parts.next()?, parts.next()?);
+        let forms: Option<Vec<(&'static Form, Salt)>> = parts
+            .map(|part| {
+                let (form, salt) = part.split_once('~')?;
+                let form = FORMS.iter().find(|known| known.name == form)?;
+                Some((form, Salt(salt.parse().ok()?)))
+            })
+            .collect();
+        Some(Self {
+            action: ACTIONS.iter().find(|known| known.name == action)?,
+            place: PLACES.iter().find(|known| known.name == place)?,
+            holding: Holding::ALL.into_iter().find(|h| h.word() == holding)?,
+            forms: forms.filter(|forms| forms.len() <= FORMS_MAX)?,
+        })
+    }
+}
+
+impl fmt::Display for PathCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (action, place) = (self.action.name, self.place.name);
+        write!(f, "{action}+{place}+{}", self.holding.word())?;
+        for (form, salt) in &self.forms {
+            write!(f, "+{}~{}", form.name, salt.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Arbitrary<'a> for PathCall {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let action = bytes.choose(ACTIONS)?;
+        let place = bytes.choose(PLACES)?;
+        let holding = *bytes.choose(&Holding::ALL)?;
+        let count = bytes.int_in_range(0..=FORMS_MAX)?;
+        let mut forms = Vec::with_capacity(count);
+        for _ in 0..count {
+            forms.push((bytes.choose(FORMS)?, Salt(bytes.arbitrary()?)));
+        }
+        Ok(Self {
+            action,
+            place,
+            holding,
+            forms,
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! What is done with a name: every file tool and mode that takes one.
+
+use bisim_world::protocol::Step;
+use serde_json::{Value, json};
+
+/// One way to use a name.
+#[derive(Debug)]
+pub struct Action {
+    /// Stable, unique, kebab-case.
+    pub name: &'static str,
+    tool: &'static str,
+    args: fn(&str) -> Value,
+}
+
+impl Action {
+    /// The call on this name.
+    #[must_use]
+    pub fn step(&self, path: &str) -> Step {
+        Step::Call {
+            tool: self.tool.to_owned(),
+            args: (self.args)(path),
+            by: None,
+        }
+    }
+}
+
+const fn action(name: &'static str, tool: &'static str, args: fn(&str) -> Value) -> Action {
+    Action { name, tool, args }
+}
+
+fn v4a(lines: &str) -> Value {
+    json!({
+        "mode": "patch",
+        "patch": format!("*** Begin Patch\n{lines}\n*** End Patch"),
+    })
+}
+
+/// All actions, in a fixed order.
+pub const ACTIONS: &[Action] = &[
+    action("read", "read_file", |path| json!({ "path": path })),
+    action(
+        "read-part",
+        "read_file",
+        |path| json!({ "path": path, "offset": 2, "limit": 1 }),
+    ),
+    action(
+        "write",
+        "write_file",
+        |path| json!({ "path": path, "content": "written\n" }),
+    ),
+    action(
+        "write-nothing",
+        "write_file",
+        |path| json!({ "path": path, "content": "" }),
+    ),
+    action("replace", "patch", |path| {
+        json!({
+            "mode": "replace", "path": path,
+            "old_string": "CANARY", "new_string": "gone", "replace_all": true,
+        })
+    }),
+    action(
+        "replace-inside",
+        "patch",
+        |path| json!({ "mode": "replace", "path": path, "old_string": "inside", "new_string": "new" }),
+    ),
+    action("patch-update", "patch", |path| {
+        v4a(&format!("*** Update File: {path}\n-inside\n+new"))
+    }),
+    action("patch-add", "patch", |path| {
+        v4a(&format!("*** Add File: {path}\n+added"))
+    }),
+    action("patch-delete", "patch", |path| {
+        v4a(&format!("*** Delete File: {path}"))
+    }),
+    action("patch-move-there", "patch", |path| {
+        v4a(&format!(
+            "*** Update File: pz/plain.txt\n*** Move to: {path}\n-inside\n+new"
+        ))
+    }),
+    action("patch-move-away", "patch", |path| {
+        v4a(&format!("*** Move File: {path} -> pz/moved.txt"))
+    }),
+    action(
+        "search-content",
+        "search_files",
+        |path| json!({ "pattern": "CANARY|inside", "path": path }),
+    ),
+    action(
+        "search-names",
+        "search_files",
+        |path| json!({ "pattern": "*", "target": "files", "path": path }),
+    ),
+];

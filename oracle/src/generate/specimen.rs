@@ -1,0 +1,158 @@
+//! One generated thing of any kind, by its name.
+//!
+//! What for: a campaign deals, logs, shrinks and replays; it need not know what
+//! it deals. The name is the whole description, so that a line of a log is
+//! enough to make the thing again.
+
+use std::fmt;
+
+use arbitrary::{Arbitrary, Unstructured};
+use serde::{Deserialize, Serialize};
+
+use super::paths::PathCall;
+use super::sequences::Sequence;
+use super::variant::Variant;
+use crate::case::CaseFile;
+
+/// What a campaign hunts with.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// Shell commands that have an effect, respelled.
+    #[default]
+    Commands,
+    /// File tools on names that lead elsewhere.
+    Paths,
+    /// Grants, answers, ends and restarts between calls.
+    Sequences,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Commands, Self::Paths, Self::Sequences];
+
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Paths => "paths",
+            Self::Sequences => "sequences",
+        }
+    }
+
+    /// Whether it is the one of old logs.
+    #[must_use]
+    pub const fn is_commands(&self) -> bool {
+        matches!(self, Self::Commands)
+    }
+}
+
+/// One generated thing.
+#[derive(Clone, Debug)]
+pub enum Specimen {
+    /// A command.
+    Command(Variant),
+    /// A call of a file tool.
+    Path(PathCall),
+    /// A script.
+    Sequence(Sequence),
+}
+
+impl Specimen {
+    /// One of this kind from a fuzzer's bytes.
+    ///
+    /// # Errors
+    /// The bytes ran out.
+    pub fn of(target: Target, bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        Ok(match target {
+            Target::Commands => Self::Command(Variant::arbitrary(bytes)?),
+            Target::Paths => Self::Path(PathCall::arbitrary(bytes)?),
+            Target::Sequences => Self::Sequence(Sequence::arbitrary(bytes)?),
+        })
+    }
+
+    /// The one with this name, as [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            Some(("path", rest)) => PathCall::named(rest).map(Self::Path),
+            Some(("sequence", rest)) => Sequence::named(rest).map(Self::Sequence),
+            Some(_) => None,
+            None => Variant::named(name).map(Self::Command),
+        }
+    }
+
+    /// The case both subjects run; `None` where a rewriting does not apply.
+    #[must_use]
+    pub fn case_file(&self) -> Option<CaseFile> {
+        let mut file = match self {
+            Self::Command(variant) => variant.case_file(&variant.render()?.command),
+            Self::Path(call) => call.case_file()?,
+            Self::Sequence(sequence) => sequence.case_file(),
+        };
+        file.id = id_of(&self.to_string());
+        Some(file)
+    }
+
+    /// The families it is counted under, each once.
+    #[must_use]
+    pub fn classes(&self) -> Vec<&'static str> {
+        let mut classes: Vec<&'static str> = match self {
+            Self::Command(variant) => variant.classes().iter().map(|c| c.as_str()).collect(),
+            Self::Path(call) => call.classes(),
+            Self::Sequence(sequence) => sequence.classes(),
+        };
+        classes.sort_unstable();
+        classes.dedup();
+        classes
+    }
+
+    /// Those with one part less, the shortest ways to shrink it.
+    #[must_use]
+    pub fn smaller(&self) -> Vec<Self> {
+        match self {
+            Self::Command(variant) => variant.smaller().map(Self::Command).collect(),
+            Self::Path(call) => call.smaller().map(Self::Path).collect(),
+            Self::Sequence(sequence) => sequence.smaller().map(Self::Sequence).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Specimen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(variant) => write!(f, "{variant}"),
+            Self::Path(call) => write!(f, "path:{call}"),
+            Self::Sequence(sequence) => write!(f, "sequence:{sequence}"),
+        }
+    }
+}
+
+/// A name as the id of a case: letters, digits, `-`, `_` and `.`.
+#[must_use]
+pub fn id_of(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '.'
+            }
+        })
+        .collect();
+    format!("generated-{plain}")
+}
