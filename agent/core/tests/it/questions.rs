@@ -166,3 +166,30 @@ proptest! {
         check(ops)?;
     }
 }
+
+#[test]
+fn every_reply_has_a_word_of_its_own_in_the_ledger() {
+    use hermitcrab_core::approval::{Reply, Scope};
+    let words = [
+        Reply::Yes(Scope::Once),
+        Reply::Yes(Scope::Session),
+        Reply::Yes(Scope::Always),
+        Reply::No,
+        Reply::Unknown("perhaps".to_owned()),
+        Reply::Silence,
+        Reply::Cancelled,
+        Reply::Failed,
+    ]
+    .map(|reply| reply.as_str());
+    let expected = [
+        "once",
+        "session",
+        "always",
+        "deny",
+        "unknown",
+        "silence",
+        "cancelled",
+        "failed",
+    ];
+    assert_eq!(words, expected);
+}

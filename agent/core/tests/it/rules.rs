@@ -284,3 +284,47 @@ fn an_explanation_is_what_then_happens_and_costs_nothing() {
         }
     }
 }
+
+#[test]
+fn configured_rules_are_listed_strictest_first() {
+    use hermitcrab_core::rules::{Isolation, Rules};
+    let mut rules = Rules::new(7, Isolation::Isolated, Vec::new());
+    for (id, stance) in [("a", Stance::Ask), ("d", Stance::Deny)] {
+        rules
+            .add_rule(rule(id, stance, place("x"), Layer::User))
+            .unwrap();
+    }
+    let listed: Vec<_> = rules
+        .configured()
+        .iter()
+        .map(|rule| rule.stance())
+        .collect();
+    assert_eq!(listed, [Stance::Deny, Stance::Ask]);
+}
+
+#[test]
+fn a_rule_about_a_host_is_about_that_host_and_no_other() {
+    use hermitcrab_core::rules::{Isolation, Judgement, Rules};
+    let host = |name: &str| Host {
+        name: HostPattern::Exact(Name::parse(name).unwrap()),
+        port: Port::Only(443),
+    };
+    let mut rules = Rules::new(7, Isolation::Isolated, Vec::new());
+    let denied = ConfiguredRule::new(
+        "no-example",
+        Stance::Deny,
+        vec![Verb::NetConnect],
+        Pattern::Object(PortableObject::Host(host("example.org"))),
+        ("rules.toml", 7, Layer::User),
+    );
+    rules.add_rule(denied.unwrap()).unwrap();
+    let judge = |name| {
+        let to = Action::new(Verb::NetConnect, Object::Host(host(name)), Digest::NONE);
+        rules.judge(Tool::Terminal, &to.unwrap())
+    };
+    assert!(matches!(
+        judge("example.org"),
+        Judgement::Deny(DenialCode::DeniedByRule, _)
+    ));
+    assert!(!matches!(judge("example.com"), Judgement::Deny(..)));
+}

@@ -406,3 +406,75 @@ fn functions_compute_and_never_break() {
     assert_eq!(number_of(Builtin::Weekday, vec![text("2026-13-01")]), None);
     assert_eq!(number_of(Builtin::First, vec![Expr::List(vec![])]), None);
 }
+
+#[test]
+fn comparisons_hold_at_equal_too_and_not_beyond() {
+    use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
+    let goes_on = |builtin, left: i64, right: i64| {
+        let number = |number| Expr::Literal(Raw::Whole(number));
+        let test = Expr::Apply(builtin, vec![number(left), number(right)]);
+        let plan = checked(vec![step(
+            "if",
+            What::If {
+                test,
+                then: vec![call("yes", "read", &[("path", text("a"))])],
+                or_else: Vec::new(),
+            },
+        )]);
+        let (calls, _) = run(plan.unwrap(), |_| read_reply(""));
+        !calls.is_empty()
+    };
+    for (builtin, less, equal, more) in [
+        (Lt, true, false, false),
+        (Le, true, true, false),
+        (Gt, false, false, true),
+        (Ge, false, true, true),
+        (Eq, false, true, false),
+        (Ne, true, false, true),
+    ] {
+        let seen = (
+            goes_on(builtin, 1, 2),
+            goes_on(builtin, 2, 2),
+            goes_on(builtin, 3, 2),
+        );
+        assert_eq!(seen, (less, equal, more), "{builtin:?}");
+    }
+}
+
+#[test]
+fn what_failed_in_one_turn_of_a_loop_is_no_failure_of_the_next() {
+    let mut second = call("second", "delete", &[("path", at("item.path"))]);
+    second.after = vec!["first".into()];
+    let plan = checked(vec![
+        call("l", "list", &[]),
+        step(
+            "each",
+            What::ForEach {
+                list: at("l.entries"),
+                name: "item".into(),
+                at_most: Some(5),
+                steps: vec![
+                    call("first", "delete", &[("path", at("item.path"))]),
+                    second,
+                ],
+                gives: None,
+            },
+        ),
+    ]);
+    let (calls, _) = run(plan.unwrap(), |call| match call.step.as_str() {
+        "l" => entries(&[("a", "", 1), ("b", "", 2)]),
+        "first" if call.arg("path").unwrap().as_text() == Some("a") => {
+            Reply::Failed(Failure::Refused)
+        }
+        _ => Reply::Result(Raw::Nothing),
+    });
+    assert_eq!(
+        paths(&calls),
+        [
+            "l list -",
+            "first delete a",
+            "first delete b",
+            "second delete b"
+        ]
+    );
+}
