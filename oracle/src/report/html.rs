@@ -147,4 +147,6 @@ fn headline(page: &Page<'_>) -> String {
 }
 
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::verdict::{Kind, Verdict};
 
-fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
+pub(super) fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
     CaseResult {
         id: id.to_owned(),
         suite: "<suite>".to_owned(),
@@ -38,6 +38,40 @@ fn page(results: &[CaseResult]) -> String {
         suites: &Suites::default(),
         history: &[],
         campaigns: &[],
+    })
+    .unwrap()
+}
+
+/// The same with two runs before it and a campaign beside it.
+pub(super) fn page_with(results: &[CaseResult]) -> String {
+    let mut summary = Summary {
+        hermes: "0.19.0".to_owned(),
+        chosen: results.len(),
+        ..Summary::default()
+    };
+    results.iter().for_each(|result| summary.add(result));
+    let run = |day: &str| Entry {
+        day: day.to_owned(),
+        hermes: "0.19.0".to_owned(),
+        agent: "0.1.0".to_owned(),
+        chosen: 2,
+        ran: 2,
+        verdicts: BTreeMap::from([(Kind::Equal, 2)]),
+        headline: summary.headline,
+        wall_ms: 1,
+        exit: 0,
+    };
+    let fates = BTreeMap::from([(crate::campaign::Fate::HermesSilent, 3)]);
+    render(&Page {
+        made: "2026-01-02",
+        summary: &summary,
+        results,
+        suites: &Suites::default(),
+        history: &[run("2026-01-01"), run("2026-01-02")],
+        campaigns: &[Seen {
+            headline: "seed 1: 3 variants".to_owned(),
+            classes: BTreeMap::from([("wrapper", fates)]),
+        }],
     })
     .unwrap()
 }
