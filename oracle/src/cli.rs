@@ -262,9 +262,20 @@ pub struct MigrateArgs {
     /// Replay for at most this long (`90s`, `10m`, `1h`), the newest sessions first.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub budget: Duration,
+    /// Replay about this many calls, drawn at random from all sessions, and state
+    /// how far the shares may be off.
+    #[arg(long, value_name = "CALLS", conflicts_with = "no_replay",
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: Option<u64>,
+    /// Replay everything again, also what an earlier run into the same directory did.
+    #[arg(long)]
+    pub fresh: bool,
     /// Pairs of workers; default: two for each processor.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
+    /// A fault to plant in the agent, to see that a migration shows it.
+    #[arg(long, value_name = "NAME")]
+    pub fault: Option<String>,
 }
 
 /// What `shadow` takes.

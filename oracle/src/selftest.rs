@@ -24,6 +24,7 @@ use crate::verdict::Kind;
 use self::finders::{Finder, Finders};
 
 mod finders;
+mod migration;
 
 /// The suites written to show one thing each come first; the others follow.
 const SUITES_FIRST: [&str; 8] = [
@@ -119,7 +120,20 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     }
-    report(&faults, &found, interrupt.is_set())
+    let code = report(&faults, &found, interrupt.is_set());
+    if code != exit::CONFORM || !args.fault.is_empty() {
+        return code;
+    }
+    match migration::shown(ambient, &args.hermes) {
+        Ok(lines) => {
+            println!("\n{}", lines.join("\n"));
+            code
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            exit::UNEXPLAINED
+        }
+    }
 }
 
 fn choose(names: &[String]) -> Result<Vec<Fault>, String> {

@@ -283,39 +283,39 @@ fn a_recorded_history_is_replayed_on_both_and_adds_up() {
     }
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let made = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/homes/0.19.0");
-    std::fs::create_dir(at("home")).unwrap();
-    std::fs::copy(made.join("config.yaml"), at("home/config.yaml")).unwrap();
-    let packed = std::fs::File::open(made.join("state.db.gz")).unwrap();
-    let mut database = std::fs::File::create(at("home/state.db")).unwrap();
-    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut database).unwrap();
-    drop(database);
+    home_with_a_deletion(&at("home"));
     let text = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
-    let output = bisim(&[
-        "migrate",
-        "--jobs",
-        "1",
-        "--hermes-home",
-        &text(at("home")),
-        "--out",
-        &text(at("out")),
-    ]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(code(&output), 0, "{said}\n{}", errors(&output));
+    let (home, out) = (text(at("home")), text(at("out")));
+    let migrate = |more: &[&str]| {
+        let usual = [
+            "migrate",
+            "--jobs",
+            "1",
+            "--hermes-home",
+            &home,
+            "--out",
+            &out,
+        ];
+        let output = bisim(&[usual.as_slice(), more].concat());
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(code(&output), 0, "{said}\n{}", errors(&output));
+        let report = std::fs::read_to_string(at("out/migration.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        (said, errors(&output), report)
+    };
+    let (said, _, report) = migrate(&[]);
     assert!(
-        said.starts_with("of 23 recorded calls 22 could be replayed"),
+        said.starts_with("of 25 recorded calls 24 could be replayed"),
         "{said}"
     );
-    let report = std::fs::read_to_string(at("out/migration.json")).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let classes = &report["replayed"]["classes"];
     let count = |class: &str| classes[class].as_u64().unwrap_or_default();
     // Two calls need a Python in the world, which has only the machine's `/usr`.
-    assert!((16..=18).contains(&count("same")), "{classes}");
+    assert!((17..=19).contains(&count("same")), "{classes}");
     assert!((2..=3).contains(&count("attenuated")), "{classes}");
     assert_eq!(
         (count("stricter"), count("changed"), count("unsafe")),
-        (1, 0, 0)
+        (2, 0, 0)
     );
     let all: u64 = classes
         .as_object()
@@ -323,15 +323,118 @@ fn a_recorded_history_is_replayed_on_both_and_adds_up() {
         .values()
         .filter_map(serde_json::Value::as_u64)
         .sum();
-    assert_eq!(all, 23);
+    assert_eq!(all, 25);
     // What was deleted unasked then needs a grant now, and on no more than that.
     let suggested = report["suggestion"]["grants"].to_string();
     assert!(
-        suggested.contains(r#""fs.delete","on":"./build""#),
+        suggested.contains(r#""fs.delete","on":"./x.txt""#),
         "{suggested}"
     );
     let outside = report["suggestion"]["outside"].to_string();
     assert!(outside.contains("/home/u/elsewhere.txt"), "{outside}");
+    // That grant was tried, and the one that does not help as well.
+    let tried: Vec<(&str, &str)> = report["replayed"]["asked"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let on = one["grants"][0]["on"].as_str().unwrap();
+            (on, one["proof"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        tried,
+        [
+            ("/home/u/elsewhere.txt", "still-asks"),
+            ("./x.txt", "proven")
+        ]
+    );
+    let proved = &report["proved"];
+    assert_eq!(
+        (&proved["asked"], &proved["covered"], &proved["ran"]),
+        (&2.into(), &1.into(), &1.into())
+    );
+    // What was replayed is not replayed again, and comes to the same.
+    let journal = std::fs::read_to_string(at("out/replay.journal")).unwrap();
+    for planted in [
+        "planted0Q7xV2mK9",
+        "correct-horse-planted",
+        "planted5aB7cD9eF1",
+    ] {
+        assert!(!journal.contains(planted), "{planted}");
+    }
+    let (_, errors, again) = migrate(&[]);
+    assert!(errors.contains("going on with"), "{errors}");
+    assert_eq!(again["replayed"], report["replayed"]);
+    assert_eq!(again["proved"], report["proved"]);
+    assert_eq!(
+        (&again["effort"]["run"], &again["effort"]["before"]),
+        (&0.into(), &24.into())
+    );
+    let (said, _, sample) = migrate(&["--sample", "10"]);
+    assert!(said.contains("were drawn at random"), "{said}");
+    let replayed = &sample["replayed"];
+    assert!(replayed["not_drawn"].as_u64().unwrap() > 0, "{replayed}");
+    assert!(
+        replayed["shares"]["same"]["to"].as_u64().unwrap() > 0,
+        "{replayed}"
+    );
+}
+
+/// A home a release made, in which nothing is allowed for good, and one more
+/// session that makes a file and deletes it.
+fn home_with_a_deletion(home: &std::path::Path) {
+    let made = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/homes/0.19.0");
+    std::fs::create_dir(home).unwrap();
+    let config = std::fs::read_to_string(made.join("config.yaml")).unwrap();
+    std::fs::write(
+        home.join("config.yaml"),
+        config.replace("  - recursive delete\n", ""),
+    )
+    .unwrap();
+    let packed = std::fs::File::open(made.join("state.db.gz")).unwrap();
+    let mut file = std::fs::File::create(home.join("state.db")).unwrap();
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut file).unwrap();
+    drop(file);
+    let database = rusqlite::Connection::open(home.join("state.db")).unwrap();
+    database
+        .execute(
+            "INSERT INTO sessions (id, source, cwd, started_at) VALUES ('d', 'cli', '/srv/d', 2e9)",
+            [],
+        )
+        .unwrap();
+    for (place, (tool, args, result)) in [
+        (
+            "write_file",
+            r#"{"path": "x.txt", "content": "x"}"#,
+            r#"{"bytes_written": 1}"#,
+        ),
+        (
+            "terminal",
+            r#"{"command": "rm x.txt"}"#,
+            r#"{"output": "", "exit_code": 0, "error": null}"#,
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let call = serde_json::json!([{
+            "id": format!("d{place}"), "type": "function",
+            "function": {"name": tool, "arguments": args},
+        }]);
+        database
+            .execute(
+                "INSERT INTO messages (session_id, role, tool_calls, timestamp) VALUES ('d', 'assistant', ?1, ?2)",
+                (call.to_string(), 2e9 + place as f64),
+            )
+            .unwrap();
+        database
+            .execute(
+                "INSERT INTO messages (session_id, role, content, tool_call_id, tool_name, timestamp) VALUES ('d', 'tool', ?1, ?2, ?3, ?4)",
+                (result, format!("d{place}"), tool, 2e9 + place as f64 + 0.5),
+            )
+            .unwrap();
+    }
 }
 
 /// A stand-in for Hermes' module with one door, and a program that goes through it.

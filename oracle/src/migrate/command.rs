@@ -1,29 +1,28 @@
 //! The command: read, translate, replay, suggest, write.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use super::config;
 use super::database::Database;
-use super::history::{Call, Counts, Session, Sink};
+use super::history::Sink;
 use super::home::Home;
+use super::journal::{self, Journal};
 use super::note::Note;
 use super::opinion::Opinion;
-use super::parallel::{self, Ended};
-use super::replay::Class;
+use super::parallel::{Ended, Machine, Parts, Pass};
+use super::recorded::{History, OnlyRead};
+use super::replay::{Class, Proof};
 use super::report::{self, Report, grouped};
 use super::source::{DATABASE, Snapshot};
-use super::{suggest, trajectory, translate};
+use super::{suggest, translate};
 use crate::ambient::Ambient;
 use crate::cli::MigrateArgs;
 use crate::environment::Lack;
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::subject::Processes;
-
-/// How often reading says how far it is.
-const LINE_EVERY_CALLS: u64 = 10_000;
 
 /// Runs the command; returns the exit code.
 #[must_use]
@@ -59,7 +58,17 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             return exit::USAGE;
         }
     };
-    match migrate(ambient, args, snapshot, &out) {
+    let journal = match args.no_replay {
+        true => None,
+        false => match open_journal(args, &out) {
+            Ok(journal) => Some(Mutex::new(journal)),
+            Err(message) => {
+                eprintln!("error: {message}");
+                return exit::USAGE;
+            }
+        },
+    };
+    match migrate(ambient, args, snapshot, journal, &out) {
         Ok(code) => code,
         Err(message) => {
             eprintln!("error: {message}");
@@ -112,6 +121,7 @@ fn migrate(
     ambient: &Ambient,
     args: &MigrateArgs,
     mut snapshot: Snapshot,
+    journal: Option<Mutex<Journal>>,
     out: &Path,
 ) -> Result<u8, String> {
     let mut notes = std::mem::take(&mut snapshot.notes);
@@ -152,58 +162,63 @@ fn migrate(
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let clean = |text: &str| home.redactor.clean(text);
-    let mut history = History {
-        database,
-        ..History::new(&snapshot)
-    };
+    let mut history = History::with(&snapshot, database);
     let mut lack: Option<Lack> = None;
     let mut needs = BTreeMap::new();
-    let replay = if args.no_replay {
-        Err("it was not wanted".to_owned())
-    } else {
-        parallel::Machine::prepare(
-            ambient,
-            args,
-            &report.hermes,
-            &home,
-            &report.proposals,
-            (&interrupt, &processes),
-        )
-        .map_err(|missing| {
-            let what = missing.what.clone();
-            lack = Some(missing);
-            what
-        })
+    let parts = journal.as_ref().map(|journal| Parts {
+        home: &home,
+        proposals: &report.proposals,
+        digest: snapshot.terms_digest(),
+        journal,
+        interrupt: &interrupt,
+        processes: &processes,
+    });
+    let machine = match parts {
+        None => Err("it was not wanted".to_owned()),
+        Some(parts) => match Machine::prepare(ambient, args, &report.hermes, parts) {
+            Ok(machine) => Ok((machine, parts)),
+            Err(missing) => {
+                let what = missing.what.clone();
+                lack = Some(missing);
+                Err(what)
+            }
+        },
     };
-    match replay {
-        Ok(machine) => {
+    match machine {
+        Ok((mut machine, parts)) => {
+            let mut read = |sink: &mut dyn Sink, pass: Pass| match pass {
+                Pass::Keep => history.read(sink, false),
+                Pass::Count => History::new(&snapshot).read(sink, true),
+                Pass::Again => History::new(&snapshot).read(sink, false),
+            };
             let Ended {
-                replayed,
+                mut replayed,
                 wanted,
                 cut,
                 started_from,
-            } = machine.run(&clean, &mut |gather| history.read(gather));
+                effort,
+            } = machine.run(&clean, &mut read);
             if cut {
                 notes.push(Note::partial(
                     "replay",
-                    "not every call was replayed, because the time was spent or it was interrupted; --budget gives it more",
+                    "not every call was replayed, because the time was spent or it was interrupted; the same command again goes on from here, --budget gives it more",
                 ));
             }
+            if replayed.asks() > 0 && !interrupt.is_set() {
+                report.proved = Some(machine.prove(&mut replayed, &clean, &mut read));
+            }
+            drop(machine);
+            let mut opinions = Vec::new();
             for version in args.hermes.iter().skip(1) {
-                let again = parallel::Machine::prepare(
-                    ambient,
-                    args,
-                    version,
-                    &home,
-                    &report.proposals,
-                    (&interrupt, &processes),
-                );
-                match again {
-                    Ok(machine) => {
-                        let mut history = History::new(&snapshot);
-                        let ended = machine.run(&clean, &mut |gather| history.read(gather));
-                        let opinion = Opinion::of(version, &replayed, &ended.replayed);
-                        report.opinions.push(opinion);
+                if interrupt.is_set() {
+                    break;
+                }
+                match Machine::prepare(ambient, args, version, parts) {
+                    Ok(mut machine) => {
+                        let ended = machine.run(&clean, &mut |sink, pass| {
+                            History::new(&snapshot).read(sink, pass == Pass::Count);
+                        });
+                        opinions.push(Opinion::of(version, &replayed, &ended.replayed));
                     }
                     Err(missing) => notes.push(Note::partial(
                         format!("hermes-agent {version}"),
@@ -211,14 +226,23 @@ fn migrate(
                     )),
                 }
             }
+            report.opinions = opinions;
             report.replayed = Some(replayed);
             report.started_from = started_from;
+            report.effort = effort;
             needs = wanted;
         }
         Err(why) => {
             report.not_replayed_because = why;
-            history.read(&mut OnlyRead);
+            history.read(&mut OnlyRead, true);
         }
+    }
+    let journal = journal.and_then(|journal| journal.into_inner().ok());
+    if journal.is_some_and(|journal| journal.broken) {
+        notes.push(Note::remark(
+            journal::NAME,
+            "it could not be written to the end, so another run replays again what is missing in it",
+        ));
     }
     report.counts = history.counts;
     report.tools = std::mem::take(&mut history.tools);
@@ -259,12 +283,38 @@ fn code(report: &Report, replay_unwanted: bool) -> u8 {
         };
     };
     let some = |class| replayed.count(class) > 0;
+    let under_grants = report
+        .proved
+        .as_ref()
+        .map_or(0, |proved| proved.unsafe_calls)
+        > 0
+        || replayed.asked.iter().any(|one| one.proof == Proof::Unsafe);
     exit::code(exit::Tally {
-        unsafe_cases: usize::from(some(Class::Unsafe)),
+        unsafe_cases: usize::from(some(Class::Unsafe) || under_grants),
         unexplained: usize::from(some(Class::Changed)),
         incomplete: report.is_partial(),
         ..exit::Tally::default()
     })
+}
+
+/// What an earlier run into the same directory replayed; nothing, if it is not wanted.
+fn open_journal(args: &MigrateArgs, out: &Path) -> Result<Journal, String> {
+    if args.fresh {
+        match std::fs::remove_file(out.join(journal::NAME)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("cannot begin afresh: {error}"));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let journal = Journal::open(out)?;
+    if !journal.is_empty() {
+        eprintln!(
+            "going on with what an earlier run replayed ({} worlds); --fresh replays it again",
+            grouped(journal.len() as u64)
+        );
+    }
+    Ok(journal)
 }
 
 fn write(report: &Report, existing: Option<&Path>, out: &Path) -> Result<(), String> {
@@ -289,119 +339,4 @@ fn write(report: &Report, existing: Option<&Path>, out: &Path) -> Result<(), Str
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     Ok(())
-}
-
-/// What was recorded, wherever it was.
-struct History<'h> {
-    snapshot: &'h Snapshot,
-    database: Option<Database>,
-    counts: Counts,
-    tools: BTreeMap<String, u64>,
-    seen: HashSet<u64>,
-    placeless: u64,
-    notes: Vec<Note>,
-}
-
-impl<'h> History<'h> {
-    /// All that is in a copy and can be opened.
-    fn new(snapshot: &'h Snapshot) -> Self {
-        let path = snapshot.path(DATABASE);
-        Self {
-            snapshot,
-            database: path.and_then(|path| Database::open(&path).ok()),
-            counts: Counts::default(),
-            tools: BTreeMap::new(),
-            seen: HashSet::new(),
-            placeless: 0,
-            notes: Vec::new(),
-        }
-    }
-
-    fn read(&mut self, sink: &mut dyn Sink) {
-        let mut counting = Counting {
-            sink,
-            tools: &mut self.tools,
-            seen: &mut self.seen,
-            placeless: &mut self.placeless,
-            count: 0,
-            over: false,
-        };
-        if let Some(database) = &self.database
-            && let Err(note) = database.stream(&mut counting, &mut self.counts)
-        {
-            self.notes.push(note);
-        }
-        let known: HashSet<u64> = std::mem::take(counting.seen);
-        for name in self.snapshot.trajectories() {
-            if counting.over {
-                break;
-            }
-            let Some(path) = self.snapshot.path(name) else {
-                continue;
-            };
-            let mut seen_before = |call: &Call| known.contains(&fingerprint(call));
-            let read = trajectory::stream(
-                &path,
-                name,
-                &mut counting,
-                &mut seen_before,
-                &mut self.counts,
-            );
-            if let Err(note) = read {
-                self.notes.push(note);
-            }
-        }
-    }
-}
-
-/// Counts what passes.
-struct Counting<'c> {
-    sink: &'c mut dyn Sink,
-    tools: &'c mut BTreeMap<String, u64>,
-    seen: &'c mut HashSet<u64>,
-    placeless: &'c mut u64,
-    count: u64,
-    over: bool,
-}
-
-impl Sink for Counting<'_> {
-    fn session(&mut self, session: &Session) {
-        let from_database = session.started > 0.0;
-        *self.placeless += u64::from(from_database && session.cwd.is_none());
-        self.sink.session(session);
-    }
-
-    fn call(&mut self, call: Call) -> bool {
-        const TOOLS_MAX: usize = 500;
-        self.count += 1;
-        if self.count.is_multiple_of(LINE_EVERY_CALLS) {
-            eprintln!("{} calls read", grouped(self.count));
-        }
-        if self.tools.len() < TOOLS_MAX || self.tools.contains_key(&call.tool) {
-            *self.tools.entry(call.tool.clone()).or_default() += 1;
-        }
-        self.seen.insert(fingerprint(&call));
-        self.over = !self.sink.call(call);
-        !self.over
-    }
-}
-
-/// A call of the database and the same one in a conversation file.
-fn fingerprint(call: &Call) -> u64 {
-    let mut hash = DefaultHasher::new();
-    call.id.hash(&mut hash);
-    call.tool.hash(&mut hash);
-    call.args.to_string().hash(&mut hash);
-    hash.finish()
-}
-
-/// Reading alone, for counting.
-struct OnlyRead;
-
-impl Sink for OnlyRead {
-    fn session(&mut self, _session: &Session) {}
-
-    fn call(&mut self, _call: Call) -> bool {
-        true
-    }
 }

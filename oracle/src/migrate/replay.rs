@@ -6,18 +6,22 @@
 //! counted once for every call after it. A call whose replay by Hermes itself
 //! does not come out as it was recorded says nothing, and is counted apart.
 
+mod asked;
 mod fate;
 mod files;
 mod gather;
 mod place;
 mod run;
 mod tally;
+mod terms;
 mod unit;
 
+pub use asked::{Asked, Proof, reason};
 pub use fate::{Class, Need, Outcome, Unreplayable};
 pub use files::{Workspace, Workspaces};
 pub use gather::{Gather, Handed};
 pub use place::{HOME, Places, WORK};
-pub use run::{Replayer, Terms};
-pub use tally::{Replayed, Row, Tally};
+pub use run::Replayer;
+pub use tally::{Added, Replayed, Row, Share, Tally};
+pub use terms::Terms;
 pub use unit::{Unit, never};

@@ -11,6 +11,7 @@ use super::history::Counts;
 use super::home::{Job, Skill};
 use super::note::Note;
 use super::opinion::Opinion;
+use super::parallel::{Effort, Measured};
 use super::redact::Redactor;
 use super::replay::{Class, Replayed};
 use super::suggest::Suggestion;
@@ -20,7 +21,7 @@ pub use markdown::render as markdown;
 pub use page::render as page;
 
 /// The form of `migration.json`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Everything the outputs are made from.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -57,6 +58,10 @@ pub struct Report {
     pub proposals: Vec<Proposal>,
     /// The replay; absent if there was none.
     pub replayed: Option<Replayed>,
+    /// The grants that cover most of what was asked about, tried out.
+    pub proved: Option<Measured>,
+    /// How many calls were really run.
+    pub effort: Effort,
     /// How many sessions' worlds started from what.
     pub started_from: BTreeMap<String, u64>,
     /// What other releases of Hermes make of the same calls.
@@ -95,13 +100,18 @@ impl Report {
             );
         };
         let judged = replayed.judged();
-        let share = |class| percent(replayed.count(class), judged);
         let not = replayed.count(Class::NotReplayed);
         if judged == 0 {
             return format!("of {recorded} recorded calls none could be replayed");
         }
+        let share = |class| self.share(replayed, class);
+        let were = if replayed.not_drawn > 0 {
+            "were drawn at random and replayed"
+        } else {
+            "could be replayed"
+        };
         let mut sentence = format!(
-            "of {recorded} recorded calls {} could be replayed: {} behave the same, {} would ask{}, {} run where Hermes asks or refuses, {} differ, {} not replayable",
+            "of {recorded} recorded calls {} {were}: {} behave the same, {} would ask{}, {} run where Hermes asks or refuses, {} differ, {} not replayable",
             grouped(judged),
             share(Class::Same),
             share(Class::Stricter),
@@ -120,32 +130,125 @@ impl Report {
         sentence
     }
 
+    /// The share of a class; of a sample, between which shares the true one lies.
+    #[must_use]
+    pub fn share(&self, replayed: &Replayed, class: Class) -> String {
+        let share = percent(replayed.count(class), replayed.judged());
+        match replayed.shares.get(&class) {
+            None => share,
+            Some(between) => format!(
+                "{share} ({} to {})",
+                tenths(between.from),
+                tenths(between.to)
+            ),
+        }
+    }
+
+    /// How the figures came about, in sentences.
+    #[must_use]
+    pub fn how(&self, replayed: &Replayed) -> Vec<String> {
+        let mut said = Vec::new();
+        if replayed.not_drawn > 0 {
+            said.push(format!(
+                "A sample: {} more were not drawn. In brackets: where the share of all calls lies in 95 of 100 samples (calls that ran in one world are not counted as independent).",
+                calls(replayed.not_drawn)
+            ));
+        }
+        let Effort { run, alike, before } = self.effort;
+        if alike > 0 || before > 0 {
+            said.push(format!(
+                "{} run; {} alike to one of these in tool, arguments, result and files, and counted with it; {} replayed by an earlier run.",
+                were(run),
+                were(alike),
+                were(before)
+            ));
+        }
+        said
+    }
+
+    /// How many reasons there are to ask, and how many grants do away with how much.
     fn reasons(&self, replayed: &Replayed) -> String {
-        let count = replayed.reasons.len();
+        let count = replayed.asked.len();
         if count == 0 {
             return String::new();
         }
-        let reasons = match count {
+        let mut said = match count {
             1 => "1 reason".to_owned(),
-            count => format!("{count} distinct reasons"),
+            count => format!("{} distinct reasons", grouped(count as u64)),
         };
-        let total: u64 = replayed.reasons.values().sum();
-        let mut counts: Vec<u64> = replayed.reasons.values().copied().collect();
-        counts.sort_by_key(|count| std::cmp::Reverse(*count));
-        let mut covered = 0;
-        let enough = counts
-            .iter()
-            .position(|count| {
-                covered += count;
-                covered * 100 >= total * 95
-            })
-            .map_or(count, |place| place + 1);
-        match (enough, count) {
-            (_, 1) => format!(" ({reasons})"),
-            (1, _) => format!(" ({reasons}, one of them makes 95 % of them)"),
-            (enough, _) => format!(" ({reasons}, {enough} of them make 95 % of them)"),
+        match &self.proved {
+            None => said.push_str("; which grants help was not tried"),
+            Some(proved) if proved.grants.is_empty() => {
+                said.push_str("; no grant was seen to help")
+            }
+            Some(proved) => {
+                let grants = match proved.grants.len() {
+                    1 => "1 grant lets".to_owned(),
+                    grants => format!("{grants} grants let"),
+                };
+                said.push_str(&format!(
+                    "; {grants} {} of these calls through, seen by replaying them",
+                    percent(proved.ran, proved.asked)
+                ));
+            }
         }
+        format!(" ({said})")
     }
+}
+
+impl Measured {
+    /// What was seen under the grants.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        if self.grants.is_empty() {
+            return "No grant was seen to let one of them through.".to_owned();
+        }
+        let mut said = format!(
+            "{} of the {} that would be asked about {} (of which {} replayed under just these: {} ran, {} did not, {} not tried):",
+            percent(self.covered, self.asked),
+            calls(self.asked),
+            match self.grants.len() {
+                1 => "are covered by one grant".to_owned(),
+                count => format!("are covered by these {count} grants"),
+            },
+            were(self.ran + self.still),
+            grouped(self.ran),
+            grouped(self.still),
+            grouped(self.not_tried)
+        );
+        if self.unsafe_calls > 0 {
+            said.insert_str(
+                0,
+                &format!(
+                    "{} did under the grants what these do not cover, which is a defect. ",
+                    calls(self.unsafe_calls)
+                ),
+            );
+        }
+        said
+    }
+}
+
+/// A number of calls.
+#[must_use]
+pub fn calls(count: u64) -> String {
+    match count {
+        1 => "1 call".to_owned(),
+        count => format!("{} calls", grouped(count)),
+    }
+}
+
+fn were(count: u64) -> String {
+    match count {
+        1 => "1 call was".to_owned(),
+        count => format!("{} calls were", grouped(count)),
+    }
+}
+
+/// A share with one place, as an interval has it.
+#[must_use]
+pub fn tenths(tenths: u64) -> String {
+    format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
 /// A share in percent, with one place.
@@ -155,13 +258,11 @@ pub fn percent(part: u64, whole: u64) -> String {
         return "0.0 %".to_owned();
     }
     // Rounded towards the middle: what is not all is never 100, what is something never 0.
-    let tenths = part.saturating_mul(1000) / whole;
-    let tenths = match (part, tenths) {
+    tenths(match (part, part.saturating_mul(1000) / whole) {
         (0, _) => 0,
         (_, 0) => 1,
         (_, tenths) => tenths,
-    };
-    format!("{}.{} %", tenths / 10, tenths % 10)
+    })
 }
 
 /// A number with its thousands apart.
@@ -180,12 +281,16 @@ pub fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, grouped, percent};
+    use super::{Measured, Report, grouped, percent};
     use crate::migrate::history::Counts;
-    use crate::migrate::replay::{Class, Replayed};
+    use crate::migrate::replay::{Asked, Class, Need, Replayed};
 
     #[test]
     fn the_summary_comes_in_a_sentence() {
+        let grant = Need {
+            verb: "fs.delete".to_owned(),
+            on: "./build".to_owned(),
+        };
         let report = Report {
             counts: Counts {
                 calls: 12_431,
@@ -199,19 +304,22 @@ mod tests {
                     (Class::NotReplayed, 2_431),
                 ]
                 .into(),
-                reasons: [
-                    ("a".to_owned(), 250),
-                    ("b".to_owned(), 30),
-                    ("c".to_owned(), 10),
-                ]
-                .into(),
+                asked: vec![Asked::default(); 3],
                 ..Replayed::default()
+            }),
+            proved: Some(Measured {
+                grants: vec![grant.clone(), grant],
+                asked: 290,
+                covered: 280,
+                ran: 279,
+                still: 1,
+                ..Measured::default()
             }),
             ..Report::default()
         };
         assert_eq!(
             report.sentence(),
-            "of 12,431 recorded calls 10,000 could be replayed: 96.8 % behave the same, 2.9 % would ask (3 distinct reasons, 2 of them make 95 % of them), 0.0 % run where Hermes asks or refuses, 0.3 % differ, 2,431 not replayable"
+            "of 12,431 recorded calls 10,000 could be replayed: 96.8 % behave the same, 2.9 % would ask (3 distinct reasons; 2 grants let 96.2 % of these calls through, seen by replaying them), 0.0 % run where Hermes asks or refuses, 0.3 % differ, 2,431 not replayable"
         );
     }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use self::copy::{Digest, Unreadable};
@@ -100,6 +101,19 @@ impl Snapshot {
         self.taken
             .contains_key(name)
             .then(|| self.folder.path().join(name))
+    }
+
+    /// A digest of the copies that say what is allowed and what is secret.
+    #[must_use]
+    pub fn terms_digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for name in ["config.yaml", ".env", "auth.json"] {
+            if let Some((_, digest)) = self.taken.get(name) {
+                hash.update(name);
+                hash.update(digest);
+            }
+        }
+        hash.finalize().into()
     }
 
     /// The names of all copies.

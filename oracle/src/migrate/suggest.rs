@@ -44,7 +44,8 @@ fn below(place: &str, directory: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn covers(grant: &Need, need: &Need) -> bool {
+/// Whether a grant is enough for a need.
+pub(super) fn covers(grant: &Need, need: &Need) -> bool {
     grant.verb == need.verb && below(&need.on, &grant.on)
 }
 
@@ -205,7 +206,7 @@ fn narrowed(chosen: &[Need], calls: &[(&[Need], u64)]) -> Vec<Need> {
 }
 
 /// The directory both are below.
-fn shared(one: &str, two: &str) -> String {
+pub(super) fn shared(one: &str, two: &str) -> String {
     let same: Vec<&str> = one
         .split('/')
         .zip(two.split('/'))

@@ -89,7 +89,10 @@ fn args(home: &Path, out: &Path) -> MigrateArgs {
         hermes: vec![HERMES_DEFAULT.to_owned()],
         no_replay: true,
         budget: Duration::from_secs(600),
+        sample: None,
+        fresh: false,
         jobs: Some(1),
+        fault: None,
     }
 }
 

@@ -51,6 +51,9 @@ impl Class {
     }
 }
 
+/// How the reason begins where the harness gave none.
+const NO_VERDICT: &str = "no verdict: ";
+
 /// Why a call says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unreplayable {
@@ -86,7 +89,7 @@ impl Unreplayable {
                     .to_owned()
             }
             Self::TooLong => "it takes longer than a replay waits".to_owned(),
-            Self::Harness(word) => format!("no verdict: {word}"),
+            Self::Harness(word) => format!("{NO_VERDICT}{word}"),
             Self::Budget => "the time for the replay was spent".to_owned(),
         }
     }
@@ -123,7 +126,7 @@ impl Need {
 }
 
 /// One call, judged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Outcome {
     /// What became of it.
     pub class: Class,
@@ -142,6 +145,33 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The same without secrets.
+    #[must_use]
+    pub fn cleaned(&self, clean: &dyn Fn(&str) -> String) -> Self {
+        let needs = |needs: &[Need]| {
+            let cleaned = needs.iter().map(|need| Need {
+                verb: need.verb.clone(),
+                on: clean(&need.on),
+            });
+            cleaned.collect()
+        };
+        Self {
+            class: self.class,
+            tool: clean(&self.tool),
+            call: clean(&self.call),
+            why: clean(&self.why),
+            needs: needs(&self.needs),
+            missing: needs(&self.missing),
+            code: self.code.clone(),
+        }
+    }
+
+    /// Whether nothing was seen because the oracle itself failed.
+    #[must_use]
+    pub fn is_without_verdict(&self) -> bool {
+        self.class == Class::NotReplayed && self.why.starts_with(NO_VERDICT)
+    }
+
     /// A call that says nothing.
     #[must_use]
     pub fn unreplayed(call: &Call, reason: &Unreplayable) -> Self {

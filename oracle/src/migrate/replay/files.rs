@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bisim_world::protocol::{FileKind, FileSpec};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::place::{WORK, absolute};
 use crate::migrate::history::{Call, Session};
@@ -38,7 +39,7 @@ pub struct Workspace {
     pub files: Vec<FileSpec>,
     /// Whether some were left out.
     pub cut: bool,
-    /// Tells one state of it from another within a run.
+    /// Tells one state of it from another: a commit, or a digest of the files.
     pub name: String,
 }
 
@@ -46,10 +47,7 @@ impl Workspace {
     /// Reads a directory; links and anything else that is no file stay outside.
     #[must_use]
     pub fn read(root: &Path) -> Self {
-        let mut workspace = Self {
-            name: "now".to_owned(),
-            ..Self::default()
-        };
+        let mut workspace = Self::default();
         let (mut bytes, mut waiting) = (0_u64, vec![(root.to_owned(), PathBuf::new())]);
         while let Some((folder, below)) = waiting.pop() {
             let Ok(entries) = std::fs::read_dir(&folder) else {
@@ -93,6 +91,17 @@ impl Workspace {
                     .push(spec(&below.to_string_lossy(), content));
             }
         }
+        let mut hash = Sha256::new();
+        for file in &workspace.files {
+            let text = format!("{:?}", file.kind);
+            hash.update(format!(
+                "{}:{}{}:{text}",
+                file.path.len(),
+                file.path,
+                text.len()
+            ));
+        }
+        workspace.name = data_encoding::HEXLOWER.encode(&hash.finalize());
         workspace
     }
 

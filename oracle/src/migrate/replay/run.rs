@@ -1,129 +1,23 @@
 //! Running a unit on both subjects, and again where it has come apart.
 
 use bisim_world::protocol::{
-    Context, Drive, EffectKind, FileKind, FileSpec, FsEffect, Held, Job, Step, StepOutcome,
-    UserModel, WorldSpec,
+    Drive, EffectKind, FileKind, FileSpec, FsEffect, Job, Step, StepOutcome, UserModel, WorldSpec,
 };
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::fate::{self, Class, Need, Outcome, Unreplayable};
 use super::files;
 use super::place::WORK;
+use super::terms::Terms;
 use super::unit::Unit;
 use crate::case::{Case, Expect, Leg, Must, Source};
 use crate::check::{Judge, Subjects, run_case};
 use crate::migrate::history::Call;
-use crate::migrate::settings::Settings;
-use crate::migrate::translate::{About, Proposal};
 use crate::result::CaseResult;
-use crate::subject::agent_world::RULES;
 
 /// How long a world is waited for: this much, and this much more for each call.
 const DEADLINE_MS: u64 = 30_000;
 const DEADLINE_MS_EACH: u64 = 5_000;
-
-/// Under which terms the calls are run: what the translation proposes.
-#[derive(Clone, Debug, Default)]
-pub struct Terms {
-    settings: Map<String, Value>,
-    held: Vec<Held>,
-}
-
-impl Terms {
-    /// The proposals as if the user had taken them all.
-    #[must_use]
-    pub fn new(settings: &Settings, proposals: &[Proposal]) -> Self {
-        let mut map = Map::new();
-        let mode = match settings.mode.as_deref() {
-            Some("off") => "off",
-            // A judge's model is not there; without one Hermes asks.
-            Some(_) | None => "manual",
-        };
-        map.insert("approvals.mode".to_owned(), mode.into());
-        map.insert("approvals.deny".to_owned(), settings.deny.clone().into());
-        if let Some(mode) = &settings.cron_mode {
-            map.insert("approvals.cron_mode".to_owned(), mode.as_str().into());
-        }
-        map.insert(RULES.to_owned(), rules(proposals));
-        let held = proposals.iter().flat_map(held).collect();
-        Self {
-            settings: map,
-            held,
-        }
-    }
-
-    /// Whether the grants cover a need.
-    fn covers(&self, need: &Need) -> bool {
-        let path = match need.on.strip_prefix('.') {
-            Some(below) => format!("{WORK}{below}"),
-            None => need.on.clone(),
-        };
-        self.held
-            .iter()
-            .any(|held| held.verb == need.verb && crate::holdings::below(&path, &held.on))
-    }
-}
-
-fn rules(proposals: &[Proposal]) -> Value {
-    proposals
-        .iter()
-        .flat_map(|proposal| {
-            proposal.denials.iter().map(|denial| {
-                let mut rule = json!({
-                    "id": proposal.id,
-                    "decision": "deny",
-                    "verbs": denial.verbs,
-                });
-                let (key, value) = match &denial.about {
-                    About::On(place) => ("on", place),
-                    About::Named(name) => ("named", name),
-                    About::Host(host) => ("host", host),
-                };
-                if let Some(rule) = rule.as_object_mut() {
-                    rule.insert(key.to_owned(), value.as_str().into());
-                }
-                rule
-            })
-        })
-        .collect()
-}
-
-/// A proposal as both subjects hold it.
-fn held(proposal: &Proposal) -> Vec<Held> {
-    let mut all: Vec<Held> = proposal
-        .grants
-        .iter()
-        .enumerate()
-        .map(|(place, grant)| Held {
-            id: format!("{}-{place}", proposal.id),
-            verb: grant.verb.clone(),
-            on: match grant.on.strip_prefix('.') {
-                Some(below) => format!("{WORK}{below}"),
-                None => grant.on.clone(),
-            },
-            uses: None,
-            seconds: Some(grant.seconds),
-            holder: None,
-            hermes: None,
-        })
-        .collect();
-    if proposal.standing.is_some() && all.is_empty() {
-        // Something the agent holds anyway, to carry what Hermes was told.
-        all.push(Held {
-            id: format!("{}-standing", proposal.id),
-            verb: "fs.list".to_owned(),
-            on: WORK.to_owned(),
-            uses: None,
-            seconds: None,
-            holder: None,
-            hermes: None,
-        });
-    }
-    if let Some(first) = all.first_mut() {
-        first.hermes.clone_from(&proposal.standing);
-    }
-    all
-}
 
 /// Runs units.
 pub struct Replayer<'r> {
@@ -211,11 +105,6 @@ impl Replayer<'_> {
             kind: FileKind::Text(text.clone()),
             mode: None,
         }));
-        let context = match unit.session.context() {
-            // An editor's session is the editor's to replay, not a script's.
-            Context::Acp => Context::Interactive,
-            other => other,
-        };
         Case {
             id: format!(
                 "migrate-{}",
@@ -234,10 +123,10 @@ impl Replayer<'_> {
                     cwd: WORK.to_owned(),
                     files,
                 }),
-                context,
+                context: unit.session.context(),
                 user: UserModel::DenyAll,
-                held: self.terms.held.clone(),
-                settings: self.terms.settings.clone(),
+                held: self.terms.held().to_vec(),
+                settings: self.terms.settings().clone(),
                 drive: Drive::Calls,
                 script: calls
                     .iter()
@@ -346,9 +235,9 @@ impl Replayer<'_> {
             | Class::Unsafe
             | Class::NotReplayed => String::new(),
         };
-        let why = match class {
+        let mut why = match class {
             Class::Stricter if !missing.is_empty() => format!(
-                "{}; granting {} would let it through",
+                "{}; it needs {}, which nothing covers",
                 judged.why,
                 missing
                     .iter()
@@ -358,6 +247,15 @@ impl Replayer<'_> {
             ),
             _ => fate::without_content(&judged.why).to_owned(),
         };
+        let asked = matches!(
+            live.outcome,
+            StepOutcome::AskedRefused(_) | StepOutcome::Pending
+        );
+        if asked && self.terms.is_smart() && call.tool == "terminal" {
+            why.push_str(
+                "; in mode `smart` Hermes would first have asked a model, here it asks its user",
+            );
+        }
         Outcome {
             class,
             tool: call.tool.clone(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::asked::{Asked, Reasons};
 use super::fate::{Class, Need, Outcome};
 
 /// Rows that are kept; what comes after them is only counted.
@@ -37,15 +38,34 @@ pub struct Replayed {
     pub classes: BTreeMap<Class, u64>,
     /// Why calls were not replayed.
     pub not_replayed: BTreeMap<String, u64>,
-    /// Why the agent would ask or refuse: the missing capability, or a code.
-    pub reasons: BTreeMap<String, u64>,
+    /// Why the agent would ask or refuse, the reason with the most calls first.
+    pub asked: Vec<Asked>,
+    /// Calls that were not drawn, where only a sample was replayed.
+    pub not_drawn: u64,
+    /// For a sample: between which shares of all calls each class lies.
+    pub shares: BTreeMap<Class, Share>,
     /// The calls, alike ones together; those that are not the same first.
     pub rows: Vec<Row>,
     /// Calls that found no row.
     pub rows_left_out: u64,
 }
 
+/// Between which shares the true one lies, in 95 of 100 samples; in tenths of a percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Share {
+    /// The lower end.
+    pub from: u64,
+    /// The upper end.
+    pub to: u64,
+}
+
 impl Replayed {
+    /// Why the agent would ask or refuse, with the calls of each reason.
+    #[must_use]
+    pub fn asks(&self) -> u64 {
+        self.asked.iter().map(|one| one.calls).sum()
+    }
+
     /// How many calls of a class there are.
     #[must_use]
     pub fn count(&self, class: Class) -> u64 {
@@ -70,9 +90,73 @@ pub struct Tally<'t> {
     rows_left_out: u64,
     classes: BTreeMap<Class, u64>,
     not_replayed: BTreeMap<String, u64>,
-    reasons: BTreeMap<String, u64>,
+    reasons: Reasons,
     needs: BTreeMap<Vec<Need>, u64>,
+    units: Units,
 }
+
+/// Sums over units, for the spread of a sample: the calls of a unit are run in one
+/// world and are not independent of each other.
+#[derive(Default)]
+struct Units {
+    count: f64,
+    judged: f64,
+    judged_squared: f64,
+    /// For each class: how many, their squares, and times the judged of their unit.
+    classes: BTreeMap<Class, (f64, f64, f64)>,
+}
+
+impl Units {
+    fn add(&mut self, outcomes: &[Outcome]) {
+        let mut counts: BTreeMap<Class, f64> = BTreeMap::new();
+        for outcome in outcomes {
+            *counts.entry(outcome.class).or_default() += 1.0;
+        }
+        counts.remove(&Class::NotReplayed);
+        let judged: f64 = counts.values().sum();
+        if judged == 0.0 {
+            return;
+        }
+        self.count += 1.0;
+        self.judged += judged;
+        self.judged_squared += judged * judged;
+        for (class, count) in counts {
+            let sums = self.classes.entry(class).or_default();
+            sums.0 += count;
+            sums.1 += count * count;
+            sums.2 += count * judged;
+        }
+    }
+
+    /// The interval of a ratio estimated from clusters (95 %, normal); where none
+    /// or all were seen, the rule of three over the clusters.
+    fn share(&self, class: Class) -> Share {
+        // One world says nothing about the others.
+        if self.count < 2.0 {
+            return Share { from: 0, to: 1000 };
+        }
+        let (sum, squares, mixed) = self.classes.get(&class).copied().unwrap_or_default();
+        let ratio = sum / self.judged;
+        let spread = squares - 2.0 * ratio * mixed + ratio * ratio * self.judged_squared;
+        let factor = self.count / (self.count - 1.0);
+        let error = 1.96 * (factor * spread.max(0.0)).sqrt() / self.judged;
+        let rare = 3.0 / self.count;
+        let from = if ratio >= 1.0 {
+            1.0 - rare
+        } else {
+            ratio - error
+        };
+        let to = if ratio <= 0.0 { rare } else { ratio + error };
+        // Between 0 and 1000, and rounded outwards.
+        Share {
+            from: (from.clamp(0.0, 1.0) * 1000.0).floor() as u64,
+            to: (to.clamp(0.0, 1.0) * 1000.0).ceil() as u64,
+        }
+    }
+}
+
+/// What was added up, and what the calls needed.
+pub type Added = (Replayed, BTreeMap<Vec<Need>, u64>);
 
 impl<'t> Tally<'t> {
     /// Nothing added yet.
@@ -83,8 +167,17 @@ impl<'t> Tally<'t> {
             rows_left_out: 0,
             classes: BTreeMap::new(),
             not_replayed: BTreeMap::new(),
-            reasons: BTreeMap::new(),
+            reasons: Reasons::default(),
             needs: BTreeMap::new(),
+            units: Units::default(),
+        }
+    }
+
+    /// Adds what was run in one go.
+    pub fn add_unit(&mut self, outcomes: &[Outcome]) {
+        self.units.add(outcomes);
+        for outcome in outcomes {
+            self.add(outcome);
         }
     }
 
@@ -98,10 +191,7 @@ impl<'t> Tally<'t> {
                     .entry((self.clean)(&outcome.why))
                     .or_default() += 1;
             }
-            Class::Stricter => {
-                let reason = reason(outcome);
-                *self.reasons.entry((self.clean)(&reason)).or_default() += 1;
-            }
+            Class::Stricter => self.reasons.add(&outcome.cleaned(self.clean)),
             Class::Same | Class::Attenuated | Class::Changed | Class::Unsafe => {}
         }
         if !outcome.needs.is_empty() && outcome.class != Class::NotReplayed {
@@ -151,9 +241,18 @@ impl<'t> Tally<'t> {
         }
     }
 
-    /// What it adds up to.
+    /// What it adds up to; with the spread, if so many calls were left out of a sample.
     #[must_use]
-    pub fn finish(self) -> (Replayed, BTreeMap<Vec<Need>, u64>) {
+    pub fn finish(self, not_drawn: Option<u64>) -> Added {
+        let judged = Class::ALL
+            .into_iter()
+            .filter(|class| *class != Class::NotReplayed);
+        let shares = match not_drawn {
+            Some(left_out) if left_out > 0 && self.units.count > 0.0 => judged
+                .map(|class| (class, self.units.share(class)))
+                .collect(),
+            _ => BTreeMap::new(),
+        };
         let mut rows: Vec<Row> = self
             .rows
             .into_iter()
@@ -169,7 +268,9 @@ impl<'t> Tally<'t> {
         let replayed = Replayed {
             classes: self.classes,
             not_replayed: self.not_replayed,
-            reasons: self.reasons,
+            asked: self.reasons.finish(),
+            not_drawn: not_drawn.unwrap_or_default(),
+            shares,
             rows,
             rows_left_out: self.rows_left_out,
         };
@@ -189,29 +290,6 @@ fn weight(class: Class) -> u8 {
     }
 }
 
-/// What is missing, by verb and directory, or the agent's code.
-fn reason(outcome: &Outcome) -> String {
-    let missing = &outcome.missing;
-    if missing.is_empty() {
-        return if outcome.code.is_empty() {
-            "the agent asks about it in any case".to_owned()
-        } else {
-            format!("the agent's reason `{}`", outcome.code)
-        };
-    }
-    let mut all: Vec<String> = missing
-        .iter()
-        .map(|need| {
-            let folder = need.on.rsplit_once('/').map_or(".", |(folder, _)| folder);
-            let folder = if folder.is_empty() { "/" } else { folder };
-            format!("{} in {folder}", need.verb)
-        })
-        .collect();
-    all.sort();
-    all.dedup();
-    all.join(", ")
-}
-
 fn cut(text: &str) -> String {
     let line = text.replace('\n', "\u{23ce}");
     if line.chars().count() <= TEXT_CHARS_MAX {
@@ -219,4 +297,52 @@ fn cut(text: &str) -> String {
     }
     let head: String = line.chars().take(TEXT_CHARS_MAX).collect();
     format!("{head} ...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Outcome, Tally};
+
+    fn unit(classes: &[Class]) -> Vec<Outcome> {
+        let one = |class: &Class| Outcome {
+            class: *class,
+            tool: "terminal".into(),
+            call: "x".into(),
+            why: String::new(),
+            needs: Vec::new(),
+            missing: Vec::new(),
+            code: String::new(),
+        };
+        classes.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_sample_states_how_far_its_shares_may_be_off() {
+        let clean = |text: &str| text.to_owned();
+        let mut tally = Tally::new(&clean);
+        for place in 0..1_000 {
+            let second = if place % 10 == 0 {
+                Class::Changed
+            } else {
+                Class::Same
+            };
+            tally.add_unit(&unit(&[Class::Same, second, Class::NotReplayed]));
+        }
+        let (replayed, _) = tally.finish(Some(98_000));
+        let share = |class| replayed.shares[&class];
+        // One call in twenty differs: 5 %, and its error over 1,000 worlds is 0.93 %.
+        assert!(
+            (400..=415).contains(&(share(Class::Changed).from * 10)),
+            "{replayed:?}"
+        );
+        assert!(
+            (59..=60).contains(&share(Class::Changed).to),
+            "{replayed:?}"
+        );
+        assert_eq!((share(Class::Unsafe).from, share(Class::Unsafe).to), (0, 3));
+        assert_eq!(replayed.not_drawn, 98_000);
+        let mut whole = Tally::new(&clean);
+        whole.add_unit(&unit(&[Class::Same]));
+        assert!(whole.finish(None).0.shares.is_empty());
+    }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::migrate::history::{Call, Session};
 
 use super::files::Workspace;
@@ -24,6 +26,33 @@ pub struct Unit {
     pub calls: Vec<Call>,
     /// Files of a world that are known from earlier calls.
     pub known: BTreeMap<String, String>,
+}
+
+impl Unit {
+    /// A digest of all that its outcome depends on, beside the terms (`under`).
+    #[must_use]
+    pub fn key(&self, under: &[u8; 32]) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(under);
+        hash.update(self.session.context().word());
+        hash.update(format!(";{};", self.workspace.name));
+        for (path, text) in &self.known {
+            hash.update(format!("{}:{path}{}:{text}", path.len(), text.len()));
+        }
+        for call in &self.calls {
+            let line = serde_json::json!([call.tool, call.args, call.result]).to_string();
+            hash.update(format!("{}:{line}", line.len()));
+        }
+        hash.finalize().into()
+    }
+
+    /// Its first calls, and no more.
+    #[must_use]
+    pub fn up_to(&self, calls: usize) -> Self {
+        let mut first = self.clone();
+        first.calls.truncate(calls);
+        first
+    }
 }
 
 /// Why a tool's calls are not replayed at all; `None` if they are.

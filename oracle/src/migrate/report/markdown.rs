@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, grouped};
+use super::{Report, calls, grouped};
 use crate::migrate::replay::{Class, Replayed};
 use crate::migrate::translate::{About, Proposal};
 
@@ -36,10 +36,10 @@ pub fn render(report: &Report) -> String {
     }
     decide(&mut out, report);
     if let Some(replayed) = &report.replayed {
-        replay(&mut out, replayed);
+        replay(&mut out, report, replayed);
         table(
             &mut out,
-            "What a session's worlds started from (sessions)",
+            ("What a session's worlds started from", "Sessions"),
             &report.started_from,
         );
     }
@@ -78,15 +78,27 @@ fn decide(out: &mut String, report: &Report) {
     );
 }
 
-fn replay(out: &mut String, replayed: &Replayed) {
+fn replay(out: &mut String, report: &Report, replayed: &Replayed) {
     out.push_str(
-        "\n## The recorded calls, replayed\n\n| What became of them | Calls |\n|---|---:|\n",
+        "\n## The recorded calls, replayed\n\n| What became of them | Calls | Share |\n|---|---:|---|\n",
     );
     for (class, count) in &replayed.classes {
-        let _ = writeln!(out, "| {} | {} |", class.word(), grouped(*count));
+        let share = if *class == Class::NotReplayed {
+            String::new()
+        } else {
+            report.share(replayed, *class)
+        };
+        let _ = writeln!(out, "| {} | {} | {share} |", class.word(), grouped(*count));
     }
-    table(out, "Why the agent would ask or refuse", &replayed.reasons);
-    table(out, "Why a call was not replayable", &replayed.not_replayed);
+    for line in report.how(replayed) {
+        let _ = writeln!(out, "\n{line}");
+    }
+    asked(out, report, replayed);
+    table(
+        out,
+        ("Why a call was not replayable", "Calls"),
+        &replayed.not_replayed,
+    );
     let shown: Vec<_> = replayed
         .rows
         .iter()
@@ -115,13 +127,51 @@ fn replay(out: &mut String, replayed: &Replayed) {
     }
 }
 
-fn table(out: &mut String, title: &str, counts: &std::collections::BTreeMap<String, u64>) {
+/// Why the agent would ask, and what was seen under the grants that would change it.
+fn asked(out: &mut String, report: &Report, replayed: &Replayed) {
+    if replayed.asked.is_empty() {
+        return;
+    }
+    out.push_str("\n| Why the agent would ask or refuse | Calls | What would let them through | Tried |\n|---|---:|---|---|\n");
+    for one in replayed.asked.iter().take(ROWS_MAX) {
+        let grants: Vec<String> = one
+            .grants
+            .iter()
+            .map(|grant| format!("`{}` on {}", grant.verb, code(&grant.on)))
+            .collect();
+        let _ = write!(
+            out,
+            "| {} | {} | {} | {}",
+            plain(&one.reason),
+            grouped(one.calls),
+            grants.join(", "),
+            one.proof.word()
+        );
+        if !one.why.is_empty() {
+            let _ = write!(out, ": {}", plain(&one.why));
+        }
+        out.push_str(" |\n");
+    }
+    let Some(proved) = &report.proved else {
+        return;
+    };
+    let _ = writeln!(out, "\n{}", proved.sentence());
+    for grant in &proved.grants {
+        let _ = writeln!(out, "- `{}` on {}", grant.verb, code(&grant.on));
+    }
+}
+
+fn table(
+    out: &mut String,
+    (title, unit): (&str, &str),
+    counts: &std::collections::BTreeMap<String, u64>,
+) {
     if counts.is_empty() {
         return;
     }
     let mut rows: Vec<_> = counts.iter().collect();
     rows.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let _ = write!(out, "\n| {title} | Calls |\n|---|---:|\n");
+    let _ = write!(out, "\n| {title} | {unit} |\n|---|---:|\n");
     for (reason, count) in rows.iter().take(ROWS_MAX) {
         let _ = writeln!(out, "| {} | {} |", plain(reason), grouped(**count));
     }
@@ -222,7 +272,7 @@ fn suggestion(out: &mut String, report: &Report) {
     if !suggestion.outside.is_empty() {
         out.push_str("\nOutside the workspace, so not suggested; grant by hand what you mean:\n\n");
         for (place, count) in suggestion.outside.iter().take(ROWS_MAX) {
-            let _ = writeln!(out, "- {} ({} calls)", code(place), grouped(*count));
+            let _ = writeln!(out, "- {} ({})", code(place), calls(*count));
         }
     }
 }
@@ -303,7 +353,7 @@ fn facts(out: &mut String, report: &Report) {
     let mut tools: Vec<_> = report.tools.iter().collect();
     tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (tool, count) in tools {
-        let _ = writeln!(out, "- {} calls of {}", grouped(*count), code(tool));
+        let _ = writeln!(out, "- {} of {}", calls(*count), code(tool));
     }
 }
 

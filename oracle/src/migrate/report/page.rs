@@ -3,14 +3,15 @@
 //! The page has no script, and its rules forbid any: what was recorded is hostile
 //! text, and it only ever stands between tags, escaped.
 
-use std::fmt::Write as _;
+mod calls;
+mod least;
 
 use super::{Report, grouped};
-use crate::migrate::replay::Class;
+use crate::migrate::translate::About;
 use crate::report::html::{STYLE, text};
 
 const ROWS_MAX: usize = 500;
-const OWN_STYLE: &str = "td.call,td.why{white-space:normal;text-align:left;overflow-wrap:anywhere}td.call{font:13px/1.45 ui-monospace,monospace}section>ul{padding-left:1.2rem}details{border:1px solid var(--line);border-radius:8px;margin:.35rem 0;background:var(--card);padding:.45rem .7rem}summary{cursor:pointer}svg polyline{fill:none;stroke:var(--named);stroke-width:2}";
+const OWN_STYLE: &str = "h3{font-size:.95rem;margin:1.6rem 0 .4rem}thead th,td.why,td.call{text-align:left}tbody th{white-space:normal;overflow-wrap:anywhere}section>p{max-width:52rem;color:var(--quiet)}td.call,td.why{white-space:normal;text-align:left;overflow-wrap:anywhere}td.call{font:13px/1.45 ui-monospace,monospace}section>ul{padding-left:1.2rem}details{border:1px solid var(--line);border-radius:8px;margin:.35rem 0;background:var(--card);padding:.45rem .7rem}summary{cursor:pointer}svg polyline{fill:none;stroke:var(--named);stroke-width:2}";
 
 /// The page's text.
 #[must_use]
@@ -32,9 +33,11 @@ pub fn render(report: &Report) -> String {
     }
     page.raw("</ul>\n</header>\n<main>\n");
     notes(&mut page, report);
-    calls(&mut page, report);
-    curve(&mut page, report);
+    decide(&mut page, report);
+    calls::render(&mut page, report);
+    least::render(&mut page, report);
     proposals(&mut page, report);
+    facts(&mut page, report);
     page.raw("</main>\n</body>\n</html>\n");
     page.0
 }
@@ -54,6 +57,29 @@ impl Page {
         self.raw("<li>");
         self.text(words);
         self.raw("</li>");
+    }
+
+    /// The beginning of a table, with its columns' names.
+    fn head(&mut self, names: &[&str]) {
+        self.raw("<div class=\"wide\"><table><thead><tr>");
+        for name in names {
+            self.raw("<th>");
+            self.text(name);
+            self.raw("</th>");
+        }
+        self.raw("</tr></thead><tbody>\n");
+    }
+
+    /// The end of one.
+    fn foot(&mut self) {
+        self.raw("</tbody></table></div>\n");
+    }
+
+    /// A row's first cell.
+    fn first(&mut self, words: &str) {
+        self.raw("<tr><th>");
+        self.text(words);
+        self.raw("</th>");
     }
 
     fn cell(&mut self, class: &str, words: &str) {
@@ -80,89 +106,67 @@ fn notes(page: &mut Page, report: &Report) {
     page.raw("</ul>\n</section>\n");
 }
 
-const fn colour(class: Class) -> &'static str {
-    match class {
-        Class::Same => "same",
-        Class::Stricter | Class::Attenuated => "named",
-        Class::NotReplayed => "open",
-        Class::Changed => "fail",
-        Class::Unsafe => "unsafe",
-    }
-}
-
-fn calls(page: &mut Page, report: &Report) {
-    let Some(replayed) = &report.replayed else {
-        return;
-    };
-    page.raw("<section>\n<h2>The recorded calls, replayed</h2>\n<ul class=\"legend\">");
-    for (class, count) in &replayed.classes {
-        page.raw("<li><i class=\"");
-        page.raw(colour(*class));
-        page.raw("\"></i>");
-        page.text(&format!("{} {}", grouped(*count), class.word()));
-        page.raw("</li>");
-    }
-    page.raw("</ul>\n<div class=\"wide\"><table><thead><tr><th>became</th><th>calls</th><th>tool</th><th>call</th><th>why</th></tr></thead><tbody>\n");
-    for row in replayed.rows.iter().take(ROWS_MAX) {
-        page.raw("<tr><th><span class=\"n ");
-        page.raw(colour(row.class));
-        page.raw("\">");
-        page.text(row.class.word());
-        page.raw("</span></th>");
-        page.cell("", &grouped(row.count));
-        page.cell("", &row.tool);
-        page.cell("call", &row.call);
-        page.cell("why", &row.why);
-        page.raw("</tr>\n");
-    }
-    page.raw("</tbody></table></div>\n</section>\n");
-}
-
-/// Questions left over grants, as a line; the table beneath says the same.
-fn curve(page: &mut Page, report: &Report) {
-    const WIDTH: u64 = 640;
-    const HEIGHT: u64 = 160;
-    let curve = &report.suggestion.curve;
-    let all = curve.first().copied().unwrap_or_default();
-    if all == 0 {
-        return;
-    }
-    page.raw("<section>\n<h2>The least that covers what was recorded</h2>\n<div class=\"wide\"><svg role=\"img\" aria-label=\"questions left over the number of grants\" width=\"680\" height=\"190\" viewBox=\"-30 -10 700 200\">");
-    let steps = (curve.len() as u64).saturating_sub(1).max(1);
-    let points: Vec<String> = curve
+/// What only the user can say.
+fn decide(page: &mut Page, report: &Report) {
+    page.raw("<section>\n<h2>What you have to decide</h2>\n");
+    let open = report
+        .proposals
         .iter()
-        .enumerate()
-        .map(|(place, left)| {
-            format!(
-                "{},{}",
-                place as u64 * WIDTH / steps,
-                HEIGHT - left * HEIGHT / all
-            )
-        })
-        .collect();
-    // Writing into a string cannot fail; these are numbers only.
-    let _ = write!(
-        page.0,
-        "<line class=\"axis\" x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\"/><polyline points=\"{}\"/><text x=\"0\" y=\"0\">{} questions</text><text x=\"{}\" y=\"{}\">{steps} grants</text>",
-        points.join(" "),
-        grouped(all),
-        WIDTH - 60,
-        HEIGHT + 16
-    );
-    page.raw("</svg></div>\n<div class=\"wide\"><table><thead><tr><th>grant</th><th>questions left</th></tr></thead><tbody>");
-    for (grant, left) in report.suggestion.grants.iter().zip(curve.iter().skip(1)) {
-        page.raw("<tr><th>");
-        page.text(&format!(
-            "{} on {}, {} h",
-            grant.verb,
-            grant.on,
-            grant.seconds / 3600
+        .filter(|one| !one.confirm.is_empty());
+    page.raw("<ul>");
+    let mut any = false;
+    for proposal in open {
+        any = true;
+        page.item(&format!(
+            "{} ({}): {}",
+            proposal.id, proposal.said, proposal.confirm
         ));
-        page.raw("</th>");
-        page.cell("", &grouped(*left));
-        page.raw("</tr>");
     }
-    page.raw("</tbody></table></div>\n</section>\n");
+    if !any {
+        page.item("nothing");
+    }
+    page.raw("</ul>\n<p>");
+    page.text("hermitcrab.toml beside this page holds the denials, and every proposed grant as a comment; migration.diff shows what it changes. Take \u{201c}#? \u{201d} away from a grant to give it.");
+    page.raw("</p>\n</section>\n");
+}
+
+/// What was read.
+fn facts(page: &mut Page, report: &Report) {
+    page.raw("<section>\n<h2>What was read</h2>\n<ul>");
+    page.item(&format!(
+        "{} sessions, {} ({} repeated in conversation files, {} not readable)",
+        grouped(report.counts.sessions),
+        super::calls(report.counts.calls),
+        grouped(report.counts.repeated),
+        grouped(report.counts.broken)
+    ));
+    for (what, names) in [
+        ("files", &report.files),
+        ("names in .env, never a value", &report.env_names),
+    ] {
+        let names = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        page.item(&format!("{what}: {names}"));
+    }
+    for skill in &report.skills {
+        page.item(&format!("skill {}: {}", skill.name, skill.description));
+    }
+    for job in &report.jobs {
+        let state = if job.enabled { "" } else { ", paused" };
+        page.item(&format!(
+            "job {} ({}){state}: it will hold nothing until \u{201c}hermitcrab cron grant {}\u{201d} says so",
+            job.name, job.schedule, job.id
+        ));
+    }
+    let mut tools: Vec<_> = report.tools.iter().collect();
+    tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    for (tool, count) in tools {
+        page.item(&format!("{} of {tool}", super::calls(*count)));
+    }
+    page.raw("</ul>\n</section>\n");
 }
 
 fn proposals(page: &mut Page, report: &Report) {
@@ -189,11 +193,15 @@ fn proposals(page: &mut Page, report: &Report) {
             ));
         }
         for denial in &proposal.denials {
-            page.item(&format!(
-                "denied: {} {:?}",
-                denial.verbs.join(", "),
-                denial.about
-            ));
+            let about = match &denial.about {
+                About::On(place) => place.clone(),
+                About::Named(name) => format!("files named {name}"),
+                About::Host(host) => host.clone(),
+            };
+            page.item(&format!("denied: {} on {about}", denial.verbs.join(", ")));
+        }
+        if let Some((key, value)) = &proposal.setting {
+            page.item(&format!("set: {key} = {value}"));
         }
         if !proposal.confirm.is_empty() {
             page.item(&format!("to confirm: {}", proposal.confirm));
