@@ -3,13 +3,14 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, List, Literal, Optional, Union, final
+from typing import BinaryIO, List, Literal, Optional, Protocol, TextIO, Union, final, overload
 
 __all__ = [
     "Denied",
     "DirCap",
     "Entry",
     "Grant",
+    "PathWithin",
     "Stat",
     "open_within_dir",
     "revoke",
@@ -112,7 +113,48 @@ class Grant(DirCap):
 def revoke(grant: Grant) -> int:
     """Ends a grant and everything made from it; how many grants that were."""
 
-def validate_within_dir(path: Path, root: Path) -> Optional[str]:
+class _Resolves(Protocol):
+    def resolve(self) -> Path: ...
+
+@final
+class PathWithin:
+    """A path below a directory that is open: what passes the check is what is used.
+
+    In place of `root / name`. It is no `os.PathLike`: what would act by its name
+    alone fails.
+    """
+
+    def __new__(cls, root: Union[str, os.PathLike[str]], *parts: str) -> PathWithin: ...
+    def __truediv__(self, name: str) -> PathWithin: ...
+    def resolve(self) -> Path:
+        """Where it leads now, as a path that holds nothing."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def suffix(self) -> str: ...
+    def exists(self) -> bool: ...
+    def is_file(self) -> bool: ...
+    def is_dir(self) -> bool: ...
+    def read_bytes(self) -> bytes: ...
+    def read_text(self, encoding: Optional[str] = None, errors: Optional[str] = None) -> str: ...
+    @overload
+    def open(
+        self,
+        mode: Literal["r", "rt"] = "r",
+        encoding: Optional[str] = None,
+        errors: Optional[str] = None,
+    ) -> TextIO: ...
+    @overload
+    def open(
+        self, mode: Literal["rb"], encoding: Optional[str] = None, errors: Optional[str] = None
+    ) -> BinaryIO: ...
+    def write_bytes(self, data: bytes) -> int:
+        """All of the file, at once; it is made if it is not there."""
+
+    def write_text(self, text: str, encoding: str = "utf-8", errors: str = "strict") -> int: ...
+
+def validate_within_dir(path: Union[Path, _Resolves], root: Union[Path, _Resolves]) -> Optional[str]:
     """`None` if `path` resolves to a place within `root`, else why not.
 
     An answer about now: what is opened afterwards may be something else.

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 
 mod ambient;
 mod handle;
+mod held;
 mod refusal;
 mod room;
 mod within;
@@ -27,6 +28,7 @@ fn hermitcrab_caps(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Grant>()?;
     module.add_class::<handle::Entry>()?;
     module.add_class::<handle::Stat>()?;
+    module.add_class::<held::PathWithin>()?;
     module.add("Denied", module.py().get_type::<refusal::Denied>())?;
     module.add_function(wrap_pyfunction!(handle::revoke, module)?)?;
     module.add_function(wrap_pyfunction!(within::validate_within_dir, module)?)?;

@@ -3,7 +3,8 @@
 //! `validate_within_dir` answers about a moment that is over when its caller
 //! opens the file; it is here so that nothing has to change at once.
 //! `open_within_dir` takes the same two paths and opens, with the kernel
-//! refusing to leave the directory however the tree changes meanwhile.
+//! refusing to leave the directory however the tree changes meanwhile. A
+//! [`crate::held::PathWithin`] passes the check and is held in every later use.
 
 use std::path::PathBuf;
 
@@ -39,6 +40,17 @@ pub(crate) fn open_within_dir<'py>(
     root: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
+    let (real_root, below) = below(path, root)?;
+    let root: PathBuf = real_root.extract()?;
+    DirCap::open_dir(py, &root, &[Verb::FsRead])?.open_file(py, &below)
+}
+
+/// The root with its links followed, and where in it a path leads now.
+pub(crate) fn below<'py>(
+    path: &Bound<'py, PyAny>,
+    root: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, RelPath)> {
+    let py = path.py();
     let (real_root, below) = relative(path, root).map_err(|error| {
         if error.is_instance_of::<PyValueError>(py) {
             PyErr::from(Failure::denied(DenialCode::OutsideRoot, path))
@@ -49,8 +61,7 @@ pub(crate) fn open_within_dir<'py>(
     let bytes = py.import("os")?.call_method1("fsencode", (&below,))?;
     let below = RelPath::parse(bytes.extract()?)
         .map_err(|error| PyErr::from(Failure::denied(error.code(), &below)))?;
-    let root: PathBuf = real_root.extract()?;
-    DirCap::open_dir(py, &root, &[Verb::FsRead])?.open_file(py, &below)
+    Ok((real_root, below))
 }
 
 /// Outside, not to be looked at, or (`RuntimeError`, before Python 3.13) a loop.

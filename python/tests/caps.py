@@ -152,6 +152,41 @@ def swap_after_check():
     print("the use held")
 
 
+def held_path():
+    """The lines of Hermes' own callers, with the path made another way."""
+    root = workspace()
+    target = caps.PathWithin(root, "docs/note.txt")
+    assert caps.validate_within_dir(target, root) is None
+    assert target.exists() and target.is_file() and not target.is_dir()
+    assert (target.name, target.suffix, str(target)) == ("note.txt", ".txt", str(root / "docs/note.txt"))
+    assert target.read_text() == "note" and target.read_bytes() == b"note"
+    with target.open(encoding="utf-8") as file:
+        assert file.read() == "note"
+    made = caps.PathWithin(root) / "docs" / "made.txt"
+    assert not made.exists()
+    raises(FileNotFoundError, made.read_text)
+    assert made.write_text("\u00e9") == 1 and made.write_bytes(b"two") == 3
+    assert (root / "docs" / "made.txt").read_bytes() == b"two"
+    # What would act by the name alone does not.
+    raises(TypeError, lambda: open(target))
+    raises(TypeError, lambda: os.stat(target))
+    raises(ValueError, lambda: target.open("w"))
+    # The answer is that of a plain path, and the use after a swap is not.
+    for name in ["../outside/note.txt", "docs/../../outside/note.txt"]:
+        outside = caps.PathWithin(root, name)
+        assert caps.validate_within_dir(outside, root) == caps.validate_within_dir(root / name, root)
+        assert caps.validate_within_dir(outside, root).startswith("Path escapes")
+        denied("outside-root", outside.read_text)
+    assert caps.validate_within_dir(target, root) is None
+    os.rename(root / "docs", root / "old")
+    swapped(root, HERE / "outside")
+    assert (root / "docs" / "note.txt").read_text() == "secret"
+    for use in [target.read_text, target.read_bytes, target.open, target.exists, lambda: target.write_text("x")]:
+        denied("outside-root", use)
+    assert (HERE / "outside" / "note.txt").read_text() == "secret"
+    print("the path held")
+
+
 def swap_race():
     root = workspace()
     target = root / "docs" / "note.txt"
@@ -170,8 +205,13 @@ def swap_race():
     attacker.start()
     seen = {}
     try:
-        for use in [lambda: caps.open_within_dir(target, root).read(), lambda: cap.read("docs/note.txt")]:
-            for _ in range(500):
+        held = caps.PathWithin(root, "docs/note.txt")
+        for use in [
+            lambda: caps.open_within_dir(target, root).read(),
+            lambda: cap.read("docs/note.txt"),
+            lambda: held.read_bytes(),
+        ]:
+            for _ in range(400):
                 try:
                     got = use()
                 except OSError as error:
@@ -181,7 +221,7 @@ def swap_race():
     finally:
         end.set()
         attacker.join()
-    print(f"held in 1000 tries: {seen}")
+    print(f"held in 1200 tries: {seen}")
 
 
 def operations():

@@ -73,6 +73,11 @@ fn a_link_swapped_after_the_check_passes_the_check_and_not_the_use() {
 }
 
 #[test]
+fn a_path_made_to_be_held_passes_the_check_and_is_held_at_the_use() {
+    runs("held_path");
+}
+
+#[test]
 fn no_race_of_swapped_links_ever_opens_what_lies_outside() {
     runs("swap_race");
 }
