@@ -1,6 +1,9 @@
 //! The program as a user meets it: exit codes, messages, real runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "command/shadow.rs"]
+mod shadow;
+
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -434,128 +437,5 @@ fn home_with_a_deletion(home: &std::path::Path) {
                 (result, format!("d{place}"), tool, 2e9 + place as f64 + 0.5),
             )
             .unwrap();
-    }
-}
-
-/// A stand-in for Hermes' module with one door, and a program that goes through it.
-const DOOR: &str = r#"
-import json, subprocess
-
-def handle_function_call(name, args, task_id=None, **more):
-    if name == "write_file":
-        with open(args["path"], "w") as file:
-            file.write(args["content"])
-        return json.dumps({"bytes_written": len(args["content"])})
-    done = subprocess.run(args["command"], shell=True, capture_output=True, text=True)
-    args["command"] = "changed by the tool"
-    return json.dumps({"output": done.stdout, "exit_code": done.returncode, "error": None})
-"#;
-const THROUGH: &str = r#"
-import os, sys
-from model_tools import handle_function_call as call
-
-# What Hermes starts sees nothing of the mirror.
-assert "HERMITCRAB_SHADOW" not in os.environ
-assert "PYTHONPATH" not in os.environ, os.environ["PYTHONPATH"]
-call("write_file", {"path": "a.txt", "content": "one\n"}, task_id="t")
-call("terminal", {"command": "cat a.txt"}, task_id="t")
-call("terminal", {"command": "echo ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"}, task_id="t")
-for _ in range(300):
-    call("terminal", {"command": ":"}, task_id="t") if len(sys.argv) > 1 else None
-sys.exit(7)
-"#;
-
-/// A Python that works; a stand-in of a version manager may be there and not.
-fn python() -> Option<&'static str> {
-    let names = ["python3", "python3.13", "python3.12", "python3.11"];
-    names.into_iter().find(|name| {
-        let tried = Command::new(name).args(["-c", "pass"]).output();
-        tried.is_ok_and(|output| output.status.success())
-    })
-}
-
-fn through_the_door() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["home", "work", "program"] {
-        std::fs::create_dir(folder.path().join(name)).unwrap();
-    }
-    std::fs::write(folder.path().join("program/model_tools.py"), DOOR).unwrap();
-    std::fs::write(folder.path().join("program/through.py"), THROUGH).unwrap();
-    folder
-}
-
-#[test]
-fn a_live_hermes_is_mirrored_call_by_call_and_keeps_its_own_end() {
-    if !can_run() {
-        return;
-    }
-    let folder = through_the_door();
-    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
-        .args([
-            "shadow",
-            "--hermes-home",
-            &at("home"),
-            "--workspace",
-            &at("work"),
-        ])
-        .args(["--report", &at("report"), "--finish", "10m", "--"])
-        .args([python().unwrap(), &at("program/through.py")])
-        .env_remove("PYTHONPATH")
-        .current_dir(at("work"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(code(&output), 7, "{}", errors(&output));
-    let lines = std::fs::read_to_string(at("report/shadow.jsonl")).unwrap();
-    assert!(
-        !lines.contains("ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"),
-        "{lines}"
-    );
-    let lines: Vec<serde_json::Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let became: Vec<&str> = lines
-        .iter()
-        .filter_map(|line| line["became"].as_str())
-        .collect();
-    assert_eq!(became, ["same", "same", "same"], "{lines:?}");
-    assert_eq!(lines[1]["call"], "cat a.txt");
-    let summary = std::fs::read_to_string(at("report/summary.json")).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-    assert_eq!(
-        (&summary["calls"], &summary["left_out"]),
-        (&3.into(), &0.into())
-    );
-    assert_eq!(std::fs::read_to_string(at("work/a.txt")).unwrap(), "one\n");
-}
-
-#[test]
-fn a_mirror_that_is_gone_or_dies_changes_nothing_for_hermes() {
-    let folder = through_the_door();
-    let at = |name: &str| folder.path().join(name);
-    let hook = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shim/src/shadow");
-    // One that was never there, and one that hangs up on whoever comes.
-    let listener = std::os::unix::net::UnixListener::bind(at("hangs-up")).unwrap();
-    std::thread::spawn(move || listener.incoming().for_each(drop));
-    for socket in ["never-there", "hangs-up"] {
-        let Some(python) = python() else {
-            println!("SKIPPED: no python3 on the path");
-            return;
-        };
-        let output = Command::new(python)
-            .arg(at("program/through.py"))
-            .arg("many")
-            .env("PYTHONPATH", &hook)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("HERMITCRAB_SHADOW", at(socket))
-            .current_dir(at("work"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert_eq!(code(&output), 7, "{socket}: {}", errors(&output));
-        assert_eq!(errors(&output), "", "{socket}");
-        assert_eq!(std::fs::read_to_string(at("work/a.txt")).unwrap(), "one\n");
     }
 }

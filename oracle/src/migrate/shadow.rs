@@ -11,7 +11,7 @@ mod mirror;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::mpsc::sync_channel;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -50,7 +50,7 @@ pub fn command(ambient: &Ambient, args: &ShadowArgs) -> u8 {
 
 fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     // What is typed to interrupt Hermes is for Hermes; the threads to come inherit
-    // this, programs that are started do not.
+    // this, and so would Hermes.
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGINT);
     signals.add(Signal::SIGQUIT);
@@ -124,9 +124,12 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         let stop = listener.stopped();
         std::thread::spawn(move || mirror.run(&arriving, &stop, finish))
     });
-    let status = hermes(ambient, &args.command, private.path(), &socket)
-        .status()
-        .map_err(|error| (exit::USAGE, format!("cannot start Hermes: {error}")));
+    let status = started(
+        &mut hermes(ambient, &args.command, private.path(), &socket),
+        signals,
+    )
+    .and_then(|mut child| child.wait())
+    .map_err(|error| (exit::USAGE, format!("cannot start Hermes: {error}")));
     listener.stop();
     let told = mirrored.and_then(|thread| thread.join().ok());
     if let Some(told) = told {
@@ -141,6 +144,15 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         .or_else(|| status.signal().map(|signal| 128 + signal))
         .and_then(|code| u8::try_from(code).ok());
     Ok(code.unwrap_or(exit::INTERNAL))
+}
+
+/// Starts Hermes with these signals as they usually are. Whoever has interrupted
+/// this program meanwhile, or does so now, ends both.
+fn started(command: &mut Command, signals: SigSet) -> std::io::Result<Child> {
+    signals.thread_unblock()?;
+    let child = command.spawn();
+    signals.thread_block()?;
+    child
 }
 
 fn hermes(ambient: &Ambient, words: &[std::ffi::OsString], hook: &Path, socket: &Path) -> Command {
