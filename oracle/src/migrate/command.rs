@@ -13,7 +13,7 @@ use super::note::Note;
 use super::opinion::Opinion;
 use super::parallel::{Ended, Machine, Parts, Pass};
 use super::recorded::{History, OnlyRead};
-use super::replay::{Class, Proof};
+use super::replay::{Class, Proof, Unreplayable};
 use super::report::{self, Report, grouped};
 use super::source::{DATABASE, Snapshot};
 use super::{suggest, translate};
@@ -195,13 +195,21 @@ fn migrate(
                 mut replayed,
                 wanted,
                 cut,
+                total,
                 started_from,
                 effort,
             } = machine.run(&clean, &mut read);
             if cut {
+                let spent = replayed.not_replayed.get(&Unreplayable::Budget.reason());
+                let seen = replayed.judged() + replayed.count(Class::NotReplayed);
+                let done = seen - spent.copied().unwrap_or_default().min(seen);
                 notes.push(Note::partial(
                     "replay",
-                    "not every call was replayed, because the time was spent or it was interrupted; the same command again goes on from here, --budget gives it more",
+                    format!(
+                        "not every call was replayed, because the time was spent or it was interrupted ({} of {} were done, the newest first); the same command again goes on from here, --budget gives it more",
+                        grouped(done),
+                        grouped(total)
+                    ),
                 ));
             }
             if replayed.asks() > 0 && !interrupt.is_set() {

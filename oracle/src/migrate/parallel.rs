@@ -48,6 +48,8 @@ pub struct Ended {
     pub wanted: BTreeMap<Vec<Need>, u64>,
     /// Whether some were not run for want of time.
     pub cut: bool,
+    /// How many calls there are, whether or not they were reached.
+    pub total: u64,
     /// How many sessions started from what.
     pub started_from: BTreeMap<String, u64>,
     /// What it took.
@@ -200,6 +202,7 @@ impl<'m> Machine<'m> {
             replayed,
             wanted,
             cut,
+            total: counted.calls,
             started_from: started_from
                 .into_iter()
                 .map(|(word, count)| (word.to_owned(), count))
