@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What `chat` takes besides the setting.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Choice {
     /// The model's name, as its backend knows it [default: the one of `models.planner` in the configuration]
     #[arg(long, value_name = "NAME")]

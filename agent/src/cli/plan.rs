@@ -17,7 +17,7 @@ use hermitcrab_core::plan::{FlowRules, Plan, PlanError, Step, Toolbox, What, che
 use serde_json::{Value, json};
 
 use self::{
-    approve::{approve, grant_written},
+    approve::{Approved, approve, grant_written},
     further::Further,
     person::PipeUser,
     shown::{Shown, summed_up},
@@ -96,41 +96,55 @@ fn planned(
         (None, None) => return Err(("there is nothing to do".to_owned(), exit::USAGE)),
     };
     let toolbox = source.toolbox()?;
-    let ground = open::ground(&setting.place)?;
-    let Some(mut backend) = chat::backend(&ground, &source.choice, &Cancel::default())? else {
-        return Err((
-            format!(
-                "{}; a plan of your own runs without one: `--plan FILE`",
-                chat::NO_MODEL
-            ),
-            exit::USAGE,
-        ));
-    };
+    let mut backend = planner(setting, source)?;
     let mut runtime = begun(setting, pipe)?;
-    chat::let_talk(&mut runtime, &backend)?;
+    match made(&mut runtime, &mut backend, toolbox, request) {
+        Ok(plan) => Ok((plan, Some(runtime))),
+        Err(trouble) => {
+            close(runtime)?;
+            Err(trouble)
+        }
+    }
+}
+
+/// The model that plans.
+fn planner(setting: &Setting, source: &Source) -> Result<Backend, Trouble> {
+    let ground = open::ground(&setting.place)?;
+    chat::backend(&ground, &source.choice, &Cancel::default())?.ok_or_else(|| {
+        let why = format!(
+            "{}; a plan of your own runs without one: `--plan FILE`",
+            chat::NO_MODEL
+        );
+        (why, exit::USAGE)
+    })
+}
+
+/// What the model makes of a request.
+fn made(
+    runtime: &mut Runtime,
+    backend: &mut Backend,
+    toolbox: Arc<Toolbox>,
+    request: &str,
+) -> Result<Plan, Trouble> {
+    chat::let_talk(runtime, backend)?;
     let by = runtime.first_agent();
     let mut planner = Planner {
         model: &backend.model,
         port: &mut *backend.port,
         toolbox,
     };
-    let made = planner.plan(&mut runtime, by, request);
-    match made {
-        Ok(plan) => Ok((plan, Some(runtime))),
-        Err(why) => {
-            let code = match &why {
-                NoPlan::Refused(_) => exit::REFUSED,
-                NoPlan::Request => exit::USAGE,
-                NoPlan::Model(_) => exit::ENVIRONMENT,
-                NoPlan::Unfinished | NoPlan::Wrong(_) => exit::TOOL_FAILED,
-            };
-            close(runtime)?;
-            Err((
-                format!("there is no plan, and nothing was done: {why}"),
-                code,
-            ))
-        }
-    }
+    planner.plan(runtime, by, request).map_err(|why| {
+        let code = match &why {
+            NoPlan::Refused(_) => exit::REFUSED,
+            NoPlan::Request => exit::USAGE,
+            NoPlan::Model(_) => exit::ENVIRONMENT,
+            NoPlan::Unfinished | NoPlan::Wrong(_) => exit::TOOL_FAILED,
+        };
+        (
+            format!("there is no plan, and nothing was done: {why}"),
+            code,
+        )
+    })
 }
 
 /// A session in which whoever there is is asked.
@@ -158,7 +172,7 @@ fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Tr
 }
 
 /// How `run` goes about it.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct How {
     /// Do not ask about a plan that only looks, nor before its looking steps
     #[arg(long)]
@@ -325,6 +339,22 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
         Some(session) => session,
         None => begun(setting, how.pipe.as_ref())?,
     };
+    let code = go(&mut runtime, setting, source, how, approved);
+    for line in runtime.take_told() {
+        say(&line);
+    }
+    close(runtime)?;
+    code
+}
+
+/// Carries out a plan in a session; the exit code for what became of it.
+fn go(
+    runtime: &mut Runtime,
+    setting: &Setting,
+    source: &Source,
+    how: &How,
+    approved: Approved,
+) -> Result<u8, Trouble> {
     for outside in source.outside()? {
         runtime
             .declare_external(outside.server)
@@ -333,7 +363,7 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
     let plan = approved.plan;
     let workspace = open::ground(&setting.place)?.workspace;
     if approved.by_user {
-        grant_written(&mut runtime, &plan)?;
+        grant_written(runtime, &plan)?;
     }
     let mut risks = BTreeMap::new();
     each_risk(plan.steps(), &workspace, &mut risks);
@@ -348,25 +378,45 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
         },
     };
     let machine = match picks(plan.steps()).then(|| quarantined(setting, source)) {
-        None | Some(Ok(None)) => executor::run(&mut runtime, plan, &mut shown, &mut NoPicker),
+        None | Some(Ok(None)) => executor::run(runtime, plan, &mut shown, &mut NoPicker),
         Some(Ok(Some(mut backend))) => {
-            chat::let_talk(&mut runtime, &backend)?;
+            chat::let_talk(runtime, &backend)?;
             let mut picker = ModelPicker {
                 model: &backend.model,
                 port: &mut *backend.port,
             };
-            executor::run(&mut runtime, plan, &mut shown, &mut picker)
+            executor::run(runtime, plan, &mut shown, &mut picker)
         }
-        Some(Err(trouble)) => {
-            close(runtime)?;
-            return Err(trouble);
+        Some(Err(trouble)) => return Err(trouble),
+    };
+    Ok(summed_up(&machine, how.json))
+}
+
+/// `plan` at the prompt: in the session that is open, a file's plan (`--plan FILE`)
+/// or one the model makes of the words; shown, asked about, carried out.
+pub(super) fn at_prompt(
+    runtime: &mut Runtime,
+    setting: &Setting,
+    choice: &chat::Choice,
+    words: &str,
+) -> Result<u8, Trouble> {
+    let file = words.strip_prefix("--plan ").map(str::trim);
+    let source = Source {
+        request: None,
+        plan: file.map(|file| runtime.workspace().join(file)),
+        tools: Vec::new(),
+        choice: choice.clone(),
+    };
+    let plan = match &source.plan {
+        Some(file) => read_plan(file, source.toolbox()?)?,
+        None => {
+            let mut backend = planner(setting, &source)?;
+            made(runtime, &mut backend, source.toolbox()?, words)?
         }
     };
-    for line in runtime.take_told() {
-        say(&line);
-    }
-    close(runtime)?;
-    Ok(summed_up(&machine, how.json))
+    let how = How::default();
+    let approved = approve(plan, setting, &how)?;
+    go(runtime, setting, &source, &how, approved)
 }
 
 /// Does a step have a model pick data?

@@ -22,7 +22,7 @@ use self::{
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, chat, open, run, say, undo};
+use super::{Setting, Trouble, chat, open, plan, run, say, undo};
 use crate::{
     ambient, audit,
     chat::{Chat, TurnEnd},
@@ -200,6 +200,9 @@ impl Repl<'_> {
             Line::Program(words) => self.program(&words),
             Line::Run(command) => Ok(self.command(&command)),
             Line::DryRun(command) => self.dry_run(&command),
+            Line::Plan(words) => {
+                plan::at_prompt(&mut self.runtime, self.setting, self.choice, &words)
+            }
             Line::Say(request) => self.say(&request),
             Line::Wrong(why) => Err((why, exit::USAGE)),
         };

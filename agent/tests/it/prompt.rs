@@ -93,6 +93,83 @@ fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
 }
 
 #[test]
+fn an_interrupt_calls_off_the_command_and_not_the_program() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("!sleep 3000; echo over\r");
+    // One that comes before the command has begun stops nothing.
+    pty.interrupt_until("called off");
+    pty.prompt();
+    pty.keys("!echo still $((40 + 2))\r");
+    pty.sees("still 42");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn wide_letters_and_a_terminal_that_changes_its_size_are_edited_as_they_are_seen() {
+    let home = settled("");
+    let mut pty = start(&home);
+    // One key takes back one letter, however wide it is.
+    pty.keys("!echo \u{6f22}\u{5b57}\u{7f}e\u{301} > wide.txt\r");
+    pty.sees("allow this?");
+    pty.keys("once\r");
+    pty.prompt();
+    let text = |name: &str| std::fs::read_to_string(home.project().join(name)).unwrap();
+    assert_eq!(text("wide.txt"), "\u{6f22}e\u{301}\n");
+    let long = "a".repeat(70);
+    pty.keys(&format!("!echo {long}"));
+    pty.sees(&long);
+    pty.resize(12, 40);
+    pty.keys("b > long.txt\r");
+    // The question before this one may still be on the screen.
+    pty.until(|shown| {
+        shown.contains("long.txt, 72 bytes") && shown.trim_end().ends_with("[deny]:")
+    });
+    pty.keys("once\r");
+    pty.until(|_| home.project().join("long.txt").exists());
+    assert_eq!(text("long.txt"), format!("{long}b\n"));
+    pty.keys("\u{4}");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn a_plan_is_seen_approved_and_carried_out_in_the_session_of_the_prompt() {
+    let home = settled(
+        "[models.planner]\nbackend = \"scripted\"\nmodel = \"m\"\nfile = \"script.jsonl\"\n",
+    );
+    let plan = |name: &str| {
+        serde_json::json!({"version": 1, "summary": "as asked", "steps": [
+            {"id": "w", "call": "create_file", "with": {"path": name, "text": "x"}}
+        ]})
+        .to_string()
+    };
+    let line = serde_json::json!({ "text": plan("made.txt") }).to_string();
+    std::fs::write(home.path().join(".config/hermitcrab/script.jsonl"), line).unwrap();
+    std::fs::write(home.path().join("plan.json"), plan("mine.txt")).unwrap();
+    let mut pty = Pty::start(&home, &[], &[]);
+    pty.sees("or `help`.");
+    pty.prompt();
+    for (words, file) in [
+        ("plan --plan ../plan.json\r", "mine.txt"),
+        ("/plan make me a file\r", "made.txt"),
+    ] {
+        pty.keys(words);
+        pty.until(|shown| shown.contains(file) && shown.trim_end().ends_with("[n]:"));
+        pty.keys("y\r");
+        pty.prompt();
+        assert!(home.project().join(file).exists(), "{}", pty.shown());
+    }
+    pty.keys("undo\r");
+    pty.sees("took back commit");
+    pty.prompt();
+    assert!(!home.project().join("made.txt").exists());
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
 fn without_colours_there_are_none_and_without_a_terminal_lines_do() {
     let home = settled("");
     let mut pty = Pty::start(&home, &[], &[("NO_COLOR", "1")]);

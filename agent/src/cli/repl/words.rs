@@ -31,6 +31,8 @@ pub enum Line {
     Audit(usize),
     /// A command, shown and not kept.
     DryRun(String),
+    /// A request that is planned, or `--plan` and a file.
+    Plan(String),
     /// A command on a copy.
     Run(String),
     /// An empty screen.
@@ -44,7 +46,7 @@ pub enum Line {
 }
 
 /// Every command and what it does, in the order of the help.
-pub const COMMANDS: [(&str, &str); 16] = [
+pub const COMMANDS: [(&str, &str); 17] = [
     ("help", "this list"),
     ("tree [DIR]", "what is in the workspace"),
     (
@@ -64,6 +66,10 @@ pub const COMMANDS: [(&str, &str); 16] = [
     (
         "dry-run COMMAND",
         "run a command, show what it would change, keep nothing",
+    ),
+    (
+        "plan \"REQUEST\"",
+        "have it planned, see the plan, and carry it out; `plan --plan FILE` takes one of yours",
     ),
     ("!COMMAND", "run a command on a copy of the workspace"),
     (
@@ -134,6 +140,11 @@ pub fn read(line: &str) -> Line {
     if let Some(found) = command(line) {
         return found;
     }
+    // Planning takes any words, and so does plain language: the slash tells.
+    let request = line.strip_prefix("plan ").map(str::trim);
+    if let Some(request) = request.filter(|request| is_command && !request.is_empty()) {
+        return Line::Plan(request.to_owned());
+    }
     if is_command {
         let name = line.split_whitespace().next().unwrap_or_default();
         let meant = keys::nearest(name, names());
@@ -174,6 +185,11 @@ fn command(line: &str) -> Option<Line> {
             "a grant is VERB=PATH, such as `grant fs.modify=src`".to_owned(),
         )),
         ("revoke", [grant]) => Some(Line::Revoke(grant.clone())),
+        ("plan", [flag, _]) if flag == "--plan" => Some(Line::Plan(rest.to_owned())),
+        ("plan", [first, ..]) if first.starts_with(['"', '\'']) => match split(rest).as_slice() {
+            [request] => Some(Line::Plan(request.clone())),
+            _ => None,
+        },
         ("dry-run", [_, ..]) => Some(Line::DryRun(rest.trim_start_matches('!').to_owned())),
         ("exec" | "run", [dashes, _, ..]) if dashes == "--" => {
             Some(Line::Run(rest.trim_start_matches("--").trim().to_owned()))
@@ -241,6 +257,9 @@ mod tests {
             Line::Grant(vec!["fs.modify=src".into()]),
         );
         check("audit 5", Line::Audit(5));
+        check("plan \"sort it\"", Line::Plan("sort it".into()));
+        check("/plan sort it", Line::Plan("sort it".into()));
+        check("plan --plan a.json", Line::Plan("--plan a.json".into()));
         check(
             "config set models.planner.model 'my model'",
             Line::Program(
@@ -258,6 +277,8 @@ mod tests {
             "grant me a wish",
             "tree of life, what is it",
             "exit strategies",
+            "plan a trip to Rome",
+            "plan",
             "model the data",
         ] {
             say(line);
