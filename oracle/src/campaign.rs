@@ -12,6 +12,7 @@
 //! appended to a log line by line; killing the run loses at most the variants
 //! in flight.
 
+mod benign;
 mod examine;
 mod keep;
 mod named;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+pub use self::benign::command as benign;
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate};
 use self::keep::Log;

@@ -25,6 +25,8 @@ pub enum Command {
     Selftest(SelftestArgs),
     /// Hunt for commands that get past a guard, and keep what is found.
     Fuzz(FuzzArgs),
+    /// Decide about generated work that is harmless, and count false alarms.
+    Benign(BenignArgs),
     /// Run the cases of one file, such as a finding, and explain each.
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
@@ -182,6 +184,17 @@ pub struct FuzzArgs {
     /// Where log, findings and summary go; default `target/bisim/fuzz-SEED`.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+}
+
+/// What `benign` takes.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct BenignArgs {
+    /// How many jobs.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub count: u64,
+    /// Which jobs; the same number is the same jobs everywhere.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// What `replay` takes.

@@ -11,6 +11,7 @@
 //! says about a variant is asked of the real one. The commands are dangerous;
 //! they are only ever run inside a world.
 
+pub mod benign;
 pub mod effect;
 pub mod judge;
 pub mod operator;

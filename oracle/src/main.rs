@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::command(&ambient::read(), &args),
         Command::Doctor(args) => doctor::command(&ambient::read(), &args),
         Command::Fuzz(args) => campaign::command(&ambient::read(), &args),
+        Command::Benign(args) => campaign::benign(&args),
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),
         Command::Report(args) => report::command::report(&ambient::read(), &args),
         Command::Migrate(args) => migrate::command(&ambient::read(), &args),

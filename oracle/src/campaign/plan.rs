@@ -37,6 +37,12 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
         .find(|specimen| specimen.case_file().is_some())
 }
 
+/// Bytes that are this campaign's at this place.
+pub fn bytes_at(seed: u64, index: u64) -> Vec<u8> {
+    let mut numbers = Numbers::new(seed, index, 0);
+    (0..4).flat_map(|_| numbers.next().to_le_bytes()).collect()
+}
+
 /// Every action on every place, its name spelled plainly.
 const PATH_SINGLES: u64 = (ACTIONS.len() * PLACES.len()) as u64;
 
