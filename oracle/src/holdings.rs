@@ -236,6 +236,12 @@ impl Holdings {
         }
     }
 
+    /// Whether the grant of this name can still be used.
+    #[must_use]
+    pub fn is_live(&self, id: &str) -> bool {
+        self.live().any(|(_, grant)| grant.held.id == id)
+    }
+
     /// Whether something held covers this verb at this path; charges nothing.
     #[must_use]
     pub fn may(&self, by: Option<&str>, verb: &str, path: &str) -> bool {

@@ -12,7 +12,8 @@ use crate::holdings::{Holdings, below};
 use crate::relation::{Finding, StepJudgement};
 use crate::result::CaseResult;
 
-/// Whether every strictness of the result has a name.
+/// Whether every difference of the result has a name. To act where Hermes asks
+/// needs none: the relation finds that only where nothing left the grants.
 pub fn all_named(case: &Case, result: &CaseResult) -> bool {
     let Some(judgement) = &result.judgement else {
         return false;
@@ -45,8 +46,12 @@ fn is_held(case: &Case, at: usize) -> bool {
     for earlier in case.job.script.iter().take(at) {
         holdings.follow(earlier);
     }
-    let Some(Step::Call { tool, args, by }) = case.job.script.get(at) else {
-        return true;
+    let (tool, args, by) = match case.job.script.get(at) {
+        Some(Step::Call { tool, args, by }) => (tool, args, by),
+        Some(Step::Spawn { forward, .. }) => {
+            return forward.iter().all(|grant| holdings.is_live(grant));
+        }
+        _ => return true,
     };
     let path = match tool.as_str() {
         // A command may do anything below its directory, and more.
@@ -133,6 +138,8 @@ mod tests {
             ("sequence:0+h0+s1+c2.1", 2, true),
             ("sequence:0+h0+e+c2.0", 2, false),
             ("sequence:0+h0+c7.0", 1, true),
+            ("sequence:0+h0+s1+c2.1", 1, true),
+            ("sequence:0+h0+r0+s1+c2.1", 2, false),
         ] {
             assert_eq!(is_held(&case(name), at), held, "{name}");
         }
