@@ -141,7 +141,7 @@ const TEXT: &[Pattern] = &[
 ];
 const FAMILIES: [&[Pattern]; 4] = [BUILD, VERSIONS, PACKAGES, TEXT];
 const STEMS: [&str; 12] = [
-    "main", "lib", "parser", "token", "report", "notes", "order", "index", "user", "config",
+    "main", "lib", "parser", "token", "report", "notes", "order", "index", "user", "store",
     "queue", "handle",
 ];
 
