@@ -100,6 +100,8 @@ impl Kind {
 
 /// The reason of an `inconclusive` case that failed once and not again.
 pub const UNSTEADY: &str = "unsteady";
+/// The fingerprint of a verdict that comes from what the case itself expects.
+pub const EXPECTATION: &str = "expectation";
 
 /// The verdict on one case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -201,7 +203,7 @@ pub fn decide(
         verdict.kind = kind;
         verdict.ids.clear();
         verdict.why = why;
-        verdict.fingerprint = "expectation".to_owned();
+        verdict.fingerprint = EXPECTATION.to_owned();
     }
     if let Some(recorded) = case.recorded.get(version)
         && let Some(why) = recorded_differs(recorded, judgement, hermes)

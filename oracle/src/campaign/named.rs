@@ -11,6 +11,7 @@ use crate::case::Case;
 use crate::holdings::{Holdings, below};
 use crate::relation::{Finding, StepJudgement};
 use crate::result::CaseResult;
+use crate::verdict::EXPECTATION;
 
 /// Whether every difference of the result has a name. To act where Hermes asks
 /// needs none: the relation finds that only where nothing left the grants.
@@ -18,6 +19,10 @@ pub fn all_named(case: &Case, result: &CaseResult) -> bool {
     let Some(judgement) = &result.judgement else {
         return false;
     };
+    // What a case says of the agent on its own is never explained away.
+    if result.verdict.fingerprint == EXPECTATION {
+        return false;
+    }
     judgement.steps.iter().all(|step| match step.finding {
         Finding::Equal | Finding::EqualMasked | Finding::Attenuated => true,
         Finding::Stricter => rule(case, step).is_some(),

@@ -4,7 +4,7 @@
 //! job is a command and what it does, all of it inside the workspace and on
 //! names that are nobody's secret; under a grant for the workspace it must be
 //! permitted without a question. Nothing is run: what is measured is the
-//! decision, so a million takes minutes ([`decide`]).
+//! decision, so a million takes minutes.
 
 use arbitrary::{Arbitrary, Unstructured};
 use hermitcrab_core::action::Action;
@@ -141,7 +141,7 @@ const TEXT: &[Pattern] = &[
 ];
 const FAMILIES: [&[Pattern]; 4] = [BUILD, VERSIONS, PACKAGES, TEXT];
 const STEMS: [&str; 12] = [
-    "main", "lib", "parser", "token", "report", "notes", "order", "index", "user", "store",
+    "main", "lib", "parser", "token", "report", "notes", "order", "index", "user", "config",
     "queue", "handle",
 ];
 

@@ -292,6 +292,15 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
     if !inside.any(|name| same(name, ".git")) {
         return None;
     }
+    // Branches, tags and objects may have any name; git reads none of them as settings.
+    let holds_names_of_users = inside.clone().next().is_some_and(|first| {
+        ["refs", "logs", "objects"]
+            .iter()
+            .any(|known| same(first, known))
+    });
+    if holds_names_of_users && !inside.clone().any(|name| same(name, ".git")) {
+        return None;
+    }
     if inside.any(|name| same(name, "hooks")) {
         return Some("programs git runs");
     }

@@ -108,10 +108,24 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
 }
 
 #[test]
+fn the_store_of_a_submodule_has_settings_whatever_its_name() {
+    for place in [
+        "home/u/proj/.git/config",
+        "home/u/proj/.git/modules/refs/config",
+        "home/u/proj/.git/modules/refs/hooks/pre-commit",
+        "home/u/proj/.git/refs/x/.git/config",
+    ] {
+        assert!(is_asked(Tool::Terminal, Verb::FsModify, place), "{place}");
+    }
+}
+
+#[test]
 fn git_may_keep_its_store_but_an_editor_may_not() {
     for place in [
         "home/u/proj/.git/objects/ab/cd",
         "home/u/proj/.git/refs/heads/main",
+        "home/u/proj/.git/refs/heads/config",
+        "home/u/proj/.git/logs/refs/heads/hooks/config",
         "home/u/proj/.git/index",
         "home/u/proj/.GIT/HEAD",
     ] {
