@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, List, Literal, Optional, Protocol, TextIO, Union, final, overload
 
+from typing_extensions import disjoint_base
+
 __all__ = [
     "Denied",
     "DirCap",
@@ -52,6 +54,7 @@ class Stat:
     @property
     def modified_ns(self) -> int: ...
 
+@disjoint_base
 class DirCap:
     """An open directory and the right to do something in it.
 
@@ -125,7 +128,7 @@ class PathWithin:
     """
 
     def __new__(cls, root: Union[str, os.PathLike[str]], *parts: str) -> PathWithin: ...
-    def __truediv__(self, name: str) -> PathWithin: ...
+    def __truediv__(self, name: str, /) -> PathWithin: ...
     def resolve(self) -> Path:
         """Where it leads now, as a path that holds nothing."""
 

@@ -4,11 +4,13 @@
 //! or named in the catalogue, is a divergence. A rule never looks at which
 //! subject a trace comes from.
 
+mod complaints;
 mod unwritten;
 
 use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
+pub use self::complaints::without_complaints;
 pub use self::unwritten::without_drafts;
 
 /// One rule, for the documents and the report.
@@ -48,7 +50,7 @@ pub const RULES: [Rule; 12] = [
     },
     Rule {
         name: "shell-complaints",
-        doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces",
+        doc: "what an interactive shell says on finding no terminal is taken from the beginning of a background command's output; Hermes does the same, unless it arrives in two pieces; and from the end what the shell says of it, with its process number, when it is ended",
     },
     Rule {
         name: "listed-once",
@@ -153,11 +155,6 @@ const COUNTS: [&str; 4] = ["pid", "started_at", "uptime_seconds", "duration_seco
 const MOMENTS: [&str; 3] = ["next_run_at", "paused_at", "last_run_at"];
 /// Where Hermes keeps its jobs.
 const JOB_FILE: &str = "/home/u/.hermes/cron/jobs.json";
-/// What an interactive shell says on finding no terminal.
-const COMPLAINTS: [&str; 2] = [
-    "bash: cannot set terminal process group",
-    "bash: no job control in this shell",
-];
 /// The tools whose results hold such fields.
 const COUNTING_TOOLS: [&str; 4] = ["terminal", "process", "execute_code", "cronjob"];
 
@@ -208,22 +205,6 @@ fn without_moment(path: &str) -> Option<String> {
     name.split('.')
         .find(is_moment)
         .map(|moment| format!("{directory}/{}", name.replacen(moment, "<moment>", 1)))
-}
-
-/// Rule `shell-complaints`: the output of a background command without them.
-pub fn without_complaints(tool: &str, value: &mut Value) {
-    if tool != "process" {
-        return;
-    }
-    each_field(value, &mut |name, field| {
-        if let ("output" | "output_preview", Value::String(text)) = (name, field) {
-            while COMPLAINTS.iter().any(|words| text.starts_with(words)) {
-                *text = text
-                    .split_once('\n')
-                    .map_or_else(String::new, |(_, rest)| rest.to_owned());
-            }
-        }
-    });
 }
 
 /// Rule `listed-once`: background commands without repetitions.
@@ -409,23 +390,6 @@ mod tests {
         let mut other = json!({"session_id": "proc_aaaaaaaaaaaa"});
         Names::default().numbered("read_file", &mut other);
         assert_eq!(other, json!({"session_id": "proc_aaaaaaaaaaaa"}));
-    }
-
-    #[test]
-    fn what_a_shell_says_without_a_terminal_is_taken_from_the_beginning_only() {
-        let seen = |tool: &str, text: &str| {
-            let mut value = json!({"output": text});
-            without_complaints(tool, &mut value);
-            value["output"].clone()
-        };
-        let complaint = "bash: no job control in this shell";
-        assert_eq!(seen("process", complaint), "");
-        assert_eq!(seen("process", &format!("{complaint}\nx\n")), "x\n");
-        assert_eq!(
-            seen("process", &format!("x\n{complaint}\n")),
-            format!("x\n{complaint}\n")
-        );
-        assert_eq!(seen("terminal", complaint), complaint);
     }
 
     #[test]

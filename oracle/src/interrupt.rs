@@ -28,7 +28,8 @@ impl Interrupt {
     }
 
     /// Starts to watch. Must be called before other threads are started, so
-    /// that they inherit the blocked signals; programs that are started do not.
+    /// that they inherit the blocked signals. So do programs; a world unblocks
+    /// them for what runs in it.
     pub fn watch(&self, processes: Processes) {
         let mut signals = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {

@@ -5,6 +5,7 @@ answers come from the case. Facts about the installed package only.
 """
 
 import os
+import signal
 import sys
 
 
@@ -183,6 +184,10 @@ class Session:
         self.conversation = None
         self.number = 0
         os.environ["PWD"] = cwd
+        # `nohup` and shells without jobs leave these ignored, for commands too.
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            if signal.getsignal(number) == signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         terminal_tool.set_sudo_password_callback(lambda *args, **kwargs: "")
         self.front = FRONTS[context](self)
         self.front.enter_process()

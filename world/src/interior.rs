@@ -78,6 +78,11 @@ pub(crate) fn live(
             nix::errno::Errno::EPERM => Ok(()),
             other => Err(WorldError::new("leave session", other)),
         })?;
+    // The oracle blocks the signals it takes itself, and programs inherit that: a
+    // command that ends another one by SIGTERM would wait for it in vain.
+    nix::sys::signal::SigSet::empty()
+        .thread_set_mask()
+        .at("unblock signals")?;
     for (resource, limit) in [
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_NPROC, PROCESSES_MAX),

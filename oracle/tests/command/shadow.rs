@@ -30,7 +30,9 @@ call("write_file", {"path": "a.txt", "content": "one\n"}, task_id="t")
 call("terminal", {"command": "cat a.txt"}, task_id="t")
 call("terminal", {"command": "echo ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR"}, task_id="t")
 for _ in range(300):
-    call("terminal", {"command": ":"}, task_id="t") if len(sys.argv) > 1 else None
+    # More than a socket holds that nobody reads.
+    command = ": " + 2000 * "x"
+    call("terminal", {"command": command}, task_id="t") if len(sys.argv) > 1 else None
 sys.exit(7)
 "#;
 
@@ -105,10 +107,12 @@ fn a_mirror_that_is_gone_or_dies_changes_nothing_for_hermes() {
     let folder = through_the_door();
     let at = |name: &str| folder.path().join(name);
     let hook = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shim/src/shadow");
-    // One that was never there, and one that hangs up on whoever comes.
+    // One that was never there, one that hangs up on whoever comes, and one that
+    // lets everybody in and hears nobody.
     let listener = std::os::unix::net::UnixListener::bind(at("hangs-up")).unwrap();
     std::thread::spawn(move || listener.incoming().for_each(drop));
-    for socket in ["never-there", "hangs-up"] {
+    let _deaf = std::os::unix::net::UnixListener::bind(at("hears-nobody")).unwrap();
+    for socket in ["never-there", "hangs-up", "hears-nobody"] {
         let Some(python) = python() else {
             println!("SKIPPED: no python3 on the path");
             return;

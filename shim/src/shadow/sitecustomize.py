@@ -69,12 +69,21 @@ class Mirror:
             self.broken = True
             self.waiting.clear()
 
-    def flush(self, seconds=10.0):
-        """At the end: let what waits be told; usually that is no time at all."""
+    def flush(self, seconds=10.0, patience=2.0):
+        """At the end: let what waits be told; usually that is no time at all.
+
+        A listener that has stopped listening is not waited for.
+        """
         import time
 
         until = time.monotonic() + seconds
-        while self.told < self.put_in and not self.broken and time.monotonic() < until:
+        seen, moved = self.told, time.monotonic()
+        while self.told < self.put_in and not self.broken:
+            now = time.monotonic()
+            if self.told != seen:
+                seen, moved = self.told, now
+            if now > until or now - moved > patience:
+                return
             time.sleep(0.01)
 
 

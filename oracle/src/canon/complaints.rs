@@ -1,0 +1,144 @@
+//! Rule `shell-complaints`: what an interactive shell without a terminal says of
+//! itself, before and after the command it was started for.
+
+use serde_json::{Map, Value};
+
+/// What it says on finding no terminal.
+const COMPLAINTS: [&str; 2] = [
+    "bash: cannot set terminal process group",
+    "bash: no job control in this shell",
+];
+
+/// The output of a background command without what its shell said.
+pub fn without_complaints(tool: &str, value: &mut Value) {
+    if tool == "process" {
+        strip(value);
+    }
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Object(fields) => {
+            let mut parted = false;
+            for name in ["output", "output_preview"] {
+                if let Some(Value::String(text)) = fields.get_mut(name) {
+                    without_greeting(text);
+                    parted |= without_farewell(text);
+                }
+            }
+            if parted {
+                count_one_less(fields);
+            }
+            fields.values_mut().for_each(strip);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn without_greeting(text: &mut String) {
+    while COMPLAINTS.iter().any(|words| text.starts_with(words)) {
+        *text = text
+            .split_once('\n')
+            .map_or_else(String::new, |(_, rest)| rest.to_owned());
+    }
+}
+
+/// Takes away the last line, if it is `bash: [11: 1 (255)] tcsetattr: …`, with any
+/// numbers; whether it was.
+fn without_farewell(text: &mut String) -> bool {
+    let ended = text.strip_suffix('\n');
+    let body = ended.unwrap_or(text);
+    let (before, last) = body.rsplit_once('\n').unwrap_or(("", body));
+    if !is_farewell(last) {
+        return false;
+    }
+    *text = match ended {
+        Some(_) if !before.is_empty() => format!("{before}\n"),
+        Some(_) | None => before.to_owned(),
+    };
+    true
+}
+
+fn is_farewell(line: &str) -> bool {
+    line.strip_prefix("bash: [")
+        .and_then(|rest| rest.split_once(')'))
+        .is_some_and(|(numbers, rest)| {
+            rest == "] tcsetattr: Inappropriate ioctl for device"
+                && numbers
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || ": (".contains(c))
+        })
+}
+
+/// A log says how many lines it has, twice.
+fn count_one_less(fields: &mut Map<String, Value>) {
+    if let Some(lines) = fields.get_mut("total_lines")
+        && let Some(number) = lines.as_u64()
+    {
+        *lines = number.saturating_sub(1).into();
+    }
+    if let Some(Value::String(shown)) = fields.get_mut("showing")
+        && let Some(number) = shown.strip_suffix(" lines")
+        && let Ok(number) = number.parse::<u64>()
+    {
+        *shown = format!("{} lines", number.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn seen(tool: &str, text: &str) -> Value {
+        let mut value = json!({"output": text});
+        without_complaints(tool, &mut value);
+        value["output"].clone()
+    }
+
+    #[test]
+    fn what_a_shell_says_on_finding_no_terminal_is_taken_from_the_beginning_only() {
+        let complaint = "bash: no job control in this shell";
+        assert_eq!(seen("process", complaint), "");
+        assert_eq!(seen("process", &format!("{complaint}\nx\n")), "x\n");
+        assert_eq!(
+            seen("process", &format!("x\n{complaint}\n")),
+            format!("x\n{complaint}\n")
+        );
+        assert_eq!(seen("terminal", complaint), complaint);
+    }
+
+    #[test]
+    fn what_a_shell_says_when_it_is_ended_is_taken_from_the_end_only() {
+        let farewell = "bash: [11: 1 (255)] tcsetattr: Inappropriate ioctl for device";
+        assert_eq!(seen("process", farewell), "");
+        assert_eq!(seen("process", &format!("{farewell}\n")), "");
+        assert_eq!(seen("process", &format!("x\n{farewell}\n")), "x\n");
+        assert_eq!(seen("process", &format!("x\n{farewell}")), "x");
+        for other in [
+            format!("{farewell}\nx\n"),
+            format!("x {farewell}"),
+            "bash: [name (1)] tcsetattr: Inappropriate ioctl for device".to_owned(),
+        ] {
+            assert_eq!(seen("process", &other), other);
+        }
+        assert_eq!(seen("terminal", farewell), farewell);
+    }
+
+    #[test]
+    fn a_log_counts_the_lines_that_are_left() {
+        let said = "bash: [11: 1 (255)] tcsetattr: Inappropriate ioctl for device";
+        let mut log =
+            json!({"output": format!("a\n{said}"), "total_lines": 2, "showing": "2 lines"});
+        without_complaints("process", &mut log);
+        assert_eq!(
+            log,
+            json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
+        );
+        let mut other = json!({"output": "a\nb", "total_lines": 2, "showing": "2 lines"});
+        without_complaints("process", &mut other);
+        assert_eq!(other["total_lines"], 2);
+    }
+}
