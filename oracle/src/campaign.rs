@@ -82,10 +82,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     if let Start::Agent { fault, .. } = &mut starts.agent {
         fault.clone_from(&args.fault);
     }
-    let judge = Judge {
-        catalogue: &catalogue,
-        version: args.hermes.clone(),
-    };
+    let judge = Judge::new(&catalogue, &args.hermes);
     let hunt = Hunt {
         args,
         judge: &judge,

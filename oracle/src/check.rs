@@ -68,10 +68,13 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     };
-    let judge = Judge {
-        catalogue: &catalogue,
-        version: args.hermes.clone(),
-    };
+    let judge = Judge::new(&catalogue, &args.hermes);
+    if judge.version != args.hermes {
+        eprintln!(
+            "a second opinion: the known differences are those of {}, and what is left is new in {}",
+            judge.version, args.hermes
+        );
+    }
     let started = Instant::now();
     let outcome = run_all(
         &chosen,

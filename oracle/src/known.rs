@@ -25,6 +25,27 @@ pub struct Catalogue {
     pub entries: Vec<Entry>,
 }
 
+impl Catalogue {
+    /// The release whose entries count for this one: itself, or, if no entry was
+    /// seen with it, the newest one that entries were seen with. Such a release is a
+    /// second opinion: most entries say something about the agent, and those hold
+    /// with any Hermes.
+    #[must_use]
+    pub fn release_for<'a>(&'a self, hermes: &'a str) -> &'a str {
+        let named = || self.entries.iter().flat_map(|entry| &entry.versions);
+        if named().any(|version| version == hermes) {
+            return hermes;
+        }
+        let parts = |version: &str| -> Vec<u64> {
+            let parts = version.split('.');
+            parts.map(|part| part.parse().unwrap_or(0)).collect()
+        };
+        named()
+            .max_by_key(|version| parts(version))
+            .map_or(hermes, String::as_str)
+    }
+}
+
 /// One known divergence.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

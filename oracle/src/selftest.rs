@@ -98,10 +98,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
     let hunt = Hunt {
         cases: ordered(&suites.cases),
         finders: (!args.full).then_some(&finders),
-        judge: Judge {
-            catalogue: &catalogue,
-            version: args.hermes.clone(),
-        },
+        judge: Judge::new(&catalogue, &args.hermes),
         starts: &starts,
         processes: &processes,
         interrupt: &interrupt,

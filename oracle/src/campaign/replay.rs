@@ -43,10 +43,7 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     };
-    let judge = Judge {
-        catalogue: &catalogue,
-        version: args.hermes.clone(),
-    };
+    let judge = Judge::new(&catalogue, &args.hermes);
     let mut tally = exit::Tally::default();
     for case in file.cases {
         if interrupt.is_set() {

@@ -18,8 +18,19 @@ use crate::verdict::{self, Kind, Verdict};
 pub struct Judge<'a> {
     /// The named differences.
     pub catalogue: &'a Catalogue,
-    /// The Hermes version.
+    /// The release of Hermes whose named differences count.
     pub version: String,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge of what this release of Hermes does.
+    #[must_use]
+    pub fn new(catalogue: &'a Catalogue, hermes: &str) -> Self {
+        Self {
+            catalogue,
+            version: catalogue.release_for(hermes).to_owned(),
+        }
+    }
 }
 
 /// A pair of workers.

@@ -177,3 +177,13 @@ witness = { match = ["a"], nomatch = ["b"] }
     assert_eq!(catalogue.entries.len(), 1);
     assert!(toml::from_str::<Catalogue>(&good.replace("owner", "colour")).is_err());
 }
+
+#[test]
+fn a_release_nobody_has_described_is_judged_by_the_newest_that_somebody_has() {
+    let mut old = entry("old");
+    old.versions = vec!["0.9.0".into(), "0.10.0".into()];
+    let catalogue = Catalogue { entries: vec![old] };
+    assert_eq!(catalogue.release_for("0.9.0"), "0.9.0");
+    assert_eq!(catalogue.release_for("0.8.2"), "0.10.0");
+    assert_eq!(Catalogue::default().release_for("0.8.2"), "0.8.2");
+}

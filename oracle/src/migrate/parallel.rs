@@ -280,10 +280,7 @@ struct Common<'m> {
 impl Common<'_> {
     fn remembering<'a>(&'a self, clean: Clean<'a>) -> Remembering<'a> {
         Remembering {
-            judge: Judge {
-                catalogue: &self.catalogue,
-                version: self.version.clone(),
-            },
+            judge: Judge::new(&self.catalogue, &self.version),
             journal: self.journal,
             stamp: self.stamp,
             clean,

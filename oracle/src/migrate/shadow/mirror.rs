@@ -166,10 +166,7 @@ impl Mirror {
             calls: vec![call.clone()],
             known: BTreeMap::new(),
         };
-        let judge = Judge {
-            catalogue: &self.catalogue,
-            version: self.version.clone(),
-        };
+        let judge = Judge::new(&self.catalogue, &self.version);
         let mut replayer = Replayer {
             terms: &self.terms,
             judge: &judge,
