@@ -62,7 +62,7 @@ pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
     ceilings::Ceilings,
     change::FileChange,
-    command::{CommandRequest, CommandRun},
+    command::{CommandRequest, CommandRun, checked_text},
     external::{ExternalServer, OUTSIDE},
     granter::Granter,
     hands::{Before, Hands},

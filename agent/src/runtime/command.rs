@@ -36,6 +36,7 @@ mod check;
 mod launch;
 mod network;
 
+pub use self::check::checked_text;
 pub(super) use self::launch::Launch;
 use super::{
     call::ChangeSummary,

@@ -3,8 +3,10 @@
 //! Data formats are checked completely and gate the write: a data file that
 //! does not parse is corrupt. Source code is only checked for what is certain
 //! without a full parser, and only reported; where the language has a program
-//! that checks, it is run confined, if the agent may run programs.
+//! that checks, it is run confined, if the agent may run programs: for Python
+//! that is Python itself, on the text alone.
 
+mod interpreter;
 mod json;
 mod program;
 mod python;
@@ -112,22 +114,23 @@ pub fn after(
 ) -> Lint {
     match program::of(&extension(path)) {
         Some(program) => program::check(hands, program, path, is_edit),
-        None => check(path, before, after),
+        None => check(path, before, after, |kind, text| match kind {
+            Kind::Python => interpreter::problem(hands, text),
+            Kind::Json | Kind::Toml | Kind::Yaml => problem(kind, text),
+        }),
     }
 }
 
 /// Checks the text after a write; problems that were there before are named as such.
-#[must_use]
-pub fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
+fn check(
+    path: &str,
+    before: Option<&str>,
+    after: &str,
+    mut problem: impl FnMut(Kind, &str) -> Option<String>,
+) -> Lint {
     let extension = extension(path);
     let Some(kind) = kind(&extension) else {
-        return Lint::Skipped(match extension.as_str() {
-            ".js" => "node not available".to_owned(),
-            ".ts" => "npx not available".to_owned(),
-            ".go" => "go not available".to_owned(),
-            ".rs" => "rustfmt not available".to_owned(),
-            other => format!("No linter for {other} files"),
-        });
+        return Lint::Skipped(format!("No linter for {extension} files"));
     };
     let Some(now) = problem(kind, after) else {
         return Lint::Clean;
@@ -180,7 +183,11 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lint, check, refusal};
+    use super::{Lint, problem, refusal};
+
+    fn check(path: &str, before: Option<&str>, after: &str) -> Lint {
+        super::check(path, before, after, problem)
+    }
 
     #[test]
     fn broken_data_is_refused_before_it_is_written() {

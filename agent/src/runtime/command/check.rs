@@ -9,28 +9,68 @@ use std::time::Duration;
 use hermitcrab_core::{
     authority::{Cap, Object, Program, Verb},
     grant::Uses,
+    tool::Tool,
 };
+use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
-use super::{super::hands::Hands, CommandRequest, CommandRun, Kept};
+use super::{
+    super::{hands::Hands, turn::Stop},
+    CommandRequest, CommandRun, Kept, Launch,
+};
 use crate::ambient::NobodyThere;
+
+/// Where a program that checks a text finds it.
+#[must_use]
+pub fn checked_text() -> String {
+    format!("{EXCHANGE_DIR}/text")
+}
 
 impl Hands<'_> {
     /// Runs a command of the program's own and says what it printed; `None` if
     /// the agent may run nothing without a question, or it did not run.
     pub fn check_with(&mut self, command: &str, timeout: Duration) -> Option<CommandRun> {
-        if !self.may_run_freely() {
-            return None;
-        }
         let request = CommandRequest {
             command,
             workdir: None,
             timeout,
         };
+        self.unheard(|hands| hands.run_shell(&request, Kept::Nothing))
+    }
+
+    /// The same for a program that sees nothing but this text, as the file
+    /// [`checked_text`].
+    pub fn check_text(
+        &mut self,
+        argv: &[&str],
+        text: &str,
+        timeout: Duration,
+    ) -> Option<CommandRun> {
+        let about = argv.join(" ");
+        let launch = Launch {
+            tool: Tool::Terminal,
+            about: &about,
+            argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
+            env: Vec::new(),
+            inputs: vec![("text".to_owned(), text.as_bytes().to_vec())],
+            merge_stderr: false,
+            timeout,
+        };
+        self.unheard(|hands| hands.run_launch(launch, &[], &about, Kept::Nothing))
+    }
+
+    /// Nobody is asked and nobody is shown what this prints.
+    fn unheard(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<CommandRun, Stop>,
+    ) -> Option<CommandRun> {
+        if !self.may_run_freely() {
+            return None;
+        }
         let user = std::mem::replace(&mut self.runtime.user, Box::new(NobodyThere));
         let progress = self.runtime.progress.take();
         let changes = *self.changes;
         let asked = self.questions.len();
-        let run = self.run_shell(&request, Kept::Nothing);
+        let run = run(self);
         self.questions.truncate(asked);
         *self.changes = changes;
         self.runtime.progress = progress;

@@ -21,18 +21,38 @@ const NOT_THERE: i32 = 96;
 pub struct Program {
     name: &'static str,
     arguments: &'static str,
+    /// Variables it is started with.
+    variables: &'static str,
     /// Words it says, in small letters, when it cannot judge a file at all.
     unusable: &'static [&'static str],
 }
 
 /// The program for files with this ending.
 pub fn of(extension: &str) -> Option<Program> {
-    let (name, arguments, unusable): (_, _, &[&str]) = match extension {
-        ".js" => ("node", "--check", &[]),
-        ".go" => ("go", "vet", &[]),
+    let (name, arguments, variables, unusable): (_, _, _, &[&str]) = match extension {
+        ".js" => ("node", "--check", "", &[]),
+        // A check fetches nothing: the compiler is the project's own, or there is none.
+        ".ts" => (
+            "npx",
+            "tsc --noEmit",
+            "npm_config_offline=true ",
+            &[
+                "this is not the tsc command you are looking for",
+                "could not determine executable to run",
+                "not found in npm registry",
+                "enotcached",
+            ],
+        ),
+        ".go" => (
+            "go",
+            "vet",
+            "",
+            &["cannot find package", "go: cannot find main module"],
+        ),
         ".rs" => (
             "rustfmt",
             "--check",
+            "",
             &["no input filename given", "error: not a workspace"],
         ),
         _ => return None,
@@ -40,6 +60,7 @@ pub fn of(extension: &str) -> Option<Program> {
     Some(Program {
         name,
         arguments,
+        variables,
         unusable,
     })
 }
@@ -48,11 +69,14 @@ pub fn of(extension: &str) -> Option<Program> {
 /// judge the file twice, as it is by then, and so calls every problem an old one.
 pub fn check(hands: &mut Hands<'_>, program: Program, path: &str, is_edit: bool) -> Lint {
     let Program {
-        name, arguments, ..
+        name,
+        arguments,
+        variables,
+        ..
     } = program;
     let file = path.replace('\'', "'\\''");
     let command = format!(
-        "command -v {name} > /dev/null 2>&1 || exit {NOT_THERE}\n{name} {arguments} '{file}' 2>&1"
+        "command -v {name} > /dev/null 2>&1 || exit {NOT_THERE}\n{variables}{name} {arguments} '{file}' 2>&1"
     );
     let run = hands.check_with(&command, Duration::from_secs(SECONDS_MAX));
     let not_there = || Lint::Skipped(format!("{name} not available"));
