@@ -135,6 +135,10 @@ impl UserPort for DeskUser {
         reply
     }
 
+    fn about(&mut self, call: usize) {
+        self.user.about(call);
+    }
+
     fn consider(&mut self, shown: &str) -> Verdict {
         self.user.consider(shown)
     }

@@ -238,10 +238,10 @@ impl Chat {
             turn.tokens.0 = turn.tokens.0.saturating_add(reply.tokens.0);
             turn.tokens.1 = turn.tokens.1.saturating_add(reply.tokens.1);
             turn.text.clone_from(&reply.text);
-            let calls = reply.calls.clone();
+            let calls = several::each_once(reply.calls);
             self.messages.push(Message::Assistant {
                 text: reply.text,
-                calls: reply.calls,
+                calls: calls.clone(),
             });
             if !calls.is_empty() {
                 self.answer(runtime, port, calls, &mut turn)?;

@@ -120,6 +120,9 @@ pub trait UserPort {
     /// (silence, a closed dialog, unknown words) is a refusal.
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply;
 
+    /// Of several calls under way, the questions that follow belong to this one.
+    fn about(&mut self, _call: usize) {}
+
     /// The same, and says whether the answer is to be repeated.
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         (self.ask(prompt), Keep::Nothing)

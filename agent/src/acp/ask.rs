@@ -134,6 +134,10 @@ impl AcpUser {
     fn put(&self, prompt: &Prompt<'_>) -> Reply {
         let (id, fields, is_dry) = {
             let mut scene = self.scene.borrow_mut();
+            // Of calls made together the later ones find the turn at its end.
+            if scene.stop {
+                return Reply::Cancelled;
+            }
             let id = scene.asking(&self.link);
             let call = scene.call();
             let title = call.map_or("A question", |call| call.title.as_str());
@@ -186,6 +190,10 @@ impl AcpUser {
 impl UserPort for AcpUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
         self.put(&prompt)
+    }
+
+    fn about(&mut self, call: usize) {
+        self.scene.borrow_mut().about(call);
     }
 
     /// A choice among given words can be put as a permission is; free words

@@ -30,7 +30,10 @@ pub struct Current {
 /// What is going on.
 #[derive(Debug, Default)]
 pub struct Scene {
-    call: Option<Current>,
+    /// The calls that are being made, in their order.
+    calls: Vec<Current>,
+    /// Which of them questions belong to.
+    asking: usize,
     calls_made: u64,
     asked_alone: Option<String>,
     /// The user rejected and wants the turn to end.
@@ -40,9 +43,20 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The call that is being made.
+    /// The call that is being made; of several, the one that asks.
     pub fn call(&self) -> Option<&Current> {
-        self.call.as_ref()
+        self.calls.get(self.asking)
+    }
+
+    /// Questions belong to this one of several calls from here on.
+    pub fn about(&mut self, call: usize) {
+        self.asking = call;
+    }
+
+    /// Nothing is being made.
+    pub fn clear(&mut self) {
+        self.calls.clear();
+        self.asking = 0;
     }
 
     fn next_id(&mut self) -> String {
@@ -50,10 +64,10 @@ impl Scene {
         format!("call-{}", self.calls_made)
     }
 
-    /// A call begins.
+    /// A call begins, beside those that have begun.
     pub fn begin(&mut self, title: String, kind: ToolKind) -> String {
         let id = self.next_id();
-        self.call = Some(Current {
+        self.calls.push(Current {
             id: id.clone(),
             title,
             kind,
@@ -63,14 +77,15 @@ impl Scene {
         id
     }
 
-    /// The call ended.
+    /// The first of the calls ended.
     pub fn end(&mut self) -> Option<Current> {
-        self.call.take()
+        self.asking = 0;
+        (!self.calls.is_empty()).then(|| self.calls.remove(0))
     }
 
     /// The call a question belongs to; one that belongs to none gets its own.
     pub fn asking(&mut self, link: &Link) -> String {
-        if let Some(call) = &self.call {
+        if let Some(call) = self.call() {
             return call.id.clone();
         }
         let id = self.next_id();
@@ -93,7 +108,9 @@ impl Scene {
 
     /// More of what a command prints.
     fn printed(&mut self, link: &Link, piece: &str) {
-        let Some(call) = &mut self.call else { return };
+        let Some(call) = self.calls.get_mut(self.asking) else {
+            return;
+        };
         call.output.push_str(piece);
         updates::keep_the_end(&mut call.output);
         if call.shown.is_some_and(|shown| shown.elapsed() < SHOW_EVERY) {

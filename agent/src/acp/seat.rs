@@ -316,6 +316,7 @@ impl Seat {
             let mut scene = self.scene.borrow_mut();
             scene.stop = false;
             scene.is_dry = false;
+            scene.clear();
         }
         self.take_choice().map_err(broken)?;
         match commands::read(&said.typed) {

@@ -68,7 +68,6 @@ impl Watch for Watcher<'_> {
             self.link
                 .say(&format!("The mode could not be changed: {why}"));
         }
-        self.tries = 0;
         let mut described = updates::described(&call.tool, arguments, &runtime.cwd_of(agent));
         if agent != AgentId::FIRST {
             described.title = format!("{agent}: {}", described.title);
@@ -104,6 +103,7 @@ impl Watch for Watcher<'_> {
             self.tries += 1;
             return Then::Again;
         }
+        self.tries = 0;
         if let Some(worded) = updates::rejected(&call.tool, &result.fate) {
             result.text = pyjson::text(&worded);
         }
@@ -135,11 +135,6 @@ impl Watch for Watcher<'_> {
             self.link.tell(SessionUpdate::Plan(plan));
         }
         Then::Done
-    }
-
-    // What an editor is shown and asked is about one call at a time.
-    fn takes_several(&mut self) -> bool {
-        false
     }
 
     fn goes_on(&mut self) -> bool {

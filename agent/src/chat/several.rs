@@ -15,6 +15,21 @@ use crate::{
     runtime::{Proposal, Runtime, ToolResult},
 };
 
+/// The calls without those that say once more what an earlier one of the same
+/// answer says, letter by letter: such a call is a slip, and is made once.
+pub(super) fn each_once(calls: Vec<ProposedCall>) -> Vec<ProposedCall> {
+    let mut once: Vec<ProposedCall> = Vec::with_capacity(calls.len());
+    for call in calls {
+        let is_said = once
+            .iter()
+            .any(|known| known.tool == call.tool && known.arguments == call.arguments);
+        if !is_said {
+            once.push(call);
+        }
+    }
+    once
+}
+
 impl Chat {
     /// Makes the calls of one answer and tells the model what came of each.
     pub(super) fn answer(
@@ -26,7 +41,7 @@ impl Chat {
     ) -> Result<(), ChatError> {
         let too_many = calls.split_off(calls.len().min(CALLS_PER_ANSWER_MAX));
         let mut rest = calls.into_iter();
-        for (lane, many) in self.pieces(runtime, port, rest.as_slice()) {
+        for (lane, many) in self.pieces(runtime, rest.as_slice()) {
             let piece: Vec<ProposedCall> = rest.by_ref().take(many).collect();
             if lane == Lane::Parallel && port.watch.goes_on() {
                 self.act_together(runtime, port, piece, turn)?;
@@ -49,13 +64,8 @@ impl Chat {
     }
 
     /// The pieces of a batch: how each runs, and how many calls it has.
-    fn pieces(
-        &self,
-        runtime: &mut Runtime,
-        port: &mut Ports<'_>,
-        calls: &[ProposedCall],
-    ) -> Vec<(Lane, usize)> {
-        if calls.len() < 2 || !port.watch.takes_several() {
+    fn pieces(&self, runtime: &mut Runtime, calls: &[ProposedCall]) -> Vec<(Lane, usize)> {
+        if calls.len() < 2 {
             return vec![(Lane::Sequential, calls.len())];
         }
         let named: Vec<(&str, &str)> = calls

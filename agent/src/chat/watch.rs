@@ -35,7 +35,8 @@ pub trait Watch {
     fn said(&mut self, _agent: AgentId, _text: &str) {}
 
     /// A call is about to be decided about; the arguments are `null` if they
-    /// cannot be read.
+    /// cannot be read. Calls that are made at the same time all begin before the
+    /// first of them ends; they end in the order in which they began.
     fn begins(
         &mut self,
         _runtime: &mut Runtime,
@@ -49,12 +50,6 @@ pub trait Watch {
     /// cannot.
     fn ended(&mut self, _agent: AgentId, _call: &ProposedCall, _result: &mut ToolResult) -> Then {
         Then::Done
-    }
-
-    /// Whether calls that do not get in each other's way may be made at the same
-    /// time: then all of them begin before the first one ends.
-    fn takes_several(&mut self) -> bool {
-        true
     }
 
     /// Whether the turn goes on. Once it said no it says no until the turn ended.

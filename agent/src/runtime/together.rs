@@ -110,17 +110,23 @@ impl Runtime {
             });
         let mut reports = Vec::with_capacity(calls.len());
         for part in calls.chunks(TOGETHER_MAX) {
+            let first = reports.len();
             if in_turn || part.len() < 2 || self.heed().is_err() {
                 // Whatever is wrong is told by the call itself.
-                reports.extend(part.iter().map(|(tool, args)| self.call(by, tool, args)));
+                for (place, (tool, args)) in (first..).zip(part) {
+                    self.user.about(place);
+                    reports.push(self.call(by, tool, args));
+                }
             } else {
-                reports.extend(self.at_once(by, part));
+                reports.extend(self.at_once(by, first, part));
             }
         }
+        self.user.about(0);
         reports
     }
 
-    fn at_once(&mut self, by: AgentId, calls: &[Proposal<'_>]) -> Vec<CallReport> {
+    /// `first`: the place of the first of these among all.
+    fn at_once(&mut self, by: AgentId, first: usize, calls: &[Proposal<'_>]) -> Vec<CallReport> {
         let (wanted, served) = mpsc::channel();
         let shares: Vec<Share> = (0..calls.len())
             .map(|place| self.share(by, calls.get(..place).unwrap_or_default()))
@@ -143,7 +149,7 @@ impl Runtime {
                 }
             }
             drop(wanted);
-            left = self.serve(&served, calls.len(), &not_started);
+            left = self.serve(&served, first, calls.len(), &not_started);
         });
         let lasting = self.agents.get(&by).cloned();
         let mut lasting = lasting.unwrap_or_else(|| AgentState::new(&self.config));
@@ -158,6 +164,7 @@ impl Runtime {
                     self.taken_in(by, left.report, &left.heard)
                 }
                 None if not_started.contains(&place) => {
+                    self.user.about(first.saturating_add(place));
                     let report = self.call(by, tool, args);
                     lasting = self.agents.get(&by).cloned().unwrap_or(lasting);
                     report
@@ -177,6 +184,7 @@ impl Runtime {
     fn serve(
         &mut self,
         served: &Receiver<Wanted>,
+        begins_at: usize,
         calls: usize,
         not_started: &[usize],
     ) -> Vec<Option<Box<Left>>> {
@@ -205,6 +213,7 @@ impl Runtime {
             }
             let first = running.first().copied().unwrap_or(first);
             if let Some(asking) = asked.remove(&first) {
+                self.user.about(begins_at.saturating_add(first));
                 let answer = self.user.ask_and_keep(Prompt {
                     question: &asking.question,
                     shown: &asking.shown,

@@ -157,3 +157,39 @@ fn a_cancel_and_a_mode_are_of_one_session() {
         ("again\n".into(), "1\n".into())
     );
 }
+
+#[test]
+fn calls_of_one_answer_begin_together_and_each_question_names_its_own() {
+    let (mut editor, sessions) = sessions(1);
+    let mut calls: Vec<Value> = ["a", "b", "c"]
+        .map(|name| json!(["write_file", {"path": format!("{name}.txt"), "content": name}]))
+        .into();
+    calls.insert(1, json!(["read_file", {"path": "f.txt"}]));
+    let prompt = editor.begin(&sessions[0], &json!([calls]));
+    let answers = ["allow-once", "reject-once", "allow-once"];
+    for (name, answer) in ["a", "b", "c"].into_iter().zip(answers) {
+        let question = editor.question();
+        // All of them have begun by then.
+        let begun = editor.updates("tool_call");
+        assert_eq!(begun.len(), 4, "{begun:?}");
+        let call = &question["params"]["toolCall"];
+        let asked = begun
+            .iter()
+            .find(|begun| begun["toolCallId"] == call["toolCallId"])
+            .unwrap();
+        assert_eq!(asked["rawInput"]["content"], json!(name));
+        assert_eq!(call["content"][0]["newText"], json!(name));
+        editor.answer(&question, &json!(answer));
+    }
+    assert_eq!(editor.result(prompt, &[])["stopReason"], "end_turn");
+    let place = editor.dir.path().join("w0");
+    let is_there = ["a", "b", "c"].map(|name| place.join(format!("{name}.txt")).exists());
+    assert_eq!(is_there, [true, false, true]);
+    let ended: Vec<Value> = editor
+        .updates("tool_call_update")
+        .into_iter()
+        .filter(|update| matches!(update["status"].as_str(), Some("completed" | "failed")))
+        .map(|update| update["status"].clone())
+        .collect();
+    assert_eq!(ended, ["completed", "completed", "failed", "completed"]);
+}

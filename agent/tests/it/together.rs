@@ -302,7 +302,7 @@ fn what_was_read_together_is_remembered_as_if_read_in_order() {
             read("b"),
             read("a"),
             read("b"),
-            read("a"),
+            read("b"),
             read("a"),
         ];
         let mut all = Vec::new();
@@ -318,4 +318,17 @@ fn what_was_read_together_is_remembered_as_if_read_in_order() {
         all
     };
     assert_eq!(texts(true), texts(false));
+}
+
+#[test]
+fn what_one_answer_says_twice_is_made_once() {
+    let mut bench = Bench::with_files();
+    let add = ("terminal", json!({"command": "echo x >> f"}));
+    let other = ("terminal", json!({"command": "echo y >> f"}));
+    let calls = [add.clone(), other, add];
+    // What the first command printed is behind the second, for all anybody knows.
+    bench.user.words.borrow_mut().extend(["once"]);
+    let (turn, told) = answered(&mut bench.runtime, &calls);
+    assert_eq!((turn.made.len(), told.len()), (2, 2), "{told:?}");
+    assert_eq!(bench.text("f").as_deref(), Some("x\ny\n"));
 }
