@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 const CALLS: usize = 1000;
 /// The same where it only has to work.
 const CALLS_TRIED: usize = 20;
-/// Files of each kind that there are for a search.
-const SEARCHED: usize = 200;
+/// Files that a search looks through, for either kind of it.
+const SEARCHED: [(&str, usize); 2] = [("s", 20), ("m", 200)];
 /// The same for Hermes, which takes far longer.
 const HERMES_CALLS: usize = 20;
 
@@ -44,18 +44,23 @@ fn call(kind: &str, number: usize) -> (&'static str, Value) {
             "patch",
             json!({"mode": "replace", "path": format!("p/{number}.txt"), "old_string": "second", "new_string": "2nd"}),
         ),
-        _ => (
-            "search_files",
-            json!({"pattern": "second", "path": "s", "limit": 5 + number % 100, "offset": number / 100}),
-        ),
+        _ => {
+            let path = if kind == FEW { "s" } else { "m" };
+            (
+                "search_files",
+                json!({"pattern": "second", "path": path, "limit": 5 + number % 100, "offset": number / 100}),
+            )
+        }
     }
 }
 
-const KINDS: [&str; 4] = ["write_file", "read_file", "patch", "search_files"];
+const FEW: &str = "search_files, 20 files";
+const MANY: &str = "search_files, 200 files";
+const KINDS: [&str; 5] = ["write_file", "read_file", "patch", FEW, MANY];
 
 fn fill(dir: &Path) {
     std::fs::create_dir(dir.join("w")).unwrap();
-    for (letter, files) in [("r", CALLS), ("p", CALLS), ("s", SEARCHED)] {
+    for (letter, files) in [("r", CALLS), ("p", CALLS)].into_iter().chain(SEARCHED) {
         std::fs::create_dir(dir.join(letter)).unwrap();
         for number in 0..files {
             let path = dir.join(letter).join(format!("{number}.txt"));

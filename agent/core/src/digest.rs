@@ -31,10 +31,23 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0 {
-            write!(f, "{byte:02x}")?;
+        // In one piece: a record of many effects holds many digests.
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            if let [high, low] = pair {
+                *high = digit(byte >> 4);
+                *low = digit(byte & 15);
+            }
         }
-        Ok(())
+        f.write_str(core::str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// Half a byte as a letter.
+const fn digit(half: u8) -> u8 {
+    match half {
+        0..=9 => b'0' + half,
+        _ => b'a' + half - 10,
     }
 }
 

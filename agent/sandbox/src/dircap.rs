@@ -152,12 +152,29 @@ impl DirCap {
         base: Base,
         mode: Option<u32>,
     ) -> Result<(), FsError> {
+        self.write_and_stat(permit, path, content, base, mode)
+            .map(drop)
+    }
+
+    /// The same, with the facts about the file that was put in place: what
+    /// others do to it from then on is not in them.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    pub fn write_and_stat(
+        &self,
+        permit: Permit<'_>,
+        path: &RelPath,
+        content: &[u8],
+        base: Base,
+        mode: Option<u32>,
+    ) -> Result<Stat, FsError> {
         let verb = match base {
             Base::Absent => Verb::FsCreate,
             Base::AnyFile | Base::Content(_) => Verb::FsModify,
         };
         self.spend_content(permit, verb, path, sha256(content))?;
-        write::write(self.fd.as_fd(), path, content, base, mode)
+        write::write(self.fd.as_fd(), path, content, base, mode).map(Stat::from)
     }
 
     /// Replaces a file only if it still holds `base`; `fs.modify`.

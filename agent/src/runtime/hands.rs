@@ -3,13 +3,15 @@
 //! A tool holds this for one call. It names places, never paths, and gets no
 //! capability into its own hands.
 
+mod look;
+
 use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
     Permit,
     action::Action,
     approval::{CallId, Question},
-    authority::{Cap, Object, Verb},
+    authority::{DirId, Verb},
     digest::Digest,
     grant::{AgentId, Uses},
     outcome::{Denial, DenialCode, Outcome},
@@ -50,6 +52,8 @@ pub struct Hands<'r> {
     pub(super) changes: &'r mut ChangeSummary,
     /// Whether something was no longer as it was shown when it was to change.
     pub(super) is_overtaken: bool,
+    /// A directory this call has seen to be there.
+    pub(super) seen_dir: Option<(DirId, RelPath)>,
 }
 
 /// What a place held before a write.
@@ -78,6 +82,7 @@ impl<'r> Hands<'r> {
             questions,
             changes,
             is_overtaken: false,
+            seen_dir: None,
         }
     }
 
@@ -159,44 +164,6 @@ impl<'r> Hands<'r> {
             .look(|session| session.rules().is_protected(place.dir, &place.below))
     }
 
-    /// Reads stand in for looking where both would do: what an agent may read
-    /// it may look at.
-    fn look_verb(&self, place: &Place) -> Verb {
-        let holds = |verb| {
-            Cap::new(
-                verb,
-                Object::Dir {
-                    dir: place.dir,
-                    below: place.below.clone(),
-                },
-            )
-            .is_ok_and(|cap| {
-                let now = self.runtime.clock.now();
-                self.runtime
-                    .machine
-                    .look(|session| session.table().choose(self.by, &cap, now).is_ok())
-            })
-        };
-        if self.freely(Verb::FsRead, place) || !holds(Verb::FsList) {
-            Verb::FsRead
-        } else {
-            Verb::FsList
-        }
-    }
-
-    /// Facts about a place; `None` if there is nothing.
-    pub fn look(&mut self, place: &Place) -> Result<Option<Stat>, Stop> {
-        let verb = self.look_verb(place);
-        let looked = self.one(verb, place, Digest::NONE, |dir, permit| {
-            dir.stat(permit, &place.below)
-        });
-        match looked {
-            Ok(stat) => Ok(Some(stat)),
-            Err(Stop::Missing) => Ok(None),
-            Err(stop) => Err(stop),
-        }
-    }
-
     /// A file's content. A link is followed by asking for the place it leads to.
     pub fn read(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
         match self.read_direct(place) {
@@ -239,48 +206,9 @@ impl<'r> Hands<'r> {
         }
     }
 
-    /// Whether a name is not there: a link that leads nowhere is.
-    pub(super) fn is_absent(&mut self, place: &Place) -> Result<bool, Stop> {
-        let opened = if self.freely(Verb::FsList, place) {
-            self.names_direct(place).map(drop)
-        } else {
-            self.read_direct(place).map(drop)
-        };
-        match opened {
-            Ok(()) => Ok(false),
-            Err(Stop::Missing) => Ok(true),
-            Err(stop) => Err(stop),
-        }
-    }
-
     fn read_direct(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
         self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
             dir.read_direct(permit, &place.below, FILE_BYTES_MAX)
-        })
-    }
-
-    /// The place a name leads to when every link is followed. Rules and grants
-    /// hold for places, so it is that place an effect has to be asked for.
-    pub fn real(&mut self, place: &Place) -> Result<Place, Stop> {
-        let verb = self.look_verb(place);
-        let below = self.one(verb, place, Digest::NONE, |dir, permit| {
-            dir.leads_to(permit, &place.below)
-        })?;
-        let absolute = self
-            .runtime
-            .mounts
-            .absolute(place.dir, &below)
-            .ok_or_else(|| unknown(place))?;
-        // A directory opened on its own names what lies in it.
-        let (dir, below) = self
-            .runtime
-            .mounts
-            .locate(&absolute)
-            .ok_or_else(|| unknown(place))?;
-        Ok(Place {
-            dir,
-            below,
-            absolute: absolute.to_string_lossy().into_owned(),
         })
     }
 
@@ -317,13 +245,6 @@ impl<'r> Hands<'r> {
         })
     }
 
-    /// Facts about many places under one decision.
-    pub fn look_all(&mut self, places: &[Place]) -> Result<Vec<Option<Stat>>, Stop> {
-        self.many(Verb::FsList, places, |dir, permit, below| {
-            dir.stat(permit, below).ok()
-        })
-    }
-
     fn one<R>(
         &mut self,
         verb: Verb,
@@ -332,10 +253,9 @@ impl<'r> Hands<'r> {
         act: impl FnOnce(&DirCap, Permit<'_>) -> Result<R, FsError>,
     ) -> Result<R, Stop> {
         let action = action(verb, place, content)?;
-        let text = format!("{verb} {}", place.absolute);
         self.perform(
             vec![action],
-            |_| text,
+            |_| format!("{verb} {}", place.absolute),
             |mounts, mut permits| {
                 let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
                     return Err(unknown(place));
@@ -357,22 +277,17 @@ impl<'r> Hands<'r> {
                 .iter()
                 .map(|place| action(verb, place, Digest::NONE))
                 .collect::<Result<Vec<_>, _>>()?;
-            let text = part
-                .iter()
-                .map(|place| format!("{verb} {}\n", place.absolute))
-                .collect::<String>();
-            let got: Vec<Option<R>> = self.perform(
-                actions,
-                |_| text,
-                |mounts, permits| {
-                    part.iter()
-                        .zip(permits)
-                        .map(|(place, permit)| {
-                            act(&mounts.get(place.dir)?.cap, permit, &place.below)
-                        })
-                        .collect()
-                },
-            )?;
+            let text = |_: &Question| {
+                part.iter()
+                    .map(|place| format!("{verb} {}\n", place.absolute))
+                    .collect::<String>()
+            };
+            let got: Vec<Option<R>> = self.perform(actions, text, |mounts, permits| {
+                part.iter()
+                    .zip(permits)
+                    .map(|(place, permit)| act(&mounts.get(place.dir)?.cap, permit, &place.below))
+                    .collect()
+            })?;
             results.extend(got);
         }
         Ok(results)
@@ -380,7 +295,13 @@ impl<'r> Hands<'r> {
 
     /// Whether there is a file, and what it holds as far as this agent may know.
     pub fn before(&mut self, place: &Place) -> Result<Before, Stop> {
-        match self.look(place)? {
+        let stat = self.look(place)?;
+        self.before_of(place, stat.as_ref())
+    }
+
+    /// The same for a place that was just looked at.
+    pub fn before_of(&mut self, place: &Place, stat: Option<&Stat>) -> Result<Before, Stop> {
+        match stat {
             None => Ok(Before::Nothing),
             Some(_) => match self.read(place) {
                 Ok(content) => Ok(Before::File(content)),
@@ -393,9 +314,9 @@ impl<'r> Hands<'r> {
         }
     }
 
-    /// Puts a file in place, with the directories on the way to it. An old
-    /// file keeps its permission bits.
-    pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<(), Stop> {
+    /// Puts a file in place, with the directories on the way to it; what was put
+    /// there. An old file keeps its permission bits.
+    pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<Stat, Stop> {
         let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
         self.write_with(place, before, content, mode)
     }
@@ -406,7 +327,7 @@ impl<'r> Hands<'r> {
         place: &Place,
         before: &Before,
         content: &[u8],
-    ) -> Result<(), Stop> {
+    ) -> Result<Stat, Stop> {
         self.write_with(place, before, content, Some(NEW_FILE_MODE))
     }
 
@@ -416,7 +337,7 @@ impl<'r> Hands<'r> {
         before: &Before,
         content: &[u8],
         mode: Option<u32>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Stat, Stop> {
         self.is_saved(place, before)?;
         let missing = match before {
             Before::Nothing => self.missing_parents(place)?,
@@ -448,38 +369,9 @@ impl<'r> Hands<'r> {
             let permit = permits.next().ok_or_else(|| unknown(place))?;
             mount
                 .cap
-                .write(permit, &place.below, content, base, mode)
+                .write_and_stat(permit, &place.below, content, base, mode)
                 .map_err(|error| stop(&error))
         })?
-    }
-
-    /// The directories on the way to a place that do not exist, outermost first.
-    pub(super) fn missing_parents(&mut self, place: &Place) -> Result<Vec<Place>, Stop> {
-        let mut missing = Vec::new();
-        let mut above = place.below.parent();
-        while let Some(below) = above {
-            if below.is_root() {
-                break;
-            }
-            above = below.parent();
-            let absolute = self
-                .runtime
-                .mounts
-                .absolute(place.dir, &below)
-                .map(|path| path.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let parent = Place {
-                dir: place.dir,
-                below,
-                absolute,
-            };
-            if self.look(&parent)?.is_some() {
-                break;
-            }
-            missing.push(parent);
-        }
-        missing.reverse();
-        Ok(missing)
     }
 
     /// One call of the session from its start to its end.

@@ -331,17 +331,17 @@ fn replace(
         Some(why) => Err(why),
         None => write_file::put(hands, &place, &before, &written)?,
     };
-    if let Err(why) = put {
-        let message = format!("Failed to write changes: {why}");
-        return Ok(warned(json!({"success": false, "error": message}), warning));
-    }
-    let stamp = hands
-        .look(&place)
-        .ok()
-        .flatten()
-        .map(|stat| stat.modified_ns);
+    let put = match put {
+        Ok(stat) => stat,
+        Err(why) => {
+            let message = format!("Failed to write changes: {why}");
+            return Ok(warned(json!({"success": false, "error": message}), warning));
+        }
+    };
     let state = hands.state();
-    state.reads.note_write(&place.absolute, stamp);
+    state
+        .reads
+        .note_write(&place.absolute, Some(put.modified_ns));
     state.patch_failures.remove(&place.absolute);
 
     let diff = difflib::unified(

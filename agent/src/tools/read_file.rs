@@ -79,8 +79,10 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             fate: Fate::ToolError,
         });
     }
-    let part = (place.absolute.clone(), offset, limit);
-    let stat = hands.look(&place)?;
+    // Two names of one file are one file.
+    let (stat, real) = hands.look_through(&place)?.unzip();
+    let absolute = real.map_or_else(|| place.absolute.clone(), |real| real.absolute);
+    let part = (absolute, offset, limit);
     let stamp = stat.map(|stat| stat.modified_ns);
     if let Some(times) = hands.state().reads.repetition(&part, stamp) {
         return Ok(repeated(&path, times));

@@ -145,10 +145,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             }
         }
     }
-    let results = match hands.look(&place)? {
+    let results = match hands.look_through(&place)? {
         None => not_there(hands, &path)?,
-        Some(stat) => {
-            let place = hands.real(&place)?;
+        Some((stat, place)) => {
             if by_name {
                 files_named(hands, &search, &path, &place, stat.kind)?
             } else {

@@ -66,7 +66,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(problem) = lint::refusal(&place.absolute, content) {
         return Ok(not_written(problem));
     }
-    let stat = hands.look(&place)?;
+    let stat = hands.look_ahead(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands
         .state()
@@ -76,16 +76,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(why) = stat.as_ref().and_then(is_shut) {
         return Ok(not_written(why));
     }
-    let before = hands.before(&place)?;
+    let before = hands.before_of(&place, stat.as_ref())?;
     let written = kept_form(&before, content);
-    if let Err(why) = put(hands, &place, &before, &written)? {
-        return Ok(not_written(why));
-    }
-    let stamp = hands
-        .look(&place)
-        .ok()
-        .flatten()
-        .map(|stat| stat.modified_ns);
+    let stat = match put(hands, &place, &before, &written)? {
+        Ok(stat) => stat,
+        Err(why) => return Ok(not_written(why)),
+    };
+    let stamp = Some(stat.modified_ns);
     hands.state().reads.note_write(&place.absolute, stamp);
 
     let mut result = Map::new();
@@ -118,8 +115,8 @@ pub fn is_shut(stat: &Stat) -> Option<String> {
         .then(|| "Failed to write file: Permission denied\n".to_owned())
 }
 
-/// Writes a file. What the system has against it comes back in words; then
-/// nothing is changed.
+/// Writes a file; what was put there. What the system has against it comes back
+/// in words; then nothing is changed.
 ///
 /// # Errors
 /// It was refused, or the machinery failed.
@@ -128,9 +125,9 @@ pub fn put(
     place: &Place,
     before: &Before,
     content: &str,
-) -> Result<Result<(), String>, Stop> {
+) -> Result<Result<Stat, String>, Stop> {
     match hands.write(place, before, content.as_bytes()) {
-        Ok(()) => Ok(Ok(())),
+        Ok(stat) => Ok(Ok(stat)),
         Err(Stop::Missing) => {
             let why = why_missing(hands, place);
             Ok(Err(format!("Failed to write file: {why}\n")))
@@ -287,7 +284,22 @@ fn is_display_text(content: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Before, UNCHANGED, is_display_text, kept_form};
+    use std::io::ErrorKind;
+
+    use super::{Before, Stop, UNCHANGED, is_display_text, kept_form, unwritten};
+
+    #[test]
+    fn what_the_system_has_against_a_write_is_told_in_its_words() {
+        let check = |kind, expected| {
+            let stop = Stop::System(kind, "in other words".to_owned());
+            assert_eq!(unwritten(&stop), Some(expected));
+        };
+        check(ErrorKind::StorageFull, "No space left on device");
+        check(ErrorKind::ReadOnlyFilesystem, "Read-only file system");
+        check(ErrorKind::PermissionDenied, "Permission denied");
+        check(ErrorKind::Interrupted, "in other words");
+        assert_eq!(unwritten(&Stop::Missing), None);
+    }
 
     #[test]
     fn shown_text_is_told_from_content() {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::home::Home;
+use crate::support::{editor::model, home::Home};
 
 /// Makes one call of the tool with the directory of jobs granted.
 fn call(home: &Home, arguments: &Value) -> (Option<i32>, Value) {
@@ -120,4 +120,40 @@ fn without_a_grant_no_job_is_made() {
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.out.contains("\"success\": false"), "{ran:?}");
     assert!(!home.path().join(".hermes/cron/jobs.json").exists());
+}
+
+#[test]
+fn a_job_with_a_prompt_is_worked_on_by_the_model_with_the_grants_of_its_own() {
+    let home = Home::new();
+    let cron = home.path().join(".hermes/cron");
+    std::fs::create_dir_all(&cron).unwrap();
+    let write = json!([[["write_file", {"path": "note.txt", "content": "noted\n"}]], "noted"]);
+    let (code, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": "every 1h", "prompt": write.to_string(),
+            "workdir": home.project(),
+        }),
+    );
+    assert_eq!(code, Some(0), "{made}");
+    let id = made["job_id"].as_str().unwrap().to_owned();
+    let base = model();
+    let tick = || {
+        let file = cron.join("jobs.json");
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["next_run_at"] = "2026-01-01T00:00:00+00:00".into();
+        std::fs::write(&file, jobs.to_string()).unwrap();
+        home.run(&["cron", "tick", "--model", "m", "--base-url", &base])
+    };
+    // Nobody is there to be asked, and the job holds nothing yet.
+    let ran = tick();
+    assert!(!home.project().join("note.txt").exists(), "{ran:?}");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let ran = tick();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        std::fs::read_to_string(home.project().join("note.txt")).unwrap(),
+        "noted\n"
+    );
+    assert_eq!(job(&home)["last_status"], "ok");
 }

@@ -133,11 +133,17 @@ pub(crate) fn stat_name(
 /// Reads a file to its end; longer than `bytes_max` is an error.
 pub(crate) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut buffer = vec![0_u8; 64 * 1024];
+    // Most files are short; a large buffer costs more than reading them.
+    let mut buffer = vec![0_u8; 4 * 1024];
     loop {
         match rustix::io::read(fd.as_fd(), &mut buffer) {
             Ok(0) => return Ok(bytes),
-            Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                if count == buffer.len() {
+                    buffer.resize(64 * 1024, 0);
+                }
+            }
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

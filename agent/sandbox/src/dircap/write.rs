@@ -39,21 +39,21 @@ pub enum Base {
     Content(Digest),
 }
 
-/// Puts `content` under `path`.
+/// Puts `content` under `path`; the facts about the new file.
 pub(super) fn write(
     dir: BorrowedFd<'_>,
     path: &RelPath,
     content: &[u8],
     base: Base,
     mode: Option<u32>,
-) -> Result<(), FsError> {
+) -> Result<Stat, FsError> {
     if fault::is(Fault::WriteFollowsSymlink) || fault::is(Fault::DirCapFollowsLinks) {
         return write_through(dir, path, content);
     }
     let (parent, name) = open_parent(dir, path)?;
     let old = stat_name(parent.as_fd(), &name, path)?;
     check_old(old.as_ref(), base, path)?;
-    let temporary = Temporary::write(&parent, path, content, old.as_ref(), mode)?;
+    let (temporary, stat) = Temporary::write(&parent, path, content, old.as_ref(), mode)?;
     let at = Place {
         parent: parent.as_fd(),
         name: &name,
@@ -64,7 +64,8 @@ pub(super) fn write(
         Base::AnyFile => temporary.rename(&at, RenameFlags::empty())?,
         Base::Content(digest) => temporary.exchange(&at, digest)?,
     }
-    rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
+    rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))?;
+    Ok(stat)
 }
 
 fn check_old(old: Option<&Stat>, base: Base, path: &RelPath) -> Result<(), FsError> {
@@ -101,7 +102,7 @@ impl<'a> Temporary<'a> {
         content: &[u8],
         old: Option<&Stat>,
         mode: Option<u32>,
-    ) -> Result<Self, FsError> {
+    ) -> Result<(Self, Stat), FsError> {
         let failed = |operation: &'static str| {
             move |error: io::Error| FsError::Io {
                 operation,
@@ -131,7 +132,8 @@ impl<'a> Temporary<'a> {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
             .map_err(|errno| FsError::io("set the mode of", path, errno))?;
         rustix::fs::fsync(&file).map_err(|errno| FsError::io("sync", path, errno))?;
-        Ok(temporary)
+        let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))?;
+        Ok((temporary, stat))
     }
 
     fn rename(mut self, at: &Place<'_>, flags: RenameFlags) -> Result<(), FsError> {
@@ -165,8 +167,14 @@ impl<'a> Temporary<'a> {
         // What stays behind has been overtaken by what is in place.
         for _ in 0..PUT_BACK_TRIES_MAX {
             let putting_back = out;
-            if self.swap(&name, at).is_err() {
-                break;
+            match self.swap(&name, at) {
+                Ok(()) => {}
+                // Nothing is in place any more: whoever removed it overtook this, too.
+                Err(FsError::Denied(denial)) => {
+                    self.name = kept;
+                    return Err(FsError::Denied(denial));
+                }
+                Err(_) => break,
             }
             out = self.version(&name, at)?;
             if out == put_in {
@@ -284,13 +292,13 @@ pub(super) fn append(dir: BorrowedFd<'_>, path: &RelPath, more: &[u8]) -> Result
             {
                 tries += 1;
             }
-            other => return other,
+            other => return other.map(drop),
         }
     }
 }
 
 /// The planted fault: what a careless implementation does.
-fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<(), FsError> {
+fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<Stat, FsError> {
     let file = rustix::fs::openat(
         dir,
         path.as_bytes(),
@@ -302,5 +310,6 @@ fn write_through(dir: BorrowedFd<'_>, path: &RelPath, content: &[u8]) -> Result<
         operation: "write",
         path: path.clone(),
         source,
-    })
+    })?;
+    rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))
 }

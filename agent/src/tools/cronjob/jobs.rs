@@ -62,7 +62,9 @@ impl Jobs {
         let text = pyjson::ascii(&pyjson::indented(&json!({
             "jobs": self.all, "updated_at": schedule::iso(now),
         })));
-        hands.write_private(&self.place, &self.before, text.as_bytes())
+        hands
+            .write_private(&self.place, &self.before, text.as_bytes())
+            .map(drop)
     }
 
     /// The job of this id, else the one of this name.

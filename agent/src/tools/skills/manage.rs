@@ -218,7 +218,9 @@ fn description(content: &str) -> String {
 fn put(hands: &mut Hands<'_>, shelf: &Shelf, path: &str, content: &str) -> Result<(), Stop> {
     let place = shelf.place(hands, path)?;
     let before = hands.before(&place)?;
-    hands.write_private(&place, &before, content.as_bytes())
+    hands
+        .write_private(&place, &before, content.as_bytes())
+        .map(drop)
 }
 
 fn create(

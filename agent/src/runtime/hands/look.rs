@@ -1,0 +1,222 @@
+//! Looking at places: what is there, and where a name leads.
+//!
+//! Looks that belong together are decided together, so that a tool's call costs
+//! few turns of the session. It must never follow a link on its own account:
+//! where one leads is a place of its own, to be asked for.
+
+use hermitcrab_core::{
+    approval::Question,
+    authority::{Cap, Object, Verb},
+    digest::Digest,
+    path::RelPath,
+};
+use hermitcrab_sandbox::dircap::{FsError, Stat};
+
+use super::{
+    super::{place::Place, turn::Stop},
+    Hands, action, stop, unknown,
+};
+
+impl Hands<'_> {
+    /// Reads stand in for looking where both would do: what an agent may read
+    /// it may look at.
+    pub(super) fn look_verb(&self, place: &Place) -> Verb {
+        let holds = |verb| {
+            Cap::new(
+                verb,
+                Object::Dir {
+                    dir: place.dir,
+                    below: place.below.clone(),
+                },
+            )
+            .is_ok_and(|cap| {
+                let now = self.runtime.clock.now();
+                self.runtime
+                    .machine
+                    .look(|session| session.table().choose(self.by, &cap, now).is_ok())
+            })
+        };
+        if self.freely(Verb::FsRead, place) || !holds(Verb::FsList) {
+            Verb::FsRead
+        } else {
+            Verb::FsList
+        }
+    }
+
+    /// Facts about a place; `None` if there is nothing.
+    pub fn look(&mut self, place: &Place) -> Result<Option<Stat>, Stop> {
+        let verb = self.look_verb(place);
+        let looked = self.one(verb, place, Digest::NONE, |dir, permit| {
+            dir.stat(permit, &place.below)
+        });
+        match looked {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Stop::Missing) => Ok(None),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// The same for a file that is to be written: in one decision with the
+    /// directory it would lie in, where that may be looked at freely.
+    pub fn look_ahead(&mut self, place: &Place) -> Result<Option<Stat>, Stop> {
+        let Some(above) = self.above(place) else {
+            return self.look(place);
+        };
+        let verb = self.look_verb(place);
+        let actions = vec![
+            action(verb, place, Digest::NONE)?,
+            action(Verb::FsRead, &above, Digest::NONE)?,
+        ];
+        let shown = |_: &Question| format!("{verb} {}", place.absolute);
+        let (stat, parent) = self.perform(actions, shown, |mounts, permits| {
+            let mut permits = permits.into_iter();
+            let mut look = |place: &Place| {
+                let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.next()) else {
+                    return Err(unknown(place));
+                };
+                match mount
+                    .cap
+                    .stat(permit, &place.below)
+                    .map_err(|error| stop(&error))
+                {
+                    Ok(stat) => Ok(Some(stat)),
+                    Err(Stop::Missing) => Ok(None),
+                    Err(stop) => Err(stop),
+                }
+            };
+            (look(place), look(&above))
+        })?;
+        if matches!(parent, Ok(Some(_))) {
+            self.seen_dir = Some((above.dir, above.below));
+        }
+        stat
+    }
+
+    /// The directory a place lies in, if it is another one than the one held
+    /// open and may be looked at without a question.
+    fn above(&self, place: &Place) -> Option<Place> {
+        let below = place.below.parent().filter(|below| !below.is_root())?;
+        let absolute = self.runtime.mounts.absolute(place.dir, &below)?;
+        let above = Place {
+            dir: place.dir,
+            below,
+            absolute: absolute.to_string_lossy().into_owned(),
+        };
+        self.freely(Verb::FsRead, &above).then_some(above)
+    }
+
+    /// Facts about a place and where it leads when every link is followed, in
+    /// one decision; `None` if there is nothing.
+    pub fn look_through(&mut self, place: &Place) -> Result<Option<(Stat, Place)>, Stop> {
+        let verb = self.look_verb(place);
+        let actions = vec![
+            action(verb, place, Digest::NONE)?,
+            action(verb, place, Digest::NONE)?,
+        ];
+        let shown = |_: &Question| format!("{verb} {}", place.absolute);
+        let looked = self.perform(actions, shown, |mounts, permits| {
+            let mut permits = permits.into_iter();
+            let (Some(mount), Some(first), Some(second)) =
+                (mounts.get(place.dir), permits.next(), permits.next())
+            else {
+                return Err(unknown(place));
+            };
+            let failed = |error: FsError| stop(&error);
+            let stat = mount.cap.stat(first, &place.below).map_err(failed)?;
+            let below = mount.cap.leads_to(second, &place.below).map_err(failed)?;
+            Ok((stat, below))
+        })?;
+        match looked {
+            Ok((stat, below)) => Ok(Some((stat, self.named(place, &below)?))),
+            Err(Stop::Missing) => Ok(None),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Whether a name is not there: a link that leads nowhere is.
+    pub(in crate::runtime) fn is_absent(&mut self, place: &Place) -> Result<bool, Stop> {
+        let opened = if self.freely(Verb::FsList, place) {
+            self.names_direct(place).map(drop)
+        } else {
+            self.read_direct(place).map(drop)
+        };
+        match opened {
+            Ok(()) => Ok(false),
+            Err(Stop::Missing) => Ok(true),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// The place a name leads to when every link is followed. Rules and grants
+    /// hold for places, so it is that place an effect has to be asked for.
+    pub fn real(&mut self, place: &Place) -> Result<Place, Stop> {
+        let verb = self.look_verb(place);
+        let below = self.one(verb, place, Digest::NONE, |dir, permit| {
+            dir.leads_to(permit, &place.below)
+        })?;
+        self.named(place, &below)
+    }
+
+    /// What lies at `below` in the directory of `place`, by its own name.
+    fn named(&self, place: &Place, below: &RelPath) -> Result<Place, Stop> {
+        let absolute = self
+            .runtime
+            .mounts
+            .absolute(place.dir, below)
+            .ok_or_else(|| unknown(place))?;
+        // A directory opened on its own names what lies in it.
+        let (dir, below) = self
+            .runtime
+            .mounts
+            .locate(&absolute)
+            .ok_or_else(|| unknown(place))?;
+        Ok(Place {
+            dir,
+            below,
+            absolute: absolute.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Facts about many places under one decision.
+    pub fn look_all(&mut self, places: &[Place]) -> Result<Vec<Option<Stat>>, Stop> {
+        self.many(Verb::FsList, places, |dir, permit, below| {
+            dir.stat(permit, below).ok()
+        })
+    }
+
+    /// The directories on the way to a place that do not exist, outermost first.
+    pub(in crate::runtime) fn missing_parents(
+        &mut self,
+        place: &Place,
+    ) -> Result<Vec<Place>, Stop> {
+        let mut missing = Vec::new();
+        let mut above = place.below.parent();
+        while let Some(below) = above {
+            if below.is_root() {
+                break;
+            }
+            above = below.parent();
+            let absolute = self
+                .runtime
+                .mounts
+                .absolute(place.dir, &below)
+                .map(|path| path.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let parent = Place {
+                dir: place.dir,
+                below,
+                absolute,
+            };
+            let is_seen = self
+                .seen_dir
+                .as_ref()
+                .is_some_and(|(dir, below)| (*dir, below) == (parent.dir, &parent.below));
+            if is_seen || self.look(&parent)?.is_some() {
+                break;
+            }
+            missing.push(parent);
+        }
+        missing.reverse();
+        Ok(missing)
+    }
+}

@@ -1,0 +1,172 @@
+//! Disks that are full or read-only: the tool says so in its own shape, and
+//! everything is as it was. The disk is a small one in memory, mounted for one
+//! run of the program and seen by nobody else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+
+/// Makes the disk, makes the call, and says what the disk holds afterwards.
+const SCRIPT: &str = r#"
+mount -t tmpfs -o size=64k,mode=755 tmpfs "$1" || exit 96
+cd "$1" || exit 96
+mkdir -p proj hermes/memories hermes/skills/old "$3/home/.hermes"
+mount --bind hermes "$3/home/.hermes" || exit 96
+printf 'one\ntwo\n' > proj/a.txt
+printf 'kept\n' > hermes/memories/MEMORY.md
+printf -- '---\nname: old\ndescription: d\n---\nbody\n' > hermes/skills/old/SKILL.md
+case $2 in
+full) dd if=/dev/zero of=fill bs=4096 2>/dev/null ;;
+ro) mount -o remount,ro "$1" || exit 96 ;;
+esac
+find . ! -name fill -type f -exec sha256sum {} + | sort > "$3/before"
+cd proj
+HOME=$3/home "$4" call --grant 'fs.*=.' --grant 'fs.*=~/.hermes/memories' --grant 'fs.*=~/.hermes/skills' \
+    "$5" "$6" > "$3/said" 2> "$3/complained"
+cd ..
+find . ! -name fill -type f -exec sha256sum {} + | sort > "$3/after"
+"#;
+
+#[derive(Clone, Copy)]
+enum Disk {
+    Full,
+    ReadOnly,
+}
+
+impl Disk {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::ReadOnly => "ro",
+        }
+    }
+}
+
+/// What the tool says on such a disk; `None` (and it is said why) where none can
+/// be made. Whatever it says, nothing may have changed.
+fn said(disk: Disk, tool: &str, arguments: &Value) -> Option<Value> {
+    let home = Home::new();
+    let (disk_at, notes) = (home.path().join("disk"), home.path().join("notes"));
+    std::fs::create_dir(&disk_at).unwrap();
+    std::fs::create_dir(&notes).unwrap();
+    let ran = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", SCRIPT, "sh"])
+        .arg(&disk_at)
+        .arg(disk.word())
+        .arg(&notes)
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args([tool, &arguments.to_string()])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .output()
+        .unwrap();
+    let read = |name: &str| std::fs::read_to_string(notes.join(name)).unwrap_or_default();
+    if ran.status.code() == Some(96) || read("before").is_empty() {
+        println!("SKIPPED: no disk can be mounted here: {ran:?}");
+        return None;
+    }
+    assert_eq!(read("before"), read("after"), "{tool}: {}", read("said"));
+    let text = read("said");
+    let said = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{tool}: {error}: {text} {}", read("complained")));
+    Some(said)
+}
+
+/// Long enough to need room of its own.
+fn long() -> String {
+    "a line of some length\n".repeat(400)
+}
+
+#[test]
+fn a_write_to_a_full_disk_is_told_in_hermes_words_and_leaves_everything() {
+    let full = "Failed to write file: No space left on device\n";
+    let write = |path: &str| json!({"path": path, "content": long()});
+    for path in ["new.txt", "a.txt"] {
+        let Some(said) = said(Disk::Full, "write_file", &write(path)) else {
+            return;
+        };
+        assert_eq!(said["error"], full, "{said}");
+        assert_eq!(said["bytes_written"], 0, "{said}");
+    }
+    let args =
+        json!({"mode": "replace", "path": "a.txt", "old_string": "two", "new_string": long()});
+    let patched = said(Disk::Full, "patch", &args).unwrap();
+    assert_eq!(
+        patched["error"],
+        format!("Failed to write changes: {full}"),
+        "{patched}"
+    );
+}
+
+#[test]
+fn a_write_to_a_read_only_disk_is_told_in_hermes_words() {
+    let shut = "Failed to write file: Read-only file system\n";
+    for path in ["new.txt", "a.txt"] {
+        let args = json!({"path": path, "content": "x\n"});
+        let Some(said) = said(Disk::ReadOnly, "write_file", &args) else {
+            return;
+        };
+        assert_eq!(said["error"], shut, "{said}");
+        assert_eq!(said["bytes_written"], 0, "{said}");
+    }
+    let args = json!({"mode": "replace", "path": "a.txt", "old_string": "two", "new_string": "2"});
+    let patched = said(Disk::ReadOnly, "patch", &args).unwrap();
+    assert_eq!(
+        patched["error"],
+        format!("Failed to write changes: {shut}"),
+        "{patched}"
+    );
+}
+
+#[test]
+fn of_a_patch_of_several_files_nothing_stays_where_there_is_no_room_for_all() {
+    let added: String = long().lines().map(|line| format!("+{line}\n")).collect();
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: a.txt\n-two\n+2\n*** Add File: b.txt\n{added}*** End Patch"
+    );
+    for disk in [Disk::Full, Disk::ReadOnly] {
+        let args = json!({"mode": "patch", "patch": patch});
+        let Some(said) = said(disk, "patch", &args) else {
+            return;
+        };
+        assert_eq!(said["success"], false, "{said}");
+        let error = said["error"].as_str().unwrap();
+        assert!(error.contains("no files were modified"), "{said}");
+    }
+}
+
+#[test]
+fn what_a_command_did_is_not_half_kept_where_there_is_no_room_for_it() {
+    let command = "printf 'changed\n' > a.txt; head -c 200000 /dev/zero > big";
+    for disk in [Disk::Full, Disk::ReadOnly] {
+        let Some(said) = said(disk, "terminal", &json!({ "command": command })) else {
+            return;
+        };
+        assert!(said["error"].is_string(), "{said}");
+    }
+}
+
+#[test]
+fn skills_and_memory_on_such_a_disk_are_told_in_their_shape() {
+    let skill = format!("---\nname: new\ndescription: d\n---\n{}", long());
+    let calls = [
+        (
+            "skill_manage",
+            json!({"action": "create", "name": "new", "content": skill}),
+        ),
+        (
+            "memory",
+            json!({"action": "add", "target": "memory", "content": "remember this"}),
+        ),
+    ];
+    for disk in [Disk::Full, Disk::ReadOnly] {
+        for (tool, args) in &calls {
+            let Some(said) = said(disk, tool, args) else {
+                return;
+            };
+            assert_eq!(said["success"], false, "{tool}: {said}");
+            assert!(said["error"].is_string(), "{tool}: {said}");
+        }
+    }
+}
