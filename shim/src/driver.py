@@ -290,6 +290,15 @@ class Session:
             text = json.dumps(text)
         return {"text": text, "raised": raised, "questions": list(self.questions)}
 
+    def batch(self, calls):
+        """Calls of one answer; what the model is told of each, as JSON text."""
+        import json
+
+        if self.plan is None:
+            raise RuntimeError("only a model makes several calls in one answer")
+        wanted = [(call["name"], call["arguments"]) for call in json.loads(calls)["calls"]]
+        return json.dumps(self.talk().batch(wanted))
+
     def talk(self):
         """The conversation, begun when it is first needed."""
         if self.conversation is None:

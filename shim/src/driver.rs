@@ -11,7 +11,7 @@ use bisim_world::protocol::{
 use bisim_world::template::HERMES_CONFIG;
 use bisim_world::zygote::{Driver, Interior, StepSink};
 use pyo3::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::probe::{self, ProbeError};
 use crate::worker::describe;
@@ -43,6 +43,9 @@ const SOURCES: [(&CStr, &CStr); 4] = [
         pyo3::ffi::c_str!(include_str!("driver.py")),
     ),
 ];
+
+/// Several calls of one answer of the model, run by the loop's own executor.
+const TOOL_BATCH: &str = "tool_batch";
 
 /// What of its home Hermes' own loop keeps for itself: its record of the
 /// conversation, its logs, its caches.
@@ -121,6 +124,15 @@ impl HermesDriver {
                     .call_method1("call", (tool, arguments, by.as_deref()))?
                     .extract()?;
                 Ok(seen.into_trace(tool))
+            }
+            Step::Probe { name, input } if name == TOOL_BATCH => {
+                let told: String = session
+                    .call_method1("batch", (input.to_string(),))?
+                    .extract()?;
+                Ok(StepTrace {
+                    answer: json!({"decision": "none", "value": results(&told)}),
+                    ..StepTrace::of(StepOutcome::Ran)
+                })
             }
             Step::Probe { name, input } => Ok(probe_trace(probe::answer(py, name, input))),
             Step::EndSession {} => {
@@ -248,6 +260,19 @@ impl Driver for HermesDriver {
             Ok(())
         })
     }
+}
+
+/// What the model is told of each call: as JSON where it is, else as text;
+/// nothing of one that was not made.
+fn results(told: &str) -> Vec<Value> {
+    let texts: Vec<Option<String>> = serde_json::from_str(told).unwrap_or_default();
+    texts
+        .into_iter()
+        .map(|text| match text {
+            Some(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            None => Value::Null,
+        })
+        .collect()
 }
 
 /// Who makes each call of a script, where a model makes them.

@@ -11,6 +11,7 @@ use crate::case::{Expect, Leg, Must, Source};
 
 mod held;
 mod laws;
+mod rules;
 
 pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
     Case {

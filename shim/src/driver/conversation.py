@@ -169,12 +169,17 @@ class Conversation:
 
     def make(self, actor, tool, arguments):
         """Let an actor's model make one call; its identity."""
-        self.number += 1
-        identity = f"call_{self.number}"
-        function = {"name": tool, "arguments": json.dumps(arguments)}
-        call = {"index": 0, "id": identity, "type": "function", "function": function}
-        self.waiting.pop(actor).reply.put({"role": "assistant", "content": None, "tool_calls": [call]})
-        return identity
+        return self.make_all(actor, [(tool, arguments)])[0]
+
+    def make_all(self, actor, wanted):
+        """Let an actor's model make several calls in one answer; their identities."""
+        calls = []
+        for index, (tool, arguments) in enumerate(wanted):
+            self.number += 1
+            function = {"name": tool, "arguments": json.dumps(arguments)}
+            calls.append({"index": index, "id": f"call_{self.number}", "type": "function", "function": function})
+        self.waiting.pop(actor).reply.put({"role": "assistant", "content": None, "tool_calls": calls})
+        return [call["id"] for call in calls]
 
     def call(self, tool, arguments, by):
         """One call and what came of it."""
@@ -188,6 +193,20 @@ class Conversation:
         if result is None:
             raise RuntimeError("the call was not made")
         return result
+
+    def batch(self, wanted):
+        """Several calls of one answer, run by Hermes' own executor; what the model is told, in its order."""
+        if self.wait([PARENT]) is None:
+            raise RuntimeError(self.ended[PARENT])
+        identities = self.make_all(PARENT, wanted)
+        if self.wait([PARENT]) is None:
+            raise RuntimeError(self.ended[PARENT])
+        told = [m.get("tool_call_id") for m in self.waiting[PARENT].messages if m.get("role") == "tool"]
+        order = [identity for identity in told if identity in identities]
+        if order != [identity for identity in identities if identity in order]:
+            raise RuntimeError(f"results in the order {order}, calls in the order {identities}")
+        # Of a call that was not made nothing is told.
+        return [self.waiting[PARENT].result_of(identity) for identity in identities]
 
     def delegate(self, child):
         """The model's own call for a child; what the parent was told, if it was yet."""

@@ -1,9 +1,13 @@
 //! Scope paths, their overlap, and how the agent cuts a batch of calls.
 //!
 //! The planner is the core's, the links are read from the world. All are
-//! values, not decisions. A path without a scope is `null`.
+//! values, not decisions. A path without a scope is `null`. `tool_batch` lets
+//! a conversation make the calls; it gives what the model is told of each.
 
+use hermitcrab::chat::Chat;
+use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
 use hermitcrab::parity::batch::{scope, segments};
+use hermitcrab::runtime::GrantWords;
 use hermitcrab_core::batch::{Segment, Standing, overlap, parts};
 use serde_json::{Value, json};
 
@@ -20,6 +24,9 @@ pub(super) fn answer(
     name: &str,
     input: &Value,
 ) -> Result<Value, ProbeError> {
+    if name == "tool_batch" {
+        return together(world, input);
+    }
     let cwd = input
         .get("cwd")
         .and_then(Value::as_str)
@@ -126,6 +133,59 @@ fn plan(input: &Value, standing: Standing<'_>) -> Result<Value, ProbeError> {
         json!([segment.lane.as_str(), members])
     };
     Ok(json!({"segments": found.iter().map(shown).collect::<Vec<_>>()}))
+}
+
+/// A model that makes these calls in one answer and then has nothing to say.
+struct Once(Vec<ProposedCall>);
+
+impl ModelPort for Once {
+    fn complete(&mut self, _: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        Ok(ModelReply {
+            calls: std::mem::take(&mut self.0),
+            ..ModelReply::default()
+        })
+    }
+}
+
+/// Lets a conversation of the agent make the calls of one answer; what its model
+/// is told of each.
+fn together(world: &AgentWorld<'_>, input: &Value) -> Result<Value, ProbeError> {
+    const MODEL: &str = "scripted";
+    let calls = field(input, "calls")?
+        .as_array()
+        .ok_or_else(|| ProbeError::BadInput("`calls` is no list".to_owned()))?;
+    let mut proposed = Vec::with_capacity(calls.len());
+    for (place, call) in calls.iter().enumerate() {
+        proposed.push(ProposedCall {
+            id: place.to_string(),
+            tool: text(call, "name")?.to_owned(),
+            arguments: field(call, "arguments")?.to_string(),
+        });
+    }
+    let turn = world.with_runtime(|runtime| {
+        let first = runtime.first_agent();
+        runtime
+            .grant(first, &GrantWords::new("model.send", MODEL))
+            .map_err(|error| error.to_string())?;
+        let mut chat = Chat::new(runtime, MODEL);
+        chat.turn(runtime, &mut Once(proposed), "go")
+            .map_err(|error| error.to_string())?;
+        Ok(chat.messages().to_vec())
+    })?;
+    let messages: Vec<Message> = turn.map_err(ProbeError::Failed)?;
+    let told = |place: usize| {
+        let id = place.to_string();
+        messages.iter().find_map(|message| match message {
+            Message::Tool { call, text, .. } if *call == id => {
+                Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())))
+            }
+            _ => None,
+        })
+    };
+    let value: Vec<Value> = (0..calls.len())
+        .map(|place| told(place).unwrap_or(Value::Null))
+        .collect();
+    Ok(json!({"decision": "none", "value": value}))
 }
 
 fn as_text(value: &Value) -> Result<&str, ProbeError> {

@@ -1,0 +1,223 @@
+//! Every rule of canonicalisation, through the relation: a pair of runs it makes
+//! equal, and a pair it must not.
+
+use super::*;
+use crate::canon::RULES;
+
+/// What both subjects do in a case: two runs that are the same but for what a
+/// rule takes out, and two that are not.
+struct Pairs {
+    script: Vec<Step>,
+    same: [Vec<StepTrace>; 2],
+    other: [Vec<StepTrace>; 2],
+}
+
+fn of(tool: &str) -> Step {
+    Step::Call {
+        tool: tool.into(),
+        args: json!({}),
+        by: None,
+    }
+}
+
+/// One call of a tool; what each run says of it.
+fn said(tool: &str, same: [Value; 2], other: [Value; 2]) -> Pairs {
+    let one = |value: Value| vec![step(StepOutcome::Ran, &value.to_string(), Vec::new())];
+    Pairs {
+        script: vec![of(tool)],
+        same: same.map(one),
+        other: other.map(one),
+    }
+}
+
+/// One call; what each run changes, as (path, digest).
+fn changed(same: [&[(&str, &str)]; 2], other: [&[(&str, &str)]; 2]) -> Pairs {
+    let one = |list: &[(&str, &str)]| {
+        let effects = list.iter().map(|(path, digest)| FsEffect {
+            digest: (*digest).into(),
+            ..effect(path, EffectKind::Created)
+        });
+        vec![ran(effects.collect())]
+    };
+    Pairs {
+        script: vec![call()],
+        same: same.map(one),
+        other: other.map(one),
+    }
+}
+
+/// One call; the words each run gives.
+fn worded(same: [StepTrace; 2], other: [StepTrace; 2]) -> Pairs {
+    Pairs {
+        script: vec![call()],
+        same: same.map(|one| vec![one]),
+        other: other.map(|one| vec![one]),
+    }
+}
+
+fn pairs(rule: &str) -> Pairs {
+    let text = |text: &str| step(StepOutcome::Ran, text, Vec::new());
+    let ended = |outcome: StepOutcome, text: &str| step(outcome, text, Vec::new());
+    let refusal = |text: &str| ended(StepOutcome::Refused("no-cap".into()), text);
+    match rule {
+        "json-spacing" => worded(
+            [text(r#"{"a": 1, "b": [1]}"#), text(r#"{"a":1,"b":[ 1 ]}"#)],
+            [text(r#"{"a": 1, "b": 2}"#), text(r#"{"b": 2, "a": 1}"#)],
+        ),
+        "refusal-prose" => worded(
+            [refusal("no"), refusal("Denied (no-cap): fs.read x")],
+            [refusal("no"), text("no")],
+        ),
+        "tool-error-is-a-result" => worded(
+            [
+                ended(StepOutcome::ToolError, r#"{"error": "x"}"#),
+                text(r#"{"error": "x"}"#),
+            ],
+            [
+                ended(StepOutcome::ToolError, r#"{"error": "x"}"#),
+                text(r#"{"error": "y"}"#),
+            ],
+        ),
+        // The second step adds nothing to what the first one left, or it does.
+        "step-delta" => {
+            let (one, two) = (
+                effect("/home/u/proj/a", EffectKind::Created),
+                effect("/home/u/proj/b", EffectKind::Created),
+            );
+            let first = || ran(vec![one.clone()]);
+            Pairs {
+                script: vec![call(), call()],
+                same: [vec![first(), first()], vec![first(), first()]],
+                other: [
+                    vec![first(), first()],
+                    vec![first(), ran(vec![one.clone(), two])],
+                ],
+            }
+        }
+        "effect-order" => changed(
+            [
+                &[("/home/u/proj/a", "1"), ("/home/u/proj/b", "2")],
+                &[("/home/u/proj/b", "2"), ("/home/u/proj/a", "1")],
+            ],
+            [
+                &[("/home/u/proj/a", "1"), ("/home/u/proj/b", "2")],
+                &[("/home/u/proj/a", "2"), ("/home/u/proj/b", "1")],
+            ],
+        ),
+        "made-up-names" => {
+            let run = |names: [&str; 3]| {
+                names
+                    .map(|name| text(&json!({ "session_id": name }).to_string()))
+                    .into()
+            };
+            let (a, b, c, d) = (
+                "proc_aaaaaaaaaaaa",
+                "proc_bbbbbbbbbbbb",
+                "proc_cccccccccccc",
+                "proc_dddddddddddd",
+            );
+            Pairs {
+                script: vec![of("process"), of("process"), of("process")],
+                same: [run([a, b, a]), run([c, d, c])],
+                other: [run([a, b, a]), run([c, d, d])],
+            }
+        }
+        "shell-complaints" => {
+            let complaint = "bash: no job control in this shell\n";
+            said(
+                "process",
+                [
+                    json!({"output": format!("{complaint}x\n")}),
+                    json!({"output": "x\n"}),
+                ],
+                [
+                    json!({"output": format!("x\n{complaint}")}),
+                    json!({"output": "x\n"}),
+                ],
+            )
+        }
+        "listed-once" => {
+            let (a, b) = (json!({"exit_code": 0}), json!({"exit_code": 1}));
+            said(
+                "process",
+                [json!({"processes": [a, a]}), json!({"processes": [a]})],
+                [json!({"processes": [a, b]}), json!({"processes": [a]})],
+            )
+        }
+        "moment-in-a-name" => changed(
+            [
+                &[("/home/u/proj/c.yaml.corrupt.20260101-120000.bak", "1")],
+                &[("/home/u/proj/c.yaml.corrupt.20270102-130001.bak", "1")],
+            ],
+            [
+                &[("/home/u/proj/c.yaml.corrupt.1.bak", "1")],
+                &[("/home/u/proj/c.yaml.corrupt.2.bak", "1")],
+            ],
+        ),
+        "own-count" => said(
+            "process",
+            [
+                json!({"pid": 1, "uptime_seconds": 2}),
+                json!({"pid": 3, "uptime_seconds": 4}),
+            ],
+            [
+                json!({"pid": 1, "exit_code": 2}),
+                json!({"pid": 1, "exit_code": 4}),
+            ],
+        ),
+        "unwritten-draft" => {
+            let error = |what: &str| json!({"error": format!("Failed to write file: {what}\n")});
+            let draft = "/usr/bin/bash: line 3: ./.hermes-tmp.Xn9: Permission denied";
+            said(
+                "write_file",
+                [error(draft), error("Permission denied")],
+                [error(draft), error("No space left on device")],
+            )
+        }
+        "job-file" => changed(
+            [
+                &[("/home/u/.hermes/cron/jobs.json", "1")],
+                &[("/home/u/.hermes/cron/jobs.json", "2")],
+            ],
+            [
+                &[("/home/u/.hermes/cron/other.json", "1")],
+                &[("/home/u/.hermes/cron/other.json", "2")],
+            ],
+        ),
+        unknown => panic!("no pair of runs shows what the rule `{unknown}` does"),
+    }
+}
+
+#[test]
+fn every_rule_takes_out_what_it_says_and_nothing_else() {
+    for rule in RULES {
+        let Pairs {
+            script,
+            same,
+            other,
+        } = pairs(rule.name);
+        let case = case(
+            script,
+            vec![hold("fs.*", "/home/u"), hold("proc.exec", "*")],
+        );
+        let worst = |[hermes, agent]: [Vec<StepTrace>; 2]| {
+            assert_ne!(hermes, agent, "`{}`: nothing to take out", rule.name);
+            judged(&case, &trace(hermes), &trace(agent)).worst()
+        };
+        // What is charged twice or listed in another order differs in the trace only.
+        if rule.name != "step-delta" {
+            assert_eq!(worst(same), Finding::Equal, "`{}` takes it out", rule.name);
+        } else {
+            let [hermes, agent] = same;
+            let judgement = judged(&case, &trace(hermes), &trace(agent));
+            assert!(judgement.steps[0].hermes.ends_with(":inside"));
+            assert!(judgement.steps[1].hermes.ends_with(":none"));
+        }
+        assert_ne!(
+            worst(other),
+            Finding::Equal,
+            "`{}` takes too much",
+            rule.name
+        );
+    }
+}
