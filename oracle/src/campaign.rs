@@ -17,6 +17,7 @@ mod examine;
 mod keep;
 mod named;
 mod plan;
+mod races;
 mod read;
 mod replay;
 mod tally;
@@ -193,7 +194,7 @@ impl Hunt<'_> {
 fn directory(args: &FuzzArgs) -> String {
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
-        Target::Paths | Target::Sequences => {
+        Target::Paths | Target::Sequences | Target::Races => {
             format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use bisim_world::flip::Flip;
 use bisim_world::protocol::{Context, Drive, FileSpec, Held, Job, Step, UserModel, WorldSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,9 @@ pub struct WorldPatch {
     /// Added to the standard tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileSpec>,
+    /// Two names that change places while each step runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip: Option<Flip>,
 }
 
 /// How one subject runs a case.
@@ -300,6 +304,7 @@ impl Case {
         let own_world = file.world.unwrap_or_default();
         let mut files = default_world.files;
         files.extend(own_world.files);
+        let flip = own_world.flip.or(default_world.flip);
         let cwd = own_world
             .cwd
             .or(default_world.cwd)
@@ -321,7 +326,7 @@ impl Case {
                     note: String::new(),
                 }),
             job: Job {
-                world: Some(WorldSpec { cwd, files }),
+                world: Some(WorldSpec { cwd, files, flip }),
                 context: file
                     .context
                     .or(defaults.context)

@@ -212,6 +212,7 @@ fn job(step: Step) -> Job {
         world: Some(WorldSpec {
             cwd: "/home/u/proj".to_owned(),
             files: Vec::new(),
+            flip: None,
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

@@ -10,6 +10,7 @@ fn job(command: &str) -> Job {
         world: Some(WorldSpec {
             cwd: "/home/u/proj".into(),
             files: Vec::new(),
+            flip: None,
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

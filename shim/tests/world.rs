@@ -152,6 +152,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
     bad.world = Some(WorldSpec {
         cwd: "/nowhere".to_owned(),
         files: Vec::new(),
+        flip: None,
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "enter /nowhere"),
@@ -166,6 +167,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
     bad.world = Some(WorldSpec {
         cwd: "/home/u/proj".to_owned(),
         files: vec![file],
+        flip: None,
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "make `no/root`"),
@@ -204,6 +206,7 @@ fn a_cases_own_files_belong_to_its_starting_tree() {
                 FileKind::Text("no directory\n".to_owned()),
             ),
         ],
+        flip: None,
     });
     let trace = run(&mut worker, with_files);
     assert_eq!(output(&trace.steps[0]), "given\nno directory");

@@ -17,17 +17,22 @@ const DIRECTORY_MODE: u32 = 0o755;
 
 /// Adds `files` to the tree at `root`, in order.
 pub(crate) fn write(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
-    let root = rustix::fs::open(
-        root,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .at("open starting tree")?;
+    let root = self::root(root)?;
     let mut order = Order::default();
     files.iter().try_for_each(|file| {
         add(&root, file, &mut order)
             .map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
     })
+}
+
+/// Opens the top of a tree.
+pub(crate) fn root(root: &Path) -> Result<OwnedFd, WorldError> {
+    rustix::fs::open(
+        root,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .at("open starting tree")
 }
 
 fn add(root: &OwnedFd, file: &FileSpec, order: &mut Order) -> Result<(), String> {
@@ -125,7 +130,8 @@ fn directory(root: &OwnedFd, path: &str) -> Result<OwnedFd, String> {
     open(root, &done, OFlags::PATH | OFlags::DIRECTORY)
 }
 
-fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
+/// Opens something in the tree, whatever links lead to it.
+pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, String> {
     let path = match path.trim_start_matches('/') {
         "" => ".",
         path => path,

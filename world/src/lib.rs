@@ -21,6 +21,7 @@
 pub mod damage;
 pub mod enter;
 pub mod error;
+pub mod flip;
 pub mod fork;
 pub mod launch;
 pub mod protocol;

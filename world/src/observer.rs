@@ -20,7 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::effects::Lister;
 use crate::error::{AtStage, WorldError};
-use crate::protocol::{End, FileSpec, RawTrace, StepOutcome, StepTrace, read_frame, write_frame};
+use crate::flip::{Flip, Flipper, Running};
+use crate::fork::Forker;
+use crate::protocol::{
+    End, FileSpec, FsEffect, RawTrace, StepOutcome, StepTrace, read_frame, write_frame,
+};
 use crate::sink::Sink;
 use crate::{case_tree, loopback, mounts, rights};
 
@@ -55,6 +59,8 @@ pub(crate) struct Brief {
     pub(crate) own_state: Vec<String>,
     /// How long the world may live, in milliseconds.
     pub(crate) deadline_ms: u64,
+    /// What changes places, and whether also while the subject's children look.
+    pub(crate) flip: Option<(Flip, bool)>,
 }
 
 /// From an observer to the zygote.
@@ -84,6 +90,11 @@ pub(crate) enum Ended {
     Signalled(i32),
 }
 
+/// From the zygote to an observer of a world in which something changes places:
+/// the interior's process number. It comes first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Born(pub(crate) i32);
+
 /// Builds a world, watches it and reports. Called in the observer, with the
 /// zygote's socket, the interior's reports and where they are answered.
 ///
@@ -93,10 +104,12 @@ pub(crate) fn observe(
     stem: Pid,
     brief: &Brief,
     [zygote, reports, answers]: [OwnedFd; 3],
+    forker: &dyn Forker,
 ) -> Result<(), WorldError> {
     die_with(stem)?;
     let mut zygote = UnixStream::from(zygote);
-    let seen = watch_over(brief, &mut zygote, File::from(reports), File::from(answers));
+    let pipes = (File::from(reports), File::from(answers));
+    let seen = watch_over(brief, &mut zygote, pipes, forker);
     let told = match seen {
         Ok(trace) => ToZygote::Seen(Box::new(trace)),
         Err(WorldError { stage, message }) => ToZygote::Failed { stage, message },
@@ -107,13 +120,28 @@ pub(crate) fn observe(
 fn watch_over(
     brief: &Brief,
     zygote: &mut UnixStream,
-    reports: File,
-    answers: File,
+    (reports, answers): (File, File),
+    forker: &dyn Forker,
 ) -> Result<RawTrace, WorldError> {
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).at("unshare world")?;
     loopback::up()?;
     let mut sink = Sink::open()?;
     let layers = Layers::mount(&brief.files)?;
+    let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
+    let flipping = match &brief.flip {
+        None => None,
+        Some((flip, follow)) => Some(Flipping {
+            flipper: Flipper::prepare(Path::new(MERGED), flip)?,
+            follow: *follow,
+            forker,
+            interior: None,
+        }),
+    };
+    // What changes places is above the starting tree, and no effect as it stands.
+    let before = match flipping {
+        None => Vec::new(),
+        Some(_) => lister.list().at("list effects")?,
+    };
     let until = Instant::now() + Duration::from_millis(brief.deadline_ms);
     let [mounts, network] = ["mnt", "net"].map(|kind| {
         rustix::fs::open(
@@ -131,10 +159,15 @@ fn watch_over(
         reports,
         answers,
         until,
+        flipping,
     };
-    let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
-    let (mut steps, begun, end) = watch.run(&mut sink, &mut lister)?;
-    let effects = lister.list().at("list effects")?;
+    let mut list = || -> Result<Vec<FsEffect>, WorldError> {
+        let mut effects = lister.list().at("list effects")?;
+        effects.retain(|effect| !before.contains(effect));
+        Ok(effects)
+    };
+    let (mut steps, begun, end) = watch.run(&mut sink, &mut list)?;
+    let effects = list()?;
     if begun {
         let what = match &end {
             End::Finished => "the subject left without finishing this step".to_owned(),
@@ -218,12 +251,40 @@ impl Layers {
     }
 }
 
+/// What changes places in a world.
+struct Flipping<'z> {
+    flipper: Flipper,
+    follow: bool,
+    forker: &'z dyn Forker,
+    /// Known once the zygote has told.
+    interior: Option<Pid>,
+}
+
+impl Flipping<'_> {
+    /// The interior's number, which the zygote tells before anything else.
+    fn hear(&mut self, zygote: &mut UnixStream) -> Result<Pid, WorldError> {
+        let stage = "hear of the interior";
+        if let Some(interior) = self.interior {
+            return Ok(interior);
+        }
+        let Born(interior) = read_frame(zygote)
+            .at(stage)?
+            .ok_or_else(|| WorldError::new(stage, "the zygote is gone"))?;
+        Ok(*self.interior.insert(Pid::from_raw(interior)))
+    }
+
+    fn begin(&self, interior: Pid) -> Result<Running<'_>, WorldError> {
+        self.flipper.begin(interior, self.follow, self.forker)
+    }
+}
+
 /// The running world, seen from the observer.
 struct Watch<'z> {
     zygote: &'z mut UnixStream,
     reports: File,
     answers: File,
     until: Instant,
+    flipping: Option<Flipping<'z>>,
 }
 
 impl Watch<'_> {
@@ -232,12 +293,18 @@ impl Watch<'_> {
     fn run(
         mut self,
         sink: &mut Sink,
-        lister: &mut Lister,
+        list: &mut dyn FnMut() -> Result<Vec<FsEffect>, WorldError>,
     ) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
         let mut steps = Vec::new();
         let mut begun = false;
         let mut failed = None;
         let mut timed_out = false;
+        let mut flipping = self.flipping.take();
+        let interior = match &mut flipping {
+            Some(flipping) => Some(flipping.hear(self.zygote)?),
+            None => None,
+        };
+        let mut running = None;
         loop {
             let now = Instant::now();
             if now >= self.until {
@@ -250,10 +317,21 @@ impl Watch<'_> {
                 true => match read_frame::<Report>(&mut self.reports) {
                     // Closed: the interior is ending.
                     Ok(None) | Err(_) => break,
-                    Ok(Some(Report::Begin)) => begun = true,
+                    Ok(Some(Report::Begin)) => {
+                        begun = true;
+                        if let (Some(flipping), Some(interior)) = (&flipping, interior) {
+                            running = Some(flipping.begin(interior)?);
+                            if self.answers.write_all(&[1]).is_err() {
+                                break;
+                            }
+                        }
+                    }
                     Ok(Some(Report::Step(mut step))) => {
                         begun = false;
-                        step.effects = lister.list().at("list effects")?;
+                        if let Some(running) = running.take() {
+                            step.answer = serde_json::to_value(running.end()).at("report step")?;
+                        }
+                        step.effects = list()?;
                         steps.push(*step);
                         if self.answers.write_all(&[1]).is_err() {
                             break;
@@ -266,6 +344,8 @@ impl Watch<'_> {
                 },
             }
         }
+        // The dead would be waited for by whoever follows them.
+        drop(running);
         let end = self.end(timed_out)?;
         sink.drain();
         match failed {

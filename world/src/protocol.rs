@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::flip::Flip;
+
 /// Bumped whenever a message changes meaning; both sides refuse another one.
 pub const PROTOCOL_VERSION: u32 = 1;
 /// The longest frame either side accepts, in bytes.
@@ -100,6 +102,9 @@ pub struct WorldSpec {
     /// Added to (or replacing parts of) the template, in order.
     #[serde(default)]
     pub files: Vec<FileSpec>,
+    /// Two names that change places while each step runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip: Option<Flip>,
 }
 
 /// One entry of a world's tree.

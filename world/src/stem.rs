@@ -96,7 +96,7 @@ fn serve(mut socket: UnixStream, forker: &dyn Forker) -> Result<(), WorldError> 
         let news = match forker.fork() {
             Ok(Forked::Child) => {
                 drop(socket);
-                let told = observer::observe(stem, &brief, descriptors);
+                let told = observer::observe(stem, &brief, descriptors, forker);
                 forker.exit(if told.is_ok() { 0 } else { 70 })
             }
             Ok(Forked::Parent { child }) => News::Made { observer: child },

@@ -20,7 +20,7 @@ use rustix::process::PidfdFlags;
 use crate::error::{AtStage, WorldError};
 use crate::fork::{Forked, Forker};
 use crate::interior;
-use crate::observer::{Brief, Ended, PLACES, Report, ToZygote};
+use crate::observer::{Born, Brief, Ended, PLACES, Report, ToZygote};
 use crate::protocol::{Job, RawTrace, read_frame, write_frame};
 use crate::rights;
 use crate::stem::Stem;
@@ -58,11 +58,19 @@ impl Worlds {
         if let Some(world) = &job.world {
             files.extend(world.files.iter().cloned());
         }
+        let flip = job
+            .world
+            .as_ref()
+            .and_then(|world| world.flip.as_ref())
+            .cloned();
         let own_state = driver.own_state(job);
         let brief = Brief {
             files,
             own_state: own_state.iter().map(|path| (*path).to_owned()).collect(),
             deadline_ms: job.deadline_ms,
+            flip: flip
+                .clone()
+                .map(|flip| (flip, driver.interior() == crate::zygote::Interior::Plain)),
         };
         let stage = "make the observer's pipes";
         let (socket, far) = UnixStream::pair().at(stage)?;
@@ -75,6 +83,7 @@ impl Worlds {
             reports: File::from(OwnedFd::from(reports_interior)),
             answers: File::from(OwnedFd::from(answers_interior)),
             texts: Vec::new(),
+            waits: flip.is_some(),
         };
         let mut live = Live {
             socket,
@@ -106,6 +115,12 @@ impl Worlds {
         let places = rights::receive::<PLACES>(&live.socket).at("receive the world")?;
         self.fork_interior(live, job, driver, forker, steps, &places)?;
         drop(places);
+        if let (Some(Interior { pid, .. }), Some(_)) = (
+            &live.interior,
+            job.world.as_ref().and_then(|world| world.flip.as_ref()),
+        ) {
+            write_frame(&mut live.socket, &Born(pid.as_raw())).at("tell the observer")?;
+        }
         loop {
             match live.hear()? {
                 ToZygote::TimeIsUp => live.kill_interior()?,

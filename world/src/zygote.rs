@@ -97,6 +97,8 @@ pub struct StepSink {
     pub(crate) answers: File,
     /// What the steps so far told the model.
     pub(crate) texts: Vec<String>,
+    /// Whether a step begins only when the observer says so.
+    pub(crate) waits: bool,
 }
 
 impl StepSink {
@@ -106,12 +108,19 @@ impl StepSink {
         crate::script::filled(step, &self.texts)
     }
 
-    /// Says that a step begins, so that a step that never ends is seen.
+    /// Says that a step begins, so that a step that never ends is seen; where
+    /// something changes places, waits until it is about to.
     ///
     /// # Errors
     /// The observer is gone.
     pub fn begin(&mut self) -> Result<(), WorldError> {
-        write_frame(&mut self.reports, &Report::Begin).at("report step")
+        write_frame(&mut self.reports, &Report::Begin).at("report step")?;
+        if self.waits {
+            self.answers
+                .read_exact(&mut [0_u8])
+                .at("wait for observer")?;
+        }
+        Ok(())
     }
 
     /// Reports a finished step and waits until its effects are noted.

@@ -68,6 +68,18 @@ pub struct Examined {
     /// Why there is no conclusion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// How often names changed places, in a race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Windows>,
+}
+
+/// How often names changed places in each of the two worlds of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Under Hermes.
+    pub hermes: bisim_world::flip::Seen,
+    /// Under the agent.
+    pub agent: bisim_world::flip::Seen,
 }
 
 /// The three workers of one thread.
@@ -102,10 +114,12 @@ impl Trio {
             bucket: None,
             smallest: None,
             why: None,
+            windows: None,
         };
         let fate = match specimen {
             Specimen::Command(variant) => self.look(variant, judge, &mut out),
             Specimen::Path(_) | Specimen::Sequence(_) => self.compare(specimen, judge, &mut out),
+            Specimen::Race(_) => self.race(specimen, judge, &mut out),
         };
         match fate {
             Ok(fate) => out.fate = fate,
@@ -235,6 +249,43 @@ impl Trio {
         Ok(if result.hermes_effect {
             Fate::HermesSilent
         } else if result.hermes.as_ref().is_some_and(asked) {
+            Fate::HermesStopped
+        } else {
+            Fate::Served
+        })
+    }
+
+    /// Runs a case in which names change places. What is served under a race is
+    /// not compared, and an escape need not come back to be one.
+    fn race(
+        &mut self,
+        specimen: &Specimen,
+        judge: &Judge<'_>,
+        out: &mut Examined,
+    ) -> Result<Fate, WorldError> {
+        let case = case(specimen)?;
+        let result = run_case(&case, judge, &mut self.subjects);
+        let (Some(hermes), Some(agent)) = (&result.hermes, &result.agent) else {
+            return Err(WorldError::new("verdict", result.verdict.why));
+        };
+        let seen = |trace: &RawTrace| {
+            trace.steps.first().and_then(|step| {
+                serde_json::from_value::<bisim_world::flip::Seen>(step.answer.clone()).ok()
+            })
+        };
+        // A step that was cut short has not said how often names changed places.
+        out.windows = seen(hermes)
+            .zip(seen(agent))
+            .map(|(hermes, agent)| Windows { hermes, agent });
+        out.verdict = Some(result.label.clone());
+        Ok(if result.agent_effect || result.verdict.kind.is_unsafe() {
+            out.bucket = Some(bucket(&result, specimen));
+            out.smallest = Some(specimen.to_string());
+            out.why = Some(result.verdict.why.clone());
+            Fate::AgentUnsafe
+        } else if result.hermes_effect {
+            Fate::HermesSilent
+        } else if asked(hermes) {
             Fate::HermesStopped
         } else {
             Fate::Served

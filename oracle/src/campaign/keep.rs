@@ -195,6 +195,7 @@ mod tests {
             bucket: None,
             smallest: None,
             why: None,
+            windows: None,
         }
     }
 

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use arbitrary::{Arbitrary as _, Unstructured};
 
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
+use crate::generate::races::{self, SWAPS};
 use crate::generate::{
-    Link, Operator, PathCall, SEEDS, Salt, Specimen, Target, Variant, operators,
+    Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Variant, operators,
 };
 
 /// Variants with a single operator at the front of every campaign: each
@@ -28,6 +29,9 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
     (0..TRIES)
         .filter_map(|again| {
             let mut numbers = Numbers::new(seed, index, again);
+            if target == Target::Races && index < *RACE_SINGLES {
+                return plain_race(seed, index).map(Specimen::Race);
+            }
             if target == Target::Paths && index < PATH_SINGLES {
                 return plain_path(index, &mut numbers).map(Specimen::Path);
             }
@@ -45,6 +49,27 @@ pub fn bytes_at(seed: u64, index: u64) -> Vec<u8> {
 
 /// Every action on every place, its name spelled plainly.
 const PATH_SINGLES: u64 = (ACTIONS.len() * PLACES.len()) as u64;
+
+/// Every operation on every pair of names, at every moment.
+static RACE_SINGLES: LazyLock<u64> =
+    LazyLock::new(|| (races::operations().count() * SWAPS.len() * races::moments().count()) as u64);
+
+/// All pairs under all operations at one moment, before the next moment; the
+/// seed says with which of them each moment begins.
+fn plain_race(seed: u64, index: u64) -> Option<Race> {
+    let operations = races::operations().count();
+    let round = (operations * SWAPS.len()) as u64;
+    let begin = Numbers::new(seed, 0, 0).next().checked_rem(round)?;
+    let place = index.checked_add(begin)?.checked_rem(round)?;
+    let place = usize::try_from(place).ok()?;
+    let moment = usize::try_from(index.checked_div(round)?).ok()?;
+    Some(Race {
+        operation: races::operations().nth(place.checked_div(SWAPS.len())?)?,
+        swap: SWAPS.get(place.checked_rem(SWAPS.len())?)?,
+        holding: Holding::All,
+        when: races::moments().nth(moment)?,
+    })
+}
 
 fn plain_path(index: u64, numbers: &mut Numbers) -> Option<PathCall> {
     let place = usize::try_from(index).ok()?;
@@ -149,10 +174,19 @@ mod tests {
         let seen: BTreeSet<(&str, &str)> = (0..PATH_SINGLES)
             .filter_map(|index| match specimen(Target::Paths, 7, index)? {
                 Specimen::Path(call) => Some((call.action.name, call.place.name)),
-                Specimen::Command(_) | Specimen::Sequence(_) => None,
+                Specimen::Command(_) | Specimen::Sequence(_) | Specimen::Race(_) => None,
             })
             .collect();
         assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());
+    }
+
+    #[test]
+    fn every_operation_meets_every_pair_at_every_moment_of_a_campaign_with_races() {
+        let seen: BTreeSet<String> = (0..*RACE_SINGLES)
+            .filter_map(|index| specimen(Target::Races, 7, index))
+            .map(|specimen| specimen.to_string())
+            .collect();
+        assert_eq!(seen.len() as u64, *RACE_SINGLES);
     }
 
     #[test]

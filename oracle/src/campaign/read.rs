@@ -45,7 +45,7 @@ pub fn read(place: &Path) -> Result<Seen, String> {
     Ok(Seen {
         headline: match target {
             Target::Commands => format!("seed {seed}: {}", tally.line()),
-            Target::Paths | Target::Sequences => {
+            Target::Paths | Target::Sequences | Target::Races => {
                 format!("{}, seed {seed}: {}", target.word(), tally.line())
             }
         },
@@ -157,6 +157,7 @@ mod tests {
                 bucket: None,
                 smallest: None,
                 why: None,
+                windows: None,
             };
             log.add(&seen).unwrap();
             tally.add(&seen);

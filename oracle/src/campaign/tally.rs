@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
+use super::races;
 use crate::exit;
 use crate::generate::{Specimen, Target};
 
@@ -29,6 +30,9 @@ pub struct Tally {
     /// Findings by bucket.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub buckets: BTreeMap<String, u64>,
+    /// Races by operation and pair.
+    #[serde(skip_serializing_if = "races::Table::is_empty")]
+    pub races: races::Table,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -93,6 +97,9 @@ impl Tally {
         if let Some(specimen) = Specimen::named(&seen.variant) {
             for class in specimen.classes() {
                 self.classes.entry(class).or_default().add(seen.fate);
+            }
+            if let Specimen::Race(race) = &specimen {
+                self.races.add(race, seen);
             }
             if let Specimen::Command(variant) = &specimen
                 && let [link] = variant.chain.as_slice()
@@ -170,6 +177,7 @@ impl Tally {
         if !self.target.is_commands() {
             // Writing to a string cannot fail.
             let _written = writeln!(out, "{}", self.line());
+            out.push_str(&self.races.render());
             self.found(&mut out);
             return out;
         }
@@ -261,6 +269,7 @@ mod tests {
             bucket: None,
             smallest: None,
             why: None,
+            windows: None,
         }
     }
 

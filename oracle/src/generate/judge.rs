@@ -20,6 +20,7 @@ pub fn job(command: &str) -> Job {
         world: Some(WorldSpec {
             cwd: crate::case::CWD_DEFAULT.to_owned(),
             files: Vec::new(),
+            flip: None,
         }),
         context: Context::Headless,
         user: UserModel::DenyAll,

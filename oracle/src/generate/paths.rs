@@ -17,6 +17,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, Held, UserModel};
 use serde_json::{Map, json};
 
+pub(super) use action::action;
 pub use action::{ACTIONS, Action};
 pub use form::{FORMS, Form};
 pub use place::{PLACES, Place};
@@ -44,7 +45,8 @@ impl Holding {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::All, Self::Reading, Self::Nothing];
 
-    const fn word(self) -> &'static str {
+    /// Its word.
+    pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Reading => "reading",
@@ -52,7 +54,13 @@ impl Holding {
         }
     }
 
-    fn held(self) -> Vec<Held> {
+    /// The one with this word.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|holding| holding.word() == word)
+    }
+
+    /// The grants of a case.
+    pub(super) fn held(self) -> Vec<Held> {
         let verb = match self {
             Self::Nothing => return Vec::new(),
             Self::Reading => "fs.read",
@@ -113,6 +121,7 @@ impl PathCall {
             world: Some(WorldPatch {
                 cwd: None,
                 files: self.place.files(),
+                flip: None,
             }),
             context: Some(Context::Interactive),
             user: Some(UserModel::DenyAll),
@@ -164,7 +173,7 @@ impl PathCall {
         Some(Self {
             action: ACTIONS.iter().find(|known| known.name == action)?,
             place: PLACES.iter().find(|known| known.name == place)?,
-            holding: Holding::ALL.into_iter().find(|h| h.word() == holding)?,
+            holding: Holding::named(holding)?,
             forms: forms.filter(|forms| forms.len() <= FORMS_MAX)?,
         })
     }

@@ -65,6 +65,7 @@ impl Sequence {
             world: Some(WorldPatch {
                 cwd: None,
                 files: call::files(),
+                flip: None,
             }),
             context: Some(if self.attended {
                 Context::Interactive

@@ -10,6 +10,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use serde::{Deserialize, Serialize};
 
 use super::paths::PathCall;
+use super::races::Race;
 use super::sequences::Sequence;
 use super::variant::Variant;
 use crate::case::CaseFile;
@@ -37,11 +38,13 @@ pub enum Target {
     Paths,
     /// Grants, answers, ends and restarts between calls.
     Sequences,
+    /// Names that change places between a check and a use.
+    Races,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Commands, Self::Paths, Self::Sequences];
+    pub const ALL: [Self; 4] = [Self::Commands, Self::Paths, Self::Sequences, Self::Races];
 
     /// Its word.
     #[must_use]
@@ -50,6 +53,7 @@ impl Target {
             Self::Commands => "commands",
             Self::Paths => "paths",
             Self::Sequences => "sequences",
+            Self::Races => "races",
         }
     }
 
@@ -69,6 +73,8 @@ pub enum Specimen {
     Path(PathCall),
     /// A script.
     Sequence(Sequence),
+    /// An operation on a name that changes places.
+    Race(Race),
 }
 
 impl Specimen {
@@ -81,6 +87,7 @@ impl Specimen {
             Target::Commands => Self::Command(Variant::arbitrary(bytes)?),
             Target::Paths => Self::Path(PathCall::arbitrary(bytes)?),
             Target::Sequences => Self::Sequence(Sequence::arbitrary(bytes)?),
+            Target::Races => Self::Race(Race::arbitrary(bytes)?),
         })
     }
 
@@ -90,6 +97,7 @@ impl Specimen {
         match name.split_once(':') {
             Some(("path", rest)) => PathCall::named(rest).map(Self::Path),
             Some(("sequence", rest)) => Sequence::named(rest).map(Self::Sequence),
+            Some(("race", rest)) => Race::named(rest).map(Self::Race),
             Some(_) => None,
             None => Variant::named(name).map(Self::Command),
         }
@@ -102,6 +110,7 @@ impl Specimen {
             Self::Command(variant) => variant.case_file(&variant.render()?.command),
             Self::Path(call) => call.case_file()?,
             Self::Sequence(sequence) => sequence.case_file(),
+            Self::Race(race) => race.case_file(),
         };
         file.id = id_of(&self.to_string());
         Some(file)
@@ -114,6 +123,7 @@ impl Specimen {
             Self::Command(variant) => variant.classes().iter().map(|c| c.as_str()).collect(),
             Self::Path(call) => call.classes(),
             Self::Sequence(sequence) => sequence.classes(),
+            Self::Race(race) => race.classes(),
         };
         classes.sort_unstable();
         classes.dedup();
@@ -127,6 +137,8 @@ impl Specimen {
             Self::Command(variant) => variant.smaller().map(Self::Command).collect(),
             Self::Path(call) => call.smaller().map(Self::Path).collect(),
             Self::Sequence(sequence) => sequence.smaller().map(Self::Sequence).collect(),
+            // Nothing can be left out of one.
+            Self::Race(_) => Vec::new(),
         }
     }
 }
@@ -137,6 +149,7 @@ impl fmt::Display for Specimen {
             Self::Command(variant) => write!(f, "{variant}"),
             Self::Path(call) => write!(f, "path:{call}"),
             Self::Sequence(sequence) => write!(f, "sequence:{sequence}"),
+            Self::Race(race) => write!(f, "race:{race}"),
         }
     }
 }

@@ -101,6 +101,7 @@ fn parts(specimen: &Specimen) -> usize {
         Specimen::Command(variant) => variant.chain.len(),
         Specimen::Path(call) => call.forms.len(),
         Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
+        Specimen::Race(_) => 1,
     }
 }
 
@@ -165,15 +166,16 @@ proptest! {
         command in any_of(Target::Commands),
         path in any_of(Target::Paths),
         sequence in any_of(Target::Sequences),
+        race in any_of(Target::Races),
     ) {
-        for specimen in [command, path, sequence] {
+        for specimen in [command, path, sequence, race] {
             is_made_again_and_shrinks(&specimen)?;
         }
     }
 
     #[test]
     fn any_name_of_a_specimen_is_read_or_refused(
-        kind in "(path:|sequence:|other:|)", name in "[a-z0-9~+.-]{0,60}"
+        kind in "(path:|sequence:|race:|other:|)", name in "[a-z0-9~+.-]{0,60}"
     ) {
         if let Some(specimen) = Specimen::named(&format!("{kind}{name}")) {
             prop_assert!(Specimen::named(&specimen.to_string()).is_some());

@@ -28,6 +28,7 @@ pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
             world: Some(WorldSpec {
                 cwd: "/home/u/proj".into(),
                 files: Vec::new(),
+                flip: None,
             }),
             context: Context::Interactive,
             user: UserModel::DenyAll,

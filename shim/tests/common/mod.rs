@@ -80,6 +80,7 @@ pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
         world: Some(WorldSpec {
             cwd: "/home/u/proj".to_owned(),
             files: Vec::new(),
+            flip: None,
         }),
         context,
         user,

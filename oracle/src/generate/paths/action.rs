@@ -24,7 +24,12 @@ impl Action {
     }
 }
 
-const fn action(name: &'static str, tool: &'static str, args: fn(&str) -> Value) -> Action {
+/// An action.
+pub(in super::super) const fn action(
+    name: &'static str,
+    tool: &'static str,
+    args: fn(&str) -> Value,
+) -> Action {
     Action { name, tool, args }
 }
 

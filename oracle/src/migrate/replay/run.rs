@@ -122,6 +122,7 @@ impl Replayer<'_> {
                 world: Some(WorldSpec {
                     cwd: WORK.to_owned(),
                     files,
+                    flip: None,
                 }),
                 context: unit.session.context(),
                 user: UserModel::DenyAll,

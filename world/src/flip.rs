@@ -1,0 +1,229 @@
+//! Two names of a world that change places while a step runs.
+//!
+//! What for: a guard that checks a name and uses it afterwards can be shown one
+//! thing and given another. The names are exchanged (`renameat2`) from outside,
+//! by a process the world cannot see: all the time, or right before the n-th
+//! system call that names them, which leaves no window between a check and a
+//! use untried and repeats itself.
+//!
+//! This must never change anything but the two names, puts them back before
+//! anybody looks at what a step did, and is gone with the step.
+use std::io::{PipeReader, Read};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case_tree;
+use crate::error::{AtStage, WorldError};
+use crate::fork::{Forked, Forker};
+use crate::observer::die_with;
+use crate::protocol::FileSpec;
+
+mod note;
+mod trace;
+
+use note::Notes;
+pub use note::Seen;
+
+/// Two names and when they change places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flip {
+    /// Absolute path of what stands there at first; not a link.
+    pub one: String,
+    /// Absolute path of the link that takes its place.
+    pub other: String,
+    /// Both, made on top of the starting tree: a directory of that tree itself
+    /// cannot change places.
+    pub files: Vec<FileSpec>,
+    /// When.
+    pub when: When,
+}
+
+/// When two names change places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Once, before the step begins (write `true`).
+    First(bool),
+    /// As fast as one process can, all through the step (write `true`).
+    Always(bool),
+    /// Right before this system call that names them, counted from 1, for good.
+    Before(u32),
+    /// Right before this one, and back before the next.
+    During(u32),
+}
+
+/// The two names of a running world.
+pub(crate) struct Flipper {
+    flip: Flip,
+    one: Name,
+    other: Name,
+}
+
+/// A name in a directory that is held open.
+struct Name {
+    parent: OwnedFd,
+    name: String,
+}
+
+impl Name {
+    fn open(root: &OwnedFd, path: &str) -> Result<Self, WorldError> {
+        let stage = "open what changes places";
+        let (parent, name) = path
+            .trim_start_matches('/')
+            .rsplit_once('/')
+            .filter(|(_, name)| !matches!(*name, "" | "." | ".."))
+            .ok_or_else(|| WorldError::new(stage, format!("`{path}` names no entry")))?;
+        let parent = case_tree::open(root, parent, OFlags::PATH | OFlags::DIRECTORY).at(stage)?;
+        Ok(Self {
+            parent,
+            name: name.to_owned(),
+        })
+    }
+
+    fn is_link(&self) -> bool {
+        rustix::fs::statat(&self.parent, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    }
+}
+
+impl Flipper {
+    /// Makes both in the world at `merged`.
+    pub(crate) fn prepare(merged: &Path, flip: &Flip) -> Result<Self, WorldError> {
+        case_tree::write(merged, &flip.files)?;
+        let root = case_tree::root(merged)?;
+        let flipper = Self {
+            one: Name::open(&root, &flip.one)?,
+            other: Name::open(&root, &flip.other)?,
+            flip: flip.clone(),
+        };
+        if flipper.one.is_link() || !flipper.other.is_link() {
+            return Err(WorldError::new(
+                "open what changes places",
+                format!("`{}` is a link or `{}` is none", flip.one, flip.other),
+            ));
+        }
+        Ok(flipper)
+    }
+
+    /// Exchanges the two; whether both were there.
+    fn exchange(&self) -> bool {
+        rustix::fs::renameat_with(
+            &self.one.parent,
+            self.one.name.as_str(),
+            &self.other.parent,
+            self.other.name.as_str(),
+            RenameFlags::EXCHANGE,
+        )
+        .is_ok()
+    }
+
+    /// Begins a step of the world whose first process is `interior`, with its
+    /// children if `follow`. What was begun ends when it is dropped.
+    pub(crate) fn begin(
+        &self,
+        interior: Pid,
+        follow: bool,
+        forker: &dyn Forker,
+    ) -> Result<Running<'_>, WorldError> {
+        let mut running = Running {
+            flipper: self,
+            process: None,
+            seen: Seen::default(),
+        };
+        if let When::First(_) = self.flip.when {
+            running.seen.flips = u64::from(self.exchange());
+            return Ok(running);
+        }
+        let (reader, writer) = std::io::pipe().at("make a pipe")?;
+        let observer = nix::unistd::getpid();
+        match forker.fork().at("fork flipper")? {
+            Forked::Child => {
+                drop(reader);
+                let worked = die_with(observer)
+                    .and_then(|()| Notes::new(writer))
+                    .and_then(|notes| match self.flip.when {
+                        When::First(_) => Ok(()),
+                        When::Always(_) => self.always(notes),
+                        When::Before(number) => {
+                            trace::run(self, interior, follow, (number, false), notes)
+                        }
+                        When::During(number) => {
+                            trace::run(self, interior, follow, (number, true), notes)
+                        }
+                    });
+                forker.exit(if worked.is_ok() { 0 } else { 70 })
+            }
+            Forked::Parent { child } => {
+                drop(writer);
+                let mut process = Process {
+                    pid: Pid::from_raw(child),
+                    notes: reader,
+                };
+                let mut ready = [0_u8];
+                let begun = process.notes.read_exact(&mut ready);
+                running.process = Some(process);
+                begun.at("begin to change places")?;
+                Ok(running)
+            }
+        }
+    }
+
+    /// Until it is killed.
+    fn always(&self, mut notes: Notes) -> Result<(), WorldError> {
+        self.exchange();
+        notes.ready()?;
+        loop {
+            if self.exchange() {
+                notes.flipped();
+            }
+        }
+    }
+}
+
+/// The process that exchanges.
+struct Process {
+    pid: Pid,
+    notes: PipeReader,
+}
+
+/// A step with names that change places.
+pub(crate) struct Running<'f> {
+    flipper: &'f Flipper,
+    process: Option<Process>,
+    seen: Seen,
+}
+
+impl Running<'_> {
+    /// Ends it, puts the names back, and says how often they changed places.
+    pub(crate) fn end(mut self) -> Seen {
+        self.stop();
+        self.seen
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // What it traced goes on by itself once it is dead.
+            // If it is gone already there is nothing to end.
+            let _ = kill(process.pid, Signal::SIGKILL);
+            let _ = waitpid(process.pid, None);
+            self.seen = note::read(&mut process.notes);
+        }
+        if self.flipper.one.is_link() && self.flipper.exchange() {
+            self.seen.put_back = true;
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
