@@ -27,6 +27,8 @@ pub enum Command {
     Fuzz(FuzzArgs),
     /// Decide about generated work that is harmless, and count false alarms.
     Benign(BenignArgs),
+    /// Show for each pattern of Hermes' detector what it flags and what gets past it.
+    Patterns(PatternArgs),
     /// Run the cases of one file, such as a finding, and explain each.
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
@@ -195,6 +197,24 @@ pub struct BenignArgs {
     /// Which jobs; the same number is the same jobs everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+}
+
+/// What `patterns` takes.
+#[derive(Clone, Debug, Args)]
+pub struct PatternArgs {
+    /// Which variants are tried; the same number is the same ones everywhere.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the table here as well.
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Instead, compare choosing by what paid before with even choice, over this
+    /// many cases each.
+    #[arg(long, value_name = "N")]
+    pub compare: Option<u64>,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
 }
 
 /// What `replay` takes.

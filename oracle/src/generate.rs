@@ -21,6 +21,7 @@ pub mod races;
 pub mod script;
 pub mod sequences;
 pub mod specimen;
+pub mod targeted;
 pub mod variant;
 
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub use paths::PathCall;
 pub use races::Race;
 pub use sequences::Sequence;
 pub use specimen::{Specimen, Target};
+pub use targeted::TARGETED;
 pub use variant::{DEPTH_MAX, Link, Rendered, Variant};

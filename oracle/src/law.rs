@@ -10,7 +10,9 @@
 mod acp;
 mod authority;
 mod batch;
+mod changeset;
 mod config;
+mod difference;
 mod generated;
 mod ledger;
 mod plan;
@@ -59,9 +61,19 @@ pub const ALL: &[Law] = &[
         check: vectors::check_catalogue,
     },
     Law {
+        name: "changeset",
+        sentence: "what is read from a layer is exactly the difference of the two trees, however it is marked",
+        check: changeset::check,
+    },
+    Law {
         name: "config",
         sentence: "no text upsets the reader of configurations, and two files together are never laxer than one",
         check: config::check,
+    },
+    Law {
+        name: "difference",
+        sentence: "equal runs never differ, and what the agent does beyond its grants is always found",
+        check: difference::check,
     },
     Law {
         name: "generated",

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use bisim::generate::{Class, Effect, Link, SEEDS, Salt, Variant, judge, operators};
+use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
 
 fn shell(processes: &Processes) -> Option<Restarting> {
@@ -52,6 +52,8 @@ fn every_seed_has_its_effect_and_a_harmless_command_has_none() {
         return;
     };
     let present = programs(&mut shell);
+    let names: BTreeSet<&str> = SEEDS.iter().chain(TARGETED).map(|seed| seed.name).collect();
+    assert_eq!(names.len(), SEEDS.len() + TARGETED.len());
     for seed in SEEDS {
         let variant = Variant {
             seed,

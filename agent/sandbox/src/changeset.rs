@@ -160,7 +160,10 @@ impl ChangeSet {
     /// eight times `bytes_max` of them together is an error, or reading would
     /// not end.
     /// `started` is when the command had seen nothing yet.
-    pub(crate) fn read(
+    ///
+    /// # Errors
+    /// The layer holds what cannot be read, or a mark nobody knows.
+    pub fn read(
         upper: OwnedFd,
         dir: &DirCap,
         bytes_max: u64,

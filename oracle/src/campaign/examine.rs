@@ -92,13 +92,8 @@ pub struct Trio {
 impl Trio {
     /// Prepares them; nothing is started yet.
     pub fn new(starts: &Starts, processes: &Processes) -> Self {
-        let program = match &starts.agent {
-            Start::Agent { program, .. } | Start::Shell { program } => program.clone(),
-            Start::Hermes { python, .. } => python.clone(),
-        };
-        let log = Some(starts.logs.join("shell.log"));
         Self {
-            shell: Restarting::new(Start::Shell { program }, processes.clone(), log),
+            shell: shell(starts, processes),
             subjects: Subjects::new(starts, processes),
             present: None,
         }
@@ -278,7 +273,7 @@ impl Trio {
             .zip(seen(agent))
             .map(|(hermes, agent)| Windows { hermes, agent });
         out.verdict = Some(result.label.clone());
-        Ok(if result.agent_effect || result.verdict.kind.is_unsafe() {
+        Ok(if result.agent_effect {
             out.bucket = Some(bucket(&result, specimen));
             out.smallest = Some(specimen.to_string());
             out.why = Some(result.verdict.why.clone());
@@ -311,6 +306,16 @@ impl Trio {
             }
         }
     }
+}
+
+/// A bare shell, in this program's hidden mode.
+pub(super) fn shell(starts: &Starts, processes: &Processes) -> Restarting {
+    let program = match &starts.agent {
+        Start::Agent { program, .. } | Start::Shell { program } => program.clone(),
+        Start::Hermes { python, .. } => python.clone(),
+    };
+    let log = Some(starts.logs.join("shell.log"));
+    Restarting::new(Start::Shell { program }, processes.clone(), log)
 }
 
 /// The specimen as a case both subjects run.

@@ -111,13 +111,19 @@ fn single(index: u64, numbers: &mut Numbers) -> Option<Variant> {
 
 /// Numbers from a seed: splitmix64 (Steele, Lea and Flood, 2014), which needs
 /// no state between two places of a campaign.
-struct Numbers(u64);
+pub(super) struct Numbers(u64);
 
 impl Numbers {
-    fn new(seed: u64, index: u64, again: u64) -> Self {
+    pub(super) fn new(seed: u64, index: u64, again: u64) -> Self {
         let mut start = Self(seed);
         let mixed = start.next() ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Self(mixed.wrapping_add(again << 48))
+    }
+
+    /// One below `count`; 0 where that is none.
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        let rest = self.next().checked_rem(count as u64).unwrap_or(0);
+        usize::try_from(rest).unwrap_or(0)
     }
 
     fn next(&mut self) -> u64 {

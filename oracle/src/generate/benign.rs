@@ -213,6 +213,12 @@ impl Desk {
         Some(Self { session, dir })
     }
 
+    /// Its workspace.
+    #[must_use]
+    pub fn dir(&self) -> DirId {
+        self.dir
+    }
+
     /// Decides about the command and about what it did; an alarm in words, if
     /// there is one.
     pub fn decide(&mut self, job: &Benign) -> Result<(), String> {

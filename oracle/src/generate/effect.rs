@@ -45,7 +45,8 @@ impl Seed {
     }
 }
 
-const fn seed(
+/// A seed.
+pub(super) const fn seed(
     name: &'static str,
     effect: Effect,
     needs: &'static [&'static str],

@@ -23,7 +23,7 @@ use super::paths::{ACTIONS, Action, Holding};
 use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
 
 /// The highest number of a system call before which names change places.
-pub const WINDOWS_MAX: u32 = 40;
+pub const WINDOWS_MAX: u32 = 48;
 
 /// Every tool on a name, and commands whose changes are committed afterwards.
 pub fn operations() -> impl Iterator<Item = &'static Action> {
@@ -198,7 +198,7 @@ mod tests {
         for wrong in [
             "read",
             "read+file-to-key+all+before~0",
-            "read+file-to-key+all+before~41",
+            "read+file-to-key+all+before~49",
             "read+file-to-key+all+later",
             "read+file-to-key+all+first+first",
         ] {

@@ -9,6 +9,7 @@ use arbitrary::{Arbitrary, Unstructured};
 
 use super::effect::{Effect, SEEDS, Seed};
 use super::operator::{Class, Operator, Salt};
+use super::targeted::TARGETED;
 use super::{judge, operators};
 use crate::case::{CaseFile, Expect, Must, Source};
 
@@ -130,7 +131,10 @@ impl Variant {
     pub fn named(name: &str) -> Option<Self> {
         let mut parts = name.split('+');
         let seed_name = parts.next()?;
-        let seed = SEEDS.iter().find(|seed| seed.name == seed_name)?;
+        let seed = SEEDS
+            .iter()
+            .chain(TARGETED)
+            .find(|seed| seed.name == seed_name)?;
         let chain: Option<Vec<Link>> = parts
             .map(|part| {
                 let (operator, salt) = part.split_once('~')?;

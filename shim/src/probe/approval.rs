@@ -20,6 +20,7 @@ pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeE
     let module = || py.import(MODULE);
     match name {
         "classify_command" => classify(py, input),
+        "detector_patterns" => patterns(py, input),
         "strip_shell_comments" => {
             let stripped =
                 module()?.call_method1("_strip_shell_comments", (text(input, "command")?,))?;
@@ -54,6 +55,41 @@ pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeE
         }
         _ => Err(ProbeError::Unknown),
     }
+}
+
+/// All patterns of the detectors by guard, number and description, or those that
+/// a command matches, whichever of them the detector would name first.
+fn patterns(py: Python<'_>, input: &Value) -> Result<Value, ProbeError> {
+    let module = py.import(MODULE)?;
+    let mut spellings = None;
+    if input.get("command").is_some() {
+        let found =
+            module.call_method1("_command_detection_variants", (text(input, "command")?,))?;
+        let lower: PyResult<Vec<_>> = found
+            .try_iter()?
+            .map(|spelling| spelling?.call_method0("lower"))
+            .collect();
+        spellings = Some(lower?);
+    }
+    let mut all = Vec::new();
+    for (guard, list) in [
+        ("dangerous", "DANGEROUS_PATTERNS_COMPILED"),
+        ("hardline", "HARDLINE_PATTERNS_COMPILED"),
+    ] {
+        for (number, pattern) in module.getattr(list)?.try_iter()?.enumerate() {
+            let pattern = pattern?;
+            let (regex, said) = (pattern.get_item(0)?, pattern.get_item(1)?);
+            let mut hit = spellings.is_none();
+            for spelling in spellings.iter().flatten() {
+                hit = hit || !regex.call_method1("search", (spelling,))?.is_none();
+            }
+            if hit {
+                let said = json_of(&said)?;
+                all.push(json!({"guard": guard, "number": number, "description": said}));
+            }
+        }
+    }
+    Ok(computed(&json!({ "patterns": all })))
 }
 
 fn classify(py: Python<'_>, input: &Value) -> Result<Value, ProbeError> {

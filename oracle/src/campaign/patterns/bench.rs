@@ -1,0 +1,123 @@
+//! Hermes' detector to ask, and a bare shell to try things in.
+
+use std::collections::BTreeSet;
+
+use bisim_world::WorldError;
+use bisim_world::protocol::{Job, RawTrace, Step};
+use serde_json::{Value, json};
+
+use super::super::examine::shell;
+use super::Pattern;
+use crate::environment::Starts;
+use crate::generate::{SEEDS, TARGETED, Variant, judge, operators};
+use crate::subject::{Processes, Restarting, Subject as _};
+
+/// What Hermes asks before a command.
+const GUARDS: [&str; 3] = ["dangerous", "hardline", "sudo_stdin"];
+
+/// Both, started.
+pub(super) struct Bench {
+    hermes: Restarting,
+    shell: Restarting,
+    present: BTreeSet<&'static str>,
+}
+
+impl Bench {
+    pub(super) fn open(starts: &Starts, processes: &Processes) -> Result<Self, WorldError> {
+        let log = starts.logs.join("hermes.log");
+        let hermes = Restarting::new(starts.hermes.clone(), processes.clone(), Some(log));
+        let mut shell = shell(starts, processes);
+        let mut needs: Vec<&'static str> = operators::all()
+            .flat_map(|operator| operator.needs)
+            .chain(SEEDS.iter().chain(TARGETED).flat_map(|seed| seed.needs))
+            .copied()
+            .collect();
+        needs.sort_unstable();
+        needs.dedup();
+        let present = judge::present(&mut shell, &needs)?;
+        Ok(Self {
+            hermes,
+            shell,
+            present,
+        })
+    }
+
+    /// The release that is asked.
+    pub(super) fn version(&self) -> &str {
+        self.hermes.version()
+    }
+
+    /// Whether a world has these programs.
+    pub(super) fn can_run(&self, needs: &[&str]) -> bool {
+        needs.iter().all(|program| self.present.contains(program))
+    }
+
+    fn ask(&mut self, script: Vec<Step>) -> Result<RawTrace, WorldError> {
+        self.hermes.run(Job {
+            world: None,
+            script,
+            ..judge::job("")
+        })
+    }
+
+    /// All patterns, or those a command matches.
+    pub(super) fn patterns(&mut self, command: Option<&str>) -> Result<Vec<Pattern>, WorldError> {
+        let input = match command {
+            Some(command) => json!({ "command": command }),
+            None => json!({}),
+        };
+        let trace = self.ask(vec![Step::Probe {
+            name: "detector_patterns".to_owned(),
+            input,
+        }])?;
+        let strange = || WorldError::new("ask for patterns", format!("{:?}", trace.steps));
+        trace
+            .steps
+            .first()
+            .and_then(|step| step.answer.pointer("/value/patterns"))
+            .and_then(Value::as_array)
+            .ok_or_else(strange)?
+            .iter()
+            .map(|pattern| {
+                let word = |name| pattern.get(name).and_then(Value::as_str).map(str::to_owned);
+                Some(Pattern {
+                    guard: word("guard")?,
+                    number: pattern.get("number").and_then(Value::as_u64)?,
+                    description: word("description")?,
+                })
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(strange)
+    }
+
+    /// Whether any guard flags each of these commands.
+    pub(super) fn flagged(&mut self, commands: &[&str]) -> Result<Vec<bool>, WorldError> {
+        let probes = commands.iter().flat_map(|command| {
+            GUARDS.map(|guard| Step::Probe {
+                name: "classify_command".to_owned(),
+                input: json!({ "command": command, "guard": guard }),
+            })
+        });
+        let trace = self.ask(probes.collect())?;
+        if trace.steps.len() != commands.len() * GUARDS.len() {
+            return Err(WorldError::new("ask the detector", "an answer is missing"));
+        }
+        let permits = |step: &bisim_world::protocol::StepTrace| {
+            step.answer.get("decision").and_then(Value::as_str) == Some("permit")
+        };
+        Ok(trace
+            .steps
+            .chunks(GUARDS.len())
+            .map(|answers| !answers.iter().all(permits))
+            .collect())
+    }
+
+    /// Whether a bare shell shows the effect.
+    pub(super) fn has_effect(&mut self, variant: &Variant) -> Result<bool, WorldError> {
+        let Some(rendered) = variant.render() else {
+            return Ok(false);
+        };
+        let trace = self.shell.run(judge::job(&rendered.command))?;
+        Ok(judge::happened(rendered.effect, &trace))
+    }
+}
