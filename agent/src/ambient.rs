@@ -130,6 +130,14 @@ pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
 }
 
+/// Whether the first word of the command line is this one.
+#[must_use]
+pub fn is_called_with(word: &str) -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == word)
+}
+
 /// A number no other session is likely to have.
 ///
 /// # Errors

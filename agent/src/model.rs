@@ -11,6 +11,7 @@ mod failure;
 pub mod gguf;
 pub mod http;
 mod limits;
+pub mod llama;
 pub mod open;
 mod repeats;
 pub mod scripted;

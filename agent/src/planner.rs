@@ -7,6 +7,7 @@
 
 pub mod ask;
 pub mod draft;
+pub mod form;
 pub mod json;
 pub mod outside;
 pub mod pick;

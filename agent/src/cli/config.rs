@@ -12,6 +12,7 @@ use crate::{
     ambient::{self, Places},
     config::{self, ConfigError, edit::Edit, import, keys},
     exit,
+    model::llama,
 };
 
 /// What to do with the configuration.
@@ -64,16 +65,16 @@ enum What {
 /// A model for one of the two roles.
 #[derive(Debug, Args)]
 struct BackendArgs {
-    /// http, scripted, or none to take it out again
+    /// http, llama, scripted, or none to take it out again
     kind: KindArg,
-    /// Its name, as its backend knows it
+    /// Its name, as its backend knows it; for llama, the file's if it is left out
     #[arg(long, required_if_eq_any = [("kind", "http"), ("kind", "scripted")])]
     model: Option<String>,
     /// Where it is
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The answers of a scripted one
-    #[arg(long, value_name = "FILE", required_if_eq("kind", "scripted"))]
+    /// The answers of a scripted one, or the GGUF file of llama
+    #[arg(long, value_name = "FILE", required_if_eq_any = [("kind", "scripted"), ("kind", "llama")])]
     file: Option<String>,
     /// The variable that holds its key
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
@@ -92,6 +93,7 @@ struct BackendArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum KindArg {
     Http,
+    Llama,
     Scripted,
     None,
 }
@@ -159,7 +161,7 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
                 Ok(was.then(|| format!("`{shown}` is the agent's no more")))
             })
         }
-        Some(What::Backend(backend)) => set_backend(file, backend),
+        Some(What::Backend(backend)) => set_backend(file, &places.current, backend),
         Some(What::Import { file: from }) => {
             let from = match from.strip_prefix("~") {
                 Ok(rest) => places.home.join(rest),
@@ -294,7 +296,7 @@ const SECRET_DIRS: [&str; 8] = [
     ".mozilla",
 ];
 
-fn set_backend(file: &Path, backend: &BackendArgs) -> Result<(), Trouble> {
+fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(), Trouble> {
     let role = if backend.quarantined {
         "quarantined"
     } else {
@@ -307,11 +309,30 @@ fn set_backend(file: &Path, backend: &BackendArgs) -> Result<(), Trouble> {
                 return Ok(was.then(|| format!("there is no {role} model any more")));
             }
             KindArg::Http => "http",
+            KindArg::Llama => "llama",
             KindArg::Scripted => "scripted",
         };
+        let name = match (
+            backend.kind,
+            backend.model.as_deref(),
+            backend.file.as_deref(),
+        ) {
+            (KindArg::Llama, None, Some(file)) => {
+                let stem = Path::new(file).file_stem().unwrap_or_default();
+                stem.to_string_lossy().into_owned()
+            }
+            (_, name, _) => name.unwrap_or_default().to_owned(),
+        };
+        // A path on the command line begins here, one in the file beside it.
+        let model_file = backend.file.as_deref().map(|file| match backend.kind {
+            KindArg::Llama if !file.starts_with("~/") => {
+                current.join(file).to_string_lossy().into_owned()
+            }
+            _ => file.to_owned(),
+        });
         let given = [
-            ("model", backend.model.as_deref()),
-            ("file", backend.file.as_deref()),
+            ("model", Some(name.as_str())),
+            ("file", model_file.as_deref()),
             ("backend", Some(kind)),
             ("base_url", backend.base_url.as_deref()),
             ("key_env", backend.key_env.as_deref()),
@@ -319,7 +340,9 @@ fn set_backend(file: &Path, backend: &BackendArgs) -> Result<(), Trouble> {
             ("structured", backend.structured.as_deref()),
         ];
         edit.set_model(role, &given)?;
-        let name = backend.model.as_deref().unwrap_or_default();
+        if matches!(backend.kind, KindArg::Llama) && !llama::is_built_in() {
+            say(llama::NOT_BUILT_IN);
+        }
         Ok(Some(format!(
             "the {role} model is `{name}`; `hermitcrab model check` tries it out"
         )))

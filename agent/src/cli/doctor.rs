@@ -13,6 +13,7 @@ use crate::{
     ambient::{self, TerminalUser},
     audit::{self, LedgerError},
     exit,
+    model::llama,
     store::{State, repair},
 };
 
@@ -70,6 +71,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
         }
     };
     mode(&ground);
+    models();
     let kept = kept(&ground, isolation);
     match (isolation, kept) {
         (Isolation::Isolated, Ok(())) => exit::OK,
@@ -154,6 +156,15 @@ fn system_calls() -> String {
 }
 
 /// The second axis: when the user is asked.
+/// Says whether the program can run a model itself.
+fn models() {
+    if llama::is_built_in() {
+        println!("models: those in GGUF files can be run here, each in a process of its own");
+    } else {
+        println!("models: {}", llama::NOT_BUILT_IN);
+    }
+}
+
 fn mode(ground: &open::Ground) {
     let somebody = TerminalUser::open().is_some();
     let asking = ground.asking(None, somebody);

@@ -8,6 +8,8 @@ use std::{
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+mod load;
+
 use super::{Trouble, open, say};
 use crate::{
     config::models::BackendWords,
@@ -15,6 +17,7 @@ use crate::{
     model::{
         Cancel, Message, ModelRequest, ReplyLimits, Schema,
         gguf::{self, Gguf},
+        llama,
     },
     screen::visible,
 };
@@ -43,6 +46,11 @@ enum What {
         /// GGUF files
         files: Vec<PathBuf>,
     },
+    /// Load GGUF files, each in a process of its own, and see them answer
+    Load {
+        /// GGUF files; without one, those that are configured
+        files: Vec<PathBuf>,
+    },
 }
 
 pub fn model(arguments: &ModelArgs) -> u8 {
@@ -51,6 +59,7 @@ pub fn model(arguments: &ModelArgs) -> u8 {
         Some(What::List { dirs }) => list(dirs),
         Some(What::Check { files }) if files.is_empty() => check(),
         Some(What::Check { files }) => Ok(whole(files)),
+        Some(What::Load { files }) => load::load(files),
     };
     done.unwrap_or_else(|(message, code)| {
         say(&message);
@@ -68,7 +77,7 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
                 visible(words.file.as_deref().unwrap_or_else(|| words.base_url()))
             ),
             None => println!(
-                "{role:<12} none; `hermitcrab config backend http --model NAME --base-url URL` names one"
+                "{role:<12} none; `hermitcrab config backend http --model NAME --base-url URL` names one, `hermitcrab config backend llama --file FILE` one in a file"
             ),
         }
     }
@@ -105,7 +114,12 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
         println!("no GGUF files in the usual places; `hermitcrab model list DIR` looks elsewhere");
     } else {
         println!(
-            "to use one: `llama-server -m FILE`, then `hermitcrab config backend http --model NAME`"
+            "to use one: {}`llama-server -m FILE`, then `hermitcrab config backend http --model NAME`",
+            if llama::is_built_in() {
+                "`hermitcrab config backend llama --file FILE`; or "
+            } else {
+                ""
+            }
         );
     }
     Ok(exit::OK)

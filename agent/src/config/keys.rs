@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 42] = [
     key(
         "mode",
         "prompt",
@@ -77,7 +77,7 @@ pub const KEYS: [Key; 34] = [
         "[\"sh\", \"bash\", \"python3\"]",
         "started before their script is known, to be quick; `[]` for none",
     ),
-    key("models.planner.backend", "http", "http or scripted"),
+    key("models.planner.backend", "http", "http, llama or scripted"),
     key(
         "models.planner.model",
         "none",
@@ -91,7 +91,7 @@ pub const KEYS: [Key; 34] = [
     key(
         "models.planner.file",
         "none",
-        "the answers of a scripted one",
+        "the answers of a scripted one, the GGUF file of llama",
     ),
     key(
         "models.planner.key_env",
@@ -130,9 +130,29 @@ pub const KEYS: [Key; 34] = [
         "how freely it chooses its words",
     ),
     key(
+        "models.planner.context_tokens",
+        "16384",
+        "how long a conversation may be, for llama",
+    ),
+    key(
+        "models.planner.threads",
+        "one a processor",
+        "threads that count, for llama",
+    ),
+    key(
+        "models.planner.memory_max_mb",
+        "what is free",
+        "memory besides the file, in MiB, for llama",
+    ),
+    key(
+        "models.planner.seed",
+        "0",
+        "what chance begins with, for llama",
+    ),
+    key(
         "models.quarantined.backend",
         "the planner's",
-        "http or scripted",
+        "http, llama or scripted",
     ),
     key(
         "models.quarantined.model",
@@ -147,7 +167,7 @@ pub const KEYS: [Key; 34] = [
     key(
         "models.quarantined.file",
         "none",
-        "the answers of a scripted one",
+        "the answers of a scripted one, the GGUF file of llama",
     ),
     key(
         "models.quarantined.key_env",
@@ -178,6 +198,26 @@ pub const KEYS: [Key; 34] = [
         "models.quarantined.tokens_max",
         "the backend's",
         "how long an answer may be, in tokens",
+    ),
+    key(
+        "models.quarantined.context_tokens",
+        "16384",
+        "how long a conversation may be, for llama",
+    ),
+    key(
+        "models.quarantined.threads",
+        "one a processor",
+        "threads that count, for llama",
+    ),
+    key(
+        "models.quarantined.memory_max_mb",
+        "what is free",
+        "memory besides the file, in MiB, for llama",
+    ),
+    key(
+        "models.quarantined.seed",
+        "0",
+        "what chance begins with, for llama",
     ),
 ];
 

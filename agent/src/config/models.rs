@@ -55,13 +55,15 @@ pub enum Kind {
     Http,
     /// A file with the answers.
     Scripted,
+    /// A model in a GGUF file, run by the program itself.
+    Llama,
 }
 
 /// One model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackendWords {
-    /// `http` (the default) or `scripted`.
+    /// `http` (the default), `llama` or `scripted`.
     #[serde(default)]
     pub backend: Option<String>,
     /// Its name, as its backend knows it.
@@ -69,7 +71,7 @@ pub struct BackendWords {
     /// Where it is.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// The file of a scripted one.
+    /// The answers of a scripted one; the model of one run by the program.
     #[serde(default)]
     pub file: Option<String>,
     /// The variable of the environment that holds the key.
@@ -100,6 +102,18 @@ pub struct BackendWords {
     /// How freely it chooses its words.
     #[serde(default)]
     pub temperature: Option<f64>,
+    /// How long a conversation may be, in tokens; for `llama`.
+    #[serde(default)]
+    pub context_tokens: Option<u32>,
+    /// Threads that count; for `llama`.
+    #[serde(default)]
+    pub threads: Option<u32>,
+    /// Memory it may take besides its file, in MiB; for `llama`.
+    #[serde(default)]
+    pub memory_max_mb: Option<u64>,
+    /// What chance begins with; for `llama`.
+    #[serde(default)]
+    pub seed: Option<u32>,
     /// Fields that are added to each request.
     #[serde(default)]
     pub extra: Map<String, Value>,
@@ -111,6 +125,7 @@ impl BackendWords {
     pub fn kind(&self) -> Kind {
         match self.backend.as_deref() {
             Some("scripted") => Kind::Scripted,
+            Some("llama") => Kind::Llama,
             _ => Kind::Http,
         }
     }
@@ -134,10 +149,16 @@ impl BackendWords {
     fn check(&self) -> Result<(), String> {
         match self.backend.as_deref() {
             None | Some("http") => {}
-            Some("scripted") if self.file.is_some() => {}
+            Some("scripted" | "llama") if self.file.is_some() => {}
+            Some("llama") => return Err("a model run by the program needs a `file`".to_owned()),
             Some("scripted") => return Err("a scripted model needs a `file`".to_owned()),
-            Some(other) => return Err(format!("the backend `{other}` is not http or scripted")),
+            Some(other) => {
+                return Err(format!(
+                    "the backend `{other}` is not http, llama or scripted"
+                ));
+            }
         }
+        self.check_llama()?;
         if let Some(structured) = &self.structured
             && Structured::parse(structured).is_none()
         {
@@ -149,6 +170,48 @@ impl BackendWords {
             return Err(
                 "the key comes from `key_env` or from `key_file`, not from both".to_owned(),
             );
+        }
+        Ok(())
+    }
+
+    /// What counts for one kind alone is set for no other: it would be read by nobody.
+    fn check_llama(&self) -> Result<(), String> {
+        let own = [
+            ("context_tokens", self.context_tokens.is_some()),
+            ("threads", self.threads.is_some()),
+            ("memory_max_mb", self.memory_max_mb.is_some()),
+            ("seed", self.seed.is_some()),
+        ];
+        let others = [
+            ("base_url", self.base_url.is_some()),
+            ("key_env", self.key_env.is_some()),
+            ("key_file", self.key_file.is_some()),
+            ("structured", self.structured.is_some()),
+            ("proxy", self.proxy.is_some()),
+            ("retries", self.retries.is_some()),
+            ("extra", !self.extra.is_empty()),
+        ];
+        let is_llama = self.kind() == Kind::Llama;
+        let (unread, whose) = if is_llama {
+            (
+                others.as_slice(),
+                "counts for other backends, not for llama",
+            )
+        } else {
+            (own.as_slice(), "counts for the backend llama alone")
+        };
+        if let Some((name, _)) = unread.iter().find(|(_, is_set)| *is_set) {
+            return Err(format!("`{name}` {whose}"));
+        }
+        if is_llama {
+            let zero = [
+                ("context_tokens", self.context_tokens == Some(0)),
+                ("threads", self.threads == Some(0)),
+                ("memory_max_mb", self.memory_max_mb == Some(0)),
+            ];
+            if let Some((name, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
+                return Err(format!("`{name}` is at least 1"));
+            }
         }
         Ok(())
     }

@@ -25,6 +25,12 @@ pub enum ModelError {
     Declined(String),
     /// The user called it off.
     Cancelled,
+    /// The model's file cannot be loaded, in words.
+    Load(String),
+    /// The process the model runs in is gone; nothing else is.
+    Died(String),
+    /// The conversation has so many tokens, and the model holds so many.
+    Full(u64, u64),
     /// A script has nothing more to say.
     ScriptEnded,
 }
@@ -62,6 +68,15 @@ impl fmt::Display for ModelError {
             ),
             Self::Declined(words) => write!(f, "the model declines to answer: {words}"),
             Self::Cancelled => write!(f, "the question to the model was called off"),
+            Self::Load(why) => write!(f, "the model cannot be loaded: {why}"),
+            Self::Died(how) => write!(
+                f,
+                "the process the model runs in failed and nothing else did: {how}"
+            ),
+            Self::Full(tokens, context) => write!(
+                f,
+                "the conversation takes {tokens} tokens and the model holds {context}; `context_tokens` of the model allows more, if it was made for more"
+            ),
             Self::ScriptEnded => write!(f, "the scripted model has no more answers"),
         }
     }

@@ -197,6 +197,9 @@ fn may_pass(error: &ModelError) -> bool {
         | ModelError::CutOff
         | ModelError::Declined(_)
         | ModelError::Cancelled
+        | ModelError::Load(_)
+        | ModelError::Died(_)
+        | ModelError::Full(..)
         | ModelError::ScriptEnded => false,
     }
 }

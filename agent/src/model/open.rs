@@ -5,6 +5,7 @@ use std::{fmt, path::Path, time::Duration};
 use super::{
     Backend, Cancel, ModelError, ReplyLimits, Structured,
     http::{HttpConfig, HttpModel},
+    llama::{self, LlamaConfig, LlamaModel},
     scripted::Scripted,
 };
 use crate::config::models::{BackendWords, Kind};
@@ -59,6 +60,16 @@ pub fn open(
                 port: Box::new(HttpModel::configured(config)?.with_cancel(cancel.clone())),
             })
         }
+        Kind::Llama => {
+            let model = in_a_file(words, around)?.with_cancel(cancel.clone());
+            Ok(Backend {
+                model: words.model.clone(),
+                place: placed(words.file.as_deref().unwrap_or_default(), around)
+                    .display()
+                    .to_string(),
+                port: Box::new(model),
+            })
+        }
         Kind::Scripted => {
             let path = words.file.as_deref().unwrap_or_default();
             let path = placed(path, around);
@@ -69,6 +80,29 @@ pub fn open(
             })
         }
     }
+}
+
+/// The model in a file, run by the program itself.
+///
+/// # Errors
+/// `address`: the program cannot.
+pub fn in_a_file(
+    words: &BackendWords,
+    around: &Surroundings<'_>,
+) -> Result<LlamaModel, ModelError> {
+    if !llama::is_built_in() {
+        return Err(ModelError::Address(llama::NOT_BUILT_IN.to_owned()));
+    }
+    let file = placed(words.file.as_deref().unwrap_or_default(), around);
+    Ok(LlamaModel::new(LlamaConfig {
+        context: words.context_tokens,
+        threads: words.threads,
+        memory_bytes_max: words.memory_max_mb.map(|mib| mib.saturating_mul(1 << 20)),
+        temperature: words.temperature.map(|warmth| warmth as f32),
+        seed: words.seed.unwrap_or(0),
+        limits: limits(words),
+        ..LlamaConfig::of(file)
+    }))
 }
 
 /// The bounds configured, within the usual ones.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use hermitcrab_core::plan::{Failure, Kind, Raw, Type};
 use serde_json::{Value, json};
 
-use super::json::Strict;
+use super::{form, json::Strict};
 use crate::{
     executor::{self, Picker},
     model::{Finish, Message, ModelPort, ModelRequest},
@@ -44,12 +44,13 @@ impl Picker for ModelPicker<'_> {
              {\"enough\": true, \"data\": DATA} where DATA has the form below, or {\"enough\": false} if the text does \
              not say.\nForm of DATA: ",
         );
-        let _ = write!(rules, "{}", form(schema));
+        let _ = write!(rules, "{}", shown(schema));
         let messages = [
             Message::System(rules),
             Message::User(json!({"look_for": ask, "text": text}).to_string()),
         ];
-        let request = ModelRequest::new(self.model, &messages);
+        let wanted = form::answer(schema);
+        let request = ModelRequest::new(self.model, &messages).shaped(&wanted);
         let sent = request.text();
         let by = runtime.first_agent();
         let port = &mut *self.port;
@@ -80,7 +81,7 @@ fn answer(text: &str) -> Result<Raw, Failure> {
 }
 
 /// A type as JSON that shows its form.
-fn form(schema: &Type) -> Value {
+fn shown(schema: &Type) -> Value {
     match &schema.kind {
         Kind::Never | Kind::Nothing => Value::Null,
         Kind::Truth => "true or false".into(),
@@ -90,12 +91,12 @@ fn form(schema: &Type) -> Value {
         Kind::Path => "a path".into(),
         Kind::Time => "YYYY-MM-DD or YYYY-MM-DDTHH:MM".into(),
         Kind::Choice(words) => json!({ "one of": words }),
-        Kind::List(item) => json!([form(item)]),
-        Kind::Optional(item) => json!({ "null, or": form(item) }),
+        Kind::List(item) => json!([shown(item)]),
+        Kind::Optional(item) => json!({ "null, or": shown(item) }),
         Kind::Record(fields) => Value::Object(
             fields
                 .iter()
-                .map(|(name, field)| (name.clone(), form(field)))
+                .map(|(name, field)| (name.clone(), shown(field)))
                 .collect(),
         ),
     }

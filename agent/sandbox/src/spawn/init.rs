@@ -179,7 +179,7 @@ fn network(spec: &Surroundings) -> Result<Option<OwnedFd>, StepError> {
 }
 
 /// Gives up every capability, and every way to get one back.
-fn drop_capabilities() -> Result<(), StepError> {
+pub(crate) fn drop_capabilities() -> Result<(), StepError> {
     for capability in CapabilitySet::all().iter() {
         match rustix::thread::remove_capability_from_bounding_set(capability) {
             // EINVAL: the kernel is older than the capability.

@@ -63,15 +63,24 @@ impl Configured {
     pub fn model(&self, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
         opened(&self.places, words, cancel)
     }
+
+    /// Where keys and files of a model are looked for.
+    pub fn surroundings(&self) -> model::open::Surroundings<'_> {
+        around(&self.places)
+    }
 }
 
-fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
-    let around = model::open::Surroundings {
+fn around(places: &Places) -> model::open::Surroundings<'_> {
+    model::open::Surroundings {
         variable: &ambient::variable,
         home: &places.home,
         dir: places.config_file.parent().unwrap_or(&places.home),
-    };
-    model::open::open(words, &around, cancel).map_err(|error| (error.to_string(), exit::USAGE))
+    }
+}
+
+fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
+    model::open::open(words, &around(places), cancel)
+        .map_err(|error| (error.to_string(), exit::USAGE))
 }
 
 /// Looks where a command is to work.

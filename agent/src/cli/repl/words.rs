@@ -80,7 +80,7 @@ pub const COMMANDS: [(&str, &str); 17] = [
         "config [show|set|reset|add-directory|remove-directory|backend|import]",
         "the configuration",
     ),
-    ("model [list|check]", "the models you have"),
+    ("model [list|check|load]", "the models you have"),
     (
         "audit [N]",
         "the last records of the ledger; `audit verify` checks it",
@@ -116,7 +116,7 @@ const PROGRAM: [(&str, &[&str]); 6] = [
     ),
     ("audit", &["verify", "head"]),
     ("doctor", &[]),
-    ("model", &["list", "check"]),
+    ("model", &["list", "check", "load"]),
     ("remembered", &["list", "clear"]),
     ("caps", &["list", "grant", "confirm", "revoke", "share"]),
 ];
