@@ -10,6 +10,7 @@ pub mod cancel;
 mod failure;
 pub mod gguf;
 pub mod http;
+mod keyring;
 mod limits;
 pub mod llama;
 pub mod open;

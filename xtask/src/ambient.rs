@@ -10,3 +10,10 @@ use std::path::PathBuf;
 pub fn cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
 }
+
+/// Where a person's programs keep what can be made again.
+pub fn cache_dir() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = named("XDG_CACHE_HOME").map(PathBuf::from);
+    cache.or_else(|| Some(PathBuf::from(named("HOME")?).join(".cache")))
+}

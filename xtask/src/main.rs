@@ -15,6 +15,7 @@ mod filter_table;
 mod house;
 mod licences;
 mod lock;
+mod models;
 mod mutants;
 mod test;
 mod vectors;
@@ -51,6 +52,8 @@ enum Chore {
     FilesReport,
     /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
     Agentdojo(agentdojo::Args),
+    /// Build llama.cpp and its server, and run the tests with real models in files.
+    Models(models::Args),
     /// Change the core, or the relation, place by place and see the tests notice.
     Mutants(mutants::Args),
     /// Make the hash-pinned lock file of a Hermes version.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Chore::GrantsReport => bench_report::grants(),
         Chore::FilesReport => bench_report::files(),
         Chore::Agentdojo(args) => agentdojo::run(&args),
+        Chore::Models(args) => models::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Lock(args) => lock::run(&args),
         Chore::Vectors(command) => vectors::run(&command),

@@ -77,11 +77,14 @@ struct BackendArgs {
     #[arg(long, value_name = "FILE", required_if_eq_any = [("kind", "scripted"), ("kind", "llama")])]
     file: Option<String>,
     /// The variable that holds its key
-    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["key_file", "key_keyring"])]
     key_env: Option<String>,
     /// The file that holds its key
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "key_keyring")]
     key_file: Option<String>,
+    /// Its name in the keyring; `secret-tool store --label NAME service hermitcrab key NAME` puts it there
+    #[arg(long, value_name = "NAME")]
+    key_keyring: Option<String>,
     /// How it is told the form of an answer: json_schema, json_object, gbnf or none
     #[arg(long, value_name = "HOW")]
     structured: Option<String>,
@@ -337,6 +340,7 @@ fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(),
             ("base_url", backend.base_url.as_deref()),
             ("key_env", backend.key_env.as_deref()),
             ("key_file", backend.key_file.as_deref()),
+            ("key_keyring", backend.key_keyring.as_deref()),
             ("structured", backend.structured.as_deref()),
         ];
         edit.set_model(role, &given)?;

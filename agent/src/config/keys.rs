@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 42] = [
+pub const KEYS: [Key; 44] = [
     key(
         "mode",
         "prompt",
@@ -104,6 +104,11 @@ pub const KEYS: [Key; 42] = [
         "the file that holds its key",
     ),
     key(
+        "models.planner.key_keyring",
+        "none",
+        "its name in the keyring of the desktop",
+    ),
+    key(
         "models.planner.structured",
         "json_schema",
         "json_schema, json_object, gbnf or none",
@@ -178,6 +183,11 @@ pub const KEYS: [Key; 42] = [
         "models.quarantined.key_file",
         "none",
         "the file that holds its key",
+    ),
+    key(
+        "models.quarantined.key_keyring",
+        "none",
+        "its name in the keyring of the desktop",
     ),
     key(
         "models.quarantined.structured",

@@ -80,6 +80,9 @@ pub struct BackendWords {
     /// The file that holds the key.
     #[serde(default)]
     pub key_file: Option<String>,
+    /// Its name in the keyring of the desktop, below `service hermitcrab`.
+    #[serde(default)]
+    pub key_keyring: Option<String>,
     /// How it is told the form of an answer: `json_schema`, `json_object`,
     /// `gbnf` or `none`.
     #[serde(default)]
@@ -166,9 +169,11 @@ impl BackendWords {
                 "`structured` is json_schema, json_object, gbnf or none, not `{structured}`"
             ));
         }
-        if self.key_env.is_some() && self.key_file.is_some() {
+        let places = [&self.key_env, &self.key_file, &self.key_keyring];
+        if places.into_iter().flatten().count() > 1 {
             return Err(
-                "the key comes from `key_env` or from `key_file`, not from both".to_owned(),
+                "the key comes from one of `key_env`, `key_file` and `key_keyring`, not from more"
+                    .to_owned(),
             );
         }
         Ok(())
@@ -186,6 +191,7 @@ impl BackendWords {
             ("base_url", self.base_url.is_some()),
             ("key_env", self.key_env.is_some()),
             ("key_file", self.key_file.is_some()),
+            ("key_keyring", self.key_keyring.is_some()),
             ("structured", self.structured.is_some()),
             ("proxy", self.proxy.is_some()),
             ("retries", self.retries.is_some()),

@@ -5,6 +5,7 @@ use std::{fmt, path::Path, time::Duration};
 use super::{
     Backend, Cancel, ModelError, ReplyLimits, Structured,
     http::{HttpConfig, HttpModel},
+    keyring,
     llama::{self, LlamaConfig, LlamaModel},
     scripted::Scripted,
 };
@@ -134,9 +135,10 @@ fn key(words: &BackendWords, around: &Surroundings<'_>) -> Result<Option<String>
             ))),
         };
     }
-    match &words.key_file {
-        Some(file) => key_in(&placed(file, around)).map(Some),
-        None => Ok(None),
+    match (&words.key_file, &words.key_keyring) {
+        (Some(file), _) => key_in(&placed(file, around)).map(Some),
+        (None, Some(name)) => keyring::key(name).map(Some),
+        (None, None) => Ok(None),
     }
 }
 

@@ -116,7 +116,15 @@ impl Pieces {
 
     fn call(&mut self, place: usize, piece: &Value) -> Result<(), ModelError> {
         let place = u64::try_from(place).unwrap_or(u64::MAX);
-        let index = piece.get("index").and_then(Value::as_u64).unwrap_or(place);
+        let mut index = piece.get("index").and_then(Value::as_u64).unwrap_or(place);
+        // Ollama gives several calls one number; their names tell them apart.
+        let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
+        let is_other = |known: &str| !id.is_empty() && known != id;
+        let known = self.calls.get(&index).and_then(|call| call.id.as_deref());
+        if known.is_some_and(is_other) {
+            let last = self.calls.keys().next_back();
+            index = last.map_or(index, |last| last.saturating_add(1));
+        }
         if self.calls.len() >= CALLS_MAX && !self.calls.contains_key(&index) {
             return Err(ModelError::Unreadable(
                 "it proposes too many calls".to_owned(),

@@ -180,7 +180,10 @@ pub fn complaint(body: &str) -> String {
         .ok()
         .and_then(|body| {
             body.pointer("/error/message")
-                .or_else(|| body.get("error"))
+                .or_else(|| body.get("error").filter(|error| error.is_string()))
+                // As vLLM says it, and the framework it is made with.
+                .or_else(|| body.get("message"))
+                .or_else(|| body.get("detail"))
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         })
@@ -318,6 +321,11 @@ mod tests {
             complaint(r#"{"error": {"message": "no\n such  model"}}"#),
             "no such model"
         );
+        assert_eq!(
+            complaint(r#"{"object": "error", "message": "too long", "code": 400}"#),
+            "too long"
+        );
+        assert_eq!(complaint(r#"{"detail": "Not Found"}"#), "Not Found");
         assert_eq!(complaint("<html>\nx"), "<html> x");
         assert_eq!(complaint(&"x".repeat(1000)).len(), 300);
     }

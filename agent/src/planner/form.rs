@@ -126,6 +126,7 @@ fn quoted(word: &str) -> String {
                 plain.push(letter);
             } else {
                 for unit in letter.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string does not fail.
                     let _ = write!(plain, "\\u{unit:04x}");
                 }
             }

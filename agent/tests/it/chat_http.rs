@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
     path::Path,
@@ -183,4 +184,77 @@ fn refusals_redirects_and_nonsense_of_a_backend_are_told_apart() {
         check((200, "{}".into())),
         ModelError::Unreadable(_)
     ));
+}
+
+#[test]
+fn a_key_comes_from_variable_file_or_keyring_and_is_shown_nowhere() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = bench();
+    let home = dir.path();
+    // The keyring's own program, as far as it is used.
+    let bin = home.join("bin");
+    fs::create_dir(&bin).unwrap();
+    let tool = bin.join("secret-tool");
+    let script =
+        "#!/bin/sh\n[ \"$*\" = 'lookup service hermitcrab key mine' ] && printf 'sesame-ring'\n";
+    fs::write(&tool, script).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = home.join("key");
+    fs::write(&file, "sesame-file\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let config = home.join(".config/hermitcrab");
+    fs::create_dir_all(&config).unwrap();
+    let check = |words: &str, expected: Option<&str>| {
+        // A backend that says the key back, to see that it is not passed on.
+        let (base, asked) = backend(vec![(
+            401,
+            json!({"error": "no sesame-env sesame-file sesame-ring"}).to_string(),
+        )]);
+        fs::write(
+            config.join("config.toml"),
+            format!(
+                "[models.planner]\nmodel = \"m\"\nbase_url = \"{base}\"\nretries = 0\n{words}\n"
+            ),
+        )
+        .unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+            .args(["model", "check"])
+            .current_dir(home)
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+            .env("TINY_KEY", "sesame-env")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        match expected {
+            Some(key) => {
+                let (head, _) = asked.join().unwrap().remove(0);
+                assert!(
+                    head.to_lowercase().contains(&format!("bearer {key}")),
+                    "{words}: {head}"
+                );
+                assert!(
+                    said.contains("401") && !said.contains(key),
+                    "{words}: {said}"
+                );
+            }
+            None => assert!(
+                !said.contains("401") && said.contains("key"),
+                "{words}: {said}"
+            ),
+        }
+    };
+    check("key_env = \"TINY_KEY\"", Some("sesame-env"));
+    check(
+        &format!("key_file = \"{}\"", file.display()),
+        Some("sesame-file"),
+    );
+    check("key_keyring = \"mine\"", Some("sesame-ring"));
+    check("key_keyring = \"other\"", None);
+    check("key_env = \"NO_SUCH_VARIABLE\"", None);
+    check("key_env = \"TINY_KEY\"\nkey_keyring = \"mine\"", None);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    check(&format!("key_file = \"{}\"", file.display()), None);
 }

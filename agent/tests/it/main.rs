@@ -26,6 +26,7 @@ mod links;
 mod live;
 mod midrun;
 mod model_http;
+mod model_process;
 mod network;
 mod outside;
 mod patches;
@@ -42,5 +43,7 @@ mod standing_disk;
 mod store_file;
 mod support;
 mod terminal_user;
+#[path = "../models/tiny.rs"]
+mod tiny;
 mod together;
 mod undo;

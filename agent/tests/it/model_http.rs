@@ -362,3 +362,105 @@ fn an_address_with_tls_is_checked_against_what_the_machine_trusts() {
         "{err}"
     );
 }
+
+#[test]
+fn what_openai_ollama_and_vllm_send_is_read_alike() {
+    // Bodies as these servers write them, in one piece and in events.
+    let whole = [
+        // OpenAI.
+        json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok", "refusal": null,
+                "annotations": []}, "logprobs": null, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}, "service_tier": "default"}),
+        // Ollama.
+        json!({"id": "chatcmpl-2", "object": "chat.completion", "model": "m", "system_fingerprint": "fp_ollama",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok", "reasoning": "hm"},
+                "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}}),
+        // vLLM.
+        json!({"id": "chatcmpl-3", "object": "chat.completion", "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "reasoning_content": null, "content": "ok",
+                "tool_calls": []}, "logprobs": null, "finish_reason": "stop", "stop_reason": null}],
+            "usage": {"prompt_tokens": 3, "total_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": null},
+            "prompt_logprobs": null}),
+    ];
+    for body in whole {
+        let base = backend(move |_, stream, _| {
+            let body = body.to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
+            send(stream, (head + &body).as_bytes());
+        });
+        let reply = ask(&base, ReplyLimits::default()).unwrap();
+        assert_eq!((reply.text.as_str(), reply.tokens), ("ok", (3, 2)));
+        assert_eq!((reply.calls.len(), reply.finish), (0, Finish::Ended));
+    }
+    let call = |index: u64, id: &str| {
+        json!({"index": index, "id": id, "type": "function",
+            "function": {"name": "read_file", "arguments": format!("{{\"path\":\"{id}\"}}")}})
+    };
+    let delta = |delta: Value, finish: Value| json!({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let usage = |choices: Value| json!({"choices": choices, "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}});
+    let calls = [
+        // OpenAI and vLLM number the calls; the last event has no choice.
+        vec![
+            delta(
+                json!({"role": "assistant", "content": null, "tool_calls": [call(0, "a")]}),
+                Value::Null,
+            ),
+            delta(json!({"tool_calls": [call(1, "b")]}), Value::Null),
+            delta(json!({}), json!("tool_calls")),
+            usage(json!([])),
+        ],
+        // Ollama may give every call the same number.
+        vec![
+            delta(
+                json!({"role": "assistant", "content": "", "tool_calls": [call(0, "a")]}),
+                Value::Null,
+            ),
+            delta(
+                json!({"role": "assistant", "content": "", "tool_calls": [call(0, "b")]}),
+                Value::Null,
+            ),
+            delta(
+                json!({"role": "assistant", "content": ""}),
+                json!("tool_calls"),
+            ),
+            usage(json!([])),
+        ],
+    ];
+    for events in calls {
+        let base = backend(move |_, stream, _| {
+            let mut text = String::from_utf8(EVENTS.to_vec()).unwrap();
+            for event in &events {
+                text.push_str(&format!("data: {event}\n\n"));
+            }
+            text.push_str("data: [DONE]\n\n");
+            send(stream, text.as_bytes());
+        });
+        let reply = model(&base)
+            .stream(ModelRequest::new("m", &[]), &mut |_| {})
+            .unwrap();
+        let seen: Vec<_> = reply
+            .calls
+            .iter()
+            .map(|call| {
+                (
+                    call.id.as_str(),
+                    call.tool.as_str(),
+                    call.arguments.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("a", "read_file", "{\"path\":\"a\"}"),
+                ("b", "read_file", "{\"path\":\"b\"}")
+            ]
+        );
+        assert_eq!(reply.tokens, (3, 2));
+    }
+}

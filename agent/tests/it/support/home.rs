@@ -85,3 +85,17 @@ impl Home {
         std::fs::read_to_string(self.state("ledger.jsonl")).unwrap()
     }
 }
+
+/// Puts a script where it can be started. Another process writes it: what this
+/// one has open for writing, a child forked meanwhile has, too, and nothing that
+/// anybody has open for writing can be started.
+pub fn put_program(path: &Path, script: &str) {
+    let source = path.with_extension("txt");
+    std::fs::write(&source, script).unwrap();
+    let done = Command::new("install")
+        .args(["-m", "755"])
+        .args([&source, path])
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
