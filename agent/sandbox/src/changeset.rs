@@ -15,6 +15,8 @@
 //! committed keeps the times it got in the view. Owners are not the command's
 //! to give.
 
+pub(crate) mod copied;
+pub(crate) mod copy;
 pub mod edits;
 mod kept;
 mod layer;

@@ -93,6 +93,17 @@ const PLACE: &str = "/work/probe";
 /// Runs the probe on a view of `dir`, which is not changed.
 #[must_use]
 pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
+    probe_with(program, dir, false)
+}
+
+/// As [`probe`], of what would be where no overlay can be mounted.
+#[doc(hidden)]
+#[must_use]
+pub fn probe_copying(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
+    probe_with(program, dir, true)
+}
+
+fn probe_with(program: &SpawnerProgram, dir: &DirCap, copied: bool) -> IsolationProfile {
     let command = Command {
         argv: ["sh", "-c", SCRIPT, "probe", PLACE]
             .map(|argument| argument.as_bytes().to_vec())
@@ -116,6 +127,7 @@ pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
     let sandbox = Sandbox::builder()
         .spawner(program.clone())
         .pool(PoolSize::OFF)
+        .copied_views(copied)
         .build();
     let (facts, failure) = match sandbox.run_own(&command) {
         Ok(finished) => (Facts::of(&finished, dir), None),
@@ -214,10 +226,18 @@ impl Facts {
             }
             Mechanism::MaskedProc => self.nothing("told", "the machine's own files are empty"),
             Mechanism::ClosedDescriptors => self.nothing("open", "0, 1 and 2 only"),
-            Mechanism::CopyOnWrite => (
-                self.one("view").map(|_| self.view_held_back),
-                String::from("a file written inside stayed inside"),
-            ),
+            Mechanism::CopyOnWrite => {
+                let how = match &self.confined.copied {
+                    None => String::from("overlay"),
+                    Some(why) => format!(
+                        "copy, because {why}; lost: speed, memory, sandboxes kept ready, and directories beyond half of a command's memory"
+                    ),
+                };
+                (
+                    self.one("view").map(|_| self.view_held_back),
+                    format!("{how}: a file written inside stayed inside"),
+                )
+            }
             Mechanism::NoCapabilities => {
                 let sets = ["CapEff", "CapPrm", "CapBnd", "CapAmb"];
                 let none = sets.iter().all(|set| {

@@ -81,6 +81,7 @@ pub struct Builder {
     program: SpawnerProgram,
     pool: PoolSize,
     without: MechanismSet,
+    copied_views: bool,
 }
 
 /// How a directory is shown to a command.
@@ -275,11 +276,28 @@ impl Builder {
         self
     }
 
+    /// Makes every copy-on-write view by copying the directory, as is done by
+    /// itself where no overlay can be mounted; to see that this works, too.
+    ///
+    /// The same is held back and shown, at the price of the copy: nothing is
+    /// kept ready, and a directory beyond the ceilings is refused
+    /// ([`Step::CopyView`]).
+    #[must_use]
+    pub fn copied_views(mut self, copied: bool) -> Self {
+        self.copied_views = copied;
+        self
+    }
+
     /// A sandbox as described; nothing is started yet.
     #[must_use]
     pub fn build(self) -> Sandbox {
         Sandbox {
-            pool: Arc::new(pool::Pool::new(self.program, self.pool, self.without)),
+            pool: Arc::new(pool::Pool::new(
+                self.program,
+                self.pool,
+                self.without,
+                self.copied_views,
+            )),
         }
     }
 }
@@ -292,6 +310,7 @@ impl Sandbox {
             program: SpawnerProgram::Own,
             pool: PoolSize::default(),
             without: MechanismSet::NONE,
+            copied_views: false,
         }
     }
 

@@ -127,7 +127,7 @@ fn table(rows: &[Row]) -> String {
         );
         let graded = matches!(
             row.mechanism,
-            Mechanism::ControlGroups | Mechanism::Landlock
+            Mechanism::ControlGroups | Mechanism::Landlock | Mechanism::CopyOnWrite
         );
         if row.available != Some(true) || !row.used || graded {
             let _written = writeln!(remarks, "{name}: {}", row.seen);

@@ -3,7 +3,7 @@
 //! With an overlay the layer holds what was written, a mark for each deleted
 //! name, and a mark on directories that hide everything below them. Where no
 //! overlay can be mounted the layer is a copy of the whole view, in which
-//! whatever is missing was deleted.
+//! whatever was copied and is missing was deleted.
 //!
 //! A mark that is not known makes the layer unreadable: a guess could leave
 //! out an effect.
@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::copied::LIST_FROM_COPY;
 use super::node::{Xattrs, all_xattrs, kind_of, mode_of};
 use crate::dircap::Kind;
 
@@ -47,8 +48,13 @@ impl Layer {
     /// Which kind the layer with this root is.
     pub(super) fn of(upper: BorrowedFd<'_>) -> io::Result<Self> {
         match rustix::fs::statat(upper, WORK, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(_) => Ok(Self::Overlay),
-            Err(Errno::NOENT) => Ok(Self::Copy),
+            Ok(_) => return Ok(Self::Overlay),
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        // Without its list a copy says nothing.
+        match rustix::fs::statat(upper, LIST_FROM_COPY, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(Self::Copy),
             Err(errno) => Err(errno.into()),
         }
     }

@@ -1,5 +1,7 @@
 //! From the private layer of a view to a list of changes.
 
+mod of_copy;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,6 +12,7 @@ use rustix::fs::{AtFlags, Mode, Stat};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
+use super::copied::Copied;
 use super::layer::{self, Layer};
 use super::node::{
     ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir,
@@ -46,8 +49,14 @@ pub(super) fn scan(
 ) -> Result<Scanned, ChangeSetError> {
     let root = RelPath::root();
     let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
+    let copied = match layer {
+        Layer::Overlay => None,
+        Layer::Copy => Some(of_copy::list(upper, started, &root)?),
+    };
     let mut scan = Scan {
         layer,
+        copied,
+        first_seen: BTreeMap::new(),
         replaced: Vec::new(),
         dirs: Vec::new(),
         files: Vec::new(),
@@ -70,6 +79,10 @@ pub(super) fn scan(
 /// Changes by the moment at which they are listed.
 struct Scan {
     layer: Layer,
+    /// What the layer held before the command, if it is a copy.
+    copied: Option<Copied>,
+    /// Facts about files with several names, before any of them was unlocked.
+    first_seen: BTreeMap<u64, Stat>,
     /// Deletions of names that come back as something else, deepest first.
     replaced: Vec<Change>,
     /// New directories, outermost first.
@@ -148,8 +161,9 @@ impl Scan {
             // Whatever is not here again is gone. Both lists are sorted by name.
             for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
                 let kept = entries.binary_search_by(|kept| kept.name.cmp(&entry.name));
-                if kept.is_err() {
-                    let child = child_of(path, &entry.name)?;
+                let child = child_of(path, &entry.name)?;
+                // What was never copied came from somebody else meanwhile.
+                if kept.is_err() && (self.copied.is_none() || self.seen(&child).is_some()) {
                     self.deleted(lower, &entry.name, &child, depth, Gone::ForGood)?;
                 }
             }
@@ -165,8 +179,11 @@ impl Scan {
         path: &RelPath,
         depth: usize,
     ) -> Result<(), ChangeSetError> {
-        let new = stat_name(upper, name, path)?
+        let mut new = stat_name(upper, name, path)?
             .ok_or_else(|| failed("find", path, io::ErrorKind::NotFound))?;
+        if kind_of(&new) == Kind::File && new.st_nlink > 1 {
+            new = *self.first_seen.entry(new.st_ino).or_insert(new);
+        }
         let old = match lower {
             Some(lower) => stat_name(lower, name, path)?.map(|old| (lower, old)),
             None => None,
@@ -182,11 +199,22 @@ impl Scan {
             }
             return Ok(());
         }
+        if self.is_untouched(upper, name, path, &new)? {
+            if kind_of(&new) == Kind::File && new.st_nlink > 1 {
+                self.unchanged.insert(new.st_ino, path.clone());
+            }
+            return Ok(());
+        }
+        let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
+        let was_copied = self.seen(path).is_some_and(|seen| seen.inode == new.st_ino);
+        if is_dir(&new) && was_copied && !old.as_ref().is_some_and(|(_, old)| is_dir(old)) {
+            // Somebody removed the original meanwhile: what the command did in
+            // it is all there is to tell.
+            let copy = open_dir(upper, name).map_err(|error| failed("open", path, error))?;
+            return self.orphan(copy.as_fd(), &new, path, depth.saturating_add(1));
+        }
         let old = match old {
             Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
-                if self.layer == Layer::Copy && is_same_special(&new, &old) {
-                    return Ok(());
-                }
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;
                 None
             }
@@ -323,7 +351,7 @@ impl Scan {
         };
         let before = node_of(lower, name, path)?;
         // A copy-up drops access lists that the layer cannot hold.
-        keep_access_lists(&mut node.xattrs, &before.xattrs);
+        self.keep_what_a_layer_cannot(&mut node.xattrs, &before.xattrs);
         let base = before.digest();
         let metadata = !fault::is(Fault::ChangeSetMissesMetadata);
         let content = base != digest;
@@ -372,7 +400,13 @@ impl Scan {
     ) -> Result<(), ChangeSetError> {
         let before = dir_node(lower, mode_of(old), path)?;
         let mut after = dir_node(upper, mode_of(new), path)?;
-        keep_access_lists(&mut after.xattrs, &before.xattrs);
+        if self
+            .seen(path)
+            .is_some_and(|seen| seen.is_same_dir(new, &after.xattrs))
+        {
+            return Ok(());
+        }
+        self.keep_what_a_layer_cannot(&mut after.xattrs, &before.xattrs);
         if fault::is(Fault::ChangeSetMissesMetadata) {
             after.mode = before.mode;
         }
@@ -497,10 +531,6 @@ fn keep_access_lists(after: &mut Xattrs, before: &Xattrs) {
             after.insert(name.clone(), value.clone());
         }
     }
-}
-
-fn is_same_special(new: &Stat, old: &Stat) -> bool {
-    kind_of(new) == Kind::Special && new.st_mode == old.st_mode && new.st_rdev == old.st_rdev
 }
 
 fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {

@@ -17,6 +17,8 @@ pub struct Confined {
     pub limited: Limited,
     /// What Landlock forbids, by its version; 0 for nothing.
     pub landlock_version: u8,
+    /// Why its copy-on-write views are copies, if no overlay was mounted.
+    pub copied: Option<String>,
     /// Why something is missing, one sentence each.
     pub missing: Vec<String>,
     /// What the command used, once it has ended.
@@ -37,6 +39,8 @@ impl Confined {
         w.u32(self.by.bits());
         w.u8(self.limited.bits());
         w.u8(self.landlock_version);
+        let copied: Vec<_> = self.copied.iter().collect();
+        w.list(&copied, |w, why| w.bytes(why.as_bytes()));
         w.list(&self.missing, |w, why| w.bytes(why.as_bytes()));
         w.u64(self.usage.out_of_memory_kills);
         w.u64(self.usage.memory_peak_bytes.unwrap_or(u64::MAX));
@@ -47,6 +51,9 @@ impl Confined {
             by: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
             limited: Limited::from_bits(r.u8()?),
             landlock_version: r.u8()?,
+            copied: r
+                .list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?
+                .pop(),
             missing: r.list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?,
             usage: GroupUsage {
                 out_of_memory_kills: r.u64()?,
@@ -71,6 +78,7 @@ mod tests {
                 kill: true,
             },
             landlock_version: 7,
+            copied: Some("asked for".to_owned()),
             missing: vec!["no reason".to_owned()],
             usage: GroupUsage {
                 out_of_memory_kills: 2,

@@ -76,6 +76,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let built = root::build(start.template, &start.spec, start.trees)?;
     let without = start.spec.without;
     let mut confined = start.confined;
+    confined.copied = built.copied.clone();
     // What was built is not the command's to pay for; all it starts is.
     if let Err(error) = start.entrances.enter() {
         let why = format!("the command cannot move inside: {error}");

@@ -86,6 +86,7 @@ struct Shared {
     program: SpawnerProgram,
     size: PoolSize,
     without: MechanismSet,
+    copied_views: bool,
     inner: Mutex<Inner>,
     /// There is something to replace, or the pool is closed.
     work: Condvar,
@@ -104,12 +105,18 @@ struct Inner {
 }
 
 impl Pool {
-    pub(crate) fn new(program: SpawnerProgram, size: PoolSize, without: MechanismSet) -> Self {
+    pub(crate) fn new(
+        program: SpawnerProgram,
+        size: PoolSize,
+        without: MechanismSet,
+        copied_views: bool,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 program,
                 size,
                 without,
+                copied_views,
                 inner: Mutex::default(),
                 work: Condvar::new(),
             }),
@@ -120,6 +127,11 @@ impl Pool {
     /// What is left out of every sandbox, in tests.
     pub(crate) fn without(&self) -> MechanismSet {
         self.shared.without
+    }
+
+    /// Whether views are copied even where an overlay can be mounted.
+    pub(crate) fn copies_views(&self) -> bool {
+        self.shared.copied_views
     }
 
     /// How it was asked to be.

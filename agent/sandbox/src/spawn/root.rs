@@ -61,6 +61,8 @@ const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 pub(crate) struct Built {
     /// The upper layer of each copy-on-write view, in order.
     pub uppers: Vec<OwnedFd>,
+    /// Why some of them are copies, if they are.
+    pub copied: Option<String>,
     /// The directory shared with the caller.
     pub exchange: OwnedFd,
 }
@@ -96,10 +98,15 @@ pub(crate) fn build(
             }
         }
     }
-    let uppers = views::place_all(spec, trees)?;
+    let views::Placed { uppers, copied } =
+        views::place_all(spec, trees, template.keeps_attributes)?;
     let exchange = exchange()?;
     seal_and_enter()?;
-    Ok(Built { uppers, exchange })
+    Ok(Built {
+        uppers,
+        copied,
+        exchange,
+    })
 }
 
 fn from_template(template: &Template) -> Result<(), StepError> {

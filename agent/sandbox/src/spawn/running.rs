@@ -479,8 +479,9 @@ impl Running {
         show: &mut dyn FnMut(Stream, &[u8]),
     ) -> Result<Finished, SpawnError> {
         if let Some(failure) = self.failure.take() {
-            // Only the command failed, and it used up what was ready.
-            if !self.layers.is_empty() {
+            // Only the command failed, and it used up what was ready. A copy
+            // must be as new as its command: none is kept ready.
+            if !self.layers.is_empty() && self.confined.copied.is_none() {
                 self.pool.refill(&self.key, None);
             }
             return Err(failure.into());
@@ -545,7 +546,9 @@ impl Running {
         if crate::dircap::kernel_contains_paths() {
             confined.by.insert(Mechanism::ContainedPaths);
         }
-        self.pool.refill(&self.key, self.recipe.as_ref());
+        if confined.copied.is_none() {
+            self.pool.refill(&self.key, self.recipe.as_ref());
+        }
         Ok(Finished {
             ending,
             stdout,

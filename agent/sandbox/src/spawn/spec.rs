@@ -90,6 +90,8 @@ pub(crate) struct Surroundings {
     pub faults: FaultSpec,
     /// Whether an empty network that served another sandbox is good enough.
     pub recycled_network: bool,
+    /// Whether views are copied even where an overlay can be mounted.
+    pub copied_views: bool,
     /// Mechanisms left out on purpose. A spawner honours it only when it was
     /// started by a program made for that, see [`crate::spawner`].
     pub without: MechanismSet,
@@ -128,6 +130,7 @@ impl Surroundings {
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
         w.u8(u8::from(self.recycled_network));
+        w.u8(u8::from(self.copied_views));
         w.u32(self.without.bits());
         w.finish()
     }
@@ -174,6 +177,7 @@ impl Surroundings {
                 orphans: flag(&mut r)?,
             },
             recycled_network: flag(&mut r)?,
+            copied_views: flag(&mut r)?,
             without: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
         };
         r.finish()?;

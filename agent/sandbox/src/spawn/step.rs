@@ -63,11 +63,13 @@ pub enum Step {
     ControlGroups = 27,
     /// Preparing the command's own network.
     Network = 28,
+    /// Copying a view, where no overlay can be mounted.
+    CopyView = 29,
 }
 
 impl Step {
     /// Every step, in the order they happen.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::StartSpawner,
         Self::Talk,
         Self::ReadRequest,
@@ -96,6 +98,7 @@ impl Step {
         Self::Landlock,
         Self::ControlGroups,
         Self::Network,
+        Self::CopyView,
     ];
 
     /// A stable kebab-case name.
@@ -130,6 +133,7 @@ impl Step {
             Self::Landlock => "landlock",
             Self::ControlGroups => "control-groups",
             Self::Network => "network",
+            Self::CopyView => "copy-view",
         }
     }
 
@@ -169,6 +173,9 @@ impl Step {
             Self::ViewSource => "the directory was moved, removed or cannot be entered",
             Self::MountOverlay => {
                 "overlayfs must be available to user namespaces (kernel 5.11, tmpfs with user xattrs 6.6)"
+            }
+            Self::CopyView => {
+                "no overlay can be mounted here, so what a command may write is copied first: give it a smaller directory or higher ceilings, or allow overlayfs in user namespaces"
             }
             Self::DropCapabilities | Self::ResourceLimits | Self::ControlGroups | Self::Network => {
                 "this should not fail on a supported kernel"

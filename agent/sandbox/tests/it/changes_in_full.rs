@@ -6,7 +6,7 @@ use crate::support;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use hermitcrab_core::outcome::DenialCode;
-use hermitcrab_sandbox::changeset::{Layer, What, Whose};
+use hermitcrab_sandbox::changeset::{What, Whose};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 use support::{Workspace, commit, text, tree};
 
@@ -21,7 +21,6 @@ fn kept(workspace: &Workspace, finished: &Finished) {
     assert!(done.failure.is_none(), "{:?}", done.failure);
 }
 
-#[test]
 fn ten_thousand_files_are_one_commit() {
     let workspace = Workspace::new();
     for number in 0..200 {
@@ -41,7 +40,6 @@ fn ten_thousand_files_are_one_commit() {
     assert_eq!(tree(workspace.path()).len(), 1 + 1 + 200 + 1 + 100 + 9_800);
 }
 
-#[test]
 fn files_and_whole_directories_under_other_names_are_told_as_renames() {
     let workspace = Workspace::new();
     workspace.file("a", "some text\n");
@@ -61,7 +59,6 @@ fn files_and_whole_directories_under_other_names_are_told_as_renames() {
     assert_eq!((read("d/y"), read("a"), read("empty")), (None, None, None));
 }
 
-#[test]
 fn attributes_are_changes_of_their_own_and_others_survive_a_new_version() {
     let workspace = Workspace::new();
     let set = |name: &str, attribute: &str| {
@@ -117,7 +114,6 @@ os.setxattr('d', 'user.c', b'dir')
     assert_eq!(xattrs("d"), ["user.c=dir"]);
 }
 
-#[test]
 fn an_outside_name_of_a_file_is_never_changed_with_it() {
     let outside = tempfile::tempdir().unwrap();
     let other = outside.path().join("other");
@@ -144,7 +140,6 @@ fn an_outside_name_of_a_file_is_never_changed_with_it() {
     }
 }
 
-#[test]
 fn names_the_command_linked_together_stay_linked() {
     let workspace = Workspace::new();
     workspace.file("was-there", "text\n");
@@ -202,7 +197,6 @@ fn a_huge_file_is_not_held_in_memory() {
     assert!(peak() < 100_000, "{} KiB at the peak", peak());
 }
 
-#[test]
 fn what_a_background_process_still_has_open_is_whole() {
     let workspace = Workspace::new();
     workspace.file("log", "start\n");
@@ -217,7 +211,6 @@ fn what_a_background_process_still_has_open_is_whole() {
     assert_eq!(held, "kept\n");
 }
 
-#[test]
 fn deleted_links_specials_and_modes_are_compared_again() {
     type Meddle = fn(&Workspace);
     let cases: [(&str, Meddle); 4] = [
@@ -253,7 +246,6 @@ fn deleted_links_specials_and_modes_are_compared_again() {
     }
 }
 
-#[test]
 fn what_a_build_compares_by_time_keeps_its_times() {
     let workspace = Workspace::new();
     let finished = ran(
@@ -268,5 +260,16 @@ fn what_a_build_compares_by_time_keeps_its_times() {
     };
     assert_eq!(modified("first"), 981_173_106);
     assert!(modified("second") > modified("first"));
-    assert_eq!(finished.changes[0].layer(), Layer::Overlay);
+    assert_eq!(finished.changes[0].layer(), support::layer());
 }
+
+support::on_both_layers!(
+    ten_thousand_files_are_one_commit,
+    files_and_whole_directories_under_other_names_are_told_as_renames,
+    attributes_are_changes_of_their_own_and_others_survive_a_new_version,
+    an_outside_name_of_a_file_is_never_changed_with_it,
+    names_the_command_linked_together_stay_linked,
+    what_a_background_process_still_has_open_is_whole,
+    deleted_links_specials_and_modes_are_compared_again,
+    what_a_build_compares_by_time_keeps_its_times,
+);

@@ -31,7 +31,6 @@ fn summary(finished: &hermitcrab_sandbox::spawn::Finished) -> Vec<String> {
         .collect()
 }
 
-#[test]
 fn nothing_happens_outside_until_the_change_set_is_committed() {
     let workspace = Workspace::new();
     workspace.file("a", "old\n");
@@ -103,7 +102,6 @@ fn tree(workspace: &Workspace) -> Vec<String> {
     lines
 }
 
-#[test]
 fn reading_listing_and_rewriting_the_same_bytes_change_nothing() {
     let (_, found) = changes(
         |workspace| {
@@ -115,7 +113,6 @@ fn reading_listing_and_rewriting_the_same_bytes_change_nothing() {
     assert_eq!(found, [""; 0]);
 }
 
-#[test]
 fn a_directory_that_was_emptied_or_made_again_lists_what_is_gone() {
     let (workspace, found) = changes(
         |workspace| {
@@ -137,7 +134,6 @@ fn a_directory_that_was_emptied_or_made_again_lists_what_is_gone() {
     assert_eq!(tree(&workspace), ["d 755 d", "f 644 d/kept", "f 644 d/new"]);
 }
 
-#[test]
 fn a_whole_tree_that_is_deleted_is_listed_leaf_by_leaf() {
     let (workspace, found) = changes(
         |workspace| {
@@ -160,7 +156,6 @@ fn a_whole_tree_that_is_deleted_is_listed_leaf_by_leaf() {
     assert_eq!(tree(&workspace), [""; 0]);
 }
 
-#[test]
 fn a_name_that_becomes_another_kind_of_thing_is_removed_first() {
     let (workspace, found) = changes(
         |workspace| {
@@ -204,7 +199,6 @@ fn a_name_that_becomes_another_kind_of_thing_is_removed_first() {
     );
 }
 
-#[test]
 fn permission_bits_are_changes_of_their_own() {
     let (workspace, found) = changes(
         |workspace| {
@@ -239,7 +233,6 @@ fn permission_bits_are_changes_of_their_own() {
     );
 }
 
-#[test]
 fn big_sparse_and_linked_files_are_ordinary_files() {
     let (workspace, found) = changes(
         |workspace| workspace.file("a", "one\n"),
@@ -260,7 +253,6 @@ fn big_sparse_and_linked_files_are_ordinary_files() {
     );
 }
 
-#[test]
 fn names_that_are_not_text_are_kept() {
     let (workspace, found) = changes(
         |_| {},
@@ -273,7 +265,6 @@ fn names_that_are_not_text_are_kept() {
     assert!(workspace.path().join("new\nline/-rf *").exists());
 }
 
-#[test]
 fn a_file_that_changed_meanwhile_is_not_overwritten_or_deleted() {
     for (script, path) in [
         ("echo agent > f", "f"),
@@ -297,7 +288,6 @@ fn a_file_that_changed_meanwhile_is_not_overwritten_or_deleted() {
     }
 }
 
-#[test]
 fn a_link_planted_meanwhile_leads_nothing_out() {
     let outside = tempfile::tempdir().unwrap();
     let workspace = Workspace::new();
@@ -315,7 +305,6 @@ fn a_link_planted_meanwhile_leads_nothing_out() {
     assert!(!outside.path().join("g").exists());
 }
 
-#[test]
 fn pipes_and_sockets_are_shown_and_never_made() {
     let workspace = Workspace::new();
     let finished = workspace.run("mkfifo pipe");
@@ -328,7 +317,6 @@ fn pipes_and_sockets_are_shown_and_never_made() {
     assert!(!workspace.path().join("pipe").exists());
 }
 
-#[test]
 fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
     for script in [
         "echo mine > f",
@@ -357,7 +345,6 @@ fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
     }
 }
 
-#[test]
 fn a_pipe_among_other_changes_leaves_nothing_half_applied() {
     let workspace = Workspace::new();
     workspace.file("old", "old\n");
@@ -369,7 +356,6 @@ fn a_pipe_among_other_changes_leaves_nothing_half_applied() {
     assert!(!workspace.path().join("a").exists() && !workspace.path().join("d").exists());
 }
 
-#[test]
 fn no_file_comes_out_that_lends_its_owners_rights() {
     let workspace = Workspace::new();
     workspace.file("old", "old\n");
@@ -407,7 +393,6 @@ fn files_of_holes_beyond_the_views_size_are_an_error_at_once() {
     assert!(commit(&finished, &workspace).failure.is_none());
 }
 
-#[test]
 fn too_few_permits_apply_nothing() {
     let workspace = Workspace::new();
     let finished = workspace.run("echo a > a; echo b > b");
@@ -426,7 +411,6 @@ fn too_few_permits_apply_nothing() {
     assert!(done.failure.is_some() && !workspace.path().join("a").exists());
 }
 
-#[test]
 fn both_versions_of_a_changed_file_can_be_shown() {
     let workspace = Workspace::new();
     workspace.file("d/f", "old\n");
@@ -437,3 +421,22 @@ fn both_versions_of_a_changed_file_can_be_shown() {
     assert_eq!(set.content_after(&path, 100).unwrap(), b"new\n");
     assert!(set.content_after(&path, 3).is_err());
 }
+
+support::on_both_layers!(
+    nothing_happens_outside_until_the_change_set_is_committed,
+    reading_listing_and_rewriting_the_same_bytes_change_nothing,
+    a_directory_that_was_emptied_or_made_again_lists_what_is_gone,
+    a_whole_tree_that_is_deleted_is_listed_leaf_by_leaf,
+    a_name_that_becomes_another_kind_of_thing_is_removed_first,
+    permission_bits_are_changes_of_their_own,
+    big_sparse_and_linked_files_are_ordinary_files,
+    names_that_are_not_text_are_kept,
+    a_file_that_changed_meanwhile_is_not_overwritten_or_deleted,
+    a_link_planted_meanwhile_leads_nothing_out,
+    pipes_and_sockets_are_shown_and_never_made,
+    what_somebody_saved_while_the_command_ran_is_not_overwritten,
+    a_pipe_among_other_changes_leaves_nothing_half_applied,
+    no_file_comes_out_that_lends_its_owners_rights,
+    too_few_permits_apply_nothing,
+    both_versions_of_a_changed_file_can_be_shown,
+);

@@ -2,6 +2,7 @@
 
 mod changes_in_full;
 mod changeset;
+mod copied_views;
 mod dircap;
 mod dircap_differential;
 mod dircap_race;

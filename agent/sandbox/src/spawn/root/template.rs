@@ -75,6 +75,8 @@ pub(crate) struct Template {
     pub binds: Vec<(PathBuf, OsString)>,
     /// Names that are links: the name, and where to.
     pub links: Vec<(OsString, PathBuf)>,
+    /// Whether a tmpfs keeps the attributes an overlay marks its layer with.
+    pub keeps_attributes: bool,
 }
 
 /// Moves the calling process to a small root of its own, with the machine's
@@ -87,11 +89,21 @@ pub(crate) fn build(user: u32, group: u32) -> Result<Template, StepError> {
     )
     .at(Step::PrivateRoot, "/")?;
     leave_old_root(&base_dir()?)?;
-    let mut template = Template::default();
+    let mut template = Template {
+        keeps_attributes: keeps_attributes(),
+        ..Template::default()
+    };
     system_dirs(&mut template)?;
     etc(&mut template, user, group)?;
     devices(&mut template)?;
     Ok(template)
+}
+
+/// Tried out on the small root itself, which is a tmpfs.
+fn keeps_attributes() -> bool {
+    let none = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr("/", "user.overlay.hermitcrab", b"y", none).is_ok()
+        && rustix::fs::removexattr("/", "user.overlay.hermitcrab").is_ok()
 }
 
 /// A directory that exists, to mount the first tmpfs on; nothing is hidden by

@@ -1,19 +1,20 @@
 //! The directories a command is given, each at its place in the private root.
 
-use std::ffi::{CString, OsStr};
+mod layers;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
-use rustix::mount::{MountFlags, MoveMountFlags, mount, move_mount};
+use rustix::mount::{MoveMountFlags, move_mount};
 
-use super::tools::{bind_read_only, open_dir, tmpfs};
+use super::tools::{bind_read_only, open_dir};
 use super::{LAYERS, NEW, OLD};
-use crate::spawn::spec::{LimitSpec, Surroundings, ViewSpec};
+use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 
 /// A view cannot be placed at or below these.
@@ -21,14 +22,31 @@ const RESERVED: &[&str] = &[
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "proc", "run",
 ];
 
+/// What was placed.
+pub(super) struct Placed {
+    /// The layers of the views that have one, in order.
+    pub uppers: Vec<OwnedFd>,
+    /// Why some of them are copies, if they are.
+    pub copied: Option<String>,
+}
+
 /// Mounts every view and returns the upper layers of those that have one.
 /// `trees` are mounts of the same directories with translated owners; without
 /// them the directories are looked up below [`OLD`].
 pub(super) fn place_all(
     spec: &Surroundings,
     trees: Vec<OwnedFd>,
-) -> Result<Vec<OwnedFd>, StepError> {
+    keeps_attributes: bool,
+) -> Result<Placed, StepError> {
     let mut uppers = Vec::new();
+    let mut copied = None;
+    let asked = if spec.copied_views {
+        Some("it was asked for")
+    } else if keeps_attributes {
+        None
+    } else {
+        Some("tmpfs keeps no attributes of users here (Linux 6.6)")
+    };
     let mut placed: Vec<&[u8]> = Vec::new();
     let mut trees = trees.into_iter();
     for (number, view) in spec.views.iter().enumerate() {
@@ -50,13 +68,22 @@ pub(super) fn place_all(
         };
         let lower = open_view(&source, view)?;
         if view.copy_on_write {
-            uppers.push(overlay(number, &lower, view.mode, &target, &spec.limits)?);
+            let layer = layers::Layer {
+                number,
+                lower: &lower,
+                mode: view.mode,
+                target: &target,
+                limits: &spec.limits,
+            };
+            let made = layer.make(asked)?;
+            uppers.push(made.upper);
+            copied = copied.or(made.copied);
         } else {
             bind_read_only(&source, &target, Step::BindReadOnly)?;
             same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
         }
     }
-    Ok(uppers)
+    Ok(Placed { uppers, copied })
 }
 
 /// Refuses a directory that is not the one the capability holds.
@@ -113,53 +140,6 @@ fn open_view(source: &Path, view: &ViewSpec) -> Result<OwnedFd, StepError> {
     .at(Step::ViewSource, on)?;
     same_directory(opened.as_fd(), view)?;
     Ok(opened)
-}
-
-fn overlay(
-    number: usize,
-    lower: &OwnedFd,
-    mode: u32,
-    target: &Path,
-    limits: &LimitSpec,
-) -> Result<OwnedFd, StepError> {
-    let layer = Path::new(LAYERS).join(number.to_string());
-    let on = || target.display().to_string();
-    fs::create_dir(&layer).at(Step::MountOverlay, on())?;
-    let options = format!(
-        "size={},nr_inodes={},mode=700",
-        limits.view_bytes, limits.view_inodes
-    );
-    tmpfs(&layer, &options, Step::MountOverlay)?;
-    let (upper, work) = (layer.join("upper"), layer.join("work"));
-    for dir in [&upper, &work] {
-        fs::create_dir(dir).at(Step::MountOverlay, on())?;
-    }
-    // The root of the view has the mode of the upper layer's.
-    fs::set_permissions(&upper, fs::Permissions::from_mode(mode)).at(Step::MountOverlay, on())?;
-    // "." keeps the path, which may hold any byte, out of the option string.
-    rustix::process::fchdir(lower).at(Step::MountOverlay, on())?;
-    let data = format!(
-        "lowerdir=.,upperdir={},workdir={},userxattr",
-        upper.display(),
-        work.display()
-    );
-    let data = CString::new(data).map_err(|_| {
-        StepError::new(
-            Step::MountOverlay,
-            on(),
-            io::Error::other("a NUL in a path"),
-        )
-    })?;
-    let mounted = mount(
-        "overlay",
-        target,
-        "overlay",
-        MountFlags::NOSUID | MountFlags::NODEV,
-        &*data,
-    );
-    rustix::process::chdir("/").at(Step::MountOverlay, "/")?;
-    mounted.at(Step::MountOverlay, on())?;
-    open_dir(&upper, Step::MountOverlay)
 }
 
 /// Makes the place of a view or private directory, refusing reserved ones.

@@ -59,6 +59,7 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
         },
         recycled_network: pool.size().recycled_network,
+        copied_views: pool.copies_views(),
         without: pool.without(),
     })
 }

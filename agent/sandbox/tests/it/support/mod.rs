@@ -2,6 +2,7 @@
 //! spawner built beside the test binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,11 @@ use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::{Asking, Call, Event, GrantSpec, Session, SessionConfig};
 use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
-use hermitcrab_sandbox::changeset::ChangeSet;
+use hermitcrab_sandbox::changeset::{ChangeSet, Layer};
 use hermitcrab_sandbox::journal::{Commit, CommitId, Journal, Part, UndoError};
-use hermitcrab_sandbox::spawn::{Command, Finished, Limits, Sandbox, View, ViewMode};
+use hermitcrab_sandbox::spawn::{
+    Command, Finished, Input, Limits, Running, Sandbox, Streams, View, ViewMode,
+};
 use hermitcrab_sandbox::{DirCap, SpawnError, SpawnerProgram, sha256};
 
 /// A session whose first agent holds everything there is, over one directory.
@@ -125,10 +128,53 @@ pub fn spawner() -> SpawnerProgram {
     )))
 }
 
-/// One for the whole test process, as an agent has one.
+thread_local! {
+    /// How the views of this thread's commands are made.
+    static LAYER: Cell<Layer> = const { Cell::new(Layer::Overlay) };
+}
+
+/// Runs a test whose commands all have views of this kind.
+pub fn on(layer: Layer, test: impl FnOnce()) {
+    LAYER.set(layer);
+    test();
+}
+
+/// How the views of this thread's commands are made.
+pub fn layer() -> Layer {
+    LAYER.get()
+}
+
+/// Makes two tests of each function: one over an overlay, one over a copy.
+macro_rules! on_both_layers {
+    ($($test:ident),* $(,)?) => {
+        mod over_an_overlay {
+            $(#[test] fn $test() {
+                $crate::support::on(hermitcrab_sandbox::changeset::Layer::Overlay, super::$test);
+            })*
+        }
+        mod over_a_copy {
+            $(#[test] fn $test() {
+                $crate::support::on(hermitcrab_sandbox::changeset::Layer::Copy, super::$test);
+            })*
+        }
+    };
+}
+pub(crate) use on_both_layers;
+
+/// One for the whole test process, as an agent has one; and one that copies.
 pub fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::new(spawner()))
+    static COPYING: OnceLock<Sandbox> = OnceLock::new();
+    let made = |copied: bool| {
+        Sandbox::builder()
+            .spawner(spawner())
+            .copied_views(copied)
+            .build()
+    };
+    match layer() {
+        Layer::Overlay => SANDBOX.get_or_init(|| made(false)),
+        Layer::Copy => COPYING.get_or_init(|| made(true)),
+    }
 }
 
 /// A workspace, the directory capability for it, and the agent's own directory.
@@ -196,6 +242,25 @@ pub fn run(command: &Command<'_>) -> Result<Finished, SpawnError> {
     .unwrap();
     with_permits(Tool::Terminal, vec![action], |mut permits| {
         sandbox().run(permits.pop().unwrap(), command)
+    })
+}
+
+/// Starts a command whose input is a pipe.
+pub fn start(command: &Command<'_>) -> Running {
+    let action = Action::new(
+        Verb::ProcExec,
+        Object::Program(Program::AnyInView),
+        Digest::NONE,
+    )
+    .unwrap();
+    let streams = Streams {
+        stdin: Input::Pipe,
+        ..Streams::default()
+    };
+    with_permits(Tool::Terminal, vec![action], |mut permits| {
+        sandbox()
+            .spawn(permits.pop().unwrap(), command, streams)
+            .unwrap()
     })
 }
 

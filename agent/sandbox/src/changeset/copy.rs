@@ -1,0 +1,362 @@
+//! A private copy of a directory, for a view over which no overlay can be mounted.
+//!
+//! What for: a machine without overlayfs for users still shows what a command
+//! did before it happens. Names that are one file stay one file, holes stay
+//! holes, modes, times and the user's attributes are kept; where both places
+//! share blocks, no content is copied. Runs in the sandbox's first process.
+//!
+//! It must never follow a link or enter another mount, never copy more than
+//! its ceiling, and never leave out a name without writing that down.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
+};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::copied::{Copied, Seen};
+use super::node::{
+    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Xattrs, is_closed, kind_of, mode_of, open_dir, xattrs_of,
+};
+use crate::digest::copy_file;
+use crate::dircap::{Kind, list_dir, open_plain};
+
+/// How much longer files may be together than their data, because of holes.
+const HOLES_FACTOR: u64 = 8;
+/// What a block of st_blocks is.
+const BLOCK_BYTES: u64 = 512;
+/// How often the clock is looked at until it has moved on.
+const TICK: Duration = Duration::from_millis(1);
+
+/// What a copy may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ceiling {
+    /// Of data in files.
+    pub bytes: u64,
+    pub names: u64,
+}
+
+/// A copy that could not be made: on which name, and why.
+#[derive(Debug)]
+pub(crate) struct CopyError {
+    pub on: String,
+    pub source: io::Error,
+}
+
+/// Copies what is in `from` into the empty directory `to`.
+pub(crate) fn copy(
+    from: BorrowedFd<'_>,
+    to: BorrowedFd<'_>,
+    ceiling: Ceiling,
+) -> Result<Copied, CopyError> {
+    let root = RelPath::root();
+    let began = clock_gettime(ClockId::Realtime);
+    let mut copy = Copy {
+        top: to,
+        ceiling,
+        bytes_left: ceiling.bytes,
+        length_left: ceiling.bytes.saturating_mul(HOLES_FACTOR),
+        names_left: ceiling.names,
+        attributes: true,
+        links: BTreeMap::new(),
+        contents: BTreeMap::new(),
+        closed: BTreeSet::new(),
+    };
+    copy.below(from, to, &root, 0)?;
+    let stat = rustix::fs::fstat(from).map_err(|errno| failed(&root, errno))?;
+    copy.finish(from, to, &stat, &root)?;
+    let mut names = BTreeMap::new();
+    copy.survey(to, &root, &mut names)?;
+    wait_for_the_next_tick();
+    Ok(Copied {
+        began,
+        attributes: copy.attributes,
+        names,
+    })
+}
+
+struct Copy<'a> {
+    /// The root of the copy.
+    top: BorrowedFd<'a>,
+    ceiling: Ceiling,
+    bytes_left: u64,
+    /// Holes included.
+    length_left: u64,
+    names_left: u64,
+    /// Whether attributes can be kept.
+    attributes: bool,
+    /// Files with several names: where the first one is in the copy.
+    links: BTreeMap<(u64, u64), RelPath>,
+    /// What each file holds, by its number in the copy.
+    contents: BTreeMap<u64, Digest>,
+    closed: BTreeSet<RelPath>,
+}
+
+impl Copy<'_> {
+    fn below(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<(), CopyError> {
+        if depth > DEPTH_MAX {
+            return Err(failed(path, io::ErrorKind::FileTooLarge));
+        }
+        for entry in list_dir(from).map_err(|error| failed(path, error))? {
+            let child = path
+                .child(&entry.name)
+                .map_err(|error| failed(path, io::Error::other(error.to_string())))?;
+            self.one(from, to, &entry.name, &child, depth)?;
+        }
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<(), CopyError> {
+        self.names_left = self.less(self.names_left, 1, path)?;
+        let stat = match rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            // Gone since it was listed: it was not there, then.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(failed(path, errno)),
+        };
+        let at = |errno: Errno| failed(path, errno);
+        match kind_of(&stat) {
+            Kind::File => self.file(from, to, name, path, &stat),
+            Kind::Dir => {
+                rustix::fs::mkdirat(to, name, Mode::RWXU).map_err(at)?;
+                let copied = open_dir(to, name).map_err(|error| failed(path, error))?;
+                match enter(from, name) {
+                    Ok(found) => {
+                        let deeper = depth.saturating_add(1);
+                        self.below(found.as_fd(), copied.as_fd(), path, deeper)?;
+                        self.finish(found.as_fd(), copied.as_fd(), &stat, path)
+                    }
+                    // Another mount, or closed to us: shown empty.
+                    Err(Errno::XDEV | Errno::ACCESS | Errno::PERM) => {
+                        self.closed.insert(path.clone());
+                        rustix::fs::fchmod(&copied, Mode::from_raw_mode(mode_of(&stat))).map_err(at)
+                    }
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                        rustix::fs::unlinkat(to, name, AtFlags::REMOVEDIR).map_err(at)
+                    }
+                    Err(errno) => Err(at(errno)),
+                }
+            }
+            Kind::Symlink => {
+                let target = rustix::fs::readlinkat(from, name, Vec::new()).map_err(at)?;
+                rustix::fs::symlinkat(target.as_c_str(), to, name).map_err(at)?;
+                keep_facts(to, name, &stat);
+                Ok(())
+            }
+            Kind::Special => self.special(to, name, path, &stat),
+        }
+    }
+
+    fn file(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        stat: &Stat,
+    ) -> Result<(), CopyError> {
+        let identity = (stat.st_dev, stat.st_ino);
+        if let Some(first) = self.links.get(&identity) {
+            return rustix::fs::linkat(self.top, first.as_bytes(), to, name, AtFlags::empty())
+                .map_err(|errno| failed(path, errno));
+        }
+        let found = match open_plain(from, name) {
+            Ok(found) => found,
+            // Nobody who may not read it here could there.
+            Err(error) if is_closed(&error) => return self.stand_in(to, name, path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(path, error)),
+        };
+        let held = u64::try_from(stat.st_blocks)
+            .unwrap_or(0)
+            .saturating_mul(BLOCK_BYTES);
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        self.bytes_left = self.less(self.bytes_left, held.min(length), path)?;
+        self.length_left = self.less(self.length_left, length, path)?;
+        let copied = create(to, name).map_err(|errno| failed(path, errno))?;
+        let (content, _) = copy_file(&found, &copied).map_err(|error| failed(path, error))?;
+        let made = rustix::fs::fstat(&copied).map_err(|errno| failed(path, errno))?;
+        self.contents.insert(made.st_ino, content);
+        if stat.st_nlink > 1 {
+            self.links.insert(identity, path.clone());
+        }
+        self.finish(found.as_fd(), copied.as_fd(), stat, path)
+    }
+
+    /// Something empty and closed in the place of what cannot be copied.
+    fn stand_in(
+        &mut self,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+    ) -> Result<(), CopyError> {
+        let made = create(to, name).map_err(|errno| failed(path, errno))?;
+        rustix::fs::fchmod(&made, Mode::empty()).map_err(|errno| failed(path, errno))
+    }
+
+    fn special(
+        &mut self,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        stat: &Stat,
+    ) -> Result<(), CopyError> {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match kind {
+            FileType::Fifo | FileType::Socket => {
+                let mode = Mode::from_raw_mode(mode_of(stat));
+                rustix::fs::mknodat(to, name, kind, mode, 0)
+                    .map_err(|errno| failed(path, errno))?;
+                keep_facts(to, name, stat);
+                Ok(())
+            }
+            // Devices could not be opened in a view anyway.
+            _ => self.stand_in(to, name, path),
+        }
+    }
+
+    /// Gives the copy what its original has besides content.
+    fn finish(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        stat: &Stat,
+        path: &RelPath,
+    ) -> Result<(), CopyError> {
+        let mut xattrs = xattrs_of(from).map_err(|error| failed(path, error))?;
+        xattrs.retain(|name, _| !name.starts_with(ACCESS_LISTS));
+        self.set_xattrs(to, &xattrs)
+            .map_err(|errno| failed(path, errno))?;
+        let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+        // Ids that do not exist in the sandbox stay the command's own.
+        let _kept = rustix::fs::fchown(to, Some(owner), Some(group));
+        rustix::fs::fchmod(to, Mode::from_raw_mode(mode_of(stat)))
+            .map_err(|errno| failed(path, errno))?;
+        rustix::fs::futimens(to, &times(stat)).map_err(|errno| failed(path, errno))
+    }
+
+    fn set_xattrs(&mut self, to: BorrowedFd<'_>, xattrs: &Xattrs) -> rustix::io::Result<()> {
+        for (name, value) in xattrs {
+            match rustix::fs::fsetxattr(to, name.as_slice(), value, XattrFlags::empty()) {
+                Ok(()) => {}
+                Err(Errno::OPNOTSUPP) => self.attributes = false,
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down what stands in the finished copy.
+    fn survey(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &RelPath,
+        names: &mut BTreeMap<RelPath, Seen>,
+    ) -> Result<(), CopyError> {
+        let stat = rustix::fs::fstat(dir).map_err(|errno| failed(path, errno))?;
+        let xattrs = xattrs_of(dir).map_err(|error| failed(path, error))?;
+        let mut seen = Seen::of(&stat);
+        seen.attributes = super::xattr_digest(&xattrs);
+        seen.closed = self.closed.contains(path);
+        names.insert(path.clone(), seen);
+        for entry in list_dir(dir).map_err(|error| failed(path, error))? {
+            let child = path
+                .child(&entry.name)
+                .map_err(|error| failed(path, io::Error::other(error.to_string())))?;
+            if entry.kind == Kind::Dir {
+                let below = open_dir(dir, &entry.name).map_err(|error| failed(&child, error))?;
+                self.survey(below.as_fd(), &child, names)?;
+                continue;
+            }
+            let stat = rustix::fs::statat(dir, entry.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(|errno| failed(&child, errno))?;
+            let mut seen = Seen::of(&stat);
+            seen.content = self.contents.get(&stat.st_ino).copied();
+            names.insert(child, seen);
+        }
+        Ok(())
+    }
+
+    fn less(&self, left: u64, taken: u64, path: &RelPath) -> Result<u64, CopyError> {
+        left.checked_sub(taken).ok_or_else(|| CopyError {
+            on: format!(
+                "{path}: the directory holds more than {} names or {} bytes, which is what a copy may hold",
+                self.ceiling.names, self.ceiling.bytes
+            ),
+            source: io::Error::from_raw_os_error(Errno::FBIG.raw_os_error()),
+        })
+    }
+}
+
+/// Opens a directory of the original; neither a link nor another mount.
+fn enter(from: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    rustix::fs::openat2(from, name, DIR_FLAGS, Mode::empty(), resolve)
+}
+
+fn create(to: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// Owner and times of what is not opened.
+fn keep_facts(to: BorrowedFd<'_>, name: &[u8], stat: &Stat) {
+    let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+    // As in `finish`.
+    let _kept = rustix::fs::chownat(
+        to,
+        name,
+        Some(owner),
+        Some(group),
+        AtFlags::SYMLINK_NOFOLLOW,
+    );
+    // A link without the time of its original is the same link.
+    let _kept = rustix::fs::utimensat(to, name, &times(stat), AtFlags::SYMLINK_NOFOLLOW);
+}
+
+fn times(stat: &Stat) -> Timestamps {
+    let at = |seconds: i64, nanos: u64| Timespec {
+        tv_sec: seconds,
+        tv_nsec: i64::try_from(nanos).unwrap_or(0),
+    };
+    Timestamps {
+        last_access: at(stat.st_atime, stat.st_atime_nsec),
+        last_modification: at(stat.st_mtime, stat.st_mtime_nsec),
+    }
+}
+
+/// File systems stamp changes with a clock that ticks; what changes after this
+/// has a later stamp than everything before.
+fn wait_for_the_next_tick() {
+    let start = clock_gettime(ClockId::RealtimeCoarse);
+    while clock_gettime(ClockId::RealtimeCoarse) == start {
+        std::thread::sleep(TICK);
+    }
+}
+
+fn failed(path: &RelPath, source: impl Into<io::Error>) -> CopyError {
+    CopyError {
+        on: path.to_string(),
+        source: source.into(),
+    }
+}

@@ -1,0 +1,99 @@
+//! What is different when the layer of a view is a copy of it.
+//!
+//! A copy holds everything, so what counts is what is not as it was copied.
+//! What others did to the directory meanwhile is theirs and not listed, and
+//! where the command changed the same name, it was overtaken.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use hermitcrab_core::path::RelPath;
+use rustix::fs::Stat;
+use rustix::time::Timespec;
+
+use super::{Scan, dir_node, failed, keep_access_lists};
+use crate::changeset::copied::{Copied, Seen};
+use crate::changeset::node::{Xattrs, kind_of, mode_of};
+use crate::changeset::{Change, ChangeSetError, What};
+use crate::dircap::Kind;
+
+/// The list beside a copy, which must have been made for this command.
+pub(super) fn list(
+    upper: BorrowedFd<'_>,
+    started: Timespec,
+    root: &RelPath,
+) -> Result<Copied, ChangeSetError> {
+    let copied = Copied::load(upper).map_err(|error| failed("read the list of", root, error))?;
+    let began = (copied.began.tv_sec, copied.began.tv_nsec);
+    if began < (started.tv_sec, started.tv_nsec) {
+        let error = io::Error::other("it was copied before the command was asked for");
+        return Err(failed("trust", root, error));
+    }
+    Ok(copied)
+}
+
+impl Scan {
+    /// What stood under this name in a copy before the command.
+    pub(super) fn seen(&self, path: &RelPath) -> Option<&Seen> {
+        self.copied.as_ref()?.names.get(path)
+    }
+
+    /// Whether a name of a copy is as the command found it. A directory only
+    /// counts if nothing below it was copied.
+    pub(super) fn is_untouched(
+        &self,
+        upper: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        new: &Stat,
+    ) -> Result<bool, ChangeSetError> {
+        let Some(seen) = self.seen(path) else {
+            return Ok(false);
+        };
+        if kind_of(new) == Kind::Dir {
+            return Ok(seen.closed && seen.is(new));
+        }
+        seen.is_untouched(upper, name, new)
+            .map_err(|error| failed("read", path, error))
+    }
+
+    /// A directory of the copy whose original is gone: new, if anything below
+    /// it is.
+    pub(super) fn orphan(
+        &mut self,
+        upper: BorrowedFd<'_>,
+        new: &Stat,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<(), ChangeSetError> {
+        let listed = |scan: &Self| (scan.files.len(), scan.dirs.len(), scan.modes.len());
+        let (before, place) = (listed(self), self.dirs.len());
+        self.merged(upper, None, path, depth)?;
+        if listed(self) == before {
+            return Ok(());
+        }
+        let mode = mode_of(new);
+        self.dirs.insert(
+            place,
+            Change {
+                path: path.clone(),
+                what: What::CreatedDir { mode },
+            },
+        );
+        let node = dir_node(upper, mode, path)?;
+        self.after.insert(path.clone(), node);
+        Ok(())
+    }
+
+    /// Attributes that the layer could not hold are as before.
+    pub(super) fn keep_what_a_layer_cannot(&self, after: &mut Xattrs, before: &Xattrs) {
+        if self
+            .copied
+            .as_ref()
+            .is_some_and(|copied| !copied.attributes)
+        {
+            after.clone_from(before);
+        }
+        keep_access_lists(after, before);
+    }
+}

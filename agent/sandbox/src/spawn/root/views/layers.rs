@@ -1,0 +1,148 @@
+//! The private layer of a copy-on-write view: an overlay, or else a copy.
+//!
+//! What for: whatever a command writes goes to a file system of its own, of
+//! bounded size, that goes away with it. Where the kernel lets nobody mount an
+//! overlay here, the directory is copied there first. That holds back and shows
+//! the same; what it costs is time and memory, and a directory beyond the
+//! ceilings is refused. It must never show a command the directory itself.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::mount::{MountFlags, mount, mount_bind};
+
+use super::super::LAYERS;
+use super::super::tools::{open_dir, tmpfs};
+use crate::changeset::copied::LIST;
+use crate::changeset::copy::{Ceiling, copy};
+use crate::spawn::spec::LimitSpec;
+use crate::spawn::step::{AtStep, Step, StepError};
+
+/// Which layer is wanted.
+pub(super) struct Layer<'a> {
+    /// Which of the views it is for.
+    pub number: usize,
+    /// The directory that is shown.
+    pub lower: &'a OwnedFd,
+    /// Its permission bits.
+    pub mode: u32,
+    /// Where it is shown.
+    pub target: &'a Path,
+    pub limits: &'a LimitSpec,
+}
+
+/// A layer that is mounted.
+pub(super) struct Made {
+    /// Where changes are found.
+    pub upper: OwnedFd,
+    /// Why it is a copy, if it is one.
+    pub copied: Option<String>,
+}
+
+impl Layer<'_> {
+    /// Mounts an overlay; a copy if `copied` says why, or if the kernel refuses.
+    pub(super) fn make(&self, copied: Option<&str>) -> Result<Made, StepError> {
+        let layer = Path::new(LAYERS).join(self.number.to_string());
+        fs::create_dir(&layer).at(Step::MountOverlay, self.on())?;
+        let options = format!(
+            "size={},nr_inodes={},mode=700",
+            self.limits.view_bytes, self.limits.view_inodes
+        );
+        tmpfs(&layer, &options, Step::MountOverlay)?;
+        let why = match copied {
+            Some(why) => why.to_owned(),
+            None => match self.overlay(&layer)? {
+                Ok(upper) => {
+                    return Ok(Made {
+                        upper,
+                        copied: None,
+                    });
+                }
+                Err(refused) => format!("no overlay can be mounted ({refused})"),
+            },
+        };
+        Ok(Made {
+            upper: self.copy(&layer)?,
+            copied: Some(why),
+        })
+    }
+
+    fn on(&self) -> String {
+        self.target.display().to_string()
+    }
+
+    /// Mounts an overlay, or says why the kernel refused to.
+    fn overlay(&self, layer: &Path) -> Result<Result<OwnedFd, io::Error>, StepError> {
+        let (upper, work) = (layer.join("upper"), layer.join("work"));
+        for dir in [&upper, &work] {
+            fs::create_dir(dir).at(Step::MountOverlay, self.on())?;
+        }
+        // The root of the view has the mode of the upper layer's.
+        fs::set_permissions(&upper, fs::Permissions::from_mode(self.mode))
+            .at(Step::MountOverlay, self.on())?;
+        // "." keeps the path, which may hold any byte, out of the option string.
+        rustix::process::fchdir(self.lower).at(Step::MountOverlay, self.on())?;
+        let data = format!(
+            "lowerdir=.,upperdir={},workdir={},userxattr",
+            upper.display(),
+            work.display()
+        );
+        let data = CString::new(data).map_err(|_| {
+            StepError::new(
+                Step::MountOverlay,
+                self.on(),
+                io::Error::other("a NUL in a path"),
+            )
+        })?;
+        let mounted = mount(
+            "overlay",
+            self.target,
+            "overlay",
+            MountFlags::NOSUID | MountFlags::NODEV,
+            &*data,
+        );
+        rustix::process::chdir("/").at(Step::MountOverlay, "/")?;
+        if let Err(errno) = mounted {
+            for dir in [&upper, &work] {
+                fs::remove_dir_all(dir).at(Step::MountOverlay, self.on())?;
+            }
+            return Ok(Err(errno.into()));
+        }
+        open_dir(&upper, Step::MountOverlay).map(Ok)
+    }
+
+    /// Copies the directory, with the list of what was copied beside it.
+    fn copy(&self, layer: &Path) -> Result<OwnedFd, StepError> {
+        let place = layer.join("copy");
+        fs::create_dir(&place).at(Step::CopyView, self.on())?;
+        let upper = open_dir(&place, Step::CopyView)?;
+        let copied = copy(self.lower.as_fd(), upper.as_fd(), self.ceiling()).map_err(|error| {
+            StepError::new(
+                Step::CopyView,
+                format!("{}: {}", self.on(), error.on),
+                error.source,
+            )
+        })?;
+        fs::write(layer.join(LIST), copied.encode()).at(Step::CopyView, self.on())?;
+        // The flags of the mount it lies on stay.
+        mount_bind(&place, self.target).at(Step::CopyView, self.on())?;
+        Ok(upper)
+    }
+
+    /// The copy lies in memory the command may have to pay for: half of that is
+    /// left to it.
+    fn ceiling(&self) -> Ceiling {
+        let half = match self.limits.memory_bytes {
+            0 => u64::MAX,
+            bytes => bytes / 2,
+        };
+        Ceiling {
+            bytes: self.limits.view_bytes.min(half),
+            names: self.limits.view_inodes,
+        }
+    }
+}

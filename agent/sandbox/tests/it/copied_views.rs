@@ -1,0 +1,240 @@
+//! Views that are copies: kept as they were, bounded, told, and only the
+//! command's changes listed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::time::Duration;
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::SpawnError;
+use hermitcrab_sandbox::changeset::{Layer, What};
+use hermitcrab_sandbox::profile::{Mechanism, probe, probe_copying};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Step};
+use support::{Workspace, commit, on, run, spawner, text};
+
+fn names(finished: &Finished) -> Vec<String> {
+    let changes = finished.changes[0].changes();
+    changes
+        .iter()
+        .map(|change| change.path.to_string())
+        .collect()
+}
+
+/// A workspace with one of everything that is not an ordinary file.
+fn mixed() -> Workspace {
+    let workspace = Workspace::new();
+    let at = |name: &str| workspace.path().join(name);
+    workspace.file("one", "linked\n");
+    std::fs::create_dir(at("d")).unwrap();
+    std::fs::hard_link(at("one"), at("d/two")).unwrap();
+    symlink("d/two", at("link")).unwrap();
+    symlink("/nowhere", at("dangling")).unwrap();
+    let hollow = std::fs::File::create(at("hollow")).unwrap();
+    hollow.set_len(64 << 20).unwrap();
+    workspace.file("closed", "secret\n");
+    std::fs::set_permissions(at("closed"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    workspace.file("run", "#!/bin/sh\n");
+    std::fs::set_permissions(at("run"), std::fs::Permissions::from_mode(0o751)).unwrap();
+    let fifo = rustix::fs::FileType::Fifo;
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, mode, 0).unwrap();
+    workspace
+}
+
+#[test]
+fn a_copy_shows_what_an_overlay_shows_and_untouched_things_are_no_changes() {
+    let look = "stat -c '%n %F %a %h %Y' * d/*; stat -c '%n %s' one run hollow link; readlink link dangling; cat d/two; \
+                [ one -ef d/two ] && echo same; du -k hollow | cut -f1; cat closed 2> /dev/null; \
+                find . | sort | wc -l";
+    let workspace = mixed();
+    let mut seen = Vec::new();
+    for layer in [Layer::Overlay, Layer::Copy] {
+        on(layer, || {
+            let finished = workspace.run(look);
+            assert_eq!(finished.ending, Ending::Exited(0), "{}", text(&finished));
+            assert_eq!(finished.changes[0].layer(), layer);
+            assert_eq!(names(&finished), [""; 0]);
+            seen.push(text(&finished));
+        });
+    }
+    assert_eq!(seen[0], seen[1]);
+}
+
+#[test]
+fn names_of_one_file_change_together_and_come_out_so() {
+    let workspace = mixed();
+    on(Layer::Copy, || {
+        let finished = workspace.run("echo more >> one");
+        assert_eq!(names(&finished), ["d/two", "one"]);
+        assert!(commit(&finished, &workspace).failure.is_none());
+    });
+    let inode = |name: &str| {
+        std::fs::metadata(workspace.path().join(name))
+            .unwrap()
+            .ino()
+    };
+    assert_eq!(inode("one"), inode("d/two"));
+    let read = std::fs::read_to_string(workspace.path().join("d/two")).unwrap();
+    assert_eq!(read, "linked\nmore\n");
+}
+
+#[test]
+fn a_write_through_a_mapping_is_seen_though_no_time_changed() {
+    let workspace = Workspace::new();
+    workspace.file("mapped", "old old\n");
+    on(Layer::Copy, || {
+        let finished = workspace.run(
+            "exec python3 -c \"
+import mmap, os
+fd = os.open('mapped', os.O_RDWR)
+before = os.stat('mapped').st_ctime_ns
+mmap.mmap(fd, 0)[0:3] = b'new'
+print(before == os.stat('mapped').st_ctime_ns)
+\"",
+        );
+        if finished.ending == Ending::Exited(127) {
+            println!("SKIPPED: no python3 to map a file with");
+            return;
+        }
+        assert_eq!(finished.ending, Ending::Exited(0), "{}", text(&finished));
+        assert_eq!(names(&finished), ["mapped"]);
+        assert!(commit(&finished, &workspace).failure.is_none());
+    });
+}
+
+/// What somebody else does while the command runs, and whether the command,
+/// which changes `f` and removes `d/x`, was overtaken by it.
+#[test]
+fn what_others_do_meanwhile_is_theirs_and_not_the_commands() {
+    type Meddle = fn(&Workspace);
+    let cases: [(&str, Meddle, bool); 6] = [
+        ("another file", |w| w.file("other", "theirs\n"), false),
+        ("a new file", |w| w.file("fresh", "theirs\n"), false),
+        (
+            "a file removed",
+            |w| std::fs::remove_file(w.path().join("other")).unwrap(),
+            false,
+        ),
+        (
+            "a directory removed",
+            |w| std::fs::remove_dir_all(w.path().join("e")).unwrap(),
+            false,
+        ),
+        ("the same file", |w| w.file("f", "theirs\n"), true),
+        ("the removed file", |w| w.file("d/x", "theirs\n"), true),
+    ];
+    for (what, meddle, overtaken) in cases {
+        for layer in [Layer::Overlay, Layer::Copy] {
+            on(layer, || {
+                let workspace = Workspace::new();
+                for name in ["f", "d/x", "e/y", "other"] {
+                    workspace.file(name, "old\n");
+                }
+                let mut running = support::start(
+                    &workspace
+                        .command("echo ours > f; rm d/x; echo begun; read -r line; echo done"),
+                );
+                let mut told = Vec::new();
+                while !told.ends_with(b"begun\n") {
+                    let over = running
+                        .attend(Duration::from_secs(5), |_, bytes| {
+                            told.extend_from_slice(bytes)
+                        })
+                        .unwrap();
+                    assert!(!over, "{}", String::from_utf8_lossy(&told));
+                }
+                meddle(&workspace);
+                drop(running.take_stdin());
+                let finished = running.wait().unwrap();
+                assert_eq!(names(&finished), ["f", "d/x"], "{what}, {layer:?}");
+                let done = commit(&finished, &workspace);
+                let code = done.failure.and_then(|failure| failure.error.code());
+                let expected = overtaken.then_some(DenialCode::ChangedSinceShown);
+                assert_eq!(code, expected, "{what}, {layer:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_directory_beyond_the_ceilings_is_refused_and_says_what_to_do() {
+    let workspace = Workspace::new();
+    for number in 0..60 {
+        workspace.file(&format!("f{number}"), &"x".repeat(40_000));
+    }
+    on(Layer::Copy, || {
+        type Shrink = fn(&mut hermitcrab_sandbox::spawn::Limits);
+        let cases: [(Shrink, bool); 4] = [
+            (|_| {}, true),
+            (|limits| limits.view_inodes_max = 50, false),
+            (|limits| limits.view_bytes_max = 1 << 20, false),
+            (|limits| limits.memory_bytes_max = 4 << 20, false),
+        ];
+        for (shrink, fits) in cases {
+            let mut command = workspace.command("true");
+            shrink(&mut command.limits);
+            match run(&command) {
+                Ok(finished) => assert!(fits && finished.changes[0].is_empty()),
+                Err(SpawnError::Step(error)) => {
+                    assert!(!fits, "{error}");
+                    assert_eq!(error.step(), Step::CopyView, "{error}");
+                    let told = error.to_string();
+                    assert!(told.contains("smaller directory"), "{told}");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+    assert_eq!(std::fs::read_dir(workspace.path()).unwrap().count(), 60);
+}
+
+#[test]
+fn each_command_has_a_copy_of_its_own_made_when_it_was_asked_for() {
+    let workspace = Workspace::new();
+    on(Layer::Copy, || {
+        for round in 0..4 {
+            workspace.file("f", &format!("{round}\n"));
+            let finished = workspace.run("cat f; echo mine > f; cat g 2> /dev/null; echo g > g");
+            assert_eq!(text(&finished), format!("{round}\n"));
+            assert!(finished.confined.copied.is_some());
+            let kinds: Vec<_> = finished.changes[0]
+                .changes()
+                .iter()
+                .map(|c| &c.what)
+                .collect();
+            assert!(
+                matches!(
+                    kinds[..],
+                    [What::ModifiedFile { .. }, What::CreatedFile { .. }]
+                ),
+                "{kinds:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_is_used_is_told_and_a_copy_proves_as_much() {
+    let workspace = Workspace::new();
+    let row = |profile: &hermitcrab_sandbox::profile::IsolationProfile| {
+        assert!(profile.failure.is_none(), "{:?}", profile.failure);
+        let rows = profile.rows.iter();
+        let found = rows
+            .clone()
+            .find(|row| row.mechanism == Mechanism::CopyOnWrite);
+        let row = found.unwrap();
+        assert_eq!((row.available, row.used), (Some(true), true), "{row:?}");
+        row.seen.clone()
+    };
+    let overlay = probe(&spawner(), &workspace.cap);
+    let copy = probe_copying(&spawner(), &workspace.cap);
+    assert_eq!(overlay.isolation, copy.isolation);
+    assert!(row(&overlay).starts_with("overlay:"), "{}", row(&overlay));
+    assert!(
+        row(&copy).starts_with("copy, because it was asked for"),
+        "{}",
+        row(&copy)
+    );
+}
