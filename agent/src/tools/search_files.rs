@@ -147,7 +147,11 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let results = match hands.look_through(&place)? {
         None => not_there(hands, &path)?,
-        Some((stat, place)) => {
+        Some((stat, real)) => {
+            let place = match real {
+                Some(real) => real,
+                None => hands.real(&place)?,
+            };
             if by_name {
                 files_named(hands, &search, &path, &place, stat.kind)?
             } else {

@@ -67,9 +67,8 @@ fn a_script_is_checked_by_its_program_and_nothing_of_the_check_is_kept() {
     assert_eq!(bench.text("left-behind"), None);
 }
 
-#[test]
-fn without_the_right_to_run_programs_no_check_is_made() {
-    let mut bench = bench();
+/// Takes the right to run programs away.
+fn without_programs(bench: &mut Bench) {
     let first = bench.runtime.first_agent();
     for grant in bench.runtime.held_by(first) {
         let words = bench.runtime.grants_in_words(first);
@@ -80,9 +79,42 @@ fn without_the_right_to_run_programs_no_check_is_made() {
             bench.runtime.revoke(grant).unwrap();
         }
     }
+}
+
+#[test]
+fn without_the_right_to_run_programs_no_check_is_made() {
+    let mut bench = bench();
+    without_programs(&mut bench);
     let args = json!({"path": "a.js", "content": "broken\n"});
     assert_eq!(
         lint(&mut bench, "write_file", args),
         json!({"status": "skipped", "message": "node not available"})
+    );
+}
+
+#[test]
+fn python_says_what_is_wrong_with_python_and_runs_nothing_of_it() {
+    if !std::path::Path::new("/usr/bin/python3").exists() {
+        println!("SKIPPED: there is no /usr/bin/python3");
+        return;
+    }
+    let mut bench = Bench::with_files();
+    let write = |text: &str| json!({"path": "m.py", "content": text});
+    let wrong = |what: &str| json!({"status": "error", "output": what});
+    let fine = json!({"status": "ok", "output": ""});
+    let marks = format!("open({:?}, 'w')\n", bench.workspace.join("left-behind"));
+    let unfinished = format!("{marks}if True\n    pass\n");
+    assert_eq!(
+        lint(&mut bench, "write_file", write(&unfinished)),
+        wrong("SyntaxError: expected ':' (line 2, column 8)")
+    );
+    assert_eq!(lint(&mut bench, "write_file", write(&marks)), fine);
+    assert_eq!(bench.text("left-behind"), None);
+    // Where no program may look, the tokens decide, and know less.
+    without_programs(&mut bench);
+    assert_eq!(lint(&mut bench, "write_file", write(&unfinished)), fine);
+    assert_eq!(
+        lint(&mut bench, "write_file", write("x = (\n")),
+        wrong("SyntaxError: '(' was never closed (line 1, column 5)")
     );
 }

@@ -145,7 +145,7 @@ fn files_below(dir: &Path) -> BTreeSet<String> {
 
 /// Bytes between two points of an append: small enough for more than a
 /// thousand points in all.
-const STRIDE: usize = 12;
+const STRIDE: usize = 9;
 
 #[test]
 fn no_effect_without_its_intent_wherever_the_agent_dies() {

@@ -41,9 +41,8 @@ fn read(bench: &mut Bench, path: &str) -> hermitcrab::runtime::CallReport {
 
 #[test]
 fn links_that_stay_inside_are_read_through() {
-    let mut bench = with_links();
     for path in ["to-file", "to-link", "to-dir/a.txt"] {
-        let report = read(&mut bench, path);
+        let report = read(&mut with_links(), path);
         assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
         assert!(
             report.text.contains("alpha needle"),
@@ -51,6 +50,11 @@ fn links_that_stay_inside_are_read_through() {
             report.text
         );
     }
+    // Two names of one file are one file.
+    let mut bench = with_links();
+    read(&mut bench, "to-file");
+    let again = read(&mut bench, "to-link");
+    assert!(again.text.contains("\"dedup\": true"), "{}", again.text);
     let report = bench.call(
         "search_files",
         json!({"pattern": "needle", "path": "to-dir"}),

@@ -235,7 +235,11 @@ impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             // Nothing refers to it; a leftover is a nuisance, not a danger.
-            let _removed = rustix::fs::unlinkat(self.parent, name.as_slice(), AtFlags::empty());
+            let removed = rustix::fs::unlinkat(self.parent, name.as_slice(), AtFlags::empty());
+            if removed == Err(Errno::ISDIR) {
+                // What came out of a swap; only an empty one goes.
+                let _gone = rustix::fs::unlinkat(self.parent, name.as_slice(), AtFlags::REMOVEDIR);
+            }
         }
     }
 }

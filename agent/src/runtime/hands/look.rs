@@ -106,8 +106,9 @@ impl Hands<'_> {
     }
 
     /// Facts about a place and where it leads when every link is followed, in
-    /// one decision; `None` if there is nothing.
-    pub fn look_through(&mut self, place: &Place) -> Result<Option<(Stat, Place)>, Stop> {
+    /// one decision; `None` if there is nothing, or if it changed so that nobody
+    /// can say where it leads.
+    pub fn look_through(&mut self, place: &Place) -> Result<Option<(Stat, Option<Place>)>, Stop> {
         let verb = self.look_verb(place);
         let actions = vec![
             action(verb, place, Digest::NONE)?,
@@ -123,11 +124,13 @@ impl Hands<'_> {
             };
             let failed = |error: FsError| stop(&error);
             let stat = mount.cap.stat(first, &place.below).map_err(failed)?;
-            let below = mount.cap.leads_to(second, &place.below).map_err(failed)?;
-            Ok((stat, below))
+            Ok((stat, mount.cap.leads_to(second, &place.below).ok()))
         })?;
         match looked {
-            Ok((stat, below)) => Ok(Some((stat, self.named(place, &below)?))),
+            Ok((stat, below)) => {
+                let real = below.and_then(|below| self.named(place, &below).ok());
+                Ok(Some((stat, real)))
+            }
             Err(Stop::Missing) => Ok(None),
             Err(stop) => Err(stop),
         }
