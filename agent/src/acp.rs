@@ -18,6 +18,7 @@ pub mod frame;
 mod history;
 mod link;
 mod modes;
+mod person;
 mod planned;
 mod prompt;
 mod scene;

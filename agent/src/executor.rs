@@ -41,6 +41,8 @@ pub trait Onlooker {
     /// Is a text, shown in full, to be planned with these tools? The plan, if
     /// the user approves the text and then the plan.
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan>;
+    /// The plan made of such a text is over.
+    fn further_ended(&mut self, _machine: &Machine) {}
 }
 
 /// Picks data out of text: a model without tools, memory or reach.
@@ -122,6 +124,7 @@ pub fn run(
                     // A plan made from a text delegates no further.
                     Some(inner) if !delegates(inner.steps()) => {
                         let inner = run(runtime, inner, onlooker, &mut *picker);
+                        onlooker.further_ended(&inner);
                         let failed = inner
                             .reports()
                             .iter()
@@ -176,6 +179,16 @@ pub fn concern(concern: &Concern) -> String {
     } else {
         format!("step {}", concern.from.join(", "))
     };
+    if let Some(reader) = &concern.reader {
+        let what = match &concern.argument {
+            Some(argument) => format!("`{argument}`"),
+            None => "that this happens at all".to_owned(),
+        };
+        return format!(
+            "{what} came from {from} and is not for {} to see",
+            show::quoted(reader)
+        );
+    }
     match &concern.argument {
         Some(argument) => format!(
             "`{argument}` was not written in the plan: it came from {from} ({})",

@@ -35,6 +35,6 @@ pub use self::{
     level::{Level, Origins, Tag},
     locked::{Notice, Plan, Want},
     rule::{Failure, Verdict},
-    signature::{FlowRules, Need, Param, Role, Signature, Toolbox},
+    signature::{FlowRules, Need, Param, Reach, Role, Signature, StatedRisk, Toolbox},
     value::{Datum, Raw, Value},
 };

@@ -4,7 +4,7 @@
 //! A yes to the plan is a yes to its going ahead and to nothing else: every
 //! change one of its steps makes is shown and asked about like any other.
 
-use std::{cell::RefCell, path::Path, rc::Rc, sync::Arc};
+use std::{cell::RefCell, path::Path, sync::Arc};
 
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, Plan as Shown, PlanEntry, PlanEntryPriority, PlanEntryStatus,
@@ -12,22 +12,30 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::plan::{
-    Machine, Plan, Step, Toolbox, Value,
+    Failure, Machine, Plan, Raw, Step, Toolbox, Type, Value,
     interp::{Status, ToolCall},
 };
 
-use super::{control::Control, link::Link, scene::Scene, updates};
+use super::{person::Person, updates};
 use crate::{
     actions::{Did, Risk, Trouble, risk},
-    executor::{self, Go, Onlooker},
-    planner::show,
+    executor::{self, Go, Onlooker, Picker},
+    model::Backend,
+    planner::{
+        ask::{self, Planner},
+        pick::ModelPicker,
+        show,
+    },
     runtime::Runtime,
 };
 
 /// A locked plan, and how far it has come.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
+    /// The steps by name. Those of a plan within it that is over have none.
     steps: Vec<(String, PlanEntry)>,
+    /// Where the plan begins that is carried out now.
+    from: usize,
 }
 
 impl Course {
@@ -35,8 +43,23 @@ impl Course {
     #[must_use]
     pub fn of(plan: &Plan, workspace: &Path) -> Self {
         let mut steps = Vec::new();
-        add(plan.steps(), workspace, 0, &mut steps);
-        Self { steps }
+        add(plan, plan.steps(), workspace, 0, &mut steps);
+        Self { steps, from: 0 }
+    }
+
+    /// A plan made of an approved text is carried out now.
+    fn further(&mut self, plan: &Plan, workspace: &Path) {
+        self.from = self.steps.len();
+        add(plan, plan.steps(), workspace, 1, &mut self.steps);
+    }
+
+    /// It is over.
+    fn further_ended(&mut self, machine: &Machine) {
+        self.end(machine);
+        for (id, _) in self.steps.iter_mut().skip(self.from) {
+            id.clear();
+        }
+        self.from = 0;
     }
 
     /// For the client.
@@ -61,7 +84,9 @@ impl Course {
 
     /// A call of this step is made now, so what came before it is over.
     fn at(&mut self, step: &str) {
-        let place = self.steps.iter().position(|(id, _)| id == step);
+        let mut now = self.steps.iter().skip(self.from);
+        let place = now.position(|(id, _)| id == step);
+        let place = place.map(|place| place.saturating_add(self.from));
         for (number, (_, entry)) in self.steps.iter_mut().enumerate() {
             if place == Some(number) {
                 entry.status = PlanEntryStatus::InProgress;
@@ -73,7 +98,8 @@ impl Course {
 
     /// What really became of every step.
     pub fn end(&mut self, machine: &Machine) {
-        for (id, entry) in &mut self.steps {
+        let named = |(id, _): &&mut (String, PlanEntry)| !id.is_empty();
+        for (id, entry) in self.steps.iter_mut().skip(self.from).filter(named) {
             let mut of_step = machine.reports().iter().filter(|report| report.step == *id);
             let Some(first) = of_step.next() else {
                 entry.status = PlanEntryStatus::Pending;
@@ -100,9 +126,15 @@ impl Course {
     }
 }
 
-fn add(steps: &[Step], workspace: &Path, depth: usize, into: &mut Vec<(String, PlanEntry)>) {
+fn add(
+    plan: &Plan,
+    steps: &[Step],
+    workspace: &Path,
+    depth: usize,
+    into: &mut Vec<(String, PlanEntry)>,
+) {
     for step in steps {
-        let priority = match risk::of(step, workspace) {
+        let priority = match risk::of(step, workspace, plan.toolbox()) {
             Risk::Low => PlanEntryPriority::Low,
             Risk::Medium => PlanEntryPriority::Medium,
             Risk::High | Risk::Blocked => PlanEntryPriority::High,
@@ -113,7 +145,7 @@ fn add(steps: &[Step], workspace: &Path, depth: usize, into: &mut Vec<(String, P
             PlanEntry::new(words, priority, PlanEntryStatus::Pending),
         ));
         for block in step.what.blocks() {
-            add(block, workspace, depth + 1, into);
+            add(plan, block, workspace, depth + 1, into);
         }
     }
 }
@@ -133,17 +165,81 @@ pub fn summed_up(machine: &Machine) -> String {
 }
 
 /// Shows the client how a plan goes on.
-pub struct Looker<'s> {
-    pub(super) link: Link,
-    pub(super) control: Arc<Control>,
-    pub(super) scene: Rc<RefCell<Scene>>,
-    pub(super) base: &'s Path,
+pub struct Looker<'s, 'm> {
+    pub(super) person: Person,
+    /// The model that plans a text the user approved.
+    pub(super) planner: &'s RefCell<&'m mut Backend>,
     pub(super) course: &'s mut Course,
 }
 
-impl Looker<'_> {
+impl Looker<'_, '_> {
     fn show(&self) {
-        self.link.tell(SessionUpdate::Plan(self.course.shown()));
+        self.person
+            .link
+            .tell(SessionUpdate::Plan(self.course.shown()));
+    }
+
+    /// The plan that comes of a text, or why none does.
+    fn planned_further(
+        &mut self,
+        runtime: &mut Runtime,
+        text: &str,
+        tools: &Toolbox,
+    ) -> Result<Plan, String> {
+        if text.len() > ask::REQUEST_BYTES_MAX {
+            return Err("it is longer than a request may be".to_owned());
+        }
+        if !self.person.text(text, tools) {
+            return Err("it was not approved".to_owned());
+        }
+        runtime
+            .note(ask::approved_text(text, tools))
+            .map_err(|error| error.to_string())?;
+        let by = runtime.first_agent();
+        let plan = {
+            let mut backend = self
+                .planner
+                .try_borrow_mut()
+                .map_err(|_| "the model is in use".to_owned())?;
+            let backend = &mut **backend;
+            let mut planner = Planner {
+                model: &backend.model,
+                port: &mut *backend.port,
+                toolbox: Arc::new(tools.clone()),
+            };
+            planner
+                .plan(runtime, by, text)
+                .map_err(|why| why.to_string())?
+        };
+        let base = &self.person.base;
+        if risk::worst(plan.steps(), base, plan.toolbox()) == Risk::Blocked {
+            return Err("its plan names a place outside the workspace".to_owned());
+        }
+        if !self.person.plan(&plan) {
+            return Err("its plan was not approved".to_owned());
+        }
+        Ok(plan)
+    }
+}
+
+/// A model that reads for a plan, and may be the one that plans.
+pub struct Reader<'b, 'm>(pub(super) &'b RefCell<&'m mut Backend>);
+
+impl Picker for Reader<'_, '_> {
+    fn pick(
+        &mut self,
+        runtime: &mut Runtime,
+        text: &str,
+        ask: &str,
+        schema: &Type,
+    ) -> Result<Raw, Failure> {
+        let mut backend = self.0.try_borrow_mut().map_err(|_| Failure::Broken)?;
+        let backend = &mut **backend;
+        let mut picker = ModelPicker {
+            model: &backend.model,
+            port: &mut *backend.port,
+        };
+        picker.pick(runtime, text, ask, schema)
     }
 }
 
@@ -156,16 +252,16 @@ fn kind(tool: &str) -> ToolKind {
     }
 }
 
-impl Onlooker for Looker<'_> {
+impl Onlooker for Looker<'_, '_> {
     fn before(&mut self, call: &ToolCall) -> Go {
-        if self.control.is_cancelled() || self.scene.borrow().stop {
+        if self.person.control.is_cancelled() || self.person.scene.borrow().stop {
             return Go::Stop;
         }
         self.course.at(&call.step);
         self.show();
         let title = format!("{}: {}", call.step, executor::call_line(call));
         let kind = kind(&call.tool);
-        let id = self.scene.borrow_mut().begin(title.clone(), kind);
+        let id = self.person.scene.borrow_mut().begin(title.clone(), kind);
         let input = call
             .args
             .iter()
@@ -175,12 +271,12 @@ impl Onlooker for Looker<'_> {
             .iter()
             .find(|(name, _)| *name == "path")
             .and_then(|(_, value)| value.as_text());
-        self.link.tell(SessionUpdate::ToolCall(
+        self.person.link.tell(SessionUpdate::ToolCall(
             CallShown::new(id, title)
                 .kind(kind)
                 .status(ToolCallStatus::InProgress)
                 .locations(
-                    path.map(|path| ToolCallLocation::new(self.base.join(path)))
+                    path.map(|path| ToolCallLocation::new(self.person.base.join(path)))
                         .into_iter()
                         .collect::<Vec<_>>(),
                 )
@@ -190,7 +286,7 @@ impl Onlooker for Looker<'_> {
     }
 
     fn after(&mut self, _call: &ToolCall, result: Result<&Did, &Trouble>) {
-        let Some(current) = self.scene.borrow_mut().end() else {
+        let Some(current) = self.person.scene.borrow_mut().end() else {
             return;
         };
         let (status, words) = match result {
@@ -205,21 +301,38 @@ impl Onlooker for Looker<'_> {
             fields = fields.content(vec![updates::text(words)]);
         }
         let update = ToolCallUpdate::new(current.id, fields);
-        self.link.tell(SessionUpdate::ToolCallUpdate(update));
+        self.person.link.tell(SessionUpdate::ToolCallUpdate(update));
     }
 
     fn say(&mut self, text: &str) {
         let chunk = ContentChunk::new(ContentBlock::from(text.to_owned()));
-        self.link.tell(SessionUpdate::AgentMessageChunk(chunk));
+        self.person
+            .link
+            .tell(SessionUpdate::AgentMessageChunk(chunk));
     }
 
-    /// There is no way to show a client a value and have a yes to it.
-    fn confirm(&mut self, _: &Value) -> bool {
-        false
+    fn confirm(&mut self, value: &Value) -> bool {
+        self.person.value(&executor::whole_text(value))
     }
 
-    /// A text becomes a plan only through its user, who can ask for it.
-    fn delegate(&mut self, _: &mut Runtime, _text: &str, _tools: &Toolbox) -> Option<Plan> {
-        None
+    fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {
+        match self.planned_further(runtime, text, tools) {
+            Ok(plan) => {
+                self.course.further(&plan, &self.person.base);
+                self.show();
+                Some(plan)
+            }
+            Err(why) => {
+                self.person
+                    .link
+                    .say(&format!("The text is not planned: {why}\n"));
+                None
+            }
+        }
+    }
+
+    fn further_ended(&mut self, machine: &Machine) {
+        self.course.further_ended(machine);
+        self.show();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hermitcrab_core::plan::{Expr, Raw, Step, What};
+use hermitcrab_core::plan::{Expr, Raw, StatedRisk, Step, Toolbox, What};
 
 use crate::runtime::lexical;
 
@@ -69,14 +69,17 @@ fn is_workspace(path: &str, workspace: &Path) -> bool {
     lexical(&workspace.join(path)).is_some_and(|path| path == workspace)
 }
 
-/// The risk of a step, seen from the workspace.
+/// The risk of a step, seen from the workspace. What a tool outside can break
+/// is its user's word; without one it counts as the worst.
 #[must_use]
-pub fn of(step: &Step, workspace: &Path) -> Risk {
+pub fn of(step: &Step, workspace: &Path, toolbox: &Toolbox) -> Risk {
     let What::Call { tool, with } = &step.what else {
         return match &step.what {
             What::Delegate { .. } => Risk::High,
-            What::ForEach { steps, .. } => worst(steps, workspace),
-            What::If { then, or_else, .. } => worst(then, workspace).max(worst(or_else, workspace)),
+            What::ForEach { steps, .. } => worst(steps, workspace, toolbox),
+            What::If { then, or_else, .. } => {
+                worst(then, workspace, toolbox).max(worst(or_else, workspace, toolbox))
+            }
             What::Call { .. }
             | What::Let(_)
             | What::Extract { .. }
@@ -103,16 +106,20 @@ pub fn of(step: &Step, workspace: &Path) -> Risk {
         | "organize_by_type" => Risk::Medium,
         "delete_files" if places.iter().any(|path| is_workspace(path, workspace)) => Risk::Blocked,
         "run_command" => Risk::Medium,
-        _ => Risk::High,
+        other => match toolbox.get(other).and_then(|tool| tool.risk) {
+            Some(StatedRisk::Low) => Risk::Low,
+            Some(StatedRisk::Medium) => Risk::Medium,
+            Some(StatedRisk::High) | None => Risk::High,
+        },
     }
 }
 
 /// The highest risk of some steps.
 #[must_use]
-pub fn worst(steps: &[Step], workspace: &Path) -> Risk {
+pub fn worst(steps: &[Step], workspace: &Path, toolbox: &Toolbox) -> Risk {
     steps
         .iter()
-        .map(|step| of(step, workspace))
+        .map(|step| of(step, workspace, toolbox))
         .max()
         .unwrap_or(Risk::Low)
 }

@@ -28,6 +28,16 @@ pub(super) fn run(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     if program.is_empty() || program.starts_with('-') || has_nul {
         return Err(Trouble::new(Failure::Refused, "that is no program"));
     }
+    // A command runs unasked on a copy, and could hand on what it is given.
+    if let Some(concern) = call.concerns.iter().find(|one| one.reader.is_some()) {
+        let argument = concern.argument.as_deref().unwrap_or("that it runs at all");
+        return Err(Trouble::new(
+            Failure::Refused,
+            format!(
+                "`{argument}` is not for commands to see; a step `confirm` can give it to you to decide"
+            ),
+        ));
+    }
     let name = program.rsplit('/').next().unwrap_or(program);
     let written = call
         .arg("args")

@@ -3,7 +3,10 @@
 use hermitcrab_core::{
     authority::Verb,
     label::Source,
-    plan::{Kind, Level, Need, Param, Role, Signature, Toolbox, Type},
+    plan::{
+        Kind, Level, Need, Param, Reach, Role, Signature, Toolbox, Type,
+        signature::{READER_COMMANDS, READER_FILES},
+    },
 };
 
 fn user(kind: Kind) -> Type {
@@ -44,6 +47,8 @@ fn tool(
     let changes = wants
         .iter()
         .any(|(verb, _)| verb.changes_files() || matches!(verb, Verb::ProcExec | Verb::NetConnect));
+    let runs = wants.iter().any(|(verb, _)| *verb == Verb::ProcExec);
+    let reader = if runs { READER_COMMANDS } else { READER_FILES };
     Signature {
         name: name.to_owned(),
         params,
@@ -57,6 +62,13 @@ fn tool(
                 param: (!param.is_empty()).then(|| (*param).to_owned()),
             })
             .collect(),
+        readers: None,
+        // What ends up in a file or its name is there for whoever reads files.
+        reaches: changes
+            .then(|| Reach::Reader(reader.to_owned()))
+            .into_iter()
+            .collect(),
+        risk: None,
     }
 }
 

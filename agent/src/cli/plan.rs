@@ -273,13 +273,13 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
         .steps()
         .iter()
         .map(|step| {
-            json!({"id": step.id, "does": show::what(step), "after": show::uses(step), "risk": risk::of(step, workspace).as_str()})
+            json!({"id": step.id, "does": show::what(step), "after": show::uses(step), "risk": risk::of(step, workspace, plan.toolbox()).as_str()})
         })
         .collect();
     json!({
         "v": 1, "type": "plan", "summary": plan.summary(), "steps": steps,
         "wants": wants, "notices": notices, "calls_at_most": plan.calls_at_most(),
-        "risk": risk::worst(plan.steps(), workspace).as_str(),
+        "risk": risk::worst(plan.steps(), workspace, plan.toolbox()).as_str(),
     })
 }
 
@@ -366,7 +366,7 @@ fn go(
         grant_written(runtime, &plan)?;
     }
     let mut risks = BTreeMap::new();
-    each_risk(plan.steps(), &workspace, &mut risks);
+    each_risk(&plan, plan.steps(), &workspace, &mut risks);
     let mut shown = Shown {
         risks,
         json: how.json,
@@ -428,11 +428,12 @@ fn picks(steps: &[Step]) -> bool {
     })
 }
 
-fn each_risk(steps: &[Step], workspace: &Path, risks: &mut BTreeMap<String, Risk>) {
+fn each_risk(plan: &Plan, steps: &[Step], workspace: &Path, risks: &mut BTreeMap<String, Risk>) {
     for step in steps {
-        risks.insert(step.id.clone(), risk::of(step, workspace));
+        let risk = risk::of(step, workspace, plan.toolbox());
+        risks.insert(step.id.clone(), risk);
         for block in step.what.blocks() {
-            each_risk(block, workspace, risks);
+            each_risk(plan, block, workspace, risks);
         }
     }
 }

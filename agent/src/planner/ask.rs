@@ -16,6 +16,7 @@ use hermitcrab_core::{
 
 use super::{draft, schema};
 use crate::{
+    digest::sha256,
     model::{Finish, Message, ModelError, ModelPort, ModelRequest, Schema},
     runtime::Runtime,
 };
@@ -62,6 +63,18 @@ impl std::fmt::Display for NoPlan {
             }
         }
     }
+}
+
+/// What the ledger notes of a text that its user wants planned.
+#[must_use]
+pub fn approved_text(text: &str, tools: &Toolbox) -> String {
+    let names: Vec<&str> = tools.all().iter().map(|tool| tool.name.as_str()).collect();
+    format!(
+        "approved for planning: a text of {} bytes, sha256 {}, with {}",
+        text.len(),
+        sha256(text.as_bytes()),
+        names.join(", ")
+    )
 }
 
 /// A model that plans.

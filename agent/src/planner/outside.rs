@@ -7,9 +7,9 @@
 //! argument decides where, a result is text anybody may have written.
 
 use hermitcrab_core::{
-    authority::Verb,
+    authority::{Name, Verb},
     label::Source,
-    plan::{Kind, Level, Need, Param, Role, Signature, Type, check::is_name},
+    plan::{Kind, Level, Need, Param, Reach, Role, Signature, StatedRisk, Type, check::is_name},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -60,6 +60,14 @@ struct ToolWords {
     takes: Vec<ParamWords>,
     #[serde(default)]
     gives: Option<Value>,
+    /// Who may see what it gives; everybody if it does not say.
+    #[serde(default, rename = "for")]
+    readers: Option<Vec<String>>,
+    /// The arguments that name who gets to see the others.
+    #[serde(default)]
+    reaches: Vec<String>,
+    #[serde(default)]
+    risk: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +166,40 @@ fn signature(server: &str, tool: ToolWords) -> Result<Signature, String> {
             form(gives, Level::Untrusted, 0).ok_or("the form of what it gives is none")?
         }
     };
+    let risk = match tool.risk.as_deref() {
+        None => None,
+        Some("low") if tool.changes => {
+            return Err("it changes things, so its risk is medium at least".to_owned());
+        }
+        Some("low") => Some(StatedRisk::Low),
+        Some("medium") => Some(StatedRisk::Medium),
+        Some("high") => Some(StatedRisk::High),
+        Some(other) => {
+            return Err(format!(
+                "its risk is low, medium or high, not `{}`",
+                other.escape_debug()
+            ));
+        }
+    };
+    let named = |reader: &String| {
+        Name::parse(reader)
+            .map_err(|error| format!("`{}` is nobody who reads: {error}", reader.escape_debug()))
+    };
+    let readers = tool
+        .readers
+        .map(|readers| readers.iter().map(named).collect::<Result<_, _>>())
+        .transpose()?;
+    // Whatever it is given, its server sees.
+    let mut reaches = vec![Reach::Reader(server.to_owned())];
+    for argument in tool.reaches {
+        if !params.iter().any(|param| param.name == argument) {
+            return Err(format!(
+                "it reaches those in `{}`, which it does not take",
+                argument.escape_debug()
+            ));
+        }
+        reaches.push(Reach::NamedBy(argument));
+    }
     Ok(Signature {
         name: format!("{server}.{}", tool.name),
         params,
@@ -168,6 +210,9 @@ fn signature(server: &str, tool: ToolWords) -> Result<Signature, String> {
             verb: Verb::NetConnect,
             param: None,
         }],
+        readers,
+        reaches,
+        risk,
     })
 }
 
@@ -279,6 +324,23 @@ mod tests {
     }
 
     #[test]
+    fn risk_and_readers_are_what_the_file_says() {
+        use hermitcrab_core::plan::{Reach, StatedRisk};
+        let text = file(
+            r#"{"name": "look", "changes": false, "risk": "low", "for": ["ann"], "gives": "text"},
+               {"name": "send", "takes": [{"name": "to", "form": "text"}], "reaches": ["to"]}"#,
+        );
+        let tools = read(text.as_bytes()).expect("two tools").tools;
+        assert_eq!(tools[0].risk, Some(StatedRisk::Low));
+        let readers = tools[0].readers.as_ref().expect("readers");
+        assert!(readers.iter().map(|name| name.as_str()).eq(["ann"]));
+        assert_eq!(tools[1].risk, None);
+        assert_eq!(tools[1].readers, None);
+        let reaches = [Reach::Reader("bank".into()), Reach::NamedBy("to".into())];
+        assert_eq!(tools[1].reaches, reaches);
+    }
+
+    #[test]
     fn what_is_no_tool_is_refused_with_its_name() {
         for (tool, why) in [
             (r#"{"name": "a b"}"#, "no name"),
@@ -289,6 +351,10 @@ mod tests {
                 "decides",
             ),
             (r#"{"name": "a"}, {"name": "a"}"#, "twice"),
+            (r#"{"name": "a", "risk": "low"}"#, "medium at least"),
+            (r#"{"name": "a", "risk": "none"}"#, "low, medium or high"),
+            (r#"{"name": "a", "for": ["two words"]}"#, "nobody"),
+            (r#"{"name": "a", "reaches": ["to"]}"#, "does not take"),
         ] {
             let found = read(file(tool).as_bytes()).expect_err(tool);
             assert!(found.contains(why), "{tool}: {found}");

@@ -27,6 +27,24 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
+/// A text as it is, each line with a mark before it, and nothing in it that
+/// draws on a terminal.
+#[must_use]
+pub fn quoted_lines(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        out.push_str("  > ");
+        for letter in line.chars() {
+            match letter {
+                '"' | '\'' | '\\' => out.push(letter),
+                letter => out.extend(letter.escape_debug()),
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// An expression as a person reads it.
 #[must_use]
 pub fn expr(of: &Expr) -> String {
@@ -183,7 +201,11 @@ fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut 
         );
         let is_call = matches!(step.what, What::Call { .. });
         if is_call {
-            let _ = write!(out, "  [{}]", risk::of(step, workspace).as_str());
+            let _ = write!(
+                out,
+                "  [{}]",
+                risk::of(step, workspace, plan.toolbox()).as_str()
+            );
         }
         let earlier: Vec<String> = uses(step)
             .into_iter()

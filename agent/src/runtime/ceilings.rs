@@ -45,11 +45,16 @@ impl Ceilings {
         actions: &[Action],
         is_moved: impl Fn(&RelPath) -> bool,
     ) -> Result<(), Denial> {
+        // What only goes elsewhere counts once, where it comes to.
+        let leaves = |action: &Action| match action.object() {
+            Object::Dir { below, .. } => action.verb() == Verb::FsDelete && is_moved(below),
+            _ => false,
+        };
         let changes = actions.iter().filter(|action| {
             matches!(
                 action.verb(),
                 Verb::FsCreate | Verb::FsModify | Verb::FsDelete
-            )
+            ) && !leaves(action)
         });
         let count = u64::try_from(changes.count()).unwrap_or(u64::MAX);
         if let Some(most) = self.files_max.filter(|most| count > *most) {
@@ -168,6 +173,26 @@ mod tests {
         assert_eq!(check(3), Ok(()));
         assert_eq!(check(2), Err(DenialCode::DeniedByRule));
         assert!(Ceilings::default().check(&three, |_| false).is_ok());
+    }
+
+    #[test]
+    fn a_move_counts_once() {
+        let moves = actions(&[
+            (Verb::FsDelete, "a"),
+            (Verb::FsCreate, "d/a"),
+            (Verb::FsDelete, "b"),
+            (Verb::FsCreate, "d/b"),
+        ]);
+        let fits = |most: u64, moved: bool| {
+            let ceilings = Ceilings {
+                files_max: Some(most),
+                ..Ceilings::default()
+            };
+            ceilings.check(&moves, |_| moved).is_ok()
+        };
+        assert!(fits(2, true));
+        assert!(!fits(1, true));
+        assert!(!fits(3, false));
     }
 
     #[test]

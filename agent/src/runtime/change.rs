@@ -7,6 +7,7 @@ use hermitcrab_core::{
     authority::{DirId, Verb},
     digest::Digest,
     outcome::{Denial, DenialCode, Outcome},
+    path::RelPath,
     session::Call,
     tool::Tool,
 };
@@ -128,6 +129,16 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
     }
 }
 
+/// Does what lies there only get another name?
+fn is_moved(changes: &[FileChange], path: &RelPath) -> bool {
+    changes.iter().any(|change| match change {
+        FileChange::Rename { from, .. } | FileChange::Move { from, .. } => from.below == *path,
+        FileChange::Write { .. } | FileChange::Delete { .. } | FileChange::RemoveDir { .. } => {
+            false
+        }
+    })
+}
+
 impl FileChange {
     /// Where the change puts a file, if it does.
     fn target(&self) -> Option<&Place> {
@@ -239,7 +250,9 @@ impl Hands<'_> {
             );
             sets.push((*cap, set));
         }
-        ceilings.check(&actions, |_| false).map_err(Stop::refused)?;
+        ceilings
+            .check(&actions, |path| is_moved(changes, path))
+            .map_err(Stop::refused)?;
         let show = |question: &Question| shown::files(question, changes);
         let (call, done) = turn.begin(
             planned::told(steering.as_ref(), Call { by, tool, actions }),
@@ -324,7 +337,7 @@ impl Hands<'_> {
         }
         self.runtime
             .ceilings
-            .check(&actions, |_| false)
+            .check(&actions, |path| is_moved(changes, path))
             .map_err(Stop::refused)?;
         let show = |question: &Question| shown::files(question, changes);
         let made = self.perform(actions, show, |mounts, permits| {

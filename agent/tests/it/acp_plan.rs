@@ -111,3 +111,90 @@ fn what_is_no_plan_is_not_carried_out() {
     assert!(editor.questions().is_empty());
     assert_eq!(editor.said().matches("nothing was done").count(), 2);
 }
+
+#[test]
+fn a_value_is_shown_whole_and_counts_with_a_yes_alone() {
+    let (mut editor, session) = Editor::ready();
+    editor.put("a.txt", "b.txt");
+    editor.put("b.txt", "kept\n");
+    let plan = json!({"version": 1, "steps": [
+        {"id": "look", "call": "read_file", "with": {"path": "a.txt"}},
+        {"id": "these", "confirm": {"$": "look.text"}},
+        {"id": "gone", "call": "delete_files", "with": {"paths": [{"$": "these"}]}}
+    ]});
+    let prompt = json!(format!("/plan {}", json!([plan.to_string()])));
+    let answers = [json!("allow-once"), json!("reject-once")];
+    editor.prompt(&session, &prompt, &answers);
+    let asked = editor.questions();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let shown = asked[1]["toolCall"]["content"].to_string();
+    assert!(shown.contains("> b.txt"), "{shown}");
+    assert_eq!(editor.text("b.txt").as_deref(), Some("kept\n"));
+    // An option nobody offered is a no.
+    let answers = [json!("allow-once"), json!("allow-session")];
+    editor.prompt(&session, &prompt, &answers);
+    assert_eq!(editor.text("b.txt").as_deref(), Some("kept\n"));
+    let answers = [
+        json!("allow-once"),
+        json!("allow-once"),
+        json!("allow-once"),
+    ];
+    editor.prompt(&session, &prompt, &answers);
+    assert_eq!(editor.text("b.txt"), None);
+    assert!(
+        editor.said().contains("3 done, 0 failed"),
+        "{}",
+        editor.said()
+    );
+}
+
+#[test]
+fn a_text_is_planned_once_it_is_approved_and_its_plan_is_approved_like_any() {
+    let (mut editor, session) = Editor::ready();
+    let inner = |tool: &str| {
+        json!({"version": 1, "steps": [
+            {"id": "look", "call": tool, "with": {"path": "c.txt", "text": "planned\n"}}
+        ]})
+    };
+    let outer = json!({"version": 1, "steps": [
+        {"id": "look", "call": "read_file", "with": {"path": "a.txt"}},
+        {"id": "go", "delegate": {"$": "look.text"}, "tools": ["create_file"]}
+    ]});
+    let prompt = json!(format!("/plan {}", json!([outer.to_string()])));
+    editor.put(
+        "a.txt",
+        &json!([inner("create_file").to_string()]).to_string(),
+    );
+    let yes = || json!("allow-once");
+    // A no to the text, then to its plan.
+    editor.prompt(&session, &prompt, &[yes(), json!("reject-once")]);
+    assert!(editor.said().contains("not planned"), "{}", editor.said());
+    editor.prompt(&session, &prompt, &[yes(), yes(), json!("reject-once")]);
+    assert_eq!(editor.text("c.txt"), None);
+    let before = editor.questions().len();
+    editor.prompt(&session, &prompt, &[yes(), yes(), yes(), yes()]);
+    let asked = editor.questions();
+    assert_eq!(asked.len(), before + 4);
+    let text = asked[before + 1]["toolCall"]["content"].to_string();
+    assert!(
+        text.contains("create_file") && text.contains("Who wrote it"),
+        "{text}"
+    );
+    assert_eq!(editor.text("c.txt").as_deref(), Some("planned\n"));
+    // Its steps are ticked off below those of the first plan, whatever they are called.
+    let last = editor.updates("plan").pop().unwrap();
+    let entries = last["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 3, "{last}");
+    assert!(
+        entries.iter().all(|entry| entry["status"] == "completed"),
+        "{last}"
+    );
+    // With other tools than those that were named there is no plan of it.
+    editor.put(
+        "a.txt",
+        &json!([inner("move_file").to_string()]).to_string(),
+    );
+    let before = editor.questions().len();
+    editor.prompt(&session, &prompt, &[yes(), yes()]);
+    assert_eq!(editor.questions().len(), before + 2);
+}

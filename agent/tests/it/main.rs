@@ -21,6 +21,7 @@ mod cron;
 mod disks;
 mod external;
 mod grammar;
+mod hermit;
 mod ledger_crash;
 mod links;
 mod live;

@@ -77,18 +77,29 @@ impl Ran {
 
 /// Runs a plan over the server's tools; `person` answers questions about data.
 fn run(home: &Home, port: u16, steps: &Value, person: Option<&dyn Fn(&Value) -> String>) -> Ran {
+    let tools = json!([
+        {"name": "look", "changes": false,
+         "gives": [{"from": "made text", "body": "text", "size": "made whole"}]},
+        {"name": "send", "takes": [
+            {"name": "to", "form": "text"},
+            {"name": "text", "form": "text", "decides": "outgoing"},
+        ]},
+    ]);
+    run_with(home, port, &tools, steps, person)
+}
+
+fn run_with(
+    home: &Home,
+    port: u16,
+    tools: &Value,
+    steps: &Value,
+    person: Option<&dyn Fn(&Value) -> String>,
+) -> Ran {
     let plan = json!({"version": 1, "summary": "a test", "steps": steps});
     std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
     let tools = json!({
         "version": 1, "server": {"name": "mail", "host": "127.0.0.1", "port": port},
-        "tools": [
-            {"name": "look", "changes": false,
-             "gives": [{"from": "made text", "body": "text", "size": "made whole"}]},
-            {"name": "send", "takes": [
-                {"name": "to", "form": "text"},
-                {"name": "text", "form": "text", "decides": "outgoing"},
-            ]},
-        ],
+        "tools": tools,
     });
     std::fs::write(home.path().join("tools.json"), tools.to_string()).unwrap();
     let grant = format!("net.connect=127.0.0.1:{port}");
@@ -219,6 +230,68 @@ fn a_confirmed_value_is_the_users_own_and_an_unconfirmed_one_is_not_used() {
     assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
     assert_eq!(run(&home, port, &steps, None).code, Some(77));
     assert_eq!(calls.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_for_some_reaches_others_only_with_a_yes() {
+    let home = Home::new();
+    let (port, calls) = serve();
+    let tools = json!([
+        {"name": "look", "changes": false, "risk": "low", "for": ["mail", "ann@example.org"],
+         "gives": [{"from": "made text", "body": "made text", "size": "made whole"}]},
+        {"name": "send", "risk": "medium", "reaches": ["to"], "takes": [
+            {"name": "to", "form": "text"},
+            {"name": "text", "form": "text", "decides": "outgoing"},
+        ]},
+    ]);
+    let to = |who: &str| {
+        let with = json!({"to": who, "text": {"$": "rows[0].body"}});
+        json!([look(), {"id": "send", "call": "mail.send", "with": with}])
+    };
+    let ran = run_with(&home, port, &tools, &to("ann@example.org"), None);
+    assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
+    assert_eq!(ran.of("plan")[0]["risk"], "medium");
+    assert_eq!(calls.lock().unwrap().len(), 1);
+    // To somebody else: not with nobody there, not with a no.
+    let bob = to("bob@example.org");
+    let ran = run_with(&home, port, &tools, &bob, None);
+    assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+    let no = |event: &Value| {
+        let text = event["text"].as_str().unwrap();
+        assert!(
+            text.contains("came from step rows and is not for \"bob@example.org\" to see"),
+            "{text}"
+        );
+        "deny".to_owned()
+    };
+    let ran = run_with(&home, port, &tools, &bob, Some(&no));
+    assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+    assert_eq!(calls.lock().unwrap().len(), 1);
+    let ran = run_with(&home, port, &tools, &bob, Some(&|_| "once".to_owned()));
+    assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
+    assert_eq!(calls.lock().unwrap().len(), 2);
+    // Nor by way of a file, or a command.
+    for step in [
+        json!({"id": "w", "call": "create_file", "with": {"path": "b.txt", "text": {"$": "rows[0].body"}}}),
+        json!({"id": "c", "call": "run_command", "with": {"program": "echo", "args": [{"$": "rows[0].body"}]}}),
+    ] {
+        let ran = run_with(&home, port, &tools, &json!([look(), step]), None);
+        assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+    }
+    assert!(!home.project().join("b.txt").exists());
+}
+
+#[test]
+fn a_plan_that_only_looks_outside_is_as_harmless_as_its_user_says() {
+    let home = Home::new();
+    let (port, _) = serve();
+    for (stated, risk) in [(json!("low"), "low"), (Value::Null, "high")] {
+        let tools = json!([{"name": "look", "changes": false, "risk": stated,
+            "gives": [{"from": "made text", "body": "text", "size": "made whole"}]}]);
+        let ran = run_with(&home, port, &tools, &json!([look()]), None);
+        assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
+        assert_eq!(ran.of("plan")[0]["risk"], risk);
+    }
 }
 
 /// A planning model that says what a script says.

@@ -411,6 +411,11 @@ fn an_action_changes_no_more_files_than_configured() {
         assert!(ran.out.contains("max_files_per_operation"), "{ran:?}");
     }
     assert_eq!(names(&home, "."), ["a.txt", "b.txt", "c.txt"]);
+    // What moves counts once: two files are two.
+    std::fs::create_dir(home.project().join("d")).unwrap();
+    let steps = json!([{"id": "m", "call": "move_files", "with": {"paths": ["b.txt", "c.txt"], "into": "d"}}]);
+    let ran = run(&home, &plan(steps), &ALL);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 /// Group 17: what is written is exactly what was given.

@@ -398,6 +398,9 @@ impl Machine {
             return;
         };
         let mut tag = Tag::new(Level::User, signature.source, number);
+        if let Some(readers) = &signature.readers {
+            tag = tag.only_for(readers.clone());
+        }
         if self.plan.rules.selection {
             tag = tag.join(&call.asked_by);
         }

@@ -139,6 +139,15 @@ impl Tag {
             .is_none_or(|readers| readers.contains(reader))
     }
 
+    /// The same for a reader whose name may be any text: what is no name is
+    /// nobody's.
+    #[must_use]
+    pub fn admits_named(&self, reader: &str) -> bool {
+        self.readers
+            .as_ref()
+            .is_none_or(|readers| readers.iter().any(|known| known.as_str() == reader))
+    }
+
     /// The tag of something made from both.
     #[must_use]
     pub fn join(&self, other: &Tag) -> Tag {

@@ -1,9 +1,19 @@
 //! What a plan may call: tools by name, with types, roles and effects.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 use super::{kind::Type, level::Level};
-use crate::{authority::Verb, label::Source};
+use crate::{
+    authority::{Name, Verb},
+    label::Source,
+};
+
+/// The reader a model is to which a text is shown.
+pub const READER_MODEL: &str = "model";
+/// The reader that stands for whoever reads files of the workspace.
+pub const READER_FILES: &str = "files";
+/// The reader that stands for commands and what they start.
+pub const READER_COMMANDS: &str = "commands";
 
 /// What an argument decides about a call that changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +111,32 @@ pub struct Signature {
     pub changes: bool,
     /// What has to be held for it.
     pub wants: Vec<Need>,
+    /// Who may see what it yields; `None` is everybody.
+    pub readers: Option<BTreeSet<Name>>,
+    /// Who gets to see what it is given.
+    pub reaches: Vec<Reach>,
+    /// How much it can break, where its user says so.
+    pub risk: Option<StatedRisk>,
+}
+
+/// Who gets to see what a tool is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// This reader.
+    Reader(String),
+    /// Those whom an argument names: a text, or a list of texts.
+    NamedBy(String),
+}
+
+/// How much a tool can break, by its user's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StatedRisk {
+    /// It only looks.
+    Low,
+    /// What it does can be made good.
+    Medium,
+    /// It cannot.
+    High,
 }
 
 /// A verb a tool needs, and the argument that says on what.

@@ -86,7 +86,7 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
 
 /// Prints a plan; its risk. One that leaves the workspace is not asked about.
 fn shown(plan: &Plan, workspace: &Path, how: &How) -> Result<Risk, Trouble> {
-    let highest = risk::worst(plan.steps(), workspace);
+    let highest = risk::worst(plan.steps(), workspace, plan.toolbox());
     print(&if how.json && highest != Risk::Blocked {
         described(plan, workspace).to_string()
     } else {

@@ -16,10 +16,12 @@ use super::{
 };
 use crate::{
     cli::{Setting, Trouble, chat, open, say},
-    digest::sha256,
     exit,
     model::Cancel,
-    planner::ask::{Planner, REQUEST_BYTES_MAX},
+    planner::{
+        ask::{Planner, REQUEST_BYTES_MAX, approved_text},
+        show,
+    },
     runtime::Runtime,
 };
 
@@ -32,7 +34,7 @@ pub(super) fn confirmed(how: &How, value: &str) -> bool {
         Person::Pipe(_) => value.to_owned(),
         Person::Terminal(_) => format!(
             "\nThe plan goes on with this:\n{}\nis it what you want? yes, n [n]: ",
-            quoted(value)
+            show::quoted_lines(value)
         ),
     };
     person.line(About::Confirm, &question).as_deref() == Some("yes")
@@ -81,20 +83,14 @@ fn try_plan(
         Person::Terminal(_) => format!(
             "\nThe plan would have this text planned, with {}:\n{}\nwho wrote it tells what is done. plan it? yes, n [n]: ",
             names.join(", "),
-            quoted(text)
+            show::quoted_lines(text)
         ),
     };
     if person.line(About::Text, &question).as_deref() != Some("yes") {
         return Err(refused("you did not approve it"));
     }
-    let note = format!(
-        "approved for planning: a text of {} bytes, sha256 {}, with {}",
-        text.len(),
-        sha256(text.as_bytes()),
-        names.join(", ")
-    );
     runtime
-        .note(note)
+        .note(approved_text(text, tools))
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let plan = made(further, runtime, text, tools)?;
     // Whatever the first plan was approved with, this one is new.
@@ -130,18 +126,4 @@ fn made(
             exit::TOOL_FAILED,
         )
     })
-}
-
-/// Each line with a mark before it, and nothing that draws on the terminal.
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        out.push_str("  > ");
-        out.extend(line.chars().flat_map(|letter| match letter {
-            '"' | '\'' | '\\' => letter.to_string().chars().collect::<Vec<_>>(),
-            letter => letter.escape_debug().collect(),
-        }));
-        out.push('\n');
-    }
-    out
 }

@@ -117,7 +117,7 @@ impl Onlooker for Shown<'_> {
 
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {
         let plan = further::plan(&self.further, runtime, text, tools)?;
-        each_risk(plan.steps(), runtime.workspace(), &mut self.risks);
+        each_risk(&plan, plan.steps(), runtime.workspace(), &mut self.risks);
         Some(plan)
     }
 }
@@ -132,7 +132,7 @@ fn calling(call: &ToolCall) -> Value {
         .concerns
         .iter()
         .map(|concern| {
-            json!({"argument": concern.argument, "level": concern.level.as_str(), "from": concern.from})
+            json!({"argument": concern.argument, "level": concern.level.as_str(), "from": concern.from, "reader": concern.reader})
         })
         .collect();
     json!({

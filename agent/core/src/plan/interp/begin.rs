@@ -12,6 +12,7 @@ use crate::{
         level::{Level, Tag},
         limits::{CALLS_MAX, LOOP_TURNS_DEFAULT},
         rule::Failure,
+        signature::READER_MODEL,
         value::Datum,
     },
 };
@@ -117,6 +118,11 @@ impl Machine {
             What::Extract { from, ask, schema } => {
                 let from = self.env.eval(from)?;
                 let tag = from.whole_tag();
+                // A model is a reader like any other.
+                if !tag.admits_named(READER_MODEL) {
+                    self.fail(&step.id, Failure::Refused);
+                    return Ok(None);
+                }
                 let schema = picked(schema, tag.level());
                 self.waiting = Some(Waiting::Value {
                     step: step.id.clone(),

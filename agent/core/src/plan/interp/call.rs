@@ -7,7 +7,8 @@ use crate::plan::{
     draft::{Expr, Step},
     eval::Trouble,
     level::{Level, Tag},
-    value::Value,
+    signature::{Reach, Signature},
+    value::{Datum, Value},
 };
 
 /// One call of a tool, all slots filled.
@@ -40,6 +41,8 @@ pub struct Concern {
     pub level: Level,
     /// The steps it came through.
     pub from: Vec<String>,
+    /// Who would see it and may not; `None` where who sees it is no matter.
+    pub reader: Option<String>,
 }
 
 impl ToolCall {
@@ -85,6 +88,7 @@ impl Machine {
                     argument: Some(param.name.clone()),
                     level: tag.level(),
                     from: self.steps_of(&tag),
+                    reader: None,
                 });
                 steered_by = steered_by.join(&tag);
             }
@@ -98,8 +102,20 @@ impl Machine {
                 argument: None,
                 level: control.level(),
                 from: self.steps_of(control),
+                reader: None,
             });
             steered_by = steered_by.join(control);
+        }
+        for concern in self.unseen(signature, &args, control) {
+            let tag = match &concern.argument {
+                Some(name) => args.iter().find(|(known, _)| known == name),
+                None => None,
+            };
+            steered_by = match tag {
+                Some((_, value)) => steered_by.join(&value.whole_tag()),
+                None => steered_by.join(control),
+            };
+            concerns.push(concern);
         }
         Ok(ToolCall {
             step: step.id.clone(),
@@ -113,11 +129,68 @@ impl Machine {
         })
     }
 
+    /// What would come before somebody's eyes for whom it is not: each
+    /// argument, and what decided that the call happens, with one such reader.
+    fn unseen(
+        &self,
+        signature: &Signature,
+        args: &[(String, Value)],
+        control: &Tag,
+    ) -> Vec<Concern> {
+        let mut readers: Vec<String> = Vec::new();
+        for reach in &signature.reaches {
+            match reach {
+                Reach::Reader(name) => readers.push(name.clone()),
+                Reach::NamedBy(param) => {
+                    let named = args.iter().find(|(name, _)| name == param);
+                    if let Some((_, value)) = named {
+                        names(value, &mut readers);
+                    }
+                }
+            }
+        }
+        let whole: Vec<(Option<String>, Tag)> = args
+            .iter()
+            .map(|(name, value)| (Some(name.clone()), value.whole_tag()))
+            .chain([(None, control.clone())])
+            .collect();
+        whole
+            .into_iter()
+            .filter_map(|(argument, tag)| {
+                let reader = readers.iter().find(|reader| !tag.admits_named(reader))?;
+                Some(Concern {
+                    argument,
+                    level: tag.level(),
+                    from: self.steps_of(&tag),
+                    reader: Some(reader.clone()),
+                })
+            })
+            .collect()
+    }
+
     fn steps_of(&self, tag: &Tag) -> Vec<String> {
         tag.origins()
             .steps()
             .filter_map(|number| self.plan.named(number))
             .map(ToOwned::to_owned)
             .collect()
+    }
+}
+
+/// Every text in a value, as the name of a reader.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match &value.datum {
+        Datum::Text(text) => found.push(text.clone()),
+        Datum::List(items) => {
+            for item in items {
+                names(item, found);
+            }
+        }
+        Datum::Record(fields) => {
+            for (_, field) in fields {
+                names(field, found);
+            }
+        }
+        Datum::Nothing | Datum::Truth(_) | Datum::Whole(_) | Datum::Number(_) => {}
     }
 }

@@ -18,6 +18,7 @@ use hermitcrab_core::{
 
 mod data;
 mod drafts;
+mod readers;
 mod running;
 
 fn user(kind: Kind) -> Type {
@@ -47,6 +48,9 @@ fn tool(name: &str, params: Vec<Param>, result: Type, verb: Option<Verb>) -> Sig
             })
             .into_iter()
             .collect(),
+        readers: None,
+        reaches: Vec::new(),
+        risk: None,
     }
 }
 

@@ -1,0 +1,197 @@
+//! Who may see a value, checked wherever it would come before somebody's eyes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+
+use hermitcrab_core::{authority::Name, plan::Reach};
+
+use super::*;
+
+/// `secret` yields a text for `ann` and the server `mail`, `open` one for
+/// everybody; `send` shows its text to `mail` and whom `to` names; `keep` puts
+/// it into a file.
+fn tools(readers: &[&str]) -> Arc<Toolbox> {
+    let readers: BTreeSet<Name> = readers
+        .iter()
+        .map(|name| Name::parse(name).unwrap())
+        .collect();
+    let gives = || Kind::record(&[("text", user(Kind::Text))]).at(Level::User);
+    let secret = Signature {
+        readers: Some(readers),
+        ..tool("secret", vec![], gives(), None)
+    };
+    let send = Signature {
+        reaches: vec![Reach::Reader("mail".into()), Reach::NamedBy("to".into())],
+        ..tool(
+            "send",
+            vec![
+                param("to", Kind::list(user(Kind::Text)), Role::Target),
+                param("text", Kind::Text, Role::Content),
+            ],
+            user(Kind::Nothing),
+            Some(Verb::NetConnect),
+        )
+    };
+    let keep = Signature {
+        reaches: vec![Reach::Reader("files".into())],
+        ..tool(
+            "keep",
+            vec![
+                param("path", Kind::Path, Role::Target),
+                param("text", Kind::Text, Role::Content),
+            ],
+            user(Kind::Nothing),
+            Some(Verb::FsCreate),
+        )
+    };
+    let ask = Signature {
+        reaches: vec![Reach::Reader("search".into())],
+        ..tool(
+            "ask",
+            vec![param("words", Kind::Text, Role::Free)],
+            user(Kind::Nothing),
+            None,
+        )
+    };
+    Arc::new(Toolbox::new(vec![
+        secret,
+        tool("open", vec![], gives(), None),
+        send,
+        keep,
+        ask,
+    ]))
+}
+
+fn plan(steps: Vec<Step>, readers: &[&str]) -> Plan {
+    let summary = String::new();
+    check(
+        PlanDraft { summary, steps },
+        tools(readers),
+        FlowRules::STRICT,
+    )
+    .unwrap()
+}
+
+fn reads() -> Vec<Step> {
+    vec![call("s", "secret", &[]), call("o", "open", &[])]
+}
+
+fn send(to: &[&str], of: Expr) -> Step {
+    let to = Expr::List(to.iter().map(|name| text(name)).collect());
+    call("send", "send", &[("to", to), ("text", of)])
+}
+
+/// Of the last call: which argument would come before whose eyes.
+fn unseen(steps: Vec<Step>, readers: &[&str]) -> Vec<(Option<String>, String)> {
+    let (calls, _) = run(plan(steps, readers), |call| match call.tool.as_str() {
+        "secret" | "open" => read_reply("words"),
+        _ => Reply::Result(Raw::Nothing),
+    });
+    let last = calls.last().unwrap();
+    assert_ne!(last.tool, "secret");
+    last.concerns
+        .iter()
+        .filter_map(|concern| Some((concern.argument.clone(), concern.reader.clone()?)))
+        .collect()
+}
+
+fn with(step: Step) -> Vec<Step> {
+    let mut steps = reads();
+    steps.push(step);
+    steps
+}
+
+#[test]
+fn a_value_for_some_reaches_them_and_nobody_else_unasked() {
+    let readers = ["ann", "mail"];
+    let concern = |reader: &str| vec![(Some("text".to_owned()), reader.to_owned())];
+    // For whom it is, and what is for everybody.
+    assert_eq!(unseen(with(send(&["ann"], at("s.text"))), &readers), []);
+    assert_eq!(unseen(with(send(&["bob"], at("o.text"))), &readers), []);
+    // One who is not of them is enough.
+    let both = send(&["ann", "bob"], at("s.text"));
+    assert_eq!(unseen(with(both), &readers), concern("bob"));
+    // The server that carries it sees it, too.
+    assert_eq!(
+        unseen(with(send(&["ann"], at("s.text"))), &["ann"]),
+        concern("mail")
+    );
+    // Files, and tools that change nothing, are no way round.
+    let keep = call("k", "keep", &[("path", text("f")), ("text", at("s.text"))]);
+    assert_eq!(unseen(with(keep), &readers), concern("files"));
+    let ask = call("a", "ask", &[("words", at("s.text"))]);
+    assert_eq!(
+        unseen(with(ask), &readers),
+        [(Some("words".to_owned()), "search".to_owned())]
+    );
+}
+
+#[test]
+fn what_is_made_of_a_value_is_for_its_readers_and_no_spelling_makes_one_of_another() {
+    let readers = ["ann", "mail"];
+    let made = Expr::Text(vec![
+        text("said: "),
+        Expr::Apply(Builtin::Upper, vec![at("s.text")]),
+        at("o.text"),
+    ]);
+    assert_eq!(unseen(with(send(&["bob"], made)), &readers).len(), 1);
+    for other in ["Ann", "ann ", "", "\u{430}nn", "ann,bob"] {
+        let found = unseen(with(send(&[other], at("s.text"))), &readers);
+        assert_eq!(found, [(Some("text".to_owned()), other.to_owned())]);
+    }
+}
+
+#[test]
+fn that_something_happens_can_tell_as_much_as_what_it_says() {
+    let says = Expr::Apply(Builtin::Eq, vec![at("s.text"), text("words")]);
+    let told = What::If {
+        test: says,
+        then: vec![send(&["bob"], text("yes"))],
+        or_else: Vec::new(),
+    };
+    let found = unseen(with(step("if", told)), &["ann", "mail"]);
+    assert_eq!(found, [(None, "bob".to_owned())]);
+}
+
+#[test]
+fn a_model_reads_what_is_for_it_and_a_yes_of_the_user_makes_a_value_theirs() {
+    let extract = || {
+        let what = What::Extract {
+            from: at("s.text"),
+            ask: "the amount".into(),
+            schema: user(Kind::Whole),
+        };
+        with(step("x", what))
+    };
+    for (readers, is_asked) in [(&["ann"][..], false), (&["ann", "model"][..], true)] {
+        let mut machine = Machine::new(plan(extract(), readers));
+        let mut asked = false;
+        loop {
+            match machine.go_on() {
+                Next::Done => break,
+                Next::Call(_) => machine.supply(read_reply("7")),
+                Next::Extract { .. } => {
+                    asked = true;
+                    machine.supply(Reply::Result(Raw::Whole(7)));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(asked, is_asked, "{readers:?}");
+    }
+    let mut steps = with(step("ok", What::Confirm(at("s.text"))));
+    steps.push(send(&["bob"], at("ok")));
+    let mut machine = Machine::new(plan(steps, &["ann"]));
+    loop {
+        match machine.go_on() {
+            Next::Done => panic!("nothing was sent"),
+            Next::Call(call) if call.tool == "send" => {
+                assert_eq!(call.concerns, []);
+                break;
+            }
+            Next::Call(_) => machine.supply(read_reply("words")),
+            Next::Confirm { .. } => machine.supply(Reply::Result(Raw::Nothing)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
