@@ -18,6 +18,7 @@ mod left_behind;
 mod lifecycle;
 mod network;
 mod profile;
+mod refusals;
 mod spawner_death;
 mod support;
 mod warm;
