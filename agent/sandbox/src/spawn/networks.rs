@@ -8,11 +8,13 @@
 //!
 //! One sandbox has it at a time. Before the next one gets it, it is looked at:
 //! no socket, no address, no route, one interface that never carried anything.
+//! That is done when its sandbox has ended and nobody waits, because nothing
+//! can change in a network that nobody is in.
 //! It must never hand out one for which that could not be seen.
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +33,8 @@ struct Network {
     namespace: OwnedFd,
     /// Of the first process of the sandbox that has it.
     user: Option<OwnedFd>,
+    /// It was looked at since anybody was in it.
+    is_seen_empty: bool,
 }
 
 impl Networks {
@@ -40,8 +44,12 @@ impl Networks {
         while let Some(place) = self.kept.iter().position(Network::is_free) {
             if let Some(network) = self.kept.get(place)
                 && setns(&network.namespace, CloneFlags::CLONE_NEWNET).is_ok()
-                && is_empty()
+                && (network.is_seen_empty || is_empty())
             {
+                // Whoever is born here now is in it.
+                if let Some(network) = self.kept.get_mut(place) {
+                    network.is_seen_empty = false;
+                }
                 return Ok(place);
             }
             self.kept.remove(place);
@@ -58,6 +66,7 @@ impl Networks {
         self.kept.push(Network {
             namespace,
             user: None,
+            is_seen_empty: false,
         });
         Ok(self.kept.len().saturating_sub(1))
     }
@@ -66,6 +75,41 @@ impl Networks {
     pub(crate) fn give(&mut self, place: usize, first_process: OwnedFd) {
         if let Some(network) = self.kept.get_mut(place) {
             network.user = Some(first_process);
+            network.is_seen_empty = false;
+        }
+    }
+
+    /// Looks at what is free again until something can be read from `control`.
+    pub(crate) fn look_over_until(&mut self, control: BorrowedFd<'_>) {
+        loop {
+            let users = self.kept.iter().filter(|network| !network.is_seen_empty);
+            let mut wanted = vec![PollFd::from_borrowed_fd(control, PollFlags::IN)];
+            wanted.extend(
+                users
+                    .filter_map(|network| network.user.as_ref())
+                    .map(|user| PollFd::new(user, PollFlags::IN)),
+            );
+            if wanted.len() == 1 {
+                return;
+            }
+            match poll(&mut wanted, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+            }
+            let asked = wanted.first().is_none_or(|fd| !fd.revents().is_empty());
+            if asked {
+                return;
+            }
+            self.kept.retain_mut(|network| {
+                if network.is_seen_empty || !network.is_free() {
+                    return true;
+                }
+                network.user = None;
+                network.is_seen_empty =
+                    setns(&network.namespace, CloneFlags::CLONE_NEWNET).is_ok() && is_empty();
+                network.is_seen_empty
+            });
         }
     }
 

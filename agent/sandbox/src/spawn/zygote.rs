@@ -128,6 +128,7 @@ fn take_ids(identity: &Identity) -> Result<(), StepError> {
 /// Serves until the spawner lets go.
 fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
     loop {
+        networks.look_over_until(control.as_fd());
         let (frame, descriptors) = match control.receive() {
             Ok(Received::Frame(frame, descriptors)) => (frame, descriptors),
             Ok(Received::Nothing) => continue,
