@@ -340,6 +340,7 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
             .output();
         match tried {
             Ok(output) if output.status.success() => {
+                notes.push(format!("{name}: {}", version(argv[0])));
                 others.push((name.into(), None, Box::new(|| bare(argv))));
             }
             Ok(output) => notes.push(format!("{name} does not run here ({})", output.status)),
@@ -348,6 +349,22 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
     }
     lines.extend(in_turns(group, rounds / 2, &base, others));
     lines
+}
+
+/// The first line a program says about its version.
+fn version(program: &str) -> String {
+    let told = Bare::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    told.ok()
+        .and_then(|output| {
+            let text = [output.stdout, output.stderr].concat();
+            let first = String::from_utf8_lossy(&text).lines().next()?.to_owned();
+            Some(first)
+        })
+        .filter(|line| !line.is_empty())
+        .unwrap_or_else(|| String::from("says no version"))
 }
 
 fn interpreters(bench: &Bench, rounds: usize) -> Vec<Line> {
