@@ -77,6 +77,9 @@ const MADE_BY_OLDER_ONES: [&str; 7] = [
     "/home/u/.hermes/skills",
 ];
 
+/// The probe that has a plan carried out.
+const PLAN_PROBE: &str = "plan";
+
 /// The real Hermes, imported and warm.
 pub(crate) struct HermesDriver {
     module: Py<PyModule>,
@@ -134,6 +137,7 @@ impl HermesDriver {
                     ..StepTrace::of(StepOutcome::Ran)
                 })
             }
+            Step::Probe { name, input } if name == PLAN_PROBE => carried_out(py, session, input),
             Step::Probe { name, input } => Ok(probe_trace(probe::answer(py, name, input))),
             Step::EndSession {} => {
                 session.call_method0("end")?;
@@ -273,6 +277,36 @@ fn results(told: &str) -> Vec<Value> {
             None => Value::Null,
         })
         .collect()
+}
+
+/// Hermes has no plans. It makes the calls that do what a plan means to do, and
+/// refuses where there are none, or where one of them does not work.
+fn carried_out(py: Python<'_>, session: &Bound<'_, PyAny>, input: &Value) -> PyResult<StepTrace> {
+    let calls = input.get("calls").and_then(Value::as_array);
+    let mut questions = Vec::new();
+    let mut texts = Vec::new();
+    let mut is_done = calls.is_some_and(|calls| !calls.is_empty());
+    for call in calls.into_iter().flatten() {
+        let tool = call.get("tool").and_then(Value::as_str).unwrap_or_default();
+        let args = call.get("args").cloned().unwrap_or(Value::Null);
+        let arguments = py
+            .import("json")?
+            .call_method1("loads", (args.to_string(),))?;
+        let seen: Seen = session
+            .call_method1("call", (tool, arguments, None::<String>))?
+            .extract()?;
+        let trace = seen.into_trace(tool);
+        is_done &= trace.outcome == StepOutcome::Ran;
+        questions.extend(trace.questions);
+        texts.push(trace.text);
+    }
+    let decision = if is_done { "permit" } else { "deny" };
+    Ok(StepTrace {
+        answer: serde_json::json!({"decision": decision, "value": null}),
+        text: texts.join("\n"),
+        questions,
+        ..StepTrace::of(StepOutcome::Ran)
+    })
 }
 
 /// Who makes each call of a script, where a model makes them.

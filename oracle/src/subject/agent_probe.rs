@@ -8,6 +8,7 @@ mod command;
 mod edit;
 mod input;
 mod path;
+mod plan;
 
 use serde_json::Value;
 
@@ -32,7 +33,13 @@ type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    let families: [Family; 4] = [command::answer, path::answer, edit::answer, batch::answer];
+    let families: [Family; 5] = [
+        command::answer,
+        path::answer,
+        edit::answer,
+        batch::answer,
+        plan::answer,
+    ];
     for family in families {
         match family(world, name, input) {
             Err(ProbeError::Unknown) => {}
