@@ -91,6 +91,8 @@ impl Tiny {
         fields.number("tokenizer.ggml.unknown_token_id", 0);
         fields.number("tokenizer.ggml.bos_token_id", 1);
         fields.number("tokenizer.ggml.eos_token_id", 2);
+        // A blank before a text would stand between a mark and what follows it.
+        fields.flag("tokenizer.ggml.add_space_prefix", false);
         if let Some(template) = self.template {
             fields.text("tokenizer.chat_template", template);
         }
@@ -212,6 +214,11 @@ impl Fields {
     fn real(&mut self, name: &str, value: f32) {
         self.named(name, 6);
         self.bytes.extend(value.to_le_bytes());
+    }
+
+    fn flag(&mut self, name: &str, value: bool) {
+        self.named(name, 7);
+        self.bytes.push(u8::from(value));
     }
 
     fn list(&mut self, name: &str, kind: u32, items: usize) {
