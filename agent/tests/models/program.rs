@@ -77,7 +77,8 @@ fn a_file_is_loaded_configured_checked_and_planned_with() {
     let ran = run(home, &["--help"]);
     assert!(!ran.out.contains("model-process"), "{}", ran.out);
     // A model made of chance plans, and the plan is one.
-    let out = ok(&["plan", "tidy up", "--json"]);
+    std::fs::create_dir(home.join("proj")).unwrap();
+    let out = ok(&["plan", "tidy up", "--json", "--workspace", "proj"]);
     assert!(out.contains("\"steps\""), "{out}");
 }
 
