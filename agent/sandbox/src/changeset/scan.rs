@@ -66,6 +66,7 @@ pub(super) fn scan(
         after: Tree::new(),
         unchanged: BTreeMap::new(),
         bytes_left: bytes_max.saturating_mul(HOLES_FACTOR),
+        is_hidden: false,
         started,
         overtaken: None,
     };
@@ -98,6 +99,9 @@ struct Scan {
     unchanged: BTreeMap<u64, RelPath>,
     /// How long the files still to come may be together.
     bytes_left: u64,
+    /// Whether what lies below is hidden by a directory further up: only the
+    /// outermost of them is marked.
+    is_hidden: bool,
     /// When the command had seen nothing yet.
     started: Timespec,
     overtaken: Option<RelPath>,
@@ -149,14 +153,17 @@ impl Scan {
             return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
         }
         let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
+        let hides = self
+            .layer
+            .hides(upper)
+            .map_err(|error| failed("read the marks of", path, error))?
+            || self.is_hidden;
+        let outside = std::mem::replace(&mut self.is_hidden, hides);
         for entry in &entries {
             let child = child_of(path, &entry.name)?;
             self.one(upper, lower, &entry.name, &child, depth)?;
         }
-        let hides = self
-            .layer
-            .hides(upper)
-            .map_err(|error| failed("read the marks of", path, error))?;
+        self.is_hidden = outside;
         if let (Some(lower), true) = (lower, hides) {
             // Whatever is not here again is gone. Both lists are sorted by name.
             for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {

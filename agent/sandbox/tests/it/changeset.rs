@@ -31,6 +31,25 @@ fn summary(finished: &hermitcrab_sandbox::spawn::Finished) -> Vec<String> {
         .collect()
 }
 
+/// An overlay marks only the outermost of the directories that hide what was there.
+fn what_was_below_a_tree_made_again_is_gone() {
+    let workspace = Workspace::new();
+    workspace.file("d/e/old", "o\n");
+    workspace.file("d/e/f/older", "o\n");
+    let finished = workspace.run("rm -rf d; mkdir -p d/e/f; echo n > d/e/new; ls -R d");
+    assert_eq!(finished.ending, Ending::Exited(0));
+    assert!(!text(&finished).contains("old"));
+    assert_eq!(
+        summary(&finished),
+        ["created d/e/new", "deleted d/e/f/older", "deleted d/e/old"]
+    );
+    let done = commit(&finished, &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    assert!(!workspace.path().join("d/e/old").exists());
+    assert!(!workspace.path().join("d/e/f/older").exists());
+    assert!(workspace.path().join("d/e/new").exists());
+}
+
 fn nothing_happens_outside_until_the_change_set_is_committed() {
     let workspace = Workspace::new();
     workspace.file("a", "old\n");
@@ -423,6 +442,7 @@ fn both_versions_of_a_changed_file_can_be_shown() {
 }
 
 support::on_both_layers!(
+    what_was_below_a_tree_made_again_is_gone,
     nothing_happens_outside_until_the_change_set_is_committed,
     reading_listing_and_rewriting_the_same_bytes_change_nothing,
     a_directory_that_was_emptied_or_made_again_lists_what_is_gone,
