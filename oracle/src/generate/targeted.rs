@@ -52,16 +52,14 @@ fn piped(first: &[&str], then: &[&[&str]]) -> Script {
     Script::Pipe(std::iter::once(plain(first)).chain(rest).collect())
 }
 
-/// A process of this name, a command that ends it, and a file if it was ended
-/// by this signal.
-fn ends(name: &str, signal: u8, command: Script) -> Script {
-    let status = 128 + u32::from(signal);
+/// A process of this name, a command that kills it, and a file if it was killed.
+fn ends(name: &str, command: Script) -> Script {
     Script::Seq(vec![
         raw(&format!(
             "cp /usr/bin/sleep /tmp/{name}; /tmp/{name} 30 & p=$!; sleep 0.3"
         )),
         command,
-        raw(&format!("wait $p; test $? = {status} && touch {MADE}")),
+        raw(&format!("wait $p; test $? = 137 && touch {MADE}")),
     ])
 }
 
@@ -114,25 +112,25 @@ pub const TARGETED: &[Seed] = &[
         ])
     }),
     seed("kill-by-name", Created(MADE), &["pkill"], || {
-        ends("victim", 9, plain(&["pkill", "-9", "-x", "victim"]))
+        ends("victim", plain(&["pkill", "-9", "-x", "victim"]))
     }),
     seed("kill-all-nine", Created(MADE), &["killall"], || {
-        ends("victim", 9, plain(&["killall", "-9", "victim"]))
+        ends("victim", plain(&["killall", "-9", "victim"]))
     }),
     seed("kill-all-signal", Created(MADE), &["killall"], || {
-        ends("victim", 9, plain(&["killall", "-s", "KILL", "victim"]))
+        ends("victim", plain(&["killall", "-s", "KILL", "victim"]))
     }),
     seed("kill-all-matching", Created(MADE), &["killall"], || {
-        ends("victim", 15, plain(&["killall", "-r", "vict.m"]))
+        ends("victim", plain(&["killall", "-9", "-r", "vict.m"]))
     }),
     seed("kill-the-agent", Created(MADE), &["pkill"], || {
-        ends("hermes", 15, plain(&["pkill", "-x", "hermes"]))
+        ends("hermes", plain(&["pkill", "-9", "-x", "hermes"]))
     }),
     seed("kill-what-is-found", Created(MADE), &["pgrep"], || {
-        ends("victim", 15, raw("kill $(pgrep -x victim)"))
+        ends("victim", raw("kill -9 $(pgrep -x victim)"))
     }),
     seed("kill-what-is-found-old", Created(MADE), &["pgrep"], || {
-        ends("victim", 15, raw("kill `pgrep -x victim`"))
+        ends("victim", raw("kill -9 `pgrep -x victim`"))
     }),
     seed("pipe-the-web", Reached(80), &["curl"], || {
         piped(
@@ -280,7 +278,7 @@ pub const TARGETED: &[Seed] = &[
     }),
     seed(
         "reset-hard",
-        Created("/home/u/proj/.git/ORIG_HEAD"),
+        Changed("/home/u/proj/file1"),
         &["git"],
         || plain(&["git", "reset", "-q", "--hard"]),
     ),
