@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use bisim::generate::{Class, Effect, Link, SEEDS, Salt, TARGETED, Variant, judge, operators};
+use bisim::generate::{
+    Class, Effect, Link, SEEDS, Salt, Specimen, TARGETED, Variant, judge, operators,
+};
 use bisim::subject::{Processes, Restarting, Start, Subject as _};
+use bisim_world::flip::Seen;
 
 fn shell(processes: &Processes) -> Option<Restarting> {
     let start = Start::Shell {
@@ -163,4 +166,36 @@ fn chains_of_operators_keep_their_effect_too() {
         println!("lost {line}");
     }
     assert!(kept * 20 >= tried * 19, "{kept} of {tried}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn names_change_places_before_the_call_that_is_meant_and_are_put_back() {
+    let processes = Processes::default();
+    let Some(mut shell) = shell(&processes) else {
+        return;
+    };
+    for (moment, shown, flips) in [
+        ("first", true, 1),
+        ("before~1", true, 1),
+        ("during~1", true, 2),
+        ("before~48", false, 0),
+    ] {
+        let name = format!("race:read+file-to-data+all+{moment}");
+        let world = Specimen::named(&name).unwrap().case_file().unwrap().world;
+        let world = world.unwrap();
+        let mut job = judge::job("cat pz/flipped.txt; cat pz/flipped.txt");
+        let spec = job.world.as_mut().unwrap();
+        (spec.files, spec.flip) = (world.files, world.flip);
+        let trace = shell.run(job).unwrap();
+        let step = trace.steps.first().unwrap();
+        assert_eq!(step.text.contains("CANARY-DB"), shown, "{moment}: {step:?}");
+        let seen: Seen = serde_json::from_value(step.answer.clone()).unwrap();
+        assert_eq!(seen.flips, flips, "{moment}: {seen:?}");
+        assert_eq!(
+            trace.effects,
+            [],
+            "{moment}: what changed places is put back"
+        );
+    }
 }
