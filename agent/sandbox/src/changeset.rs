@@ -28,7 +28,7 @@ mod steps;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{CapError, DirId, Verb};
@@ -192,6 +192,30 @@ impl ChangeSet {
             lower,
             prefix: dir.prefix().clone(),
         })
+    }
+
+    /// Makes the empty directory `upper` a layer over `dir` that is a copy of it,
+    /// with its list beside it, as a sandbox does where no overlay can be mounted.
+    ///
+    /// # Errors
+    /// `dir` holds more than this, or a name cannot be copied.
+    pub fn copy_layer(
+        dir: &DirCap,
+        upper: BorrowedFd<'_>,
+        bytes_max: u64,
+        names_max: u64,
+    ) -> io::Result<()> {
+        let ceiling = copy::Ceiling {
+            bytes: bytes_max,
+            names: names_max,
+        };
+        let copied = copy::copy(dir.as_fd(), upper, ceiling).map_err(|error| {
+            io::Error::new(
+                error.source.kind(),
+                format!("{}: {}", error.on, error.source),
+            )
+        })?;
+        copied.write_beside(upper)
     }
 
     /// The changes, in the order in which they are applied.

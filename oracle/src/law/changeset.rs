@@ -1,12 +1,13 @@
 //! What a command did, read from its private layer.
 //!
-//! Two trees are made up. The layer that leads from one to the other is written
-//! in a directory of its own, once as a copy of everything and once as an
+//! Two trees are made up. The layer that leads from one to the other is made
+//! in a directory of its own, once as a copy that is changed and once as an
 //! overlay writes it, with a choice of marks; both have to read as the plain
 //! difference of the trees, which is computed here without looking at any file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -22,6 +23,8 @@ use crate::generate::benign::Desk;
 const NAMES: [&str; 4] = ["a", "b", "c", ".hidden"];
 const DEPTH_MAX: u8 = 3;
 const BYTES_MAX: u64 = 1 << 20;
+/// More than four names at each of four depths.
+const NAMES_MAX: u64 = 1000;
 
 type Tree = BTreeMap<&'static str, Node>;
 
@@ -136,6 +139,11 @@ fn read(
         directory(place).map_err(made)?;
     }
     write(before, &lower).map_err(made)?;
+    let id = Desk::open().ok_or("the session does not open")?.dir();
+    let dir = DirCap::open_ambient_dir(&lower, id).map_err(made)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let layer_root = rustix::fs::open(&upper, flags, Mode::empty()).map_err(|e| e.to_string())?;
+    let started: Timespec = rustix::time::clock_gettime(ClockId::Realtime);
     if overlay {
         directory(&ground.path().join("work")).map_err(made)?;
         match layer(before, after, &upper, bytes) {
@@ -147,14 +155,11 @@ fn read(
             written => written.map_err(made)?,
         }
     } else {
-        write(after, &upper).map_err(made)?;
+        ChangeSet::copy_layer(&dir, layer_root.as_fd(), BYTES_MAX, NAMES_MAX).map_err(made)?;
+        turn(before, after, &upper).map_err(made)?;
     }
-    let id = Desk::open().ok_or("the session does not open")?.dir();
-    let dir = DirCap::open_ambient_dir(&lower, id).map_err(made)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let upper = rustix::fs::open(&upper, flags, Mode::empty()).map_err(|e| e.to_string())?;
-    let now: Timespec = rustix::time::clock_gettime(ClockId::Realtime);
-    let set = ChangeSet::read(upper, &dir, BYTES_MAX, now).map_err(|error| error.to_string())?;
+    let set =
+        ChangeSet::read(layer_root, &dir, BYTES_MAX, started).map_err(|error| error.to_string())?;
     let mut seen = BTreeSet::new();
     for change in set.changes() {
         let path = String::from_utf8_lossy(change.path.as_bytes()).into_owned();
@@ -204,6 +209,27 @@ fn one(node: &Node, place: &Path) -> std::io::Result<()> {
 fn write(tree: &Tree, place: &Path) -> std::io::Result<()> {
     tree.iter()
         .try_for_each(|(name, node)| one(node, &place.join(name)))
+}
+
+/// Makes one tree of the other, as a command would.
+fn turn(before: &Tree, after: &Tree, place: &Path) -> std::io::Result<()> {
+    for name in NAMES {
+        let path = place.join(name);
+        match (before.get(name), after.get(name)) {
+            (old, new) if old == new => {}
+            (Some(Node::Dir(before)), Some(Node::Dir(after))) => turn(before, after, &path)?,
+            (Some(Node::File(_)), Some(Node::File(content))) => fs::write(&path, [*content])?,
+            (old, new) => {
+                match old {
+                    Some(Node::Dir(_)) => fs::remove_dir_all(&path)?,
+                    Some(Node::File(_) | Node::Link(_)) => fs::remove_file(&path)?,
+                    None => {}
+                }
+                new.map_or(Ok(()), |new| one(new, &path))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes only what is different, with marks for what is gone. A directory may

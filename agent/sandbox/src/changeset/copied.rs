@@ -13,12 +13,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::time::Timespec;
 
 use super::node::{Xattrs, mode_of};
@@ -75,6 +75,13 @@ impl Seen {
         }
     }
 
+    /// Whether the name is still that of what was copied, changed or not. The
+    /// number of what is gone may be given to something else.
+    pub(super) fn is_the_one(&self, stat: &Stat) -> bool {
+        let kind = |mode| FileType::from_raw_mode(mode);
+        self.inode == stat.st_ino && kind(self.mode) == kind(stat.st_mode)
+    }
+
     /// Whether the facts about the name are the same still.
     pub(super) fn is(&self, stat: &Stat) -> bool {
         let now = Self::of(stat);
@@ -122,6 +129,14 @@ impl Copied {
             .take(LIST_BYTES_MAX)
             .read_to_end(&mut bytes)?;
         Self::decode(&bytes).map_err(|_| io::Error::other("the list of the copy is garbled"))
+    }
+
+    /// Writes the list beside a copy, where none is yet.
+    pub(super) fn write_beside(&self, copy: BorrowedFd<'_>) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(copy, LIST_FROM_COPY, flags, mode)?;
+        File::from(file).write_all(&self.encode())
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

@@ -213,7 +213,7 @@ impl Scan {
             return Ok(());
         }
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
-        let was_copied = self.seen(path).is_some_and(|seen| seen.inode == new.st_ino);
+        let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));
         if is_dir(&new) && was_copied && !old.as_ref().is_some_and(|(_, old)| is_dir(old)) {
             // Somebody removed the original meanwhile: what the command did in
             // it is all there is to tell.

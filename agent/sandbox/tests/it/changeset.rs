@@ -345,16 +345,19 @@ fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
     ] {
         let workspace = Workspace::new();
         workspace.file("f", "old\n");
-        let script = format!("{script}; sleep 3");
-        let command = workspace.command(&script);
+        let script = format!("{script}; echo done; read -r until_they_saved");
         let path = workspace.path().join("f");
-        let finished = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_millis(500));
+        let mut running = support::start(&workspace.command(&script));
+        let mut stdin = running.take_stdin();
+        let finished = running.wait_with(|_, _| {
+            if stdin.is_some() {
+                // Longer than the file system's clock stands still.
+                std::thread::sleep(std::time::Duration::from_millis(50));
                 std::fs::write(&path, "theirs\n").unwrap();
-            });
-            support::run(&command).unwrap()
+                stdin = None;
+            }
         });
+        let finished = finished.unwrap();
         let done = commit(&finished, &workspace);
         assert_eq!(
             done.failure.expect(&script).error.code(),

@@ -165,8 +165,13 @@ pub fn reply(
     if finish == Finish::CutOff {
         return Err(ModelError::CutOff);
     }
-    let answer: Answer = serde_json::from_str(reply.text.trim())
-        .map_err(|error| ModelError::Unreadable(error.to_string()))?;
+    let answer: Answer = Some(reply.text.trim())
+        // A list would be read as the fields in their order.
+        .filter(|text| text.starts_with('{'))
+        .ok_or_else(|| ModelError::Unreadable("the answer is no object".to_owned()))
+        .and_then(|text| {
+            serde_json::from_str(text).map_err(|error| ModelError::Unreadable(error.to_string()))
+        })?;
     reply.text = answer.say.unwrap_or_default();
     let calls = answer.calls.into_iter().enumerate();
     reply.calls = calls
