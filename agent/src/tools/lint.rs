@@ -96,7 +96,7 @@ pub fn refusal(path: &str, text: &str) -> Option<String> {
     })
 }
 
-/// Whether the text before a write is of interest to [`check`].
+/// Whether the text before a write is of interest to the check after it.
 #[must_use]
 pub fn wants_text_before(path: &str) -> bool {
     kind(&extension(path)).is_some()
