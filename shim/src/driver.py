@@ -168,6 +168,15 @@ def tree():
                 yield os.path.join(place, name)
 
 
+def heed_signals():
+    """What `nohup` and shells without jobs leave ignored would be, in commands, too."""
+    kept = {signal.SIGPIPE, signal.SIGXFSZ}  # Python ignores these itself.
+    for number in signal.valid_signals() - kept:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, usual)
+
+
 class Session:
     """One session of the case's own agent, and the children it delegates to."""
 
@@ -184,10 +193,7 @@ class Session:
         self.conversation = None
         self.number = 0
         os.environ["PWD"] = cwd
-        # `nohup` and shells without jobs leave these ignored, for commands too.
-        for number in (signal.SIGHUP, signal.SIGTERM):
-            if signal.getsignal(number) == signal.SIG_IGN:
-                signal.signal(number, signal.SIG_DFL)
+        heed_signals()
         terminal_tool.set_sudo_password_callback(lambda *args, **kwargs: "")
         self.front = FRONTS[context](self)
         self.front.enter_process()
