@@ -10,15 +10,16 @@ pub(crate) mod template;
 mod tools;
 mod views;
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
+use rustix::fs::CWD;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
 pub(crate) use self::template::Template;
 use self::tools::{READ_ONLY, bind_read_only, open_dir, tmpfs};
@@ -33,7 +34,15 @@ pub(crate) const EXCHANGE_DIR: &str = "/run/hermitcrab";
 
 const OLD: &str = "/old";
 const NEW: &str = "/new";
+/// A small file system of the sandbox's own. The root, the shared memory and the
+/// exchange directory are parts of it, each a mount for itself: making and taking
+/// apart a file system costs several times what a mount costs.
 const LAYERS: &str = "/layers";
+const ROOT_PART: &str = "/layers/root";
+const MEMORY_PART: &str = "/layers/memory";
+const EXCHANGE_PART: &str = "/layers/exchange";
+/// Room for the parts together.
+const PARTS_OPTIONS: &str = "size=64m,nr_inodes=4k,mode=755";
 
 /// Files of /proc that tell about the machine or act on it.
 const PROC_MASKED: &[&str] = &[
@@ -75,16 +84,8 @@ pub(crate) fn build(
 ) -> Result<Built, StepError> {
     // The small root is shared with the zygote's other sandboxes: whatever is
     // written goes to mounts of this one's own.
-    tmpfs(
-        Path::new(NEW),
-        "size=4m,nr_inodes=4k,mode=755",
-        Step::PrivateRoot,
-    )?;
-    tmpfs(
-        Path::new(LAYERS),
-        "size=1m,nr_inodes=1k,mode=755",
-        Step::PrivateRoot,
-    )?;
+    tmpfs(Path::new(LAYERS), PARTS_OPTIONS, Step::PrivateRoot)?;
+    part(ROOT_PART, NEW, 0o755, Step::PrivateRoot)?;
     from_template(template)?;
     terminals_and_memory()?;
     proc(!spec.without.contains(Mechanism::MaskedProc))?;
@@ -123,17 +124,20 @@ fn from_template(template: &Template) -> Result<(), StepError> {
     Ok(())
 }
 
+/// Makes a directory of the small file system and shows it at `target`.
+fn part(dir: &str, target: &str, mode: u32, step: Step) -> Result<(), StepError> {
+    fs::create_dir(dir).at(step, dir)?;
+    // Not at once: the mask of the process would take bits away.
+    fs::set_permissions(dir, fs::Permissions::from_mode(mode)).at(step, dir)?;
+    mount_bind(dir, target).at(step, target)
+}
+
 fn terminals_and_memory() -> Result<(), StepError> {
-    let dev = Path::new(NEW).join("dev");
-    tmpfs(
-        &dev.join("shm"),
-        "size=64m,nr_inodes=4k,mode=1777",
-        Step::Devices,
-    )?;
+    part(MEMORY_PART, "/new/dev/shm", 0o1777, Step::Devices)?;
     // Terminals are for programs that insist on one; without them only those lose.
     let _mounted = mount(
         "devpts",
-        dev.join("pts"),
+        "/new/dev/pts",
         "devpts",
         MountFlags::NOSUID | MountFlags::NOEXEC,
         c"newinstance,ptmxmode=0666,mode=620",
@@ -157,22 +161,27 @@ fn proc(masked: bool) -> Result<(), StepError> {
     if !masked {
         return Ok(());
     }
-    let null = Path::new(NEW).join("dev/null");
     for name in PROC_MASKED {
         let target = proc.join(name);
-        match fs::symlink_metadata(&target) {
-            Ok(meta) if meta.is_dir() => {
-                tmpfs(&target, "nr_inodes=1,mode=555,ro", Step::MountProc)?;
-            }
-            Ok(_) => mount_bind_recursive(&null, &target).at(Step::MountProc, *name)?,
-            Err(_) => {}
+        // What is not there needs no mask; asking first would cost as much.
+        let masked = match mount_bind("/new/dev/null", &target) {
+            Err(rustix::io::Errno::NOTDIR) => mount_bind(template::EMPTY, &target),
+            masked => masked,
+        };
+        match masked {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(errno) => return Err(StepError::new(Step::MountProc, *name, errno)),
         }
     }
     for name in PROC_READ_ONLY {
-        let target = proc.join(name);
-        if target.is_dir() {
-            bind_read_only(&target, &target, Step::MountProc)?;
+        let target = format!("{NEW}/proc/{name}");
+        match mount_bind(&target, &target) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::NOENT) => continue,
+            Err(errno) => return Err(StepError::new(Step::MountProc, *name, errno)),
         }
+        let target = CString::new(target).at(Step::MountProc, *name)?;
+        sys::mount_setattr(CWD, &target, false, READ_ONLY).at(Step::MountProc, *name)?;
     }
     Ok(())
 }
@@ -198,7 +207,12 @@ fn private_dirs(spec: &Surroundings) -> Result<(), StepError> {
 
 fn exchange() -> Result<OwnedFd, StepError> {
     let dir = make_dir(EXCHANGE_DIR, Step::PrivateDirs)?;
-    tmpfs(&dir, "size=64m,nr_inodes=1k,mode=700", Step::PrivateDirs)?;
+    part(
+        EXCHANGE_PART,
+        &dir.to_string_lossy(),
+        0o700,
+        Step::PrivateDirs,
+    )?;
     open_dir(&dir, Step::PrivateDirs)
 }
 

@@ -19,6 +19,8 @@ use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys;
 
 const TEMPLATE: &str = "/template";
+/// Shown in place of directories that are hidden.
+pub(super) const EMPTY: &str = "/template/empty";
 
 /// Top-level directories of the system, bound read-only (or copied as links).
 const SYSTEM_DIRS: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -96,6 +98,8 @@ pub(crate) fn build(user: u32, group: u32) -> Result<Template, StepError> {
     system_dirs(&mut template)?;
     etc(&mut template, user, group)?;
     devices(&mut template)?;
+    fs::create_dir(EMPTY).at(Step::PrivateRoot, EMPTY)?;
+    bind_read_only(Path::new(EMPTY), Path::new(EMPTY), Step::PrivateRoot)?;
     Ok(template)
 }
 

@@ -32,7 +32,7 @@ try 'room in the view', sub { room($view, 40) }, sub { room($view, 4) };
 try 'names in /tmp', sub { names('/tmp', 2000) }, sub { names('/tmp', 20) };
 try 'names in the view', sub { names($view, 2000) }, sub { names($view, 20) };
 try 'names in /dev/shm', sub { names('/dev/shm', 5000) }, sub { names('/dev/shm', 20) };
-try 'names in the exchange', sub { names('/run/hermitcrab', 2000) }, sub { names('/run/hermitcrab', 20) };
+try 'names in the exchange', sub { names('/run/hermitcrab', 5000) }, sub { names('/run/hermitcrab', 20) };
 try 'one long file', sub { open my $f, '>', '/tmp/long'; for (1 .. 12) { (syswrite($f, 'x' x (1 << 20)) // 0) == 1 << 20 or return 0 } 1 },
   sub { open my $f, '>', '/tmp/short'; syswrite $f, 'x' };
 try 'open files', sub { my @f; for (1 .. 100) { open $f[$_], '<', '/dev/null' or return 0 } 1 }, sub { open my $f, '<', '/dev/null' };
