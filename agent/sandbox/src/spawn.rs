@@ -33,6 +33,7 @@ pub(crate) mod stage;
 pub(crate) mod step;
 pub(crate) mod streams;
 pub(crate) mod supervisor;
+pub(crate) mod whose;
 pub(crate) mod wire;
 pub(crate) mod zygote;
 

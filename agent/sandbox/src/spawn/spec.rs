@@ -1,6 +1,7 @@
 //! What the agent asks of its spawner, and what comes back.
 
 use super::step::{Step, StepError};
+use super::whose::Whose;
 use super::wire::{Reader, WireError, Writer};
 use crate::cgroup::{GroupLimits, Limited};
 use crate::profile::{Confined, Mechanism, MechanismSet};
@@ -10,16 +11,9 @@ use crate::profile::{Confined, Mechanism, MechanismSet};
 pub(crate) struct ViewSpec {
     /// Where it lies outside.
     pub source: Vec<u8>,
-    /// Device and inode it must still have when mounted.
-    pub device: u64,
-    /// See `device`.
-    pub inode: u64,
-    /// Owner, who becomes the command's user when root starts it.
-    pub owner: u32,
-    /// Group of the owner.
-    pub group: u32,
-    /// Permission bits, which the view's root gets.
-    pub mode: u32,
+    /// Which directory it must still be when mounted. Its owner becomes the
+    /// command's user when root starts it, and the view's root gets its mode.
+    pub whose: Whose,
     /// Where the command sees it.
     pub at: Vec<u8>,
     /// Whether writes are kept in an upper layer (else they are refused).
@@ -102,11 +96,12 @@ impl Surroundings {
         let mut w = Writer::default();
         w.list(&self.views, |w, view| {
             w.bytes(&view.source);
-            w.u64(view.device);
-            w.u64(view.inode);
-            w.u32(view.owner);
-            w.u32(view.group);
-            w.u32(view.mode);
+            w.u64(view.whose.device);
+            w.u64(view.whose.inode);
+            w.u64(view.whose.born);
+            w.u32(view.whose.owner);
+            w.u32(view.whose.group);
+            w.u32(view.whose.mode);
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
         });
@@ -146,11 +141,14 @@ impl Surroundings {
             views: r.list(|r| {
                 Ok(ViewSpec {
                     source: r.bytes()?,
-                    device: r.u64()?,
-                    inode: r.u64()?,
-                    owner: r.u32()?,
-                    group: r.u32()?,
-                    mode: r.u32()?,
+                    whose: Whose {
+                        device: r.u64()?,
+                        inode: r.u64()?,
+                        born: r.u64()?,
+                        owner: r.u32()?,
+                        group: r.u32()?,
+                        mode: r.u32()?,
+                    },
                     at: r.bytes()?,
                     copy_on_write: flag(r)?,
                 })

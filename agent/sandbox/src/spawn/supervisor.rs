@@ -170,7 +170,7 @@ impl Spawner {
         let (owner, group) = spec
             .views
             .first()
-            .map_or((0, 0), |view| (view.owner, view.group));
+            .map_or((0, 0), |view| (view.whose.owner, view.whose.group));
         let identity = Identity::choose(owner, group)?;
         let entrances = self.group(&spec, reply)?;
         // Before the frame: how many of the descriptors lead into groups.

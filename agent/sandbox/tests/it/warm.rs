@@ -9,9 +9,9 @@ use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
-use hermitcrab_sandbox::SpawnError;
-use hermitcrab_sandbox::spawn::{Ending, Input, Running, Stream, Streams};
-use support::{Workspace, marker, processes_with, sandbox, text, with_permits};
+use hermitcrab_sandbox::spawn::{Ending, Input, Running, Stream, Streams, View, ViewMode};
+use hermitcrab_sandbox::{DirCap, SpawnError};
+use support::{Workspace, marker, processes_with, run, sandbox, text, with_permits};
 
 /// What a command can see of anything that may have been left: one line each.
 const LOOK: &str = r#"
@@ -136,4 +136,45 @@ fn a_killed_or_dropped_command_is_gone_with_everything_it_started() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(processes_with(&marker), 0);
+}
+
+#[test]
+fn a_directory_made_again_under_its_old_number_is_shown_as_it_is() {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let outer = tempfile::tempdir().unwrap();
+    let place = outer.path().join("again");
+    let number = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino();
+    let workspace = Workspace::new();
+    let look = || {
+        let cap = DirCap::open_ambient_dir(&place, support::dir_id()).unwrap();
+        let mut command = workspace.command("cat content");
+        command.cwd = place.clone();
+        command.views[0] = View {
+            dir: &cap,
+            at: place.clone(),
+            mode: ViewMode::CopyOnWrite,
+        };
+        text(&run(&command).unwrap())
+    };
+    let mut reused = 0;
+    let mut before = None;
+    for round in 0..20 {
+        std::fs::create_dir(&place).unwrap();
+        std::fs::write(place.join("content"), format!("{round}\n")).unwrap();
+        reused += usize::from(before == Some(number(&place)));
+        // Twice, so that sandboxes wait for this one.
+        for _ in 0..2 {
+            assert_eq!(look(), format!("{round}\n"));
+        }
+        // Half of the time before those that wait are finished.
+        if round % 2 == 0 {
+            support::sandbox().settle();
+        }
+        before = Some(number(&place));
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+    if reused == 0 {
+        println!("SKIPPED: this file system gave no number out again");
+    }
 }

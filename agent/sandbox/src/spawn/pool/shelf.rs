@@ -50,8 +50,10 @@ impl Shelf {
                 }
             }
             None => {
-                while let Some(waiting) = self.pop_plain() {
-                    if waiting.is_usable() {
+                while let Some(mut waiting) = self.pop_plain() {
+                    // One that failed failed over something of its own time: a
+                    // new one succeeds, or says what is wrong by now.
+                    if waiting.is_usable() && !waiting.has_failed() {
                         return Some(waiting);
                     }
                 }

@@ -16,6 +16,7 @@ use super::tools::{bind_read_only, open_dir};
 use super::{LAYERS, NEW, OLD};
 use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
+use crate::spawn::whose::Whose;
 
 /// A view cannot be placed at or below these.
 const RESERVED: &[&str] = &[
@@ -71,7 +72,7 @@ pub(super) fn place_all(
             let layer = layers::Layer {
                 number,
                 lower: &lower,
-                mode: view.mode,
+                mode: view.whose.mode,
                 target: &target,
                 limits: &spec.limits,
             };
@@ -89,8 +90,8 @@ pub(super) fn place_all(
 /// Refuses a directory that is not the one the capability holds.
 pub(crate) fn same_directory(found: BorrowedFd<'_>, view: &ViewSpec) -> Result<(), StepError> {
     let on = || String::from_utf8_lossy(&view.source).into_owned();
-    let stat = rustix::fs::fstat(found).at(Step::ViewSource, on())?;
-    if stat.st_dev == view.device && stat.st_ino == view.inode {
+    let found = Whose::of(found).at(Step::ViewSource, on())?;
+    if found.is_the_same_as(&view.whose) {
         Ok(())
     } else {
         Err(StepError::new(

@@ -8,6 +8,7 @@ use hermitcrab_core::fault::{self, Fault};
 use crate::spawn::pool::Pool;
 use crate::spawn::spec::{FaultSpec, LimitSpec, NetSpec, Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
+use crate::spawn::whose::Whose;
 use crate::spawn::{Command, ViewMode};
 
 /// Everything but the command itself: sandboxes for the same are alike.
@@ -16,16 +17,12 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
     for view in &command.views {
         let fd = view.dir.as_fd();
         let on = view.at.display().to_string();
-        let stat = rustix::fs::fstat(fd).at(Step::ViewSource, on.clone())?;
+        let whose = Whose::of(fd).at(Step::ViewSource, on.clone())?;
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
         let source = std::fs::read_link(&link).at(Step::ViewSource, on)?;
         views.push(ViewSpec {
             source: source.as_os_str().as_bytes().to_vec(),
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            owner: stat.st_uid,
-            group: stat.st_gid,
-            mode: stat.st_mode & 0o7777,
+            whose,
             at: view.at.as_os_str().as_bytes().to_vec(),
             copy_on_write: view.mode == ViewMode::CopyOnWrite,
         });
