@@ -20,6 +20,7 @@
 //! from [`Limited`], and that is part of what is reported about each command.
 
 mod entrances;
+mod gauges;
 mod group;
 mod keeper;
 mod outlook;
@@ -29,7 +30,7 @@ use std::fmt;
 
 pub(crate) use self::entrances::Entrances;
 pub use self::group::Group;
-pub(crate) use self::keeper::Keeper;
+pub(crate) use self::keeper::{History, Keeper};
 pub(crate) use self::outlook::{Holding, Outlook};
 pub use self::place::Place;
 

@@ -110,7 +110,7 @@ impl Bench {
 
 fn fresh(size: PoolSize) -> PoolSize {
     PoolSize {
-        recycled_network: false,
+        recycled: false,
         ..size
     }
 }

@@ -18,6 +18,22 @@ pub(crate) struct Entrances {
 }
 
 impl Entrances {
+    /// The same ways, once more.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let dup = |list: &[OwnedFd]| {
+            list.iter()
+                .map(OwnedFd::try_clone)
+                .collect::<io::Result<_>>()
+        };
+        Ok(Self {
+            own: dup(&self.own)?,
+            others: dup(&self.others)?,
+        })
+    }
+
     /// To be sent, in the order [`Entrances::from_parts`] takes them.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.own.iter().chain(&self.others).map(AsFd::as_fd)

@@ -10,6 +10,7 @@ use cgroups_rs::memory::MemController;
 use cgroups_rs::pid::PidController;
 use rustix::fs::{Mode, OFlags};
 
+use super::gauges::{Gauges, State};
 use super::place::{Controller, PREFIX, Parent, Place};
 use super::{Entrances, GroupLimits, Limited, Outlook};
 
@@ -24,6 +25,8 @@ const REMOVAL_PAUSE_NS: i64 = 2_000_000;
 pub struct Group {
     dirs: Vec<Dir>,
     limited: Limited,
+    /// For groups that can serve again.
+    gauges: Option<Gauges>,
 }
 
 #[derive(Debug)]
@@ -43,11 +46,14 @@ impl Group {
         let mut group = Self {
             dirs: Vec::new(),
             limited: Limited::default(),
+            gauges: None,
         };
         for parent in &place.parents {
             // What is made is owned by `group` at once, and removed on the way out.
             group.add(parent, &name, limits)?;
         }
+        // Without them it serves once.
+        group.gauges = group.open_gauges().ok();
         Ok(group)
     }
 
@@ -80,6 +86,22 @@ impl Group {
         }
         self.limited.kill |= parent.unified && path.join("cgroup.kill").exists();
         Ok(())
+    }
+
+    fn open_gauges(&self) -> io::Result<Gauges> {
+        let mut gauges = Gauges::default();
+        for dir in &self.dirs {
+            if dir.unified {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            gauges.add(&dir.path, &dir.controllers)?;
+        }
+        Ok(gauges)
+    }
+
+    /// Whether somebody is inside, or nothing shows that anybody was.
+    pub(super) fn state(&self) -> State {
+        self.gauges.as_ref().map_or(State::Used, Gauges::state)
     }
 
     /// Which limits hold for what is inside.

@@ -1,7 +1,8 @@
 //! The spawner's groups: made before they are needed, removed when let go.
 //!
-//! Each command's groups are its own, so that nothing one command used counts
-//! for the next. They stand as long as the agent holds the other end of a
+//! While it runs, a command's groups are its own. They are handed out once more
+//! only when it was seen that nothing of it counts for the next, see
+//! [`super::gauges`]. They stand as long as the agent holds the other end of a
 //! pipe, so an agent that goes away in any manner leaves none behind.
 
 use std::io;
@@ -11,12 +12,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use super::gauges::State;
 use super::group::Group;
 use super::place::Place;
 use super::{Entrances, GroupLimits, Limited, Outlook};
 
 /// How often groups that could not be removed yet are tried again.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+/// Groups kept for commands to come.
+const SPARES_MAX: usize = 8;
 
 /// Makes, hands out and removes groups.
 #[derive(Default)]
@@ -25,14 +30,36 @@ pub(crate) struct Keeper {
     place: Option<Result<Place, String>>,
     /// Groups made so far.
     number: u64,
-    spare: Option<(GroupLimits, Group)>,
+    /// Nobody is inside; the last used are the last.
+    spares: Vec<Ours>,
     held: Vec<Held>,
     /// Not empty when they were last tried.
-    leaving: Vec<Group>,
+    leaving: Vec<Ours>,
+    /// When those are tried again: the last process of a command takes its
+    /// sandbox apart before it leaves, and asking meanwhile costs.
+    again_at: Option<Instant>,
+}
+
+/// Groups, with what is always handed out of them.
+struct Ours {
+    limits: GroupLimits,
+    group: Group,
+    entrances: Entrances,
+    outlook: Outlook,
+    history: History,
+}
+
+/// Whether groups have served a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum History {
+    /// Never.
+    New,
+    /// They have, and are as new.
+    AsNew,
 }
 
 struct Held {
-    group: Group,
+    ours: Ours,
     /// Tells when the agent has closed its end.
     by: OwnedFd,
 }
@@ -50,21 +77,24 @@ pub(crate) struct Handed {
 }
 
 impl Keeper {
-    /// Groups with these limits, or why there are none.
-    pub(crate) fn hand_out(&mut self, limits: &GroupLimits) -> Result<Handed, String> {
-        let group = match self.spare.take() {
-            Some((same, group)) if same == *limits => group,
-            other => {
-                self.leaving.extend(other.map(|(_, group)| group));
-                self.make(limits)?
-            }
+    /// Groups with these limits, or why there are none; `wanted` says whether
+    /// they may have served before.
+    pub(crate) fn hand_out(
+        &mut self,
+        limits: &GroupLimits,
+        wanted: History,
+    ) -> Result<Handed, String> {
+        let mut ours = match self.spare(limits, wanted) {
+            Some(place) => self.spares.remove(place),
+            None => self.make(limits)?,
         };
+        ours.history = History::AsNew;
         let handed = (|| {
             let (hold, by) = pipe_with(PipeFlags::CLOEXEC)?;
             let handed = Handed {
-                limited: group.limited(),
-                entrances: group.entrances()?,
-                outlook: group.outlook()?,
+                limited: ours.group.limited(),
+                entrances: ours.entrances.try_clone()?,
+                outlook: ours.outlook.try_clone()?,
                 // Nothing is ever written: closing it is what it is for.
                 hold,
             };
@@ -72,32 +102,56 @@ impl Keeper {
         })();
         match handed {
             Ok((handed, by)) => {
-                self.held.push(Held { group, by });
+                self.held.push(Held { ours, by });
                 Ok(handed)
             }
             Err(error) => {
-                self.leaving.push(group);
+                self.leaving.push(ours);
                 Err(format!("the group cannot be used: {error}"))
             }
         }
     }
 
+    fn spare(&self, limits: &GroupLimits, wanted: History) -> Option<usize> {
+        self.spares.iter().rposition(|spare| {
+            spare.limits == *limits && (wanted == History::AsNew || spare.history == wanted)
+        })
+    }
+
     /// Has groups like these ready for the next command.
-    pub(crate) fn prepare(&mut self, limits: &GroupLimits) {
-        if self.spare.is_none() {
+    pub(crate) fn prepare(&mut self, limits: &GroupLimits, wanted: History) {
+        if self.spare(limits, wanted).is_none()
             // What fails here fails again when it is needed, and is told then.
-            self.spare = self.make(limits).ok().map(|group| (*limits, group));
+            && let Ok(ours) = self.make(limits)
+        {
+            self.keep(ours);
         }
     }
 
-    fn make(&mut self, limits: &GroupLimits) -> Result<Group, String> {
+    /// Keeps groups nobody is in; the oldest give way.
+    fn keep(&mut self, ours: Ours) {
+        if self.spares.len() >= SPARES_MAX {
+            self.leaving.push(self.spares.remove(0));
+        }
+        self.spares.push(ours);
+    }
+
+    fn make(&mut self, limits: &GroupLimits) -> Result<Ours, String> {
         let place = self
             .place
             .get_or_insert_with(|| Place::find().map_err(|error| error.to_string()));
         let place = place.as_ref().map_err(Clone::clone)?;
         self.number = self.number.saturating_add(1);
-        Group::make(place, self.number, limits)
-            .map_err(|error| format!("no group can be made: {error}"))
+        let made = Group::make(place, self.number, limits).and_then(|group| {
+            Ok(Ours {
+                limits: *limits,
+                entrances: group.entrances()?,
+                outlook: group.outlook()?,
+                group,
+                history: History::New,
+            })
+        });
+        made.map_err(|error| format!("no group can be made: {error}"))
     }
 
     /// What to wait on, besides requests: its event is an error.
@@ -109,28 +163,49 @@ impl Keeper {
 
     /// When to come back although nothing happened.
     pub(crate) fn patience(&self) -> Option<Duration> {
-        (!self.leaving.is_empty()).then_some(AGAIN_AFTER)
+        let at = self.again_at?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Removes what was let go and is empty.
+    /// Keeps or removes what was let go and is empty.
     pub(crate) fn tidy(&mut self) {
         let (gone, held): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.held)
             .into_iter()
             .partition(|held| let_go(&held.by));
         self.held = held;
-        self.leaving.extend(gone.into_iter().map(|held| held.group));
-        self.leaving.retain_mut(|group| !group.try_remove());
+        self.leaving.extend(gone.into_iter().map(|held| held.ours));
+        let now = Instant::now();
+        match self.again_at {
+            Some(at) if now < at => return,
+            None if self.leaving.is_empty() => return,
+            Some(_) | None => {}
+        }
+        self.again_at = None;
+        for mut ours in std::mem::take(&mut self.leaving) {
+            let room = self.spares.len() < SPARES_MAX;
+            match ours.group.state() {
+                State::AsNew if room => self.keep(ours),
+                State::Busy => self.leaving.push(ours),
+                State::AsNew | State::Used => {
+                    if !ours.group.try_remove() {
+                        self.leaving.push(ours);
+                    }
+                }
+            }
+        }
+        if !self.leaving.is_empty() {
+            self.again_at = now.checked_add(AGAIN_AFTER);
+        }
     }
 
     /// Removes all, once everything inside was killed; gives up after `patience`.
     pub(crate) fn finish(mut self, patience: Duration) {
-        self.leaving
-            .extend(self.spare.take().map(|(_, group)| group));
+        self.leaving.append(&mut self.spares);
         let held = std::mem::take(&mut self.held);
-        self.leaving.extend(held.into_iter().map(|held| held.group));
+        self.leaving.extend(held.into_iter().map(|held| held.ours));
         let since = Instant::now();
         while !self.leaving.is_empty() && since.elapsed() < patience {
-            self.leaving.retain_mut(|group| !group.try_remove());
+            self.leaving.retain_mut(|ours| !ours.group.try_remove());
             if !self.leaving.is_empty() {
                 std::thread::sleep(AGAIN_AFTER);
             }
@@ -158,13 +233,13 @@ mod tests {
     };
 
     #[test]
-    fn groups_stand_as_long_as_they_are_held() {
+    fn groups_stand_as_long_as_they_are_held_and_serve_again_only_if_nothing_shows() {
         let mut keeper = Keeper {
             number: 8_000_000,
             ..Keeper::default()
         };
-        keeper.prepare(&LIMITS);
-        let handed = match keeper.hand_out(&LIMITS) {
+        keeper.prepare(&LIMITS, History::New);
+        let handed = match keeper.hand_out(&LIMITS, History::New) {
             Ok(handed) => handed,
             Err(why) => {
                 println!("SKIPPED: {why}");
@@ -178,9 +253,22 @@ mod tests {
         );
         keeper.tidy();
         assert_eq!((keeper.held.len(), keeper.leaving.len()), (1, 0));
+        let serves_again = handed.outlook.unified.is_none();
         drop(handed);
         keeper.tidy();
         assert_eq!((keeper.held.len(), keeper.leaving.len()), (0, 0));
+        assert_eq!(keeper.spares.len(), usize::from(serves_again));
+        let other = GroupLimits {
+            processes: 21,
+            ..LIMITS
+        };
+        // Neither other limits nor the wish for new ones is answered with them.
+        assert_eq!(keeper.spare(&other, History::AsNew), None);
+        assert_eq!(keeper.spare(&LIMITS, History::New), None);
+        assert_eq!(
+            keeper.spare(&LIMITS, History::AsNew),
+            serves_again.then_some(0)
+        );
         keeper.finish(Duration::from_secs(5));
     }
 
@@ -190,9 +278,10 @@ mod tests {
             place: Some(Err("read-only".to_owned())),
             ..Keeper::default()
         };
-        keeper.prepare(&LIMITS);
+        keeper.prepare(&LIMITS, History::AsNew);
         for _ in 0..2 {
-            assert_eq!(keeper.hand_out(&LIMITS).err().as_deref(), Some("read-only"));
+            let handed = keeper.hand_out(&LIMITS, History::AsNew);
+            assert_eq!(handed.err().as_deref(), Some("read-only"));
         }
     }
 }

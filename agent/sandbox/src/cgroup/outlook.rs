@@ -9,6 +9,8 @@ use super::{GroupUsage, Limited};
 
 /// The longest file read from a group, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
+/// What those files have, usually: read at once.
+const FILE_BYTES_ROOM: usize = 1024;
 
 /// The directories of a command's groups that tell or kill.
 #[derive(Debug, Default)]
@@ -27,10 +29,19 @@ impl Outlook {
         };
         // The counter of kills, not of failed charges: those also count what
         // was reclaimed and never missed.
-        let kills = ["memory.events", "memory.oom_control"]
+        // Version 1 has the second of each.
+        let kills = ["memory.events", "memory.oom_control"];
+        let peak = ["memory.peak", "memory.max_usage_in_bytes"];
+        let in_order = |mut files: [&'static str; 2]| {
+            if self.unified.is_none() {
+                files.reverse();
+            }
+            files
+        };
+        let kills = in_order(kills)
             .into_iter()
             .find_map(|file| field(&read(dir.as_fd(), file).ok()?, "oom_kill"));
-        let peak = ["memory.peak", "memory.max_usage_in_bytes"]
+        let peak = in_order(peak)
             .into_iter()
             .find_map(|file| read(dir.as_fd(), file).ok()?.trim().parse().ok());
         GroupUsage {
@@ -46,6 +57,18 @@ impl Outlook {
             let _killed = open(dir.as_fd(), "cgroup.kill", OFlags::WRONLY)
                 .and_then(|file| Ok(rustix::io::write(&file, b"1")?));
         }
+    }
+
+    /// Another hold on the same.
+    ///
+    /// # Errors
+    /// The process has no descriptor left.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let dup = |fd: &Option<OwnedFd>| fd.as_ref().map(OwnedFd::try_clone).transpose();
+        Ok(Self {
+            memory: dup(&self.memory)?,
+            unified: dup(&self.unified)?,
+        })
     }
 
     /// To be sent: in this order, where they are there.
@@ -97,14 +120,15 @@ fn open(dir: BorrowedFd<'_>, name: &str, access: OFlags) -> io::Result<OwnedFd> 
 }
 
 fn read(dir: BorrowedFd<'_>, name: &str) -> io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::from(open(dir, name, OFlags::RDONLY)?)
+    let file = open(dir, name, OFlags::RDONLY)?;
+    let mut text = String::with_capacity(FILE_BYTES_ROOM);
+    std::fs::File::from(file)
         .take(FILE_BYTES_MAX)
         .read_to_string(&mut text)?;
     Ok(text)
 }
 
-fn field(text: &str, name: &str) -> Option<u64> {
+pub(super) fn field(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (field, value) = line.split_once(' ')?;
         (field == name).then(|| value.trim().parse().ok())?

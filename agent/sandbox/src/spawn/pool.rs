@@ -45,9 +45,10 @@ pub struct PoolSize {
     pub interpreters_max: usize,
     /// Which those may be.
     pub interpreters: Interpreters,
-    /// Whether a sandbox may get an empty network that served another one,
-    /// and was seen to be as it was made; else every network is new.
-    pub recycled_network: bool,
+    /// Whether a sandbox may get an empty network and control groups that
+    /// served another one and were seen to be as they were made; else all of
+    /// them are new.
+    pub recycled: bool,
 }
 
 impl Default for PoolSize {
@@ -57,7 +58,7 @@ impl Default for PoolSize {
             after_uses: 1,
             interpreters_max: 2,
             interpreters: Interpreters::ALL,
-            recycled_network: true,
+            recycled: true,
         }
     }
 }
@@ -69,7 +70,7 @@ impl PoolSize {
         after_uses: 0,
         interpreters_max: 0,
         interpreters: Interpreters::NONE,
-        recycled_network: true,
+        recycled: true,
     };
 }
 

@@ -82,8 +82,9 @@ pub(crate) struct Surroundings {
     pub limits: LimitSpec,
     pub network: NetSpec,
     pub faults: FaultSpec,
-    /// Whether an empty network that served another sandbox is good enough.
-    pub recycled_network: bool,
+    /// Whether an empty network and control groups that served another sandbox
+    /// are good enough.
+    pub recycled: bool,
     /// Whether views are copied even where an overlay can be mounted.
     pub copied_views: bool,
     /// Mechanisms left out on purpose. A spawner honours it only when it was
@@ -124,7 +125,7 @@ impl Surroundings {
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
-        w.u8(u8::from(self.recycled_network));
+        w.u8(u8::from(self.recycled));
         w.u8(u8::from(self.copied_views));
         w.u32(self.without.bits());
         w.finish()
@@ -174,7 +175,7 @@ impl Surroundings {
                 home: flag(&mut r)?,
                 orphans: flag(&mut r)?,
             },
-            recycled_network: flag(&mut r)?,
+            recycled: flag(&mut r)?,
             copied_views: flag(&mut r)?,
             without: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
         };

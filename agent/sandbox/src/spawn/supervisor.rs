@@ -24,7 +24,7 @@ use super::identity::Identity;
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
-use crate::cgroup::{Entrances, GroupLimits, Keeper};
+use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::profile::Mechanism;
 use crate::sys::{self, Forked};
 
@@ -74,8 +74,8 @@ struct Spawner {
     control: Channel,
     zygotes: Vec<Zygote>,
     groups: Keeper,
-    /// The limits the next command will probably have.
-    likely: Option<GroupLimits>,
+    /// The groups the next command will probably want.
+    likely: Option<(GroupLimits, History)>,
     /// Tells when the machine's mounts have changed.
     mounts: Option<OwnedFd>,
 }
@@ -108,8 +108,8 @@ impl Spawner {
                     self.answer(&frame, Channel::new(reply));
                 }
                 Received::Nothing => {
-                    if let Some(likely) = self.likely.take() {
-                        self.groups.prepare(&likely);
+                    if let Some((limits, wanted)) = self.likely.take() {
+                        self.groups.prepare(&limits, wanted);
                     }
                 }
                 Received::Closed => return Ok(()),
@@ -203,8 +203,13 @@ impl Spawner {
         if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
             return Ok(Entrances::default());
         }
-        let handed = self.groups.hand_out(&limits);
-        self.likely = Some(limits);
+        let wanted = if spec.recycled {
+            History::AsNew
+        } else {
+            History::New
+        };
+        let handed = self.groups.hand_out(&limits, wanted);
+        self.likely = Some((limits, wanted));
         let (report, entrances, seen) = match handed {
             Ok(handed) => (
                 Report::Grouped(Ok(handed.limited)),

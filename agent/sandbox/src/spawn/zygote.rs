@@ -174,7 +174,7 @@ fn clone(
     let (mut namespaces, confined) = namespaces(&spec);
     let mut network = None;
     // A recycled one is the zygote's: a loopback cannot be raised in it.
-    if spec.recycled_network
+    if spec.recycled
         && !spec.network.is_some()
         && !spec.shares_network()
         && let Ok(place) = networks.enter()

@@ -21,6 +21,8 @@ const ORPHAN_EVERY: u32 = 10;
 
 /// What the sandboxes that wait may have of groups, or of descriptors.
 const WAITING_MAX: usize = 16;
+/// What is kept of groups to serve again: eight sets, in up to three hierarchies.
+const KEPT_GROUPS_MAX: usize = 24;
 
 /// What there is of everything a run could leave.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +41,7 @@ impl Census {
     /// the pool's business.
     fn is_no_more_than(&self, before: &Self) -> bool {
         let but_for = |now: usize, then: usize| now <= then + WAITING_MAX;
-        but_for(self.groups, before.groups)
+        but_for(self.groups, before.groups + KEPT_GROUPS_MAX)
             && but_for(self.descriptors, before.descriptors)
             && (self.mounts, self.files, self.children, self.orphans)
                 == (before.mounts, before.files, before.children, before.orphans)

@@ -55,7 +55,7 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
             home: fault::is(Fault::SandboxSeesHome),
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
         },
-        recycled_network: pool.size().recycled_network,
+        recycled: pool.size().recycled,
         copied_views: pool.copies_views(),
         without: pool.without(),
     })
