@@ -275,23 +275,44 @@ pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the kernel reap the children of this process by itself.
-pub(crate) fn ignore_children() {
-    // JUSTIFICATION: nix's signal and sigaction are unsafe for the sake of
-    // handlers, and no safe crate in the tree offers the rest.
-    // SAFETY: SIG_IGN installs no handler, so no Rust code can be called in a
-    // signal context; signal(2) and wait(2): children of a process that
-    // ignores SIGCHLD leave no zombie.
-    unsafe {
-        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+/// What a process that serves sandboxes ignores: the end of a child, which the
+/// kernel then reaps by itself, and that of a reader, which a write tells of.
+const IGNORED: [libc::c_int; 2] = [libc::SIGCHLD, libc::SIGPIPE];
+
+/// Ignores the end of a child and that of a reader, and gives every other signal
+/// its default action. Blocks none.
+///
+/// Children begin with the same, see [`heed_again`].
+pub(crate) fn ignore_ends() {
+    reset_signals();
+    for number in IGNORED {
+        // JUSTIFICATION: nix's signal and sigaction are unsafe for the sake of
+        // handlers, and no safe crate in the tree offers the rest.
+        // SAFETY: SIG_IGN installs no handler, so no Rust code can be called in
+        // a signal context; signal(2) and wait(2): children of a process that
+        // ignores SIGCHLD leave no zombie.
+        unsafe {
+            libc::signal(number, libc::SIG_IGN);
+        }
+    }
+}
+
+/// Takes [`ignore_ends`] back in a child.
+///
+/// A command started with SIGPIPE ignored would not end when its reader goes away.
+pub(crate) fn heed_again() {
+    for number in IGNORED {
+        // JUSTIFICATION: as for `ignore_ends`.
+        // SAFETY: SIG_DFL installs no handler, so no Rust code can be called in
+        // a signal context.
+        unsafe {
+            libc::signal(number, libc::SIG_DFL);
+        }
     }
 }
 
 /// Gives every signal its default action and blocks none.
-///
-/// Rust programs ignore SIGPIPE; a command started with that inherited would
-/// not end when its reader goes away.
-pub(crate) fn reset_signals() {
+fn reset_signals() {
     for number in 1..=64 {
         // JUSTIFICATION: nix's `signal` is unsafe too, and refuses the
         // real-time numbers.

@@ -18,8 +18,9 @@ use super::wire::FRAME_BYTES_MAX;
 
 /// The most descriptors one message carries, its memory file included.
 pub(crate) const DESCRIPTORS_MAX: usize = 64;
-/// Longer messages go into a memory file.
-const INLINE_BYTES_MAX: usize = 16 * 1024;
+/// Longer messages go into a memory file. The buffer of a read lies on the
+/// stack, and a process that was just forked pays for each page it touches.
+const INLINE_BYTES_MAX: usize = 4 * 1024;
 
 /// The first byte of a message: where the rest of it is.
 const INLINE: u8 = 0;

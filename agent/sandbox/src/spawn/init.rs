@@ -44,7 +44,7 @@ const EXIT: i32 = 0;
 
 /// Runs in the child of the fork and never comes back.
 pub(crate) fn run(start: Start<'_>) -> ! {
-    sys::reset_signals();
+    sys::heed_again();
     let report = match start.reply.try_clone_to_owned() {
         Ok(reply) => {
             let reply = Channel::new(reply);
@@ -263,6 +263,16 @@ fn reap_until(command: i32) -> io::Result<Ending> {
 /// Kills what the command left running and waits until it is gone, so that
 /// the report means that nothing is left.
 fn reap_the_rest() {
+    // Whatever is left is a child of this process or below one: orphans arrive
+    // here. Without a child nothing is left, and nothing needs to be looked for
+    // among the processes of the whole machine, which is what kill(-1) does.
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => break,
+            Err(_) => return,
+        }
+    }
     // Everything this process may signal: the whole namespace, but not itself.
     let _none_left = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
     loop {

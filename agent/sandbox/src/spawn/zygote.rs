@@ -71,8 +71,10 @@ pub(crate) fn run(start: Start) -> ! {
     {
         sys::exit_immediately(0);
     }
-    // The kernel reaps the sandboxes' first processes by itself.
-    sys::ignore_children();
+    // The kernel reaps the sandboxes' first processes by itself. And one that fails
+    // while its root is built closes the pipe it is told to go on through: what is
+    // written there then must not end the zygote, and with it every other sandbox.
+    sys::ignore_ends();
     serve(&stock, &mut Networks::default(), control);
     // What runs already runs to its end, and ends with the zygote.
     while !matches!(
