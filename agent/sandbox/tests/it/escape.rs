@@ -23,6 +23,7 @@ use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::Sandbox;
+use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
 use support::{Workspace, spawner, text, with_permits};
@@ -85,6 +86,7 @@ fn run_without(without: MechanismSet, command: &Command<'_>) -> Finished {
         .spawner(spawner())
         .pool(PoolSize::OFF)
         .without(without)
+        .copied_views(support::layer() == Layer::Copy)
         .build();
     let action = Action::new(
         Verb::ProcExec,
@@ -205,6 +207,16 @@ fn a_second_mechanism_holds_when_one_is_left_out() {
     }
     found.retain(|single| !SINGLE_LINE.contains(single));
     assert_eq!(found, []);
+}
+
+#[test]
+fn over_copied_views_nothing_gets_out_either() {
+    support::on(Layer::Copy, nothing_gets_out_and_what_is_allowed_works);
+}
+
+#[test]
+fn over_copied_views_the_same_mechanisms_hold_alone() {
+    support::on(Layer::Copy, a_second_mechanism_holds_when_one_is_left_out);
 }
 
 #[test]

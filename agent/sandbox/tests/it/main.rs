@@ -19,6 +19,7 @@ mod lifecycle;
 mod network;
 mod profile;
 mod refusals;
+mod refused_by_kernel;
 mod spawner_death;
 mod support;
 mod warm;

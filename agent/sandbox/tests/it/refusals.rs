@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::dircap::Base;
+use hermitcrab_sandbox::profile::probe;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, FsError, SpawnError, sha256};
 use support::{Workspace, rel, run, text, with_permit};
@@ -164,6 +166,9 @@ fn inside(programs: &Path) {
         "{told}"
     );
     assert!(told.contains("user namespaces must be allowed"), "{told}");
+    let profile = probe(&support::spawner(), &workspace.cap);
+    assert_eq!(profile.isolation, Isolation::Unknown);
+    assert!(profile.failure.is_some());
 
     let write = |cap: &DirCap, content: &[u8]| {
         let path = rel("hermitcrab-test");

@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, Limits};
 
 use super::run_without;
-use crate::support::{Workspace, marker, processes_with, text};
+use crate::support::{self, Workspace, marker, processes_with, text};
 
 const FILES: &str = include_str!("exhaustion.pl");
 
@@ -210,4 +211,9 @@ fn a_second_mechanism_holds_what_would_be_used_up() {
     }
     // Both ways: what is called a single line is one, and is a live probe.
     assert_eq!(found, SINGLE_LINE);
+}
+
+#[test]
+fn over_copied_views_what_would_be_used_up_is_held_as_well() {
+    support::on(Layer::Copy, a_second_mechanism_holds_what_would_be_used_up);
 }
