@@ -28,6 +28,21 @@ impl Line {
     }
 }
 
+/// What is to be said of a figure that should not be above its target.
+pub fn at_most(figure: f64, target: f64) -> String {
+    said(figure <= target, target)
+}
+
+/// What is to be said of a figure that should not be below its target.
+pub fn at_least(figure: f64, target: f64) -> String {
+    said(figure >= target, target)
+}
+
+fn said(kept: bool, target: f64) -> String {
+    let end = if kept { "kept" } else { "missed" };
+    format!("target {target:.2} {end}")
+}
+
 /// In microseconds.
 pub fn quantile(times: &[Duration], at: f64) -> f64 {
     let mut sorted: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e6).collect();
