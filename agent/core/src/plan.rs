@@ -33,7 +33,7 @@ pub use self::{
     interp::Machine,
     kind::{Kind, Type},
     level::{Level, Origins, Tag},
-    locked::{Notice, Plan, Want},
+    locked::{Notice, Plan, Seer, Unseen, Want},
     rule::{Failure, Verdict},
     signature::{FlowRules, Need, Param, Reach, Role, Signature, StatedRisk, Toolbox},
     value::{Datum, Raw, Value},

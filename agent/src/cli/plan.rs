@@ -13,7 +13,10 @@ use std::{
     sync::Arc,
 };
 
-use hermitcrab_core::plan::{FlowRules, Plan, PlanError, Step, Toolbox, What, check};
+use hermitcrab_core::{
+    authority::Name,
+    plan::{FlowRules, Plan, PlanError, Seer, Step, Toolbox, What, check},
+};
 use serde_json::{Value, json};
 
 use self::{
@@ -266,7 +269,15 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
         .notices()
         .iter()
         .map(|notice| {
-            json!({"step": notice.step, "argument": notice.argument, "level": notice.level.as_str(), "from": notice.from})
+            let unseen = notice.unseen.as_ref().map(|unseen| {
+                let only_for: Vec<&str> = unseen.only_for.iter().map(Name::as_str).collect();
+                let (by, named_by) = match &unseen.seer {
+                    Seer::Reader(name) => (Some(name), None),
+                    Seer::NamedBy(argument) => (None, Some(argument)),
+                };
+                json!({"for": only_for, "by": by, "named_by": named_by})
+            });
+            json!({"step": notice.step, "argument": notice.argument, "level": notice.level.as_str(), "from": notice.from, "unseen": unseen})
         })
         .collect();
     let steps: Vec<Value> = plan

@@ -9,7 +9,11 @@
 use hermitcrab_core::{
     authority::{Name, Verb},
     label::Source,
-    plan::{Kind, Level, Need, Param, Reach, Role, Signature, StatedRisk, Type, check::is_name},
+    plan::{
+        Kind, Level, Need, Param, Reach, Role, Signature, StatedRisk, Type,
+        check::is_name,
+        signature::{READER_COMMANDS, READER_FILES, READER_MODEL},
+    },
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -100,6 +104,11 @@ pub fn read(text: &[u8]) -> Result<Outside, String> {
         return Err(format!(
             "the server's name `{}` is not made of small letters and digits",
             server.escape_debug()
+        ));
+    }
+    if [READER_MODEL, READER_FILES, READER_COMMANDS].contains(&server.as_str()) {
+        return Err(format!(
+            "the server's name `{server}` is the word for another reader"
         ));
     }
     if words.tools.len() > TOOLS_MAX {
@@ -338,6 +347,20 @@ mod tests {
         assert_eq!(tools[1].readers, None);
         let reaches = [Reach::Reader("bank".into()), Reach::NamedBy("to".into())];
         assert_eq!(tools[1].reaches, reaches);
+    }
+
+    #[test]
+    fn no_server_is_called_what_another_reader_is_called() {
+        for (name, is_taken) in [
+            ("model", true),
+            ("files", true),
+            ("commands", true),
+            ("file", false),
+        ] {
+            let text = file(r#"{"name": "look"}"#).replace("bank", name);
+            let found = read(text.as_bytes());
+            assert_eq!(found.is_err(), is_taken, "{name}: {found:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,13 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use hermitcrab_core::plan::{Expr, Hop, Plan, Raw, Step, What};
+use hermitcrab_core::{
+    authority::Name,
+    plan::{
+        Expr, Hop, Notice, Plan, Raw, Seer, Step, What,
+        signature::{READER_COMMANDS, READER_MODEL},
+    },
+};
 
 use crate::actions::risk;
 
@@ -173,18 +179,59 @@ pub fn plan(plan: &Plan, workspace: &Path) -> String {
     block(plan, plan.steps(), workspace, 0, &mut out);
     let _ = writeln!(out, "at most {} calls", plan.calls_at_most());
     for notice in plan.notices() {
-        let _ = writeln!(
-            out,
-            "note: {} will be decided by data from {} ({}): you will be asked",
-            match &notice.argument {
-                Some(argument) => format!("`{argument}` of {}", notice.step),
-                None => format!("whether {} happens", notice.step),
-            },
-            notice.from.join(", "),
-            notice.level.as_str()
-        );
+        let _ = writeln!(out, "note: {}", self::notice(notice, plan));
     }
     out
+}
+
+/// What data will decide, or who would see it, and what follows.
+#[must_use]
+pub fn notice(notice: &Notice, plan: &Plan) -> String {
+    let from = notice.from.join(", ");
+    let Some(unseen) = &notice.unseen else {
+        let what = match &notice.argument {
+            Some(argument) => format!("`{argument}` of {}", notice.step),
+            None => format!("whether {} happens", notice.step),
+        };
+        return format!(
+            "{what} will be decided by data from {from} ({}): you will be asked",
+            notice.level.as_str()
+        );
+    };
+    let whom = match unseen.only_for.iter().map(Name::as_str).collect::<Vec<_>>() {
+        nobody if nobody.is_empty() => "nobody".to_owned(),
+        names => names.join(", "),
+    };
+    let what = match &notice.argument {
+        Some(argument) => format!("`{argument}` of {}", notice.step),
+        None => format!("what decides {}", notice.step),
+    };
+    match &unseen.seer {
+        Seer::Reader(name) if name == READER_MODEL && picks(plan.steps(), &notice.step) => {
+            format!(
+                "{} would have a model read data from {from}, which is for {whom} only: it will be refused",
+                notice.step
+            )
+        }
+        Seer::Reader(name) if name == READER_COMMANDS => format!(
+            "{what} comes from {from} and is for {whom} only, not for commands: it will be refused"
+        ),
+        Seer::Reader(name) => format!(
+            "{what} comes from {from} and is for {whom} only, not for {} to see: you will be asked",
+            quoted(name)
+        ),
+        Seer::NamedBy(argument) => format!(
+            "{what} comes from {from} and is for {whom} only; if `{argument}` names anybody else, you will be asked"
+        ),
+    }
+}
+
+/// Is it a step that has a model read something?
+fn picks(steps: &[Step], id: &str) -> bool {
+    steps.iter().any(|step| {
+        (step.id == id && matches!(step.what, What::Extract { .. }))
+            || step.what.blocks().any(|block| picks(block, id))
+    })
 }
 
 fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut String) {

@@ -148,6 +148,13 @@ fn run_with(
     }
 }
 
+/// What the plan that was run last says beforehand, to a person.
+fn notes(home: &Home) -> String {
+    let shown = home.ok(&["plan", "--plan", "../plan.json", "--tools", "../tools.json"]);
+    let notes = shown.lines().filter(|line| line.starts_with("note: "));
+    notes.map(|line| format!("{line}\n")).collect()
+}
+
 fn look() -> Value {
     json!({"id": "rows", "call": "mail.look"})
 }
@@ -252,10 +259,20 @@ fn what_is_for_some_reaches_others_only_with_a_yes() {
     assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
     assert_eq!(ran.of("plan")[0]["risk"], "medium");
     assert_eq!(calls.lock().unwrap().len(), 1);
-    // To somebody else: not with nobody there, not with a no.
+    assert_eq!(ran.of("plan")[0]["notices"], json!([]));
+    // To somebody else: not with nobody there, not with a no; and the plan says so before.
     let bob = to("bob@example.org");
     let ran = run_with(&home, port, &tools, &bob, None);
     assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+    assert_eq!(
+        ran.of("plan")[0]["notices"][0]["unseen"],
+        json!({"for": ["ann@example.org", "mail"], "by": "bob@example.org", "named_by": null})
+    );
+    assert_eq!(
+        notes(&home),
+        "note: `text` of send comes from rows and is for ann@example.org, mail only, \
+         not for \"bob@example.org\" to see: you will be asked\n"
+    );
     let no = |event: &Value| {
         let text = event["text"].as_str().unwrap();
         assert!(
@@ -270,13 +287,31 @@ fn what_is_for_some_reaches_others_only_with_a_yes() {
     let ran = run_with(&home, port, &tools, &bob, Some(&|_| "once".to_owned()));
     assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
     assert_eq!(calls.lock().unwrap().len(), 2);
-    // Nor by way of a file, or a command.
-    for step in [
-        json!({"id": "w", "call": "create_file", "with": {"path": "b.txt", "text": {"$": "rows[0].body"}}}),
-        json!({"id": "c", "call": "run_command", "with": {"program": "echo", "args": [{"$": "rows[0].body"}]}}),
+    // Nor by way of a file, a command, or a model.
+    for (step, note) in [
+        (
+            json!({"id": "w", "call": "create_file", "with": {"path": "b.txt", "text": {"$": "rows[0].body"}}}),
+            "not for \"files\" to see: you will be asked",
+        ),
+        (
+            json!({"id": "c", "call": "run_command", "with": {"program": "echo", "args": [{"$": "rows[0].body"}]}}),
+            "not for commands: it will be refused",
+        ),
+        (
+            json!({"id": "x", "extract": {"$": "rows[0].body"}, "ask": "who", "schema": "text"}),
+            "x would have a model read data from rows",
+        ),
+        (
+            json!({"id": "s", "call": "mail.send", "with": {"to": {"$": "rows[0].from"}, "text": {"$": "rows[0].body"}}}),
+            "if `to` names anybody else, you will be asked",
+        ),
     ] {
+        let sends = step["id"] == "s";
         let ran = run_with(&home, port, &tools, &json!([look(), step]), None);
-        assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+        // The server names ann, for whom it is.
+        let code = if sends { 0 } else { 77 };
+        assert_eq!(ran.code, Some(code), "{} {:?}", ran.err, ran.events);
+        assert!(notes(&home).contains(note), "{}", notes(&home));
     }
     assert!(!home.project().join("b.txt").exists());
 }

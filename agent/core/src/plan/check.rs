@@ -28,7 +28,10 @@ use super::{
     value::Raw,
 };
 
+mod sight;
 mod typing;
+
+use self::sight::{Sight, Sights, seers};
 
 /// Checks a draft against the tools it may call.
 ///
@@ -46,6 +49,7 @@ pub fn check(
         scope: Vec::new(),
         numbers: BTreeMap::new(),
         names: BTreeSet::new(),
+        sights: Sights::default(),
         at: None,
         parts: 0,
         calls: 0,
@@ -69,6 +73,7 @@ pub fn check(
         let at = Surroundings {
             turns: 1,
             control: Level::User,
+            sight: Sight::ANYONE,
             from: Vec::new(),
         };
         checker.block(&draft.steps, &at);
@@ -115,6 +120,8 @@ struct Surroundings {
     turns: u64,
     /// How far what decides whether it happens can be trusted at worst.
     control: Level,
+    /// For whom that is.
+    sight: Sight,
     /// The steps that decides comes from.
     from: Vec<String>,
 }
@@ -128,6 +135,8 @@ struct Checker<'c> {
     numbers: BTreeMap<String, u8>,
     /// Every name there is, for telling too early from never.
     names: BTreeSet<String>,
+    /// For whom what they stand for is.
+    sights: Sights,
     /// The step being looked at.
     at: Option<String>,
     /// Parts of expressions seen.
@@ -250,10 +259,12 @@ impl Checker<'_> {
                 let around = Surroundings {
                     turns: around.turns.saturating_mul(u64::from(turns)),
                     control: around.control.min(kind.level),
+                    sight: self.sights.of(list).meet(&around.sight),
                     from: names_in(list),
                 };
                 let before = self.scope.len();
                 self.scope.push((name.clone(), item.at_most(kind.level)));
+                self.sights.bind(name, self.sights.of(list));
                 let item = self.looped(steps, gives.as_ref(), &around);
                 self.scope.truncate(before);
                 Some(Kind::list(item?).at(kind.level))
@@ -271,6 +282,7 @@ impl Checker<'_> {
                 let around = Surroundings {
                     turns: around.turns,
                     control: around.control.min(kind.level),
+                    sight: self.sights.of(test).meet(&around.sight),
                     from: names_in(test),
                 };
                 let at = self.at.clone();
@@ -279,14 +291,20 @@ impl Checker<'_> {
                 self.at = at;
                 Some(Kind::Nothing.at(kind.level))
             }
-            What::Extract { from, ask, schema } => {
+            What::Extract {
+                from: from_expr,
+                ask,
+                schema,
+            } => {
                 self.calls = self.calls.saturating_add(around.turns);
-                let from = self.type_of(from);
+                let from = self.type_of(from_expr);
                 if ask.len() > LITERAL_BYTES_MAX {
                     self.error(ErrorKind::TooLong);
                 }
                 self.schema(schema);
-                Some(picked(schema, from?.worst()))
+                let level = from?.worst();
+                self.model_reads(step, from_expr, level);
+                Some(picked(schema, level))
             }
             What::AskUser { question, schema } => {
                 if question.len() > LITERAL_BYTES_MAX {
@@ -371,6 +389,8 @@ impl Checker<'_> {
                 kind
             };
             self.scope.push((step.id.clone(), kind));
+            let sight = self.sight_of(step, around);
+            self.sights.bind(&step.id, sight);
         }
     }
 
@@ -387,6 +407,7 @@ impl Checker<'_> {
             self.error(ErrorKind::TooLong);
             return asked_by;
         }
+        let seers = seers(signature, with);
         for (place, (name, expr)) in with.iter().enumerate() {
             let twice = with.iter().take(place).any(|(known, _)| known == name);
             let Some(param) = signature.param(name).filter(|_| !twice) else {
@@ -411,28 +432,34 @@ impl Checker<'_> {
             if param.role.asks() {
                 asked_by = asked_by.min(level);
             }
+            let what = Notice {
+                step: step.id.clone(),
+                argument: Some(name.clone()),
+                level,
+                from: names_in(expr),
+                unseen: None,
+            };
             if signature.changes && level < param.role.floor(self.rules) {
-                self.notices.push(Notice {
-                    step: step.id.clone(),
-                    argument: Some(name.clone()),
-                    level,
-                    from: names_in(expr),
-                });
+                self.notices.push(what.clone());
             }
+            self.shown(&self.sights.of(expr), &seers, what);
         }
         for param in &signature.params {
             if param.required && !with.iter().any(|(name, _)| *name == param.name) {
                 self.error(ErrorKind::MissingArgument);
             }
         }
+        let what = Notice {
+            step: step.id.clone(),
+            argument: None,
+            level: around.control,
+            from: around.from.clone(),
+            unseen: None,
+        };
         if signature.changes && self.rules.control && around.control < Level::Service {
-            self.notices.push(Notice {
-                step: step.id.clone(),
-                argument: None,
-                level: around.control,
-                from: around.from.clone(),
-            });
+            self.notices.push(what.clone());
         }
+        self.shown(&around.sight, &seers, what);
         for need in &signature.wants {
             let on = need.param.as_ref().and_then(|param| {
                 let (_, expr) = with.iter().find(|(name, _)| name == param)?;

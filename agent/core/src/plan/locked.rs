@@ -3,14 +3,19 @@
 //! Its fields are private and nothing changes them. Only [`super::check()`]
 //! makes one.
 
-use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 
 use super::{
     draft::Step,
     level::Level,
     signature::{FlowRules, Toolbox},
 };
-use crate::authority::Verb;
+use crate::authority::{Name, Verb};
 
 /// A checked plan.
 #[derive(Clone, Debug)]
@@ -36,7 +41,8 @@ pub struct Want {
     pub on: Option<String>,
 }
 
-/// What a person should know before approving: data will decide this.
+/// What a person should know before approving: data will decide this, or be
+/// seen by somebody for whom it is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The step.
@@ -47,6 +53,26 @@ pub struct Notice {
     pub level: Level,
     /// The steps it comes from directly.
     pub from: Vec<String>,
+    /// Who would see the data and may not; `None` where it would decide.
+    pub unseen: Option<Unseen>,
+}
+
+/// Data would come before the eyes of somebody for whom it is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// Whose.
+    pub seer: Seer,
+    /// For whom it is.
+    pub only_for: BTreeSet<Name>,
+}
+
+/// Who would see something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seer {
+    /// This reader.
+    Reader(String),
+    /// Whoever this argument will name once there is data.
+    NamedBy(String),
 }
 
 impl Plan {

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use hermitcrab_core::{authority::Name, plan::Reach};
+use hermitcrab_core::{
+    authority::Name,
+    plan::{Reach, Seer},
+};
 
 use super::*;
 
@@ -81,8 +84,40 @@ fn send(to: &[&str], of: Expr) -> Step {
     call("send", "send", &[("to", to), ("text", of)])
 }
 
-/// Of the last call: which argument would come before whose eyes.
+/// Who would see what for whom it is not, before anything of the plan runs.
+fn foretold(steps: Vec<Step>, readers: &[&str]) -> Vec<(String, Option<String>, Seer)> {
+    plan(steps, readers)
+        .notices()
+        .iter()
+        .filter_map(|notice| {
+            let unseen = notice.unseen.clone()?;
+            let only_for: Vec<&str> = unseen.only_for.iter().map(Name::as_str).collect();
+            assert_eq!(only_for, readers);
+            Some((notice.step.clone(), notice.argument.clone(), unseen.seer))
+        })
+        .collect()
+}
+
+/// Of the last call: which argument would come before whose eyes. Whatever is
+/// found at the call was told before, and of a call that shows nobody anything
+/// nothing was.
 fn unseen(steps: Vec<Step>, readers: &[&str]) -> Vec<(Option<String>, String)> {
+    let told = foretold(steps.clone(), readers);
+    let found = at_the_call(steps, readers);
+    let arguments = |told: &[(String, Option<String>, Seer)]| -> Vec<Option<String>> {
+        told.iter()
+            .map(|(_, argument, _)| argument.clone())
+            .collect()
+    };
+    let found_arguments: Vec<_> = found.iter().map(|(argument, _)| argument.clone()).collect();
+    assert_eq!(arguments(&told), found_arguments, "{told:?} {found:?}");
+    for ((_, _, seer), (_, reader)) in told.iter().zip(&found) {
+        assert_eq!(*seer, Seer::Reader(reader.clone()));
+    }
+    found
+}
+
+fn at_the_call(steps: Vec<Step>, readers: &[&str]) -> Vec<(Option<String>, String)> {
     let (calls, _) = run(plan(steps, readers), |call| match call.tool.as_str() {
         "secret" | "open" => read_reply("words"),
         _ => Reply::Result(Raw::Nothing),
@@ -151,6 +186,85 @@ fn that_something_happens_can_tell_as_much_as_what_it_says() {
     };
     let found = unseen(with(step("if", told)), &["ann", "mail"]);
     assert_eq!(found, [(None, "bob".to_owned())]);
+}
+
+#[test]
+fn a_plan_tells_beforehand_who_would_see_what_is_not_for_them() {
+    let readers = ["ann", "mail"];
+    let told = |step: &str, argument: Option<&str>, seer: Seer| {
+        vec![(step.to_owned(), argument.map(str::to_owned), seer)]
+    };
+    let by_data = || Seer::NamedBy("to".into());
+    // Whom data will name is not known yet, and that is said.
+    let send_to = |to: Expr, of: Expr| call("send", "send", &[("to", to), ("text", of)]);
+    let open = Expr::List(vec![at("o.text")]);
+    assert_eq!(
+        foretold(with(send_to(open.clone(), at("s.text"))), &readers),
+        told("send", Some("text"), by_data())
+    );
+    assert_eq!(foretold(with(send_to(open, at("o.text"))), &readers), []);
+    // Who certainly may not is told rather than who perhaps may not.
+    let both = Expr::List(vec![at("o.text"), text("bob")]);
+    assert_eq!(
+        foretold(with(send_to(both, at("s.text"))), &readers),
+        told("send", Some("text"), Seer::Reader("bob".into()))
+    );
+    // What is made of it, in a loop too, and what a model picked out of it.
+    let each = What::ForEach {
+        list: Expr::Apply(Builtin::Lines, vec![at("s.text")]),
+        name: "line".into(),
+        at_most: None,
+        steps: vec![send(&["bob"], at("line"))],
+        gives: Some(at("line")),
+    };
+    let mut steps = with(step("each", each));
+    let bob = || Seer::Reader("bob".into());
+    let mut both = told("send", Some("text"), bob());
+    both.extend(told("send", None, bob()));
+    assert_eq!(foretold(steps.clone(), &readers), both);
+    let joined = Expr::Apply(Builtin::Join, vec![at("each"), text("")]);
+    steps.push(call("k", "keep", &[("path", text("f")), ("text", joined)]));
+    both.extend(told("k", Some("text"), Seer::Reader("files".into())));
+    assert_eq!(foretold(steps, &readers), both);
+    let extract = What::Extract {
+        from: at("s.text"),
+        ask: "who".into(),
+        schema: user(Kind::Text),
+    };
+    let mut steps = with(step("x", extract));
+    steps.push(send(&["bob"], at("x")));
+    let mut model = told("x", None, Seer::Reader("model".into()));
+    model.extend(told("send", Some("text"), bob()));
+    assert_eq!(foretold(steps, &readers), model);
+    // What its user is shown first is theirs.
+    let mut steps = with(step("ok", What::Confirm(at("s.text"))));
+    steps.push(send(&["bob"], at("ok")));
+    assert_eq!(foretold(steps, &readers), []);
+}
+
+#[test]
+fn what_was_asked_for_tells_as_much_as_the_answer() {
+    let ask = call("a", "ask", &[("words", at("s.text"))]);
+    let mut steps = with(ask);
+    steps.push(call(
+        "k",
+        "keep",
+        &[("path", text("f")), ("text", text("asked"))],
+    ));
+    // Only the question itself was for somebody.
+    let readers = ["ann", "search"];
+    assert_eq!(foretold(steps.clone(), &readers), []);
+    let is_asked = Expr::Apply(Builtin::Eq, vec![at("s.text"), text("x")]);
+    let told = What::If {
+        test: is_asked,
+        then: steps.pop().into_iter().collect(),
+        or_else: Vec::new(),
+    };
+    let found = foretold(with(step("if", told)), &readers);
+    assert_eq!(
+        found,
+        [("k".to_owned(), None, Seer::Reader("files".into()))]
+    );
 }
 
 #[test]
