@@ -62,7 +62,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    fn new(failure: Failure, words: impl Into<String>) -> Self {
+    pub(crate) fn new(failure: Failure, words: impl Into<String>) -> Self {
         Self {
             failure,
             words: words.into(),

@@ -41,6 +41,8 @@ pub trait Onlooker {
     /// Is a text, shown in full, to be planned with these tools? The plan, if
     /// the user approves the text and then the plan.
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan>;
+    /// A model was to pick data out of a text for this step, and there is none.
+    fn unpicked(&mut self, step: &str, trouble: &Trouble);
     /// The plan made of such a text is over.
     fn further_ended(&mut self, _machine: &Machine) {}
 }
@@ -57,7 +59,7 @@ pub trait Picker {
         text: &str,
         ask: &str,
         schema: &Type,
-    ) -> Result<Raw, Failure>;
+    ) -> Result<Raw, Trouble>;
 }
 
 /// Where there is no model.
@@ -65,8 +67,11 @@ pub trait Picker {
 pub struct NoPicker;
 
 impl Picker for NoPicker {
-    fn pick(&mut self, _: &mut Runtime, _: &str, _: &str, _: &Type) -> Result<Raw, Failure> {
-        Err(Failure::NobodyToAsk)
+    fn pick(&mut self, _: &mut Runtime, _: &str, _: &str, _: &Type) -> Result<Raw, Trouble> {
+        Err(Trouble::new(
+            Failure::NobodyToAsk,
+            "no model is configured that could read it; `models.quarantined` names one",
+        ))
     }
 }
 
@@ -99,11 +104,20 @@ pub fn run(
                 machine.supply(reply(made));
             }
             Next::Extract {
-                from, ask, schema, ..
+                step,
+                from,
+                ask,
+                schema,
             } => {
                 let text = whole_text(&from);
-                let picked = picker.pick(runtime, &text, &ask, &schema);
-                machine.supply(picked.map_or_else(Reply::Failed, Reply::Result));
+                let reply = match picker.pick(runtime, &text, &ask, &schema) {
+                    Ok(raw) => Reply::Result(raw),
+                    Err(trouble) => {
+                        onlooker.unpicked(&step, &trouble);
+                        Reply::Failed(trouble.failure)
+                    }
+                };
+                machine.supply(reply);
             }
             Next::AskUser {
                 question, schema, ..

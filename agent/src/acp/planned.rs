@@ -232,8 +232,11 @@ impl Picker for Reader<'_, '_> {
         text: &str,
         ask: &str,
         schema: &Type,
-    ) -> Result<Raw, Failure> {
-        let mut backend = self.0.try_borrow_mut().map_err(|_| Failure::Broken)?;
+    ) -> Result<Raw, Trouble> {
+        let mut backend = self
+            .0
+            .try_borrow_mut()
+            .map_err(|_| Trouble::new(Failure::Broken, "the model is in use"))?;
         let backend = &mut **backend;
         let mut picker = ModelPicker {
             model: &backend.model,
@@ -329,6 +332,11 @@ impl Onlooker for Looker<'_, '_> {
                 None
             }
         }
+    }
+
+    fn unpicked(&mut self, step: &str, trouble: &Trouble) {
+        let words = format!("{step}: {} ({})\n", trouble.words, trouble.failure);
+        self.person.link.say(&words);
     }
 
     fn further_ended(&mut self, machine: &Machine) {

@@ -22,6 +22,7 @@ mod disks;
 mod external;
 mod grammar;
 mod hermit;
+mod hostile;
 mod ledger_crash;
 mod links;
 mod live;

@@ -93,6 +93,15 @@ impl Onlooker for Shown<'_> {
         }
     }
 
+    fn unpicked(&mut self, step: &str, trouble: &actions::Trouble) {
+        print(&if self.json {
+            let came = json!({"failure": trouble.failure.as_str(), "told": trouble.words});
+            json!({"v": 1, "type": "extract", "step": step, "came": came}).to_string()
+        } else {
+            format!("! {step}: {}", trouble.words.escape_debug())
+        });
+    }
+
     fn say(&mut self, text: &str) {
         if self.json {
             print(&json!({"v": 1, "type": "say", "text": text}).to_string());

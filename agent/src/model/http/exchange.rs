@@ -218,6 +218,10 @@ fn before(error: ureq::Error) -> ModelError {
         ureq::Error::Protocol(error) => {
             ModelError::Unreadable(wire::one_line(&format!("it is not HTTP: {error}")))
         }
+        // Somebody answered, and asking again would bring the same.
+        error @ ureq::Error::LargeResponseHeader(..) => {
+            ModelError::Unreadable(wire::one_line(&error.to_string()))
+        }
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
             ModelError::TimedOut(Duration::ZERO)
         }

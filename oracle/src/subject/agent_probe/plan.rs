@@ -101,6 +101,8 @@ impl Onlooker for Silent {
     fn delegate(&mut self, _: &mut Runtime, _: &str, _: &Toolbox) -> Option<Plan> {
         None
     }
+
+    fn unpicked(&mut self, _: &str, _: &Trouble) {}
 }
 
 /// A model without tools that says what the case has it say.
@@ -109,8 +111,13 @@ struct Puppet {
 }
 
 impl Picker for Puppet {
-    fn pick(&mut self, _: &mut Runtime, _: &str, _: &str, _: &Type) -> Result<Raw, Failure> {
-        let said = self.answers.next().ok_or(Failure::NobodyToAsk)?;
-        executor::raw(&said).ok_or(Failure::BadResult)
+    fn pick(&mut self, _: &mut Runtime, _: &str, _: &str, _: &Type) -> Result<Raw, Trouble> {
+        let none = |failure| Trouble {
+            failure,
+            words: String::new(),
+        };
+        let said = self.answers.next();
+        let said = said.ok_or_else(|| none(Failure::NobodyToAsk))?;
+        executor::raw(&said).ok_or_else(|| none(Failure::BadResult))
     }
 }
