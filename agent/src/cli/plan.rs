@@ -280,6 +280,13 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
             json!({"step": notice.step, "argument": notice.argument, "level": notice.level.as_str(), "from": notice.from, "unseen": unseen})
         })
         .collect();
+    let takes: Vec<Value> = plan
+        .fed()
+        .iter()
+        .map(|fed| {
+            json!({"step": fed.step, "argument": fed.argument, "level": fed.level.as_str(), "from": fed.from})
+        })
+        .collect();
     let steps: Vec<Value> = plan
         .steps()
         .iter()
@@ -289,7 +296,7 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
         .collect();
     json!({
         "v": 1, "type": "plan", "summary": plan.summary(), "steps": steps,
-        "wants": wants, "notices": notices, "calls_at_most": plan.calls_at_most(),
+        "wants": wants, "takes": takes, "notices": notices, "calls_at_most": plan.calls_at_most(),
         "risk": risk::worst(plan.steps(), workspace, plan.toolbox()).as_str(),
     })
 }

@@ -275,6 +275,19 @@ fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut 
         if !wants.is_empty() {
             let _ = writeln!(out, "     {}needs {}", "  ".repeat(depth), wants.join(", "));
         }
+        let fed: Vec<String> = plan
+            .fed()
+            .iter()
+            .filter(|fed| fed.step == step.id)
+            .map(|fed| {
+                let argument = fed.argument.as_deref().unwrap_or_default();
+                let from = fed.from.join(", ");
+                format!("`{argument}` from {from} ({})", fed.level.as_str())
+            })
+            .collect();
+        if !fed.is_empty() {
+            let _ = writeln!(out, "     {}takes {}", "  ".repeat(depth), fed.join("; "));
+        }
         match &step.what {
             What::If { then, or_else, .. } => {
                 block(plan, then, workspace, depth + 1, out);

@@ -128,6 +128,9 @@ fn the_program_plans_and_runs_a_request() {
         shown.contains("2. w: create_file") && shown.contains("after 1"),
         "{shown}"
     );
+    let takes = "takes `text` from r (untrusted text)";
+    assert!(shown.contains(takes), "{shown}");
+    assert!(!shown.contains("takes `path`"), "{shown}");
     let ran = home.run(&["run", "copy a to b", "--yes-low", "--grant", "fs.create=."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(

@@ -54,6 +54,7 @@ pub fn check(
         parts: 0,
         calls: 0,
         wants: Vec::new(),
+        fed: Vec::new(),
         notices: Vec::new(),
     };
     if draft.steps.is_empty() {
@@ -89,6 +90,7 @@ pub fn check(
         numbers: checker.numbers,
         calls_at_most: checker.calls,
         wants: checker.wants,
+        fed: checker.fed,
         notices: checker.notices,
         summary: draft.summary,
         steps: draft.steps.into(),
@@ -143,6 +145,7 @@ struct Checker<'c> {
     parts: usize,
     calls: u64,
     wants: Vec<Want>,
+    fed: Vec<Notice>,
     notices: Vec<Notice>,
 }
 
@@ -439,6 +442,9 @@ impl Checker<'_> {
                 from: names_in(expr),
                 unseen: None,
             };
+            if signature.changes && level < Level::User {
+                self.fed.push(what.clone());
+            }
             if signature.changes && level < param.role.floor(self.rules) {
                 self.notices.push(what.clone());
             }

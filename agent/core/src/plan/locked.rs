@@ -27,6 +27,7 @@ pub struct Plan {
     pub(super) rules: FlowRules,
     pub(super) calls_at_most: u64,
     pub(super) wants: Vec<Want>,
+    pub(super) fed: Vec<Notice>,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -119,6 +120,14 @@ impl Plan {
     #[must_use]
     pub fn wants(&self) -> &[Want] {
         &self.wants
+    }
+
+    /// Each argument of a call that changes something which the plan does not
+    /// write itself: how far it can be trusted at worst, and where it is from.
+    /// Most of it is asked about by nobody.
+    #[must_use]
+    pub fn fed(&self) -> &[Notice] {
+        &self.fed
     }
 
     /// What data will decide.

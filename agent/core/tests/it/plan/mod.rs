@@ -18,6 +18,7 @@ use hermitcrab_core::{
 
 mod data;
 mod drafts;
+mod foretold;
 mod readers;
 mod running;
 

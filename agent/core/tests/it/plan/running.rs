@@ -189,6 +189,19 @@ fn data_that_decides_a_change_is_told_before_and_at_the_call() {
         ]
     );
     assert_eq!(plan.notices()[0].from, ["r"]);
+    // What only fills content is told as well, with its level.
+    let fed: Vec<_> = plan
+        .fed()
+        .iter()
+        .map(|fed| (fed.step.as_str(), fed.argument.as_deref(), fed.level))
+        .collect();
+    assert_eq!(
+        fed,
+        [
+            ("d", Some("path"), Level::Untrusted),
+            ("w", Some("text"), Level::Untrusted)
+        ]
+    );
     let (calls, _) = run(plan, |_| read_reply("yes"));
     assert_eq!(calls[1].concerns[0].argument.as_deref(), Some("path"));
     assert_eq!(calls[1].concerns[0].from, ["r"]);
