@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{ConfigError, edit::Edit};
+use crate::model::llama;
 
 /// Bytes read of a file to import.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -39,23 +40,22 @@ const SAME: [(&str, &str); 9] = [
 ];
 
 /// Keys that need no place, and why.
-const LEFT: [(&str, &str); 9] = [
+const LEFT: [(&str, &str); 8] = [
     ("setup_complete", "nothing is asked twice here anyway"),
     ("openai_configured", "it is seen from the model itself"),
     ("llamacpp_configured", "it is seen from the model itself"),
     ("enabled", "limits are always on where the machine can"),
-    ("llamacpp_n_ctx", "the server that loads the model decides"),
     (
         "llamacpp_n_gpu_layers",
-        "the server that loads the model decides",
+        "models in files run on processors here; a server decides itself",
     ),
     (
         "llamacpp_n_batch",
-        "the server that loads the model decides",
+        "its size is fixed here; a server decides itself",
     ),
     (
         "llamacpp_n_ubatch",
-        "the server that loads the model decides",
+        "its size is fixed here; a server decides itself",
     ),
     (
         "auto_organize_extensions",
@@ -68,6 +68,11 @@ const LEFT: [(&str, &str); 9] = [
 /// # Errors
 /// One of the files cannot be read or written; then nothing was changed.
 pub fn import(from: &Path, config: &Path) -> Result<Imported, ConfigError> {
+    import_for(from, config, llama::is_built_in())
+}
+
+/// The same for a program that can run models in files, or cannot.
+fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, ConfigError> {
     use std::io::Read as _;
     let mut text = String::new();
     std::fs::File::open(from)
@@ -103,7 +108,12 @@ pub fn import(from: &Path, config: &Path) -> Result<Imported, ConfigError> {
             (None, Some((_, why)), _) => done.left.push(format!("{name}: {why}")),
             (None, None, "allowed_directories") => directories(value, &mut edit, &mut done)?,
             (None, None, "openai_key") => key = value.as_str().filter(|key| !key.is_empty()),
-            (None, None, "openai_model" | "llm_backend" | "llamacpp_model_path") => {}
+            // They belong together, and are looked at together below.
+            (
+                None,
+                None,
+                "openai_model" | "llm_backend" | "llamacpp_model_path" | "llamacpp_n_ctx",
+            ) => {}
             (None, None, name) => done
                 .left
                 .push(format!("{}: this key is not known", name.escape_debug())),
@@ -116,7 +126,24 @@ pub fn import(from: &Path, config: &Path) -> Result<Imported, ConfigError> {
             .and_then(|(_, value)| value.as_str())
             .filter(|text| !text.is_empty())
     };
-    let key_file = model(&text, key, config, &mut edit, &mut done)?;
+    let key_file = if edit.get("models.planner.model").is_some() {
+        let why = "the model: one is configured here already";
+        done.left.push(why.to_owned());
+        None
+    } else {
+        let tokens = found.iter().find(|(name, _)| *name == "llamacpp_n_ctx");
+        let file = ModelFile {
+            path: text("llamacpp_model_path"),
+            tokens: tokens.map(|(_, tokens)| *tokens),
+            is_used: text("llm_backend") == Some("llamacpp"),
+        };
+        if runs_files && file.is_used {
+            model_in_a_file(&file, &mut edit, &mut done)?;
+        } else {
+            file.is_left(&mut done);
+        }
+        model(&text, key, config, &mut edit, &mut done)?
+    };
     if let (Some(file), Some(key)) = (&key_file, key) {
         super::edit::replace(file, format!("{key}\n").as_bytes())
             .map_err(|error| ConfigError::Io(file.clone(), error))?;
@@ -154,7 +181,67 @@ fn directories(value: &Value, edit: &mut Edit, done: &mut Imported) -> Result<()
     Ok(())
 }
 
-/// The model it used; where its key is to be kept.
+/// The model it ran itself.
+struct ModelFile<'v> {
+    path: Option<&'v str>,
+    tokens: Option<&'v Value>,
+    /// Whether it is the one it worked with.
+    is_used: bool,
+}
+
+impl ModelFile<'_> {
+    /// Says how a server can run it.
+    fn is_left(&self, done: &mut Imported) {
+        let Some(path) = self.path else { return };
+        let context = match self.tokens {
+            Some(tokens) => format!(" -c {tokens}"),
+            None => String::new(),
+        };
+        done.left.push(format!(
+            "llamacpp_model_path, llamacpp_n_ctx: start `llama-server -m {}{context}` and name it with `hermitcrab config backend http`",
+            path.escape_debug()
+        ));
+    }
+}
+
+/// The model it ran itself becomes one this program runs.
+fn model_in_a_file(
+    file: &ModelFile<'_>,
+    edit: &mut Edit,
+    done: &mut Imported,
+) -> Result<(), ConfigError> {
+    let is_placed = |path: &&str| path.starts_with('/') || path.starts_with("~/");
+    let Some(path) = file.path.filter(is_placed) else {
+        let why = "llamacpp_model_path: it is no place that is the same everywhere";
+        done.left.push(why.to_owned());
+        return Ok(());
+    };
+    let name = Path::new(path).file_stem().unwrap_or_default();
+    edit.set("models.planner.model", &name.to_string_lossy())?;
+    // What is read as another kind of value is written as a text.
+    edit.set("models.planner.file", path)?;
+    edit.set("models.planner.backend", "llama")?;
+    done.taken.push(format!(
+        "models.planner.file = {path:?}, run by the program itself"
+    ));
+    match file.tokens {
+        None => {}
+        // Nought is as much as the model was made for.
+        Some(tokens) if tokens.as_u64() == Some(0) => done.left.push(
+            "llamacpp_n_ctx: 0 asked for all the model can hold; `models.planner.context_tokens` asks for more than usual"
+                .to_owned(),
+        ),
+        Some(tokens) => match edit.set("models.planner.context_tokens", &tokens.to_string()) {
+            Ok(()) => done
+                .taken
+                .push(format!("models.planner.context_tokens = {tokens}")),
+            Err(error) => done.left.push(format!("llamacpp_n_ctx: {error}")),
+        },
+    }
+    Ok(())
+}
+
+/// The model it used over a network; where its key is to be kept.
 fn model<'v>(
     text: &dyn Fn(&str) -> Option<&'v str>,
     key: Option<&str>,
@@ -162,17 +249,6 @@ fn model<'v>(
     edit: &mut Edit,
     done: &mut Imported,
 ) -> Result<Option<PathBuf>, ConfigError> {
-    if edit.get("models.planner.model").is_some() {
-        done.left
-            .push("the model: one is configured here already".to_owned());
-        return Ok(None);
-    }
-    if let Some(path) = text("llamacpp_model_path") {
-        done.left.push(format!(
-            "llamacpp_model_path: start `llama-server -m {}` and name it with `hermitcrab config backend http`",
-            path.escape_debug()
-        ));
-    }
     let Some(name) = text("openai_model").filter(|_| text("llm_backend") != Some("llamacpp"))
     else {
         return Ok(None);
@@ -192,7 +268,66 @@ fn model<'v>(
 
 #[cfg(test)]
 mod tests {
-    use super::import;
+    use super::{Imported, import, import_for};
+
+    /// A directory with their settings, ours, and what became of each.
+    fn imported(theirs: &serde_json::Value, runs_files: bool) -> (String, Imported) {
+        let dir = tempfile::tempdir().expect("directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("config.json"), theirs.to_string()).expect("written");
+        let done = import_for(&at("config.json"), &at("config.toml"), runs_files);
+        let done = done.expect("imported");
+        if !at("config.toml").exists() {
+            return (String::new(), done);
+        }
+        crate::config::read(&at("config.toml")).expect("a configuration");
+        let text = std::fs::read_to_string(at("config.toml")).expect("read");
+        (text, done)
+    }
+
+    #[test]
+    fn a_model_in_a_file_is_run_here_with_its_context_or_told_how_to_serve_it() {
+        let theirs = |tokens: serde_json::Value| {
+            serde_json::json!({
+                "llm_backend": "llamacpp", "llamacpp_model_path": "/models/tiny.gguf",
+                "llamacpp_n_ctx": tokens, "llamacpp_n_gpu_layers": 9, "openai_model": "gpt-x",
+            })
+        };
+        let (text, done) = imported(&theirs(4096.into()), true);
+        for part in [
+            "backend = \"llama\"",
+            "file = \"/models/tiny.gguf\"",
+            "model = \"tiny\"",
+            "context_tokens = 4096",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("gpt-x"), "{text}");
+        assert!(done.left.join("\n").contains("llamacpp_n_gpu_layers"));
+        for odd in [
+            serde_json::json!(0),
+            serde_json::json!(-1),
+            serde_json::json!("all"),
+        ] {
+            let (text, done) = imported(&theirs(odd), true);
+            assert!(text.contains("backend = \"llama\""), "{text}");
+            assert!(!text.contains("context_tokens"), "{text}");
+            assert!(
+                done.left.join("\n").contains("llamacpp_n_ctx: "),
+                "{done:?}"
+            );
+        }
+        // Without llama.cpp inside, or where it was not what it worked with.
+        let (text, done) = imported(&theirs(4096.into()), false);
+        assert!(!text.contains("llama"), "{text}");
+        let how = "llama-server -m /models/tiny.gguf -c 4096";
+        assert!(done.left.join("\n").contains(how), "{done:?}");
+        let mut other = theirs(4096.into());
+        other["llm_backend"] = "openai".into();
+        let (text, done) = imported(&other, true);
+        assert!(text.contains("gpt-x") && !text.contains("tiny"), "{text}");
+        assert!(done.left.join("\n").contains(how), "{done:?}");
+    }
 
     #[test]
     fn every_key_is_taken_over_or_named_and_the_secret_stays_one() {

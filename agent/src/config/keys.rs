@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 44] = [
+pub const KEYS: [Key; 48] = [
     key(
         "mode",
         "prompt",
@@ -130,6 +130,11 @@ pub const KEYS: [Key; 44] = [
         "how long an answer may be, in tokens",
     ),
     key(
+        "models.planner.reply_bytes_max",
+        "16777216",
+        "how long an answer may be, in bytes",
+    ),
+    key(
         "models.planner.temperature",
         "the backend's",
         "how freely it chooses its words",
@@ -195,6 +200,11 @@ pub const KEYS: [Key; 44] = [
         "json_schema, json_object, gbnf or none",
     ),
     key(
+        "models.quarantined.proxy",
+        "none",
+        "an address to go through",
+    ),
+    key(
         "models.quarantined.timeout_seconds",
         "600",
         "how long one answer may take",
@@ -208,6 +218,16 @@ pub const KEYS: [Key; 44] = [
         "models.quarantined.tokens_max",
         "the backend's",
         "how long an answer may be, in tokens",
+    ),
+    key(
+        "models.quarantined.reply_bytes_max",
+        "16777216",
+        "how long an answer may be, in bytes",
+    ),
+    key(
+        "models.quarantined.temperature",
+        "the backend's",
+        "how freely it chooses its words",
     ),
     key(
         "models.quarantined.context_tokens",
