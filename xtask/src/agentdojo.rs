@@ -37,9 +37,17 @@ pub struct Args {
     /// No attacks.
     #[arg(long)]
     benign: bool,
-    /// How many runs at a time.
-    #[arg(long, default_value_t = 2)]
+    /// How many runs at a time; a run mostly waits, so two for each processor.
+    #[arg(long, default_value_t = jobs())]
     jobs: usize,
+}
+
+/// More drivers than this would take more memory than time they save.
+const JOBS_MAX: usize = 8;
+
+fn jobs() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.saturating_mul(2).min(JOBS_MAX)
 }
 
 /// One task of a suite.
