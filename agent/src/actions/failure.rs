@@ -37,3 +37,32 @@ pub fn of(stop: &Stop) -> Trouble {
     };
     Trouble { failure, words }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use hermitcrab_core::plan::{Failure, Verdict, rule::rule};
+
+    use super::{Stop, of};
+
+    #[test]
+    fn errno_decides_what_becomes_of_a_step_and_words_do_not() {
+        let check = |kind, failure, verdict| {
+            // Words that would say something else.
+            let trouble = of(&Stop::System(kind, "no such file or directory".to_owned()));
+            assert_eq!(trouble.failure, failure);
+            assert_eq!(rule(trouble.failure, false), verdict, "{kind:?}");
+        };
+        let report = Verdict::Report;
+        check(ErrorKind::PermissionDenied, Failure::NotPermitted, report);
+        check(ErrorKind::ReadOnlyFilesystem, Failure::NotPermitted, report);
+        check(ErrorKind::AlreadyExists, Failure::Exists, report);
+        check(ErrorKind::DirectoryNotEmpty, Failure::Exists, report);
+        check(ErrorKind::StorageFull, Failure::Full, report);
+        check(ErrorKind::TimedOut, Failure::TimedOut, report);
+        check(ErrorKind::FileTooLarge, Failure::TooMuch, report);
+        check(ErrorKind::ConnectionReset, Failure::Broken, report);
+        assert_eq!(of(&Stop::Missing).failure, Failure::Missing);
+    }
+}

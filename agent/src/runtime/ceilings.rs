@@ -225,6 +225,8 @@ mod tests {
         let ceilings = Ceilings {
             timeout_max: Some(Duration::from_secs(5)),
             processes_max: Some(7),
+            memory_bytes_max: Some(64 << 20),
+            cpu_percent_max: Some(20),
             ..Ceilings::default()
         };
         let asked = |seconds| Limits {
@@ -236,6 +238,10 @@ mod tests {
         assert_eq!(
             (short.timeout, short.processes_max),
             (Duration::from_secs(2), 7)
+        );
+        assert_eq!(
+            (short.memory_bytes_max, short.cpu_percent_max),
+            (64 << 20, 20)
         );
     }
 }

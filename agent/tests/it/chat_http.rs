@@ -84,6 +84,19 @@ fn bench() -> tempfile::TempDir {
     dir
 }
 
+fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+    files
+}
+
 #[test]
 fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     let dir = bench();
@@ -121,6 +134,14 @@ fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
         "{errors}"
     );
     assert!(!dir.path().join("proj/b.txt").exists());
+    // The key is in no file that the program keeps, the ledger among them.
+    let kept = files_below(&dir.path().join(".local/state/hermitcrab"));
+    assert!(kept.iter().any(|file| file.ends_with("ledger.jsonl")));
+    for file in kept {
+        let bytes = fs::read(&file).unwrap();
+        let has_key = bytes.windows(6).any(|part| part == b"sesame");
+        assert!(!has_key, "{}", file.display());
+    }
     let asked = asked.join().unwrap();
     assert!(
         asked[0].0.starts_with("POST /v1/chat/completions"),

@@ -141,6 +141,73 @@ fn every_switch_is_read_by_what_decides() {
 }
 
 #[test]
+fn what_a_command_may_use_is_what_is_configured() {
+    let home = Home::new();
+    let run = |config: &str, line: &str| {
+        home.configure(config);
+        home.run(&["exec", "--", line])
+    };
+    let processes =
+        "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0])'";
+    assert_eq!(run("", processes).out, "100\n");
+    assert_eq!(run("limits.pids_max = 7\n", processes).out, "7\n");
+    if !home
+        .ok(&["doctor"])
+        .contains("control groups: holding memory")
+    {
+        println!("SKIPPED: memory: no control group holds it here");
+        return;
+    }
+    let takes = "python3 -c 'print(len(b\"x\" * (300 << 20)))'";
+    assert_eq!(run("", takes).out, "314572800\n");
+    let ran = run("limits.memory_max_mb = 64\n", takes);
+    assert_eq!(ran.code, Some(137), "{ran:?}");
+    assert!(!ran.out.contains("314572800"), "{ran:?}");
+}
+
+#[test]
+fn without_any_model_everything_else_works_and_it_is_said_what_is_missing() {
+    let home = Home::new();
+    let plan = r#"{"version": 1, "steps": [
+        {"id": "r", "call": "read_file", "with": {"path": "a.txt"}},
+        {"id": "x", "extract": {"$": "r.text"}, "ask": "all", "schema": "text"},
+        {"id": "w", "call": "create_file", "with": {"path": "x.txt", "text": {"$": "x"}}},
+        {"id": "c", "call": "copy_file", "with": {"from": "a.txt", "to": "c.txt"}}]}"#;
+    std::fs::write(home.path().join("plan.json"), plan).unwrap();
+    for asks_a_model in [
+        &["run", "copy a.txt"][..],
+        &["plan", "copy a.txt"],
+        &["chat", "copy a.txt"],
+    ] {
+        let ran = home.run(asks_a_model);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(
+            ran.err.contains("no model is configured; name one with"),
+            "{ran:?}"
+        );
+    }
+    assert_eq!(home.ok(&["exec", "--", "cat a.txt"]), "a\n");
+    home.ok(&["plan", "--plan", "../plan.json"]);
+    let ran = home.run(&[
+        "run",
+        "--plan",
+        "../plan.json",
+        "--yes-low",
+        "--grant",
+        "fs.*=.",
+    ]);
+    // What needs a model is left out and says so; the rest is done.
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let said = "! x: no model is configured that could read it";
+    assert!(ran.out.contains(said), "{ran:?}");
+    assert!(home.project().join("c.txt").exists());
+    assert!(!home.project().join("x.txt").exists());
+    for works in [&["audit"][..], &["audit", "verify"], &["caps"], &["doctor"]] {
+        home.ok(works);
+    }
+}
+
+#[test]
 fn a_dry_run_shows_what_would_change_and_keeps_nothing() {
     let home = Home::new();
     let ran = home.run(&[

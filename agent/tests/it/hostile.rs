@@ -3,15 +3,14 @@
 //! it is carried out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    process::Command,
-};
+use std::{io::Read as _, net::TcpStream, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::support::home::{Home, Ran};
+use crate::support::{
+    backend::{self, send},
+    home::{Home, Ran},
+};
 
 /// Address space the program may have, in KiB: what it needs and some more.
 const MEMORY_KIB: &str = "3000000";
@@ -186,40 +185,6 @@ fn a_hostile_plan_is_refused_whole_with_its_kind() {
     assert!(home.project().join("pwned").exists());
 }
 
-/// A backend that does this with every request, for as long as the test runs.
-fn backend(each: impl Fn(&mut TcpStream) + Send + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut length = 0;
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                    break;
-                }
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                if line.trim().is_empty() {
-                    break;
-                }
-            }
-            let mut body = vec![0; length];
-            let _read = reader.read_exact(&mut body);
-            each(&mut stream);
-        }
-    });
-    base
-}
-
-/// To a client that may have gone.
-fn send(stream: &mut TcpStream, bytes: &[u8]) -> bool {
-    stream.write_all(bytes).is_ok()
-}
-
 /// The same bytes until nobody takes them any more; ends with the client.
 fn send_for_ever(stream: &mut TcpStream, bytes: &[u8]) {
     while send(stream, bytes) {}
@@ -235,6 +200,11 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 fn whole(body: &str) -> Vec<u8> {
     let length = body.len();
     format!("{OK}content-length: {length}\r\nconnection: close\r\n\r\n{body}").into_bytes()
+}
+
+/// A backend that does this with every request.
+fn backend(each: impl Fn(&mut TcpStream) + Send + 'static) -> String {
+    backend::backend(move |_, stream, _| each(stream))
 }
 
 /// A backend that answers everything with this.
