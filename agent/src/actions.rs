@@ -46,9 +46,14 @@ impl Did {
         }
     }
 
-    fn undone_by(mut self, how: String) -> Self {
-        self.undo = Some(how);
+    fn undone_by(mut self, how: &str) -> Self {
+        self.undo = Some(how.to_owned());
         self
+    }
+
+    /// The journal holds what was there, and where.
+    fn kept(self) -> Self {
+        self.undone_by("`hermitcrab undo`")
     }
 }
 

@@ -40,7 +40,7 @@ pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
 pub use self::renames::Rename;
 use crate::digest::sha256;
-use crate::dircap::{DirCap, dir_digest, mode_digest, symlink_digest};
+use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest};
 
 /// Everything one command did to one view.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ pub struct ChangeSet {
     /// Unchanged files of the layer, by number: other names may be links to them.
     unchanged: BTreeMap<u64, RelPath>,
     renames: Vec<Rename>,
+    /// Things that get another name, whatever they hold.
+    moves: Vec<edits::Moved>,
     layer: Layer,
     upper: OwnedFd,
     lower: OwnedFd,
@@ -93,6 +95,11 @@ pub enum What {
     },
     /// There is a new pipe or socket. It is never applied.
     CreatedSpecial,
+    /// What had another name has this one, whatever it is.
+    MovedHere {
+        /// The name it had.
+        from: RelPath,
+    },
     /// A file has another content, and perhaps another mode.
     ModifiedFile {
         /// Of the content the command saw; [`Digest::NONE`] if it could not be read.
@@ -136,6 +143,8 @@ pub enum What {
     DeletedDir,
     /// A pipe, socket or device is gone.
     DeletedSpecial,
+    /// What was there has another name, whatever it is.
+    MovedAway,
 }
 
 /// Whether something was there before the command.
@@ -187,6 +196,7 @@ impl ChangeSet {
             before: found.before,
             after: found.after,
             unchanged: found.unchanged,
+            moves: Vec::new(),
             layer: found.layer,
             upper,
             lower,
@@ -289,14 +299,16 @@ impl What {
             Self::CreatedFile { .. }
             | Self::CreatedDir { .. }
             | Self::CreatedSymlink { .. }
-            | Self::CreatedSpecial => Verb::FsCreate,
+            | Self::CreatedSpecial
+            | Self::MovedHere { .. } => Verb::FsCreate,
             Self::ModifiedFile { .. } | Self::ModifiedMode { .. } => Verb::FsModify,
             Self::Xattrs { on: Whose::New, .. } => Verb::FsCreate,
             Self::Xattrs { on: Whose::Old, .. } => Verb::FsModify,
             Self::DeletedFile { .. }
             | Self::DeletedSymlink { .. }
             | Self::DeletedDir
-            | Self::DeletedSpecial => Verb::FsDelete,
+            | Self::DeletedSpecial
+            | Self::MovedAway => Verb::FsDelete,
         }
     }
 
@@ -310,11 +322,13 @@ impl What {
             Self::CreatedDir { mode } => dir_digest(*mode),
             Self::CreatedSymlink { target } => symlink_digest(target),
             Self::ModifiedMode { mode, .. } => mode_digest(*mode),
+            Self::MovedHere { from } => moved_digest(from),
             Self::CreatedSpecial
             | Self::DeletedFile { .. }
             | Self::DeletedSymlink { .. }
             | Self::DeletedDir
-            | Self::DeletedSpecial => Digest::NONE,
+            | Self::DeletedSpecial
+            | Self::MovedAway => Digest::NONE,
         }
     }
 }

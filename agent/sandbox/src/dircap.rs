@@ -470,6 +470,12 @@ impl AsFd for DirCap {
     }
 }
 
+/// What a permit for the new name of a thing that is moved is bound to.
+#[must_use]
+pub fn moved_digest(from: &RelPath) -> Digest {
+    sha256(&[b"moved from ", from.as_bytes()].concat())
+}
+
 /// What a permit for making a directory is bound to.
 #[must_use]
 pub fn dir_digest(mode: u32) -> Digest {

@@ -29,6 +29,7 @@ mod carry;
 mod commit;
 mod entry;
 mod incoming;
+mod moved;
 mod plan;
 mod recover;
 mod retain;
@@ -59,6 +60,7 @@ use self::steps::Steps;
 
 /// What a change set is made into.
 pub(crate) mod parts {
+    pub(crate) use super::moved::Identity;
     pub(crate) use super::plan::{Act, Meta};
     pub(crate) use super::stage::{Like, Source, Stager, Usable};
 }

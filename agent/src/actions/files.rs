@@ -232,8 +232,7 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
             format!("`{path}` is there already and holds something else"),
         )
     };
-    let undo = match &before {
-        Before::Nothing => format!("delete `{path}`"),
+    match &before {
         Before::File(old) if old == bytes => {
             let told = format!("{path} is so already");
             return Ok(Did {
@@ -242,9 +241,8 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
             });
         }
         Before::File(_) | Before::Unread if !replace => return Err(taken()),
-        Before::File(_) => KEPT.to_owned(),
-        Before::Unread => "what it held before is not kept".to_owned(),
-    };
+        Before::Nothing | Before::File(_) | Before::Unread => {}
+    }
     let change = FileChange::Write {
         place: at,
         before,
@@ -252,11 +250,8 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
     };
     hands.change(&[change]).map_err(stopped)?;
     let told = format!("{path}, {} bytes", bytes.len());
-    Ok(Did::new(Raw::Nothing, told).undone_by(undo))
+    Ok(Did::new(Raw::Nothing, told).kept())
 }
-
-/// The journal holds what was there.
-const KEPT: &str = "`hermitcrab undo`";
 
 pub(super) fn create(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let bytes = text(call, "text")?.as_bytes();
@@ -277,7 +272,7 @@ pub(super) fn make_directory(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
 pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted {
     let at = place(hands, path)?;
     let made = hands.make_dirs(&at, whole).map_err(stopped)?;
-    let Some(first) = made.first() else {
+    if made.is_empty() {
         return match hands.look(&at).map_err(stopped)? {
             Some(stat) if whole && stat.kind != Kind::Dir => Err(Trouble::new(
                 Failure::Exists,
@@ -288,9 +283,8 @@ pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted 
                 ..Did::new(Raw::Nothing, format!("{path} is so already"))
             }),
         };
-    };
-    let undo = format!("delete `{}`", first.absolute);
-    Ok(Did::new(Raw::Nothing, format!("directory {path}")).undone_by(undo))
+    }
+    Ok(Did::new(Raw::Nothing, format!("directory {path}")).kept())
 }
 
 /// One move, if it can be made.
@@ -325,8 +319,7 @@ pub(super) fn move_one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let (from, to) = (text(call, "from")?, text(call, "to")?);
     let change = one_move(hands, from, to)?;
     hands.change(&[change]).map_err(stopped)?;
-    let undo = format!("move `{to}` to `{from}`");
-    Ok(Did::new(Raw::Nothing, format!("{from} is now {to}")).undone_by(undo))
+    Ok(Did::new(Raw::Nothing, format!("{from} is now {to}")).kept())
 }
 
 pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
@@ -364,8 +357,7 @@ pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         hands.change(&changes).map_err(stopped)?;
     }
     let result = record(vec![("moved", whole(changes.len()))]);
-    let undo = format!("move them back from `{into}`");
-    Ok(Did::new(result, format!("{} moved into {into}", changes.len())).undone_by(undo))
+    Ok(Did::new(result, format!("{} moved into {into}", changes.len())).kept())
 }
 
 pub(super) fn delete(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
@@ -398,15 +390,7 @@ pub(super) fn delete(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     }
     let result = record(vec![("deleted", whole(changes.len()))]);
     let told = format!("{} deleted", changes.len());
-    let only_files = changes
-        .iter()
-        .all(|change| matches!(change, FileChange::Delete { .. }));
-    let undo = if only_files {
-        KEPT
-    } else {
-        "what they held is not kept"
-    };
-    Ok(Did::new(result, told).undone_by(undo.to_owned()))
+    Ok(Did::new(result, told).kept())
 }
 
 /// Everything below a place and then the place, as changes.

@@ -122,7 +122,7 @@ pub(super) fn organize(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
             "everything there is in the way of something else",
         ));
     }
-    Ok(Did::new(result, told).undone_by(format!("move them back into `{path}`")))
+    Ok(Did::new(result, told).kept())
 }
 
 #[cfg(test)]

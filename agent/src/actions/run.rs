@@ -78,10 +78,7 @@ pub(super) fn run(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
                 ("output", Raw::Text(output)),
                 ("status", Raw::Whole(0)),
             ]);
-            Ok(
-                Did::new(result, told)
-                    .undone_by("`hermitcrab undo`, if it changed anything".into()),
-            )
+            Ok(Did::new(result, told).undone_by("`hermitcrab undo`, if it changed anything"))
         }
         Ending::Exited(status) => Err(Trouble::new(
             Failure::Status(status),

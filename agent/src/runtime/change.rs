@@ -13,7 +13,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{
     changeset::edits::Edit,
-    dircap::{Base, FsError, dir_digest},
+    dircap::{Base, FsError, dir_digest, moved_digest},
     journal::Part,
 };
 
@@ -51,7 +51,7 @@ pub enum FileChange {
         /// What was there.
         before: Vec<u8>,
     },
-    /// A directory goes that is empty by then.
+    /// A directory goes that is empty by then, or a link, or what is special.
     RemoveDir {
         /// Where.
         place: Place,
@@ -72,11 +72,6 @@ pub enum FileChange {
         /// The new one.
         to: Place,
     },
-}
-
-/// What a permit for a name that is moved is bound to.
-fn moved_digest(from: &Place) -> Digest {
-    sha256(&[b"moved from ", from.below.as_bytes()].concat())
 }
 
 /// A change as edits of the directory it lies in.
@@ -114,9 +109,18 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
             };
             (place.dir, vec![edit])
         }
-        // Never part of a commit, see `Hands::change`.
-        FileChange::RemoveDir { place } | FileChange::Move { from: place, .. } => {
-            (place.dir, Vec::new())
+        FileChange::RemoveDir { place } => {
+            let edit = Edit::RemoveName {
+                path: place.below.clone(),
+            };
+            (place.dir, vec![edit])
+        }
+        FileChange::Move { from, to } => {
+            let edit = Edit::Move {
+                from: from.below.clone(),
+                to: to.below.clone(),
+            };
+            (from.dir, vec![edit])
         }
         FileChange::Rename { from, to, content } => {
             let edit = Edit::Rename {
@@ -165,27 +169,22 @@ impl Hands<'_> {
         if missing.is_empty() {
             return Ok(missing);
         }
-        let actions = missing
-            .iter()
-            .map(|place| action(Verb::FsCreate, place, dir_digest(NEW_DIR_MODE)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
+        for place in &missing {
+            edits.entry(place.dir).or_default().push(Edit::MakeDir {
+                path: place.below.clone(),
+                mode: NEW_DIR_MODE,
+            });
+        }
+        let note = format!("{}: {} directories", self.tool, missing.len());
         let show = |question: &Question| shown::directories(question, &missing);
-        self.perform(actions, show, |mounts, permits| {
-            for (place, permit) in missing.iter().zip(permits) {
-                let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
-                mount
-                    .cap
-                    .make_dir(permit, &place.below, NEW_DIR_MODE)
-                    .map_err(|error| stop(&error))?;
-            }
-            Ok::<(), Stop>(())
-        })??;
+        self.commit(&edits, &note, |_| false, show)?;
         Ok(missing)
     }
 
     /// Makes all changes, or none: also when the disk is full, a file turns out
-    /// to be another one, or the machine stops in between. Directories that go
-    /// are the exception; they are empty by then.
+    /// to be another one, or the machine stops in between. Directories that a
+    /// chat's tool removes are the exception; they are empty by then.
     pub fn change(&mut self, changes: &[FileChange]) -> Result<(), Stop> {
         for change in changes {
             if let FileChange::Write { place, before, .. } = change {
@@ -205,10 +204,10 @@ impl Hands<'_> {
         };
         // A rename as such takes along whatever is there by then.
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
-        // What a plan's action changes can be taken back, be it one file.
+        // What a plan's action changes can be taken back, whatever it is.
         let is_kept = self.tool == Tool::Directory;
-        let is_one = !is_kept && changes.len() <= 1 && changes.iter().all(is_bound);
-        let done = if !is_one && changes.iter().all(goes_together) {
+        let is_one = changes.len() <= 1 && changes.iter().all(is_bound);
+        let done = if is_kept || (!is_one && changes.iter().all(goes_together)) {
             self.change_together(changes)
         } else {
             self.change_in_turn(changes)
@@ -226,13 +225,26 @@ impl Hands<'_> {
             let (dir, mut wanted) = edits_of(change);
             edits.entry(dir).or_default().append(&mut wanted);
         }
+        let note = format!("{}: {} files", self.tool, changes.len());
+        let moved = |path: &RelPath| is_moved(changes, path);
+        let show = |question: &Question| shown::files(question, changes);
+        self.commit(&edits, &note, moved, show)
+    }
+
+    /// Edits as one commit of the journal: asked for, shown, and made together.
+    fn commit<S: Into<super::turn::Shown>>(
+        &mut self,
+        edits: &BTreeMap<DirId, Vec<Edit>>,
+        note: &str,
+        is_moved: impl Fn(&RelPath) -> bool,
+        show: impl FnOnce(&Question) -> S,
+    ) -> Result<(), Stop> {
         let (by, tool) = (self.by, self.tool);
         let ceilings = self.runtime.ceilings;
-        let note = format!("{tool}: {} files", changes.len());
         let steering = self.runtime.steering.clone();
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let mut parts = Vec::new();
-        for (dir, edits) in &edits {
+        for (dir, edits) in edits {
             let gone = || Stop::refused(Denial::new(DenialCode::NoCap, dir));
             let cap = &mounts.get(*dir).ok_or_else(gone)?.cap;
             let incoming = journal.incoming(cap, edits).map_err(|error| stop(&error))?;
@@ -250,10 +262,7 @@ impl Hands<'_> {
             );
             sets.push((*cap, set));
         }
-        ceilings
-            .check(&actions, |path| is_moved(changes, path))
-            .map_err(Stop::refused)?;
-        let show = |question: &Question| shown::files(question, changes);
+        ceilings.check(&actions, is_moved).map_err(Stop::refused)?;
         let (call, done) = turn.begin(
             planned::told(steering.as_ref(), Call { by, tool, actions }),
             show,
@@ -267,7 +276,7 @@ impl Hands<'_> {
                         permits: permits.by_ref().take(set.changes().len()).collect(),
                     })
                     .collect();
-                journal.commit(parts, &note).failure
+                journal.commit(parts, note).failure
             },
         )?;
         let outcome = match &done {
@@ -331,7 +340,7 @@ impl Hands<'_> {
                 }
                 FileChange::Move { from, to } => {
                     actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
-                    actions.push(action(Verb::FsCreate, to, moved_digest(from))?);
+                    actions.push(action(Verb::FsCreate, to, moved_digest(&from.below))?);
                 }
             }
         }

@@ -541,7 +541,8 @@ pub(super) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
             What::CreatedFile { .. }
             | What::CreatedDir { .. }
             | What::CreatedSymlink { .. }
-            | What::CreatedSpecial => {
+            | What::CreatedSpecial
+            | What::MovedHere { .. } => {
                 summary.created += 1;
             }
             What::ModifiedFile { .. } | What::ModifiedMode { .. } | What::Xattrs { .. } => {
@@ -550,7 +551,8 @@ pub(super) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
             What::DeletedFile { .. }
             | What::DeletedSymlink { .. }
             | What::DeletedDir
-            | What::DeletedSpecial => {
+            | What::DeletedSpecial
+            | What::MovedAway => {
                 summary.deleted += 1;
             }
         }

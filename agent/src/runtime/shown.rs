@@ -313,6 +313,10 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 }
                 What::DeletedDir => format!("deleted directory {path}\n"),
                 What::DeletedSpecial => format!("deleted pipe, socket or device {path}\n"),
+                What::MovedHere { from } => {
+                    format!("{path} is what was {}\n", one_line(&from.to_string()))
+                }
+                What::MovedAway => format!("{path} gets another name\n"),
             });
         }
     }

@@ -80,6 +80,98 @@ fn what_somebody_changed_since_is_named_and_stays() {
     assert!(dir.path().join("proj/x").exists());
 }
 
+/// The sorted names below a directory, with what each file holds.
+fn below(dir: &Path) -> Vec<(std::path::PathBuf, Option<String>)> {
+    let mut found = Vec::new();
+    let mut todo = vec![dir.to_owned()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                todo.push(path.clone());
+            }
+            let text = std::fs::read_to_string(&path).ok();
+            found.push((path, text));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn an_undo_that_is_killed_takes_all_of_it_back_or_nothing() {
+    let dir = bench();
+    let proj = dir.path().join("proj");
+    for number in 0..200 {
+        let sub = proj.join(format!("tree/d{}", number % 20));
+        std::fs::create_dir_all(&sub).unwrap();
+        std::fs::write(sub.join(format!("f{number}")), format!("{number}\n")).unwrap();
+        std::fs::create_dir_all(proj.join("sort")).unwrap();
+        let name = format!("sort/{number}.{}", ["png", "txt", "zip", "mp3"][number % 4]);
+        std::fs::write(proj.join(name), format!("{number}\n")).unwrap();
+    }
+    let plan = serde_json::json!({"version": 1, "steps": [
+        {"id": "o", "call": "organize_by_type", "with": {"path": "sort"}},
+        {"id": "d", "call": "delete_files", "with": {"paths": ["tree"], "recursive": true}},
+    ]});
+    std::fs::write(dir.path().join("plan.json"), plan.to_string()).unwrap();
+    let before = below(&proj);
+    let arguments = [
+        "run",
+        "--plan",
+        "../plan.json",
+        "--yes-low",
+        "--grant",
+        "fs.*=.",
+    ];
+    let ran = hermitcrab(dir.path(), &arguments);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let after = below(&proj);
+    let half: Vec<_> = after
+        .iter()
+        .chain(
+            before
+                .iter()
+                .filter(|(path, _)| path.starts_with(proj.join("tree"))),
+        )
+        .cloned()
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let states = [after, half, before];
+    // Killed at ever later moments until both commits are taken back.
+    let mut came_to = 0;
+    let mut kills = 0;
+    for try_ in 0..60_u64 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+            .args(["undo"])
+            .current_dir(&proj)
+            .env_clear()
+            .env("HOME", dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(4 * try_));
+        // It may have ended by itself.
+        let _killed = child.kill();
+        kills += usize::from(!child.wait().unwrap().success());
+        let list = hermitcrab(dir.path(), &["undo", "--list"]);
+        assert_eq!(list.status.code(), Some(0), "{list:?}");
+        let found = below(&proj);
+        let now = states.iter().position(|state| *state == found);
+        let now = now.unwrap_or_else(|| panic!("half an undo after {try_}: {found:?}"));
+        assert!(now >= came_to, "what was taken back is gone again");
+        came_to = now;
+        if came_to + 1 == states.len() {
+            break;
+        }
+    }
+    assert_eq!(came_to + 1, states.len());
+    assert!(kills > 0, "nothing was killed");
+}
+
 #[test]
 fn a_program_that_is_killed_leaves_all_of_a_commit_or_nothing() {
     let dir = bench();

@@ -184,6 +184,8 @@ fn word(what: &What) -> &'static str {
         What::DeletedSpecial => "deleted special",
         What::ModifiedMode { .. } => "modified mode",
         What::Xattrs { .. } => "modified attributes",
+        What::MovedHere { .. } => "moved here",
+        What::MovedAway => "moved away",
     }
 }
 

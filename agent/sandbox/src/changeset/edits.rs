@@ -4,7 +4,10 @@
 //! of them or none, also when the machine stops in between. So its edits are
 //! put into a layer of the agent's own and become a change set like any other.
 //!
-//! It must never change anything in the directory itself.
+//! It must never change anything in the directory itself, and never make
+//! possible what the system would refuse whoever runs it: names come and go
+//! only in directories that may be written. (A command that opens a closed
+//! directory did so itself; its change set says so.)
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,13 +16,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use super::node::{Holds, Node, Tree, Xattrs};
 use super::{Change, ChangeSet, Layer, What, renames};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_parent};
 use crate::dircap::{DirCap, FsError, Kind};
+use crate::journal::parts::Identity;
 
 /// Permission bits of directories made on the way to a file.
 const DIR_MODE: u32 = 0o755;
@@ -52,6 +56,28 @@ pub enum Edit {
         /// What it must hold now.
         before: Digest,
     },
+    /// A directory, a link or something special is to go; of a directory,
+    /// everything in it must be among what goes.
+    RemoveName {
+        /// Its name.
+        path: RelPath,
+    },
+    /// There is to be a new directory, with those on the way to it.
+    MakeDir {
+        /// Its name, where nothing may be yet.
+        path: RelPath,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Whatever is there is to have another name, where nothing may be yet, with
+    /// the directories on the way to it. Another thing that takes its place
+    /// meanwhile stays.
+    Move {
+        /// The old name.
+        from: RelPath,
+        /// The new one.
+        to: RelPath,
+    },
     /// A file is to have another name.
     Rename {
         /// The old name.
@@ -63,6 +89,15 @@ pub enum Edit {
     },
 }
 
+/// A thing that gets another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub from: RelPath,
+    pub to: RelPath,
+    /// Which thing it is.
+    pub what: Identity,
+}
+
 /// What is being collected.
 struct Made<'a> {
     lower: BorrowedFd<'a>,
@@ -71,6 +106,7 @@ struct Made<'a> {
     after: Tree,
     created: BTreeMap<RelPath, What>,
     changed: Vec<Change>,
+    moves: Vec<Moved>,
 }
 
 impl ChangeSet {
@@ -92,6 +128,7 @@ impl ChangeSet {
             after: Tree::new(),
             created: BTreeMap::new(),
             changed: Vec::new(),
+            moves: Vec::new(),
         };
         for edit in edits {
             made.take(edit)?;
@@ -101,6 +138,7 @@ impl ChangeSet {
             after,
             created,
             changed,
+            moves,
             ..
         } = made;
         // Directories come before what lies in them.
@@ -116,6 +154,7 @@ impl ChangeSet {
             before,
             after,
             unchanged: BTreeMap::new(),
+            moves,
             layer: Layer::Overlay,
             upper,
             lower,
@@ -138,6 +177,9 @@ impl Made<'_> {
                 content,
             } => self.replace(path, *before, content),
             Edit::Remove { path, before } => self.remove(path, *before).map(drop),
+            Edit::RemoveName { path } => self.remove_name(path),
+            Edit::MakeDir { path, mode } => self.make_dir(path, *mode),
+            Edit::Move { from, to } => self.rename(from, to),
             Edit::Rename { from, to, content } => {
                 let old = self.remove(from, sha256(content))?;
                 self.put(to, content, old.mode, old.xattrs)
@@ -166,6 +208,7 @@ impl Made<'_> {
 
     fn remove(&mut self, path: &RelPath, expected: Digest) -> Result<Node, FsError> {
         let node = self.old(path, Some(expected))?;
+        self.may_change_names(path)?;
         self.changed.push(Change {
             path: path.clone(),
             what: What::DeletedFile {
@@ -174,6 +217,63 @@ impl Made<'_> {
         });
         self.before.insert(path.clone(), node.clone());
         Ok(node)
+    }
+
+    fn remove_name(&mut self, path: &RelPath) -> Result<(), FsError> {
+        self.may_change_names(path)?;
+        let (parent, name) = open_parent(self.lower, path)?;
+        let found = Node::read(parent.as_fd(), &name).map_err(|source| FsError::Io {
+            operation: "look at",
+            path: path.clone(),
+            source,
+        })?;
+        let (node, _) =
+            found.ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, path))?;
+        let what = match &node.holds {
+            Holds::Names => What::DeletedDir,
+            Holds::Target(target) => What::DeletedSymlink {
+                target: target.clone(),
+            },
+            Holds::Special { .. } => What::DeletedSpecial,
+            // Whose content nobody saw.
+            Holds::Content(_) | Holds::Itself { .. } => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+            }
+        };
+        self.changed.push(Change {
+            path: path.clone(),
+            what,
+        });
+        self.before.insert(path.clone(), node);
+        Ok(())
+    }
+
+    fn make_dir(&mut self, path: &RelPath, mode: u32) -> Result<(), FsError> {
+        self.make_parents(path)?;
+        self.add_dir(path, mode);
+        self.dir_of_layer(path)
+    }
+
+    fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
+        self.may_change_names(from)?;
+        let what = Identity::at(self.lower, from)?
+            .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, from))?;
+        self.make_parents(to)?;
+        for (path, what) in [
+            (from, What::MovedAway),
+            (to, What::MovedHere { from: from.clone() }),
+        ] {
+            self.changed.push(Change {
+                path: path.clone(),
+                what,
+            });
+        }
+        self.moves.push(Moved {
+            from: from.clone(),
+            to: to.clone(),
+            what,
+        });
+        Ok(())
     }
 
     fn replace(
@@ -241,8 +341,9 @@ impl Made<'_> {
     /// The directories on the way that are not there, outermost first.
     fn make_parents(&mut self, path: &RelPath) -> Result<(), FsError> {
         let mut missing = Vec::new();
+        let mut first = path.clone();
         let mut above = path.parent();
-        while let Some(dir) = above.filter(|dir| !dir.is_root()) {
+        while let Some(dir) = above.filter(|dir| !dir.is_root() && !self.after.contains_key(dir)) {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
             match open_beneath(self.lower, &dir, flags, Links::Refuse) {
                 Ok(_) => break,
@@ -251,21 +352,58 @@ impl Made<'_> {
                 Err(error) => return Err(error),
             }
             above = dir.parent();
+            first.clone_from(&dir);
             missing.push(dir);
         }
+        if !first
+            .parent()
+            .is_some_and(|dir| self.after.contains_key(&dir))
+        {
+            self.may_change_names(&first)?;
+        }
         for dir in missing.into_iter().rev() {
-            self.created
-                .insert(dir.clone(), What::CreatedDir { mode: DIR_MODE });
-            self.after.insert(
-                dir,
-                Node {
-                    kind: Kind::Dir,
-                    mode: DIR_MODE,
-                    bytes: 0,
-                    holds: Holds::Names,
-                    xattrs: Xattrs::new(),
-                },
-            );
+            self.add_dir(&dir, DIR_MODE);
+            self.dir_of_layer(&dir)?;
+        }
+        Ok(())
+    }
+
+    fn add_dir(&mut self, dir: &RelPath, mode: u32) {
+        self.created.insert(dir.clone(), What::CreatedDir { mode });
+        self.after.insert(
+            dir.clone(),
+            Node {
+                kind: Kind::Dir,
+                mode,
+                bytes: 0,
+                holds: Holds::Names,
+                xattrs: Xattrs::new(),
+            },
+        );
+    }
+
+    /// Whether the system lets us add and remove names where this one lies.
+    fn may_change_names(&self, path: &RelPath) -> Result<(), FsError> {
+        let refused = |errno| FsError::io("change names beside", path, errno);
+        let (parent, _) = open_parent(self.lower, path)?;
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&parent, ".", wanted, AtFlags::EACCESS).map_err(refused)
+    }
+
+    /// Makes a directory of the layer, with those on the way to it.
+    fn dir_of_layer(&self, path: &RelPath) -> Result<(), FsError> {
+        let mut above = vec![path.clone()];
+        let mut dir = path.parent();
+        while let Some(parent) = dir.filter(|parent| !parent.is_root()) {
+            dir = parent.parent();
+            above.push(parent);
+        }
+        for dir in above.into_iter().rev() {
+            let (place, name) = open_parent(self.upper, &dir)?;
+            match rustix::fs::mkdirat(&place, name.as_slice(), Mode::RWXU) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(errno) => return Err(FsError::io("keep what goes into", path, errno)),
+            }
         }
         Ok(())
     }
@@ -280,18 +418,8 @@ impl Made<'_> {
                 source,
             }
         };
-        let mut above = Vec::new();
-        let mut dir = path.parent();
-        while let Some(parent) = dir.filter(|parent| !parent.is_root()) {
-            dir = parent.parent();
-            above.push(parent);
-        }
-        for parent in above.into_iter().rev() {
-            let (place, name) = open_parent(self.upper, &parent)?;
-            match rustix::fs::mkdirat(&place, name.as_slice(), Mode::RWXU) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(errno) => return Err(FsError::io("keep what goes into", path, errno)),
-            }
+        if let Some(parent) = path.parent().filter(|parent| !parent.is_root()) {
+            self.dir_of_layer(&parent)?;
         }
         let (place, name) = open_parent(self.upper, path)?;
         let file = rustix::fs::openat(

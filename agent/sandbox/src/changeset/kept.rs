@@ -64,7 +64,10 @@ fn refusal(change: &Change) -> Option<Denial> {
         | What::DeletedFile { .. }
         | What::DeletedSymlink { .. }
         | What::DeletedDir
-        | What::DeletedSpecial => return None,
+        | What::DeletedSpecial
+        // What it is was there before.
+        | What::MovedHere { .. }
+        | What::MovedAway => return None,
     };
     (mode & !before & SET_ID != 0).then(|| {
         Denial::new(

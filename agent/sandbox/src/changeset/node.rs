@@ -183,8 +183,17 @@ pub(crate) fn fingerprint(tree: &Tree) -> Fingerprint {
 
 /// Everything under a name; empty if there is nothing.
 pub(crate) fn read_tree(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Tree> {
+    read_tree_of(dir, name, &|_| true)
+}
+
+/// The same, without the names that do not count and what lies below them.
+pub(crate) fn read_tree_of(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    counts: &dyn Fn(&RelPath) -> bool,
+) -> io::Result<Tree> {
     let mut tree = Tree::new();
-    add(dir, name, &RelPath::root(), 0, &mut tree)?;
+    add(dir, name, &RelPath::root(), (0, counts), &mut tree)?;
     Ok(tree)
 }
 
@@ -192,7 +201,7 @@ fn add(
     dir: BorrowedFd<'_>,
     name: &[u8],
     path: &RelPath,
-    depth: usize,
+    (depth, counts): (usize, &dyn Fn(&RelPath) -> bool),
     tree: &mut Tree,
 ) -> io::Result<()> {
     if depth > DEPTH_MAX {
@@ -209,13 +218,11 @@ fn add(
     if let Some(below) = below {
         for entry in list_dir(&below)? {
             let child = path.child(&entry.name).map_err(io::Error::other)?;
-            add(
-                below.as_fd(),
-                &entry.name,
-                &child,
-                depth.saturating_add(1),
-                tree,
-            )?;
+            if !counts(&child) {
+                continue;
+            }
+            let deeper = (depth.saturating_add(1), counts);
+            add(below.as_fd(), &entry.name, &child, deeper, tree)?;
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use super::node::{Fingerprint, Node, Tree, fingerprint};
 use super::renames::below;
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{FsError, Kind};
-use crate::journal::parts::{Act, Like, Meta, Source, Stager, Usable};
+use crate::journal::parts::{Act, Identity, Like, Meta, Source, Stager, Usable};
 
 /// The rights a directory's owner needs to move it and what is in it.
 const USABLE: u32 = 0o700;
@@ -34,6 +34,7 @@ enum StepKind {
     Swap(Fingerprint),
     Take(Fingerprint),
     Meta(Meta, Meta),
+    Move(RelPath, Identity),
 }
 
 impl ChangeSet {
@@ -86,6 +87,12 @@ impl ChangeSet {
                 .map_err(|error| (path.clone(), error))?;
             main.push(Step { path, kind });
         }
+        // Last, because they may lead into directories that are made for them.
+        // One that cannot be made as things are is none of ours to make possible.
+        main.extend(self.moves.iter().map(|moved| Step {
+            path: moved.from.clone(),
+            kind: StepKind::Move(moved.to.clone(), moved.what),
+        }));
         Ok(in_order(opened, main, closing))
     }
 
@@ -231,6 +238,7 @@ impl Step {
         let before = match self.kind {
             StepKind::Take(before) => return Ok(Act::Take { before }),
             StepKind::Meta(before, after) => return Ok(Act::Meta { before, after }),
+            StepKind::Move(to, what) => return Ok(Act::Move { to, what }),
             StepKind::Put => None,
             StepKind::Swap(before) => Some(before),
         };

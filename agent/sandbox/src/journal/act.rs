@@ -6,6 +6,7 @@
 //! taken. Whether a step was taken can be seen afterwards, by anybody: what was
 //! staged is in its staging place, or it is not.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
@@ -15,9 +16,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::carry;
+use super::moved;
 use super::plan::{Act, Meta, Op, Staged};
 use super::steps::Steps;
-use crate::changeset::node::{Fingerprint, Xattrs, fingerprint, mode_of, read_tree};
+use crate::changeset::node::{Fingerprint, Xattrs, fingerprint, mode_of, read_tree, read_tree_of};
 use crate::dircap::FsError;
 use crate::dircap::open::open_parent;
 
@@ -58,6 +60,7 @@ pub(super) fn forward(ground: &Ground<'_>, op: &Op) -> Result<(), FsError> {
             }
             set_meta(ground.steps, &dir, before, after, &op.path)
         }
+        Act::Move { to, what } => moved::forward(ground, &op.path, to, *what),
     }
 }
 
@@ -123,21 +126,37 @@ pub(super) fn backward(ground: &Ground<'_>, op: &Op) -> Result<Back, FsError> {
             set_meta(ground.steps, &dir, &now, before, path)?;
             Ok(Back::Done)
         }
+        Act::Move { to, what } => moved::backward(ground, path, to, *what),
     }
 }
 
+/// How things will be by the time of a step, where other steps come first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ahead {
+    metas: BTreeMap<RelPath, Meta>,
+    /// Names that will have been moved away.
+    left: BTreeSet<RelPath>,
+    /// Names that will be there.
+    come: BTreeSet<RelPath>,
+}
+
 /// Whether the place is as `op` expects it, without touching anything.
-/// `meta` is how directories will be by then, where other steps come first.
-pub(super) fn fits(
-    root: BorrowedFd<'_>,
-    op: &Op,
-    meta: &mut std::collections::BTreeMap<RelPath, Meta>,
-) -> Result<bool, FsError> {
+pub(super) fn fits(root: BorrowedFd<'_>, op: &Op, ahead: &mut Ahead) -> Result<bool, FsError> {
+    if let Act::Move { to, what } = &op.act {
+        let fits =
+            moved::Identity::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
+        ahead.left.insert(op.path.clone());
+        ahead.come.insert(to.clone());
+        return Ok(fits);
+    }
+    let Ahead { metas, left, come } = ahead;
     let found = match open_parent(root, &op.path) {
         Ok((parent, name)) => {
-            let mut tree = read_tree(parent.as_fd(), &name)
+            let stays =
+                |below: &RelPath| !op.path.join(below).is_ok_and(|path| left.contains(&path));
+            let mut tree = read_tree_of(parent.as_fd(), &name, &stays)
                 .map_err(|source| failed("look at", &op.path, source))?;
-            if let (Some(top), Some(meta)) = (tree.get_mut(&RelPath::root()), meta.get(&op.path)) {
+            if let (Some(top), Some(meta)) = (tree.get_mut(&RelPath::root()), metas.get(&op.path)) {
                 top.mode = meta.mode;
                 top.xattrs.clone_from(&meta.xattrs);
             }
@@ -149,23 +168,50 @@ pub(super) fn fits(
         Err(error) => return Err(error),
     };
     Ok(match &op.act {
-        Act::Put { .. } => found.is_none(),
+        Act::Put { .. } => {
+            come.insert(op.path.clone());
+            found.is_none()
+        }
         Act::Swap { before, .. } | Act::Take { before } => found == Some(*before),
         Act::Meta { before, after } => {
             let Ok(dir) = open_dir(root, &op.path) else {
                 return Ok(false);
             };
-            let now = match meta.get(&op.path) {
+            let now = match metas.get(&op.path) {
                 Some(meta) => meta.clone(),
                 None => Meta::of(&dir, before, after, &op.path)?,
             };
-            meta.insert(op.path.clone(), after.clone());
+            metas.insert(op.path.clone(), after.clone());
             now == *before
         }
+        // It was looked at above.
+        Act::Move { .. } => false,
     })
 }
 
-fn undone(done: Result<(), FsError>) -> Result<Back, FsError> {
+impl Ahead {
+    /// Whether a name can be taken: nothing is there, and what it lies in is
+    /// there or will be.
+    fn is_free(&self, root: BorrowedFd<'_>, path: &RelPath) -> Result<bool, FsError> {
+        let mut above = path.parent();
+        while let Some(dir) = above {
+            if self.come.contains(&dir) {
+                return Ok(true);
+            }
+            above = dir.parent();
+        }
+        match open_parent(root, path) {
+            Ok((parent, name)) => moved::Identity::read(parent.as_fd(), &name)
+                .map(|found| found.is_none() || self.left.contains(path))
+                .map_err(|errno| FsError::io("look at", path, errno)),
+            Err(FsError::Denied(_)) => Ok(false),
+            Err(FsError::Io { source, .. }) if is_missing(&source) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+pub(super) fn undone(done: Result<(), FsError>) -> Result<Back, FsError> {
     match done {
         Ok(()) => Ok(Back::Done),
         Err(error) if error.code() == Some(DenialCode::ChangedSinceShown) => Ok(Back::Kept),
@@ -400,14 +446,21 @@ fn open_dir(root: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
 }
 
 /// The directory a name lies in; one that is gone is a conflict.
-fn parent_of(root: BorrowedFd<'_>, path: &RelPath) -> Result<(OwnedFd, Vec<u8>), FsError> {
+pub(super) fn parent_of(
+    root: BorrowedFd<'_>,
+    path: &RelPath,
+) -> Result<(OwnedFd, Vec<u8>), FsError> {
     match open_parent(root, path) {
         Err(FsError::Io { source, .. }) if is_missing(&source) => Err(changed(path)),
         other => other,
     }
 }
 
-fn renamed(done: Result<(), Errno>, step: &'static str, path: &RelPath) -> Result<(), FsError> {
+pub(super) fn renamed(
+    done: Result<(), Errno>,
+    step: &'static str,
+    path: &RelPath,
+) -> Result<(), FsError> {
     match done {
         Ok(()) => Ok(()),
         Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => Err(changed(path)),
@@ -415,18 +468,18 @@ fn renamed(done: Result<(), Errno>, step: &'static str, path: &RelPath) -> Resul
     }
 }
 
-fn is_missing(error: &io::Error) -> bool {
+pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
 }
 
-fn changed(path: &RelPath) -> FsError {
+pub(super) fn changed(path: &RelPath) -> FsError {
     FsError::denied(DenialCode::ChangedSinceShown, path)
 }
 
-fn failed(operation: &'static str, path: &RelPath, source: io::Error) -> FsError {
+pub(super) fn failed(operation: &'static str, path: &RelPath, source: io::Error) -> FsError {
     FsError::Io {
         operation,
         path: path.clone(),

@@ -419,6 +419,9 @@ impl Prepared<'_> {
         let mut parents = BTreeSet::new();
         for op in &self.plan.ops {
             parents.insert((op.root, op.path.parent().unwrap_or_else(RelPath::root)));
+            if let Act::Move { to, .. } = &op.act {
+                parents.insert((op.root, to.parent().unwrap_or_else(RelPath::root)));
+            }
         }
         journal
             .pass("flush what changed", &journal.place)
@@ -457,7 +460,7 @@ impl Prepared<'_> {
                 continue;
             };
             let slot = slot_of(at);
-            if root.beside.is_none() || matches!(op.act, Act::Meta { .. }) {
+            if root.beside.is_none() || matches!(op.act, Act::Meta { .. } | Act::Move { .. }) {
                 continue;
             }
             let kept = read_tree(ground.area.as_fd(), slot.as_bytes()).map_err(|source| {

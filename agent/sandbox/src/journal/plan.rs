@@ -9,6 +9,7 @@ use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
+use super::moved::Identity;
 use crate::changeset::node::{Fingerprint, Xattrs};
 use crate::digest::sha256;
 use crate::spawn::wire::{Reader, WireError, Writer};
@@ -57,7 +58,8 @@ pub(crate) struct Touched {
 }
 
 /// One step of a transaction: names of different steps never lie below each
-/// other, except that [`Act::Meta`] stands for the directory alone.
+/// other, except that [`Act::Meta`] stands for the directory alone, and that
+/// [`Act::Move`] may lead into a directory that comes before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub root: usize,
@@ -76,6 +78,8 @@ pub(crate) enum Act {
     Take { before: Fingerprint },
     /// Mode and attributes of a directory, in place.
     Meta { before: Meta, after: Meta },
+    /// What is there comes to a free name of the same directory.
+    Move { to: RelPath, what: Identity },
 }
 
 /// A finished thing in the staging directory.
@@ -235,6 +239,14 @@ fn put_act(w: &mut Writer, act: &Act) {
             put_meta(w, before);
             put_meta(w, after);
         }
+        Act::Move { to, what } => {
+            w.u8(4);
+            w.bytes(to.as_bytes());
+            w.u64(what.inode);
+            w.u32(what.kind);
+            w.u64(what.seconds.cast_unsigned());
+            w.u32(what.nanos);
+        }
     }
 }
 
@@ -251,6 +263,15 @@ fn act(r: &mut Reader<'_>) -> Result<Act, WireError> {
         3 => Act::Meta {
             before: meta(r)?,
             after: meta(r)?,
+        },
+        4 => Act::Move {
+            to: path(r)?,
+            what: Identity {
+                inode: r.u64()?,
+                kind: r.u32()?,
+                seconds: r.u64()?.cast_signed(),
+                nanos: r.u32()?,
+            },
         },
         _ => return Err(WireError),
     })
@@ -289,7 +310,7 @@ fn path(r: &mut Reader<'_>) -> Result<RelPath, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Meta, Op, Plan, Root, Staged, Touched};
+    use super::{Act, Identity, Meta, Op, Plan, Root, Staged, Touched};
     use crate::changeset::node::Fingerprint;
     use crate::digest::sha256;
     use hermitcrab_core::authority::Verb;
@@ -329,6 +350,18 @@ mod tests {
                     Act::Meta {
                         before: meta(0o755),
                         after: meta(0o700),
+                    },
+                ),
+                op(
+                    path("e"),
+                    Act::Move {
+                        to: path("f/e"),
+                        what: Identity {
+                            inode: 8,
+                            kind: 0o100_000,
+                            seconds: -3,
+                            nanos: 5,
+                        },
                     },
                 ),
             ],

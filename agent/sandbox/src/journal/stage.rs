@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
 
 use super::plan::Staged;
 use super::steps::Steps;
@@ -45,6 +46,15 @@ pub(crate) struct Like {
     pub xattrs: Xattrs,
 }
 
+/// Why a file cannot be given another name, and is copied.
+const NO_SECOND_NAME: [Errno; 5] = [
+    Errno::XDEV,
+    Errno::PERM,
+    Errno::MLINK,
+    Errno::OPNOTSUPP,
+    Errno::ACCESS,
+];
+
 /// Fills one staging directory.
 pub(crate) struct Stager<'a> {
     steps: &'a Steps,
@@ -52,6 +62,8 @@ pub(crate) struct Stager<'a> {
     /// Files with several names in their source, by device and number there.
     links: BTreeMap<(u64, u64), RelPath>,
     made: Vec<RelPath>,
+    /// Whether what is staged is the journal's own, and may come back itself.
+    is_kept: bool,
 }
 
 impl<'a> Stager<'a> {
@@ -61,6 +73,17 @@ impl<'a> Stager<'a> {
             area,
             links: BTreeMap::new(),
             made: Vec::new(),
+            is_kept: false,
+        }
+    }
+
+    /// One whose sources are what a commit displaced: files and links come back
+    /// themselves where that is possible, with owners, times and the other names
+    /// they have, and not as copies.
+    pub(crate) fn of_kept(steps: &'a Steps, area: BorrowedFd<'a>) -> Self {
+        Self {
+            is_kept: true,
+            ..Self::new(steps, area)
         }
     }
 
@@ -85,7 +108,7 @@ impl<'a> Stager<'a> {
             match node.kind {
                 Kind::Dir => self.dir(&to)?,
                 Kind::File => self.file(source.dir, &from, &to, &mut node, like)?,
-                Kind::Symlink => self.symlink(&to, &node)?,
+                Kind::Symlink => self.symlink(source.dir, &from, &to, &node)?,
                 Kind::Special => self.link(source.dir, &from, &to)?,
             }
             self.made.push(to);
@@ -164,14 +187,52 @@ impl<'a> Stager<'a> {
             .map_err(|errno| FsError::io("stage", to, errno))
     }
 
-    fn symlink(&self, to: &RelPath, node: &Node) -> Result<(), FsError> {
+    fn symlink(
+        &self,
+        dir: BorrowedFd<'_>,
+        from: &RelPath,
+        to: &RelPath,
+        node: &Node,
+    ) -> Result<(), FsError> {
         let Holds::Target(target) = &node.holds else {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, to));
         };
+        if self.itself(dir, from, to)? {
+            return Ok(());
+        }
+        let (from_parent, from_name) = open_parent(dir, from)?;
+        let stat = stat_name(from_parent.as_fd(), &from_name, from)?;
         let (parent, name) = open_parent(self.area, to)?;
         self.step("stage a link", to)?;
         rustix::fs::symlinkat(target.as_slice(), &parent, name.as_slice())
-            .map_err(|errno| FsError::io("stage", to, errno))
+            .map_err(|errno| FsError::io("stage", to, errno))?;
+        let Some(stat) = stat else {
+            return Ok(());
+        };
+        let (name, of_link) = (name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+        rustix::fs::utimensat(&parent, name, &times(&stat), of_link)
+            .map_err(|errno| FsError::io("set the times of", to, errno))
+    }
+
+    /// Whether what is kept could be given its name itself. Another file system,
+    /// or one that gives nobody a second name for this, wants a copy.
+    fn itself(&self, dir: BorrowedFd<'_>, from: &RelPath, to: &RelPath) -> Result<bool, FsError> {
+        if !self.is_kept {
+            return Ok(false);
+        }
+        match self.link(dir, from, to) {
+            Ok(()) => Ok(true),
+            Err(FsError::Io { source, .. })
+                if source.raw_os_error().is_some_and(|code| {
+                    NO_SECOND_NAME
+                        .iter()
+                        .any(|errno| errno.raw_os_error() == code)
+                }) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Another name for the very same thing.
@@ -199,6 +260,9 @@ impl<'a> Stager<'a> {
     ) -> Result<(), FsError> {
         if matches!(node.holds, Holds::Itself { .. }) {
             return self.link(dir, from, to);
+        }
+        if self.itself(dir, from, to)? {
+            return Ok(());
         }
         let file = open_beneath(
             dir,

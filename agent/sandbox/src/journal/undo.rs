@@ -10,7 +10,6 @@
     reason = "a failure is made at most once for each commit, and says all there is to show"
 )]
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::os::fd::AsFd as _;
 
@@ -137,24 +136,21 @@ impl Journal {
         for root in &plan.roots {
             roots.push(open_root(root).map_err(UndoError::Root)?);
         }
-        let mut metas = vec![BTreeMap::new(); roots.len()];
+        let mut aheads = vec![act::Ahead::default(); roots.len()];
         let mut changed = Vec::new();
         for op in plan.ops.iter().rev() {
-            let (Some(root), Some(meta), Some(spec)) = (
+            let (Some(root), Some(ahead), Some(spec)) = (
                 roots.get(op.root),
-                metas.get_mut(op.root),
+                aheads.get_mut(op.root),
                 plan.roots.get(op.root),
             ) else {
                 continue;
             };
-            let backwards = Op {
-                act: expected(&op.act),
-                ..op.clone()
-            };
-            let fits = act::fits(root.as_fd(), &backwards, meta)
+            let backwards = expected(op);
+            let fits = act::fits(root.as_fd(), &backwards, ahead)
                 .map_err(|error| UndoError::Root(error.to_string()))?;
             if !fits {
-                changed.push((spec.path.clone(), op.path.clone()));
+                changed.push((spec.path.clone(), backwards.path));
             }
         }
         changed.sort();
@@ -241,8 +237,8 @@ impl Journal {
 }
 
 /// What a step taken back expects, seen as a step of its own.
-fn expected(act: &Act) -> Act {
-    match act {
+fn expected(op: &Op) -> Op {
+    let act = match &op.act {
         Act::Put { staged } => Act::Take {
             before: staged.state,
         },
@@ -261,7 +257,18 @@ fn expected(act: &Act) -> Act {
             before: after.clone(),
             after: before.clone(),
         },
-    }
+        Act::Move { to, what } => {
+            return Op {
+                root: op.root,
+                path: to.clone(),
+                act: Act::Move {
+                    to: op.path.clone(),
+                    what: *what,
+                },
+            };
+        }
+    };
+    Op { act, ..op.clone() }
 }
 
 fn spend(undo: &Undo, dirs: &[&DirCap], permits: Vec<Permit<'_>>) -> Result<(), Failed> {
@@ -306,19 +313,15 @@ fn stage_back(
         }
     }
     for (number, ground) in grounds.iter().enumerate() {
-        let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
+        let mut stager = Stager::of_kept(&journal.steps, ground.area.as_fd());
         for (from, op) in done.ops.iter().enumerate().rev() {
             if op.root != number {
                 continue;
             }
             let slot = slot_of(plan.ops.len());
-            let act = one_back(&mut stager, old, from, op, &slot)
+            let back = one_back(&mut stager, old, from, op, &slot)
                 .map_err(|error| (op.path.clone(), error))?;
-            plan.ops.push(Op {
-                root: number,
-                path: op.path.clone(),
-                act,
-            });
+            plan.ops.push(back);
         }
         stager.flush().map_err(|error| (RelPath::root(), error))?;
     }
@@ -331,14 +334,14 @@ fn one_back(
     from: usize,
     op: &Op,
     slot: &RelPath,
-) -> Result<Act, FsError> {
-    let (before, expected) = match expected(&op.act) {
-        Act::Put { staged } => (None, staged.state),
-        Act::Swap { before, .. } => match &op.act {
-            Act::Swap { before: kept, .. } => (Some(before), *kept),
-            Act::Put { .. } | Act::Take { .. } | Act::Meta { .. } => return Ok(op.act.clone()),
-        },
-        other @ (Act::Take { .. } | Act::Meta { .. }) => return Ok(other),
+) -> Result<Op, FsError> {
+    let back = expected(op);
+    let (before, expected) = match (&back.act, &op.act) {
+        (Act::Put { staged }, _) => (None, staged.state),
+        (Act::Swap { before, .. }, Act::Swap { before: kept, .. }) => (Some(*before), *kept),
+        (Act::Swap { .. } | Act::Take { .. } | Act::Meta { .. } | Act::Move { .. }, _) => {
+            return Ok(back);
+        }
     };
     let name = slot_of(from);
     let kept: Tree = read_tree(old.dir.as_fd(), name.as_bytes()).map_err(|source| FsError::Io {
@@ -363,10 +366,11 @@ fn one_back(
         at: &name,
     };
     let staged = stager.copy(source, &kept, slot, &like, Usable::AsItsModeSays)?;
-    Ok(match before {
+    let act = match before {
         None => Act::Put { staged },
         Some(before) => Act::Swap { staged, before },
-    })
+    };
+    Ok(Op { act, ..back })
 }
 
 impl From<JournalError> for UndoError {

@@ -25,6 +25,8 @@ fn summary(finished: &hermitcrab_sandbox::spawn::Finished) -> Vec<String> {
                 What::DeletedSymlink { .. } => "deleted link",
                 What::DeletedDir => "deleted dir",
                 What::DeletedSpecial => "deleted special",
+                What::MovedHere { .. } => "moved here",
+                What::MovedAway => "moved away",
             };
             format!("{kind} {}", change.path)
         })

@@ -1,6 +1,8 @@
 //! Commits are all or nothing, wherever they are cut off, and can be undone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod moved;
+
 use crate::support;
 
 use std::io;

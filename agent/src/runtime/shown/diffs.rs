@@ -173,6 +173,13 @@ fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, S
         }
         What::DeletedDir => return Err(format!("deleted directory {shown}")),
         What::DeletedSpecial => return Err(format!("deleted pipe, socket or device {shown}")),
+        What::MovedHere { from } => {
+            return Err(format!(
+                "{shown} is what was {}",
+                one_line(&from.to_string())
+            ));
+        }
+        What::MovedAway => return Err(format!("{shown} gets another name")),
     };
     Ok(FileDiff {
         path: path.to_owned(),
