@@ -14,6 +14,7 @@
 mod ask;
 mod commands;
 mod control;
+mod desk;
 pub mod frame;
 mod history;
 mod link;
@@ -27,6 +28,7 @@ mod server;
 mod spoken;
 mod transport;
 mod updates;
+mod waiting;
 mod watcher;
 
 pub use self::{

@@ -31,7 +31,13 @@ pub enum Go {
 /// Looks on, and may hold a step back.
 pub trait Onlooker {
     /// A call is about to be made.
-    fn before(&mut self, call: &ToolCall) -> Go;
+    fn before(&mut self, runtime: &mut Runtime, call: &ToolCall) -> Go;
+    /// A step is about to ask the user for a value.
+    fn asks(&mut self, _step: &str) {}
+    /// Is nothing more to be done, although no call is waiting to be made?
+    fn is_over(&mut self) -> bool {
+        false
+    }
     /// A call was made.
     fn after(&mut self, call: &ToolCall, result: Result<&Did, &Trouble>);
     /// The plan says something.
@@ -84,9 +90,12 @@ pub fn run(
 ) -> Machine {
     let mut machine = Machine::new(plan);
     loop {
+        if onlooker.is_over() {
+            machine.cancel();
+        }
         match machine.go_on() {
             Next::Done => return machine,
-            Next::Call(call) => match onlooker.before(&call) {
+            Next::Call(call) => match onlooker.before(runtime, &call) {
                 Go::On => {
                     let mut questions: Vec<Asked> = Vec::new();
                     let gives = machine.plan().toolbox().get(&call.tool);
@@ -120,8 +129,16 @@ pub fn run(
                 machine.supply(reply);
             }
             Next::AskUser {
-                question, schema, ..
-            } => machine.supply(ask_user(runtime, question, &schema)),
+                step,
+                question,
+                schema,
+            } => {
+                onlooker.asks(&step);
+                let reply = ask_user(runtime, question, &schema);
+                if !onlooker.is_over() {
+                    machine.supply(reply);
+                }
+            }
             Next::Confirm { value, .. } => {
                 let yes = onlooker.confirm(&value);
                 machine.supply(if yes {

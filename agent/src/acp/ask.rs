@@ -7,14 +7,17 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    CreateElicitationRequest, ElicitationAction, ElicitationContentValue, ElicitationFormMode,
+    ElicitationSchema, ElicitationSessionScope, PermissionOption, PermissionOptionKind,
+    RequestPermissionOutcome, RequestPermissionRequest, StringPropertySchema, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use hermitcrab_core::approval::{Question, Reply, Scope};
 use serde_json::{Map, Value, json};
 
 use super::{
     control::{Control, Waited},
+    desk::{ANSWER_BYTES_MAX, Desk},
     link::Link,
     scene::Scene,
     updates,
@@ -128,6 +131,7 @@ pub struct AcpUser {
     pub(super) control: Arc<Control>,
     pub(super) scene: Rc<RefCell<Scene>>,
     pub(super) within: Duration,
+    pub(super) desk: Rc<Desk>,
 }
 
 impl AcpUser {
@@ -196,10 +200,39 @@ impl UserPort for AcpUser {
         self.scene.borrow_mut().about(call);
     }
 
-    /// A choice among given words can be put as a permission is; free words
-    /// cannot.
     fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
-        let choices = choices.filter(|choices| !choices.is_empty())?;
+        match choices.filter(|choices| !choices.is_empty()) {
+            Some(choices) => self.choose(question, choices),
+            None => self.words(question),
+        }
+    }
+}
+
+impl AcpUser {
+    /// Free words: by a form where the client has some, else by its user's next
+    /// prompt.
+    fn words(&self, question: &str) -> Option<String> {
+        if self.link.offers().forms {
+            let schema = ElicitationSchema::new().property(
+                FIELD,
+                StringPropertySchema::new().title("Your answer".to_owned()),
+                true,
+            );
+            let scope = ElicitationSessionScope::new(self.link.session());
+            let form = ElicitationFormMode::new(scope, schema);
+            let request = CreateElicitationRequest::new(form, question);
+            match self.link.ask(&self.control, request, self.desk.within) {
+                Waited::Got(Ok(answer)) => return typed_in(answer.action),
+                Waited::Cancelled | Waited::TimedOut => return None,
+                // It has no forms after all.
+                Waited::Got(Err(_)) => {}
+            }
+        }
+        self.desk.words(question)
+    }
+
+    /// A choice among given words is put as a permission is.
+    fn choose(&self, question: &str, choices: &[String]) -> Option<String> {
         let id = self.scene.borrow_mut().asking(&self.link);
         let fields = ToolCallUpdateFields::new()
             .title(question.to_owned())
@@ -223,6 +256,24 @@ impl UserPort for AcpUser {
         };
         let place: usize = chosen.option_id.0.strip_prefix("choice-")?.parse().ok()?;
         choices.get(place).cloned()
+    }
+}
+
+/// The one field of a form.
+const FIELD: &str = "answer";
+
+/// What a form was filled in with; anything but one text is nothing.
+fn typed_in(action: ElicitationAction) -> Option<String> {
+    let ElicitationAction::Accept(accepted) = action else {
+        return None;
+    };
+    match accepted.content?.remove(FIELD)? {
+        ElicitationContentValue::String(words)
+            if !words.trim().is_empty() && words.len() <= ANSWER_BYTES_MAX =>
+        {
+            Some(words)
+        }
+        _ => None,
     }
 }
 

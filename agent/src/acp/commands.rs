@@ -20,6 +20,8 @@ pub enum Command {
     MakePlan(String),
     /// Let the model work, and change nothing.
     DryRun(String),
+    /// Leave a question that waits for words.
+    Leave,
 }
 
 /// Records that are shown unless a number is given.
@@ -52,6 +54,7 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
             Err("say what to do: `/dry-run rename the module`".to_owned())
         }
         "/dry-run" => Ok(Command::DryRun(rest.to_owned())),
+        "/leave" => Ok(Command::Leave),
         _ => return None,
     })
 }
@@ -90,6 +93,11 @@ pub fn available() -> Vec<AvailableCommand> {
             "Let the agent work and change nothing: every change is shown and refused",
             Some("what to do"),
         ),
+        command(
+            "leave",
+            "Leave a question that waits for your words, and end what asked it",
+            None,
+        ),
     ]
 }
 
@@ -105,6 +113,7 @@ mod tests {
         ok("/audit", Command::Audit(20));
         ok("/audit 9999999", Command::Audit(500));
         ok("/dry-run a\nb", Command::DryRun("a\nb".into()));
+        ok("/leave", Command::Leave);
         for typed in ["/revoke", "/audit x", "/dry-run "] {
             assert!(matches!(read(typed), Some(Err(_))), "{typed}");
         }

@@ -124,14 +124,7 @@ impl History {
             "messages": self.messages.iter().map(written).collect::<Vec<_>>(),
         })
         .to_string();
-        let beside = dir.join(format!("{FILE}.new"));
-        // Usually there is none; one that stays is noticed by what comes next.
-        let _ = fs::remove_file(&beside);
-        let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
-        let mut file = own_file::create_new(&beside).map_err(own)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&beside, dir.join(FILE))
+        put(dir, FILE, &text)
     }
 
     /// What is kept in a session's directory; `None` if nothing usable is.
@@ -157,11 +150,27 @@ impl History {
     }
 }
 
+/// Puts a text into a session's directory, whole or not at all.
+///
+/// # Errors
+/// The disk's.
+pub fn put(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let beside = dir.join(format!("{name}.new"));
+    // Usually there is none; one that stays is noticed by what comes next.
+    let _ = fs::remove_file(&beside);
+    let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
+    let mut file = own_file::create_new(&beside).map_err(own)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(&beside, dir.join(name))
+}
+
 /// Forgets what was said in a session; that there is nothing is no error.
 ///
 /// # Errors
 /// The disk's.
 pub fn forget(dir: &Path) -> io::Result<()> {
+    super::waiting::forget(dir);
     match fs::remove_file(dir.join(FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -24,16 +24,25 @@ const READ_WITHIN: Duration = Duration::from_secs(10);
 pub struct Link {
     connection: ConnectionTo<Client>,
     session: SessionId,
-    reads: bool,
+    offers: Offers,
+}
+
+/// What a client offers to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offers {
+    /// It hands out the texts its editor holds.
+    pub reads: bool,
+    /// It shows its user a form.
+    pub forms: bool,
 }
 
 impl Link {
-    /// The way for one session; `reads` if the client hands out texts.
-    pub fn new(connection: ConnectionTo<Client>, session: SessionId, reads: bool) -> Self {
+    /// The way for one session.
+    pub fn new(connection: ConnectionTo<Client>, session: SessionId, offers: Offers) -> Self {
         Self {
             connection,
             session,
-            reads,
+            offers,
         }
     }
 
@@ -42,9 +51,9 @@ impl Link {
         self.session.clone()
     }
 
-    /// Whether the client hands out texts.
-    pub const fn reads(&self) -> bool {
-        self.reads
+    /// What the client offers to do.
+    pub const fn offers(&self) -> Offers {
+        self.offers
     }
 
     /// Tells something. A client that went away is noticed elsewhere.
@@ -94,7 +103,7 @@ impl Link {
 
     /// The text the client shows for a file.
     pub fn text(&self, control: &Control, path: &str) -> Option<String> {
-        if !self.reads {
+        if !self.offers.reads {
             return None;
         }
         let request = ReadTextFileRequest::new(self.session.clone(), path);

@@ -233,6 +233,21 @@ impl InForce {
         Ok(())
     }
 
+    /// Lets the mode hold that was chosen meanwhile; the belief does from the
+    /// next prompt on.
+    ///
+    /// # Errors
+    /// As for [`InForce::change`].
+    pub fn follow(
+        &mut self,
+        runtime: &mut Runtime,
+        mut wanted: Choice,
+        floor: Asking,
+    ) -> Result<(), String> {
+        wanted.belief = self.choice.belief;
+        self.change(runtime, wanted, floor)
+    }
+
     /// The runtime began anew and holds nothing.
     pub fn forget(&mut self) {
         self.grants.clear();

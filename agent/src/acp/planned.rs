@@ -15,8 +15,9 @@ use hermitcrab_core::plan::{
     Failure, Machine, Plan, Raw, Step, Toolbox, Type, Value,
     interp::{Status, ToolCall},
 };
+use hermitcrab_core::session::Asking;
 
-use super::{person::Person, updates};
+use super::{modes::InForce, person::Person, updates};
 use crate::{
     actions::{Did, Risk, Trouble, risk},
     executor::{self, Go, Onlooker, Picker},
@@ -96,6 +97,15 @@ impl Course {
         }
     }
 
+    /// This step waits for its user, so what came before it is over.
+    fn waits(&mut self) {
+        for (_, entry) in &mut self.steps {
+            if entry.status == PlanEntryStatus::InProgress {
+                entry.status = PlanEntryStatus::Completed;
+            }
+        }
+    }
+
     /// What really became of every step.
     pub fn end(&mut self, machine: &Machine) {
         let named = |(id, _): &&mut (String, PlanEntry)| !id.is_empty();
@@ -170,6 +180,8 @@ pub struct Looker<'s, 'm> {
     /// The model that plans a text the user approved.
     pub(super) planner: &'s RefCell<&'m mut Backend>,
     pub(super) course: &'s mut Course,
+    pub(super) in_force: &'s mut InForce,
+    pub(super) floor: Asking,
 }
 
 impl Looker<'_, '_> {
@@ -256,8 +268,16 @@ fn kind(tool: &str) -> ToolKind {
 }
 
 impl Onlooker for Looker<'_, '_> {
-    fn before(&mut self, call: &ToolCall) -> Go {
-        if self.person.control.is_cancelled() || self.person.scene.borrow().stop {
+    fn before(&mut self, runtime: &mut Runtime, call: &ToolCall) -> Go {
+        if self.is_over() {
+            return Go::Stop;
+        }
+        // What the user chose meanwhile holds from this call on.
+        let wanted = self.person.control.choice();
+        if let Err(why) = self.in_force.follow(runtime, wanted, self.floor) {
+            self.person
+                .link
+                .say(&format!("The mode could not be changed: {why}"));
             return Go::Stop;
         }
         self.course.at(&call.step);
@@ -286,6 +306,15 @@ impl Onlooker for Looker<'_, '_> {
                 .raw_input(serde_json::Value::Object(input.collect())),
         ));
         Go::On
+    }
+
+    fn asks(&mut self, _step: &str) {
+        self.course.waits();
+        self.show();
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.person.control.is_cancelled() || self.person.scene.borrow().stop
     }
 
     fn after(&mut self, _call: &ToolCall, result: Result<&Did, &Trouble>) {

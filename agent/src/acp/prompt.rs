@@ -11,6 +11,8 @@ pub struct Said {
     pub typed: String,
     /// Whether something is in it that the user did not write.
     pub has_attachments: bool,
+    /// Whether every word of it was typed.
+    pub is_typed: bool,
 }
 
 /// Reads the blocks of a prompt.
@@ -22,8 +24,10 @@ pub fn read(blocks: &[ContentBlock]) -> Result<Said, String> {
         words: String::new(),
         typed: String::new(),
         has_attachments: false,
+        is_typed: true,
     };
     for block in blocks {
+        said.is_typed &= matches!(block, ContentBlock::Text(_));
         let words = match block {
             ContentBlock::Text(text) => {
                 if said.words.is_empty() {
@@ -89,7 +93,10 @@ mod tests {
             "/look at\n\n[a.rs](file:///w/a.rs)\n\n<attached uri=\"file:///a%22b\">\nbody\n</attached>"
         );
         assert_eq!(said.typed, "/look at");
-        assert!(said.has_attachments);
+        assert!(said.has_attachments && !said.is_typed);
+        let two = ["a", "b"].map(|text| ContentBlock::from(text.to_owned()));
+        let said = read(&two).expect("a prompt");
+        assert!(said.is_typed && !said.has_attachments);
     }
 
     #[test]

@@ -30,13 +30,14 @@ use super::{
     ask::AcpUser,
     commands::{self, Command},
     control::Control,
+    desk::{Desk, Told},
     history::History,
     link::Link,
     modes::{Belief, InForce},
     planned::Course,
     prompt::Said,
     scene::{Buffers, Output, Scene},
-    spoken,
+    spoken, waiting,
     watcher::Watcher,
 };
 use crate::{
@@ -97,6 +98,7 @@ pub struct Setup {
     pub(super) offered: Vec<String>,
     pub(super) opener: Opener,
     pub(super) within: Duration,
+    pub(super) words_within: Duration,
 }
 
 /// What a session is told.
@@ -114,8 +116,10 @@ pub enum Order {
         /// Dropped then.
         done: oneshot::Sender<()>,
     },
+    /// What it does is cancelled: for one that does nothing but wait for words.
+    Cancelled,
     /// To end, and to say so.
-    Leave(Box<dyn FnOnce() + Send>),
+    Leave(Told),
 }
 
 /// What is known once a session is open.
@@ -142,7 +146,7 @@ pub fn start(
     let thread =
         thread::Builder::new()
             .name("acp-session".into())
-            .spawn(move || match Seat::open(setup) {
+            .spawn(move || match Seat::open(setup, orders) {
                 Ok(seat) => {
                     let ready = Ready {
                         proved: seat.proved,
@@ -154,9 +158,10 @@ pub fn start(
                         AvailableCommandsUpdate::new(commands::available()),
                     ));
                     seat.say_what_was_not_started();
+                    seat.say_what_waited();
                     // Whoever hears that it is closed may take it up at once, so
                     // by then nothing of it is held any more.
-                    let told = seat.serve(&orders);
+                    let told = seat.serve();
                     if let Some(told) = told {
                         told();
                     }
@@ -170,7 +175,7 @@ struct Seat {
     link: Link,
     control: Arc<Control>,
     ground: Ground,
-    history: History,
+    history: Rc<RefCell<History>>,
     runtime: Runtime,
     furnish: Furnish,
     proved: Isolation,
@@ -179,6 +184,7 @@ struct Seat {
     backend: Backend,
     picker: Option<Backend>,
     within: Duration,
+    desk: Rc<Desk>,
     scene: Rc<RefCell<Scene>>,
     offered: Vec<String>,
     in_force: InForce,
@@ -186,7 +192,7 @@ struct Seat {
 }
 
 impl Seat {
-    fn open(setup: Setup) -> Result<Self, String> {
+    fn open(setup: Setup, orders: mpsc::Receiver<Order>) -> Result<Self, String> {
         let Setup {
             link,
             control,
@@ -195,13 +201,27 @@ impl Seat {
             offered,
             opener,
             within,
+            words_within,
         } = setup;
         let scene = Rc::new(RefCell::new(Scene::default()));
+        let chat = history.messages.clone();
+        let history = Rc::new(RefCell::new(history));
+        let desk = Rc::new(Desk {
+            orders,
+            history: Rc::clone(&history),
+            link: link.clone(),
+            control: Arc::clone(&control),
+            scene: Rc::clone(&scene),
+            dir: ground.dir.clone(),
+            within: words_within,
+            state: RefCell::default(),
+        });
         let user = AcpUser {
             link: link.clone(),
             control: Arc::clone(&control),
             scene: Rc::clone(&scene),
             within,
+            desk: Rc::clone(&desk),
         };
         let Opened {
             mut runtime,
@@ -216,13 +236,13 @@ impl Seat {
             control: Arc::clone(&control),
             scene: Rc::clone(&scene),
         }));
-        if link.reads() {
+        if link.offers().reads {
             runtime.read_through(Box::new(Buffers {
                 link: link.clone(),
                 control: Arc::clone(&control),
             }));
         }
-        let chat = Chat::new(&runtime, &backend.model).resumed(history.messages.clone());
+        let chat = Chat::new(&runtime, &backend.model).resumed(chat);
         let mut seat = Self {
             link,
             control,
@@ -236,6 +256,7 @@ impl Seat {
             backend,
             picker,
             within,
+            desk,
             scene,
             offered,
             in_force: InForce::default(),
@@ -247,7 +268,7 @@ impl Seat {
 
     /// A conversation taken up again holds what it held.
     fn remember_what_was_read(&mut self) -> Result<(), String> {
-        if !self.history.has_data() {
+        if !self.history.borrow().has_data() {
             return Ok(());
         }
         let agent = self.runtime.first_agent();
@@ -261,8 +282,9 @@ impl Seat {
 
     /// Shows what was said before, if anything was.
     fn greet(&self) {
-        if !self.history.is_silent {
-            for update in spoken::replayed(&self.history.messages) {
+        let history = self.history.borrow();
+        if !history.is_silent {
+            for update in spoken::replayed(&history.messages) {
                 self.link.tell(update);
             }
         }
@@ -279,34 +301,30 @@ impl Seat {
         }
     }
 
+    /// A question the session ended over.
+    fn say_what_waited(&self) {
+        if let Some(question) = waiting::take(&self.ground.dir) {
+            self.link.say(&waiting::worded(&question));
+        }
+    }
+
     /// Works until the session is to end; who is to be told of that.
-    fn serve(mut self, orders: &mpsc::Receiver<Order>) -> Option<Box<dyn FnOnce() + Send>> {
-        let mut left = None;
-        while let Ok(order) = orders.recv() {
-            match order {
-                Order::Prompt { said, answer, done } => {
-                    let came = self.prompt(&said);
-                    self.keep();
-                    self.control.finished();
-                    // A client that went away is told nothing.
-                    let _ = answer.respond_with_result(came);
-                    drop(done);
-                }
-                Order::Leave(told) => {
-                    left = Some(told);
-                    break;
-                }
-            }
+    fn serve(mut self) -> Option<Told> {
+        while let Some(said) = self.desk.next() {
+            let came = self.prompt(&said);
+            self.keep();
+            self.desk.close(came);
         }
         if let Err(error) = self.runtime.end_session() {
             eprintln!("hermitcrab: {error}");
         }
-        left
+        self.desk.left()
     }
 
     fn keep(&mut self) {
-        self.history.note(self.chat.messages());
-        if let Err(error) = self.history.keep(&self.ground.dir) {
+        let mut history = self.history.borrow_mut();
+        history.note(self.chat.messages());
+        if let Err(error) = history.keep(&self.ground.dir) {
             eprintln!("hermitcrab: the conversation cannot be kept: {error}");
         }
     }
@@ -332,6 +350,7 @@ impl Seat {
                         .course
                         .in_words()
                         .unwrap_or_else(|| spoken::plan(&mut self.runtime))),
+                    Command::Leave => Ok("No question waits for your words.".to_owned()),
                     Command::DryRun(_) | Command::MakePlan(_) => {
                         Err("it is run elsewhere".to_owned())
                     }

@@ -41,7 +41,7 @@ use futures::{SinkExt as _, StreamExt as _, stream};
 use super::{
     control::Control,
     history::{self, History},
-    link::Link,
+    link::{Link, Offers},
     seat::{self, Ground, Opener, Order, Ready, Setup, Tell},
     transport::Transport,
 };
@@ -58,6 +58,8 @@ pub struct Service {
     pub opener: Opener,
     /// How long a question waits for its answer.
     pub ask_within: Duration,
+    /// How long a question for free words does.
+    pub words_within: Duration,
     /// Where sessions are kept.
     pub state_dir: PathBuf,
 }
@@ -84,6 +86,7 @@ struct Server {
     service: Service,
     held: Mutex<BTreeMap<String, Held>>,
     client_reads: AtomicBool,
+    client_forms: AtomicBool,
 }
 
 /// Serves a client until it goes away.
@@ -99,6 +102,7 @@ pub fn serve(
         service,
         held: Mutex::new(BTreeMap::new()),
         client_reads: AtomicBool::new(false),
+        client_forms: AtomicBool::new(false),
     });
     let transport = Transport::over(input, output).map_err(|error| error.to_string())?;
     let (outgoing, incoming, leaving) = transport.split();
@@ -160,6 +164,8 @@ async fn connection(
             async move |cancel: CancelNotification, _connection| {
                 if let Some(held) = cancelling.held().get(cancel.session_id.0.as_ref()) {
                     held.control.cancel();
+                    // A session that broke down has nothing to cancel.
+                    let _ = held.orders.send(Order::Cancelled);
                 }
                 Ok(())
             },
@@ -178,6 +184,11 @@ impl Server {
     fn answer_to_initialize(&self, request: &InitializeRequest) -> InitializeResponse {
         self.client_reads.store(
             request.client_capabilities.fs.read_text_file,
+            Ordering::Relaxed,
+        );
+        let forms = request.client_capabilities.elicitation.as_ref();
+        self.client_forms.store(
+            forms.is_some_and(|forms| forms.supports_form()),
             Ordering::Relaxed,
         );
         let sessions = SessionCapabilities::new()
@@ -224,7 +235,10 @@ impl Server {
         let link = Link::new(
             connection.clone(),
             SessionId::new(id),
-            self.client_reads.load(Ordering::Relaxed),
+            Offers {
+                reads: self.client_reads.load(Ordering::Relaxed),
+                forms: self.client_forms.load(Ordering::Relaxed),
+            },
         );
         let setup = Setup {
             link,
@@ -234,6 +248,7 @@ impl Server {
             offered,
             opener: Arc::clone(&self.service.opener),
             within: self.service.ask_within,
+            words_within: self.service.words_within,
         };
         let ready = Arc::new(Mutex::new(None));
         let known = Arc::clone(&ready);

@@ -60,10 +60,9 @@ impl Watch for Watcher<'_> {
         arguments: &Value,
     ) {
         // What the user chose meanwhile holds from this call on.
-        let mut wanted = self.control.choice();
-        wanted.belief = self.in_force.choice().belief;
+        let wanted = self.control.choice();
         if !self.scene.borrow().is_dry
-            && let Err(why) = self.in_force.change(runtime, wanted, self.floor)
+            && let Err(why) = self.in_force.follow(runtime, wanted, self.floor)
         {
             self.link
                 .say(&format!("The mode could not be changed: {why}"));

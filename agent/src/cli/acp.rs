@@ -21,6 +21,9 @@ pub struct Options {
     /// How long a question waits for its answer before it is refused
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=600))]
     ask_timeout: u64,
+    /// How long a question for free words waits, which your next message answers
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    answer_timeout: u64,
 }
 
 pub fn acp(setting: Setting, choice: chat::Choice, options: &Options) -> u8 {
@@ -117,6 +120,7 @@ fn service(
     Ok(Service {
         opener,
         ask_within: Duration::from_secs(options.ask_timeout),
+        words_within: Duration::from_secs(options.answer_timeout),
         state_dir: absolute(state_dir)?,
     })
 }

@@ -1,6 +1,7 @@
 //! What the agent does, as its library and as its program: one test binary, one file for each subject.
 
 mod acp;
+mod acp_asked;
 mod acp_bad;
 mod acp_commit;
 mod acp_many;

@@ -57,6 +57,7 @@ fn bytes_are_answered(bytes: &[u8]) -> Verdict {
     let service = Service {
         opener: Arc::new(|_, _| Err("no session is opened here".to_owned())),
         ask_within: Duration::from_secs(1),
+        words_within: Duration::from_secs(1),
         state_dir: PathBuf::from("/nonexistent"),
     };
     let out = Kept::default();

@@ -70,6 +70,8 @@ impl Seat {
             person,
             planner: &planner,
             course: &mut self.course,
+            in_force: &mut self.in_force,
+            floor: self.floor,
         };
         let machine = executor::run(&mut self.runtime, plan, &mut looker, &mut picker);
         self.scene.borrow_mut().close_question(&self.link);

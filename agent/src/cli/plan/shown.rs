@@ -32,7 +32,7 @@ pub(super) struct Shown<'f> {
 }
 
 impl Onlooker for Shown<'_> {
-    fn before(&mut self, call: &ToolCall) -> Go {
+    fn before(&mut self, _: &mut Runtime, call: &ToolCall) -> Go {
         let risk = self.risks.get(&call.step).copied().unwrap_or(Risk::High);
         if self.json {
             print(&calling(call).to_string());

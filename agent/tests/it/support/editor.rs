@@ -328,6 +328,13 @@ impl Editor {
         self.process.wait().unwrap().code()
     }
 
+    /// Kills the agent; its directory.
+    pub fn killed(mut self) -> tempfile::TempDir {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        std::mem::replace(&mut self.dir, tempfile::tempdir().unwrap())
+    }
+
     /// Goes away without a word.
     pub fn hang_up(mut self) -> (Option<i32>, tempfile::TempDir) {
         let code = self.leave();

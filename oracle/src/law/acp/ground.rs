@@ -100,6 +100,7 @@ impl Ground {
         Service {
             opener,
             ask_within: ASK_WITHIN,
+            words_within: ASK_WITHIN,
             state_dir: self.root.join("state"),
         }
     }

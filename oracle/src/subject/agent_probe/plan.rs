@@ -86,7 +86,7 @@ fn denied(code: &str) -> Value {
 struct Silent;
 
 impl Onlooker for Silent {
-    fn before(&mut self, _: &ToolCall) -> Go {
+    fn before(&mut self, _: &mut Runtime, _: &ToolCall) -> Go {
         Go::On
     }
 
