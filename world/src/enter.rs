@@ -27,6 +27,12 @@ const HOST_UID_FIRST: u32 = 1_664_000_000;
 /// Host uids used when started by root, one per worker.
 const HOST_UID_COUNT: u32 = 4_194_304;
 
+/// Programs that Hermes works with where it finds them and without where it does
+/// not: with them, a verdict would say which of them a machine has.
+const HIDDEN: [&str; 1] = ["rg"];
+/// Where a world's programs are.
+const PROGRAM_DIRS: [&str; 4] = ["usr/bin", "usr/sbin", "usr/local/bin", "usr/local/sbin"];
+
 /// What a worker needs beside the template: shown read-only under `/.hx`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -208,6 +214,7 @@ fn build(staging: &Path, harness: &Harness) -> Result<(), WorldError> {
             mounts::read_only(&root.join(name))?;
         }
     }
+    hide_programs(&root)?;
     harness_tree(staging, &root.join(".hx"), harness)?;
     mounts::proc(&root.join("proc"))?;
     template::build(&root)?;
@@ -219,6 +226,32 @@ fn build(staging: &Path, harness: &Harness) -> Result<(), WorldError> {
     mounts::pivot(&root)?;
     nix::unistd::sethostname("world").at("set host name")?;
     template::finish(Path::new("/"))
+}
+
+/// Lays a tree over each directory that holds a hidden program, in which it is
+/// gone. A file that cannot be executed in its place would not do: a shell says
+/// of it that it is there.
+fn hide_programs(root: &Path) -> Result<(), WorldError> {
+    for (number, directory) in PROGRAM_DIRS.into_iter().enumerate() {
+        let host = Path::new("/").join(directory);
+        let held: Vec<&str> = HIDDEN
+            .into_iter()
+            .filter(|name| host.join(name).exists())
+            .collect();
+        if held.is_empty() || host.is_symlink() {
+            continue;
+        }
+        // The harness' tree is mounted over it later.
+        let layer = root.join(".hx").join(number.to_string());
+        fs::create_dir(&layer).at("make layer without programs")?;
+        for name in held {
+            use nix::sys::stat::{Mode, SFlag, mknod};
+            mknod(&layer.join(name), SFlag::S_IFCHR, Mode::empty(), 0)
+                .at(&format!("hide the program `{name}`"))?;
+        }
+        mounts::overlay(&root.join(directory), &[&layer, &host], None)?;
+    }
+    Ok(())
 }
 
 fn harness_tree(staging: &Path, target: &Path, harness: &Harness) -> Result<(), WorldError> {
