@@ -220,6 +220,16 @@ pub enum ExpectedEffects {
     Word(EffectWord),
     /// Exactly these paths, absolute.
     Paths(Vec<String>),
+    /// No more than these.
+    AtMost(AtMost),
+}
+
+/// The most that may change.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AtMost {
+    /// These paths, absolute, and what is below them.
+    pub at_most: Vec<String>,
 }
 
 /// Words for [`ExpectedEffects`].

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, EffectWord, ExpectedEffects, Must, Recorded};
+use crate::case::{AtMost, Case, EffectWord, ExpectedEffects, Must, Recorded};
+use crate::holdings::below;
 use crate::known::{Catalogue, Fault};
 use crate::observation::{Class, Observation};
 use crate::relation::{Finding, Judgement};
@@ -198,7 +199,8 @@ pub fn decide(
         }
     }
     if let Some((kind, why)) = expectation(case, judgement, hermes, agent)
-        && kind > verdict.kind
+        // What a case states itself is said where both are as bad: it has no other name.
+        && kind >= verdict.kind
     {
         verdict.kind = kind;
         verdict.ids.clear();
@@ -351,10 +353,25 @@ fn expectation(
         }
         Must::Either => {}
     }
+    if let Some(ExpectedEffects::AtMost(AtMost { at_most })) = &case.expect.effects {
+        let more: Vec<_> = agent
+            .effects
+            .iter()
+            .filter(|effect| !at_most.iter().any(|path| below(&effect.path, path)))
+            .map(crate::holdings::describe)
+            .collect();
+        if !more.is_empty() {
+            return Some((
+                Kind::Weaker,
+                format!("more than the case allows: the agent {}", more.join(", ")),
+            ));
+        }
+    }
     if let Some(expected) = &case.expect.effects {
         let met = match expected {
             ExpectedEffects::Word(EffectWord::None) => agent.effects.is_empty(),
             ExpectedEffects::Word(EffectWord::Some) => !agent.effects.is_empty(),
+            ExpectedEffects::AtMost(_) => true,
             ExpectedEffects::Paths(paths) => {
                 let mut paths = paths.clone();
                 paths.sort();

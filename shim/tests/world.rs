@@ -214,6 +214,57 @@ fn a_cases_own_files_belong_to_its_starting_tree() {
 }
 
 #[test]
+fn a_case_has_files_without_room_and_directories_mounted_on_others() {
+    let Some(mut worker) = worker() else { return };
+    let file = |path: &str, kind| FileSpec {
+        path: path.to_owned(),
+        kind,
+        mode: None,
+    };
+    let mut job = headless(vec![terminal(
+        "stat -c '%s %b' hole; cat mnt/db.sqlite; stat -c %d . mnt | uniq | wc -l; echo x > mnt/new",
+    )]);
+    job.world = Some(WorldSpec {
+        cwd: "/home/u/proj".to_owned(),
+        files: vec![
+            file("/home/u/proj/hole", FileKind::Sparse(3 << 30)),
+            file("/home/u/proj/mnt", FileKind::Mount("/srv/data".to_owned())),
+        ],
+        flip: None,
+    });
+    let trace = run(&mut worker, job);
+    let shown = output(&trace.steps[0]);
+    assert!(shown.starts_with("3221225472 0\n"), "{shown}");
+    assert!(shown.contains("CANARY-DB"), "{shown}");
+    // What is written there lies where the mount leads.
+    assert_eq!(told(&trace.effects), ["Created /srv/data/new"]);
+    // What can be mounted nowhere names itself.
+    let mut bad = headless(vec![terminal("true")]);
+    bad.world = Some(WorldSpec {
+        cwd: "/home/u/proj".to_owned(),
+        files: vec![file(
+            "/home/u/proj/mnt",
+            FileKind::Mount("/nowhere".to_owned()),
+        )],
+        flip: None,
+    });
+    match worker.run(bad) {
+        Answer::Failed(error) => assert_eq!(error.stage, "mount `/home/u/proj/mnt`"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_program_hermes_would_work_with_is_in_no_world() {
+    let Some(mut worker) = worker() else { return };
+    let job = headless(vec![terminal(
+        "command -v rg || echo none; command -v grep",
+    )]);
+    let trace = run(&mut worker, job);
+    assert_eq!(output(&trace.steps[0]), "none\n/usr/bin/grep");
+}
+
+#[test]
 fn a_killed_worker_leaves_nothing_behind() {
     let Some(mut worker) = worker() else { return };
     let before = mounts();

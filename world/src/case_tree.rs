@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 
 use crate::error::{AtStage, WorldError};
+use crate::mounts;
 use crate::order::Order;
 use crate::protocol::{FileKind, FileSpec};
 
@@ -23,6 +24,33 @@ pub(crate) fn write(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
         add(&root, file, &mut order)
             .map_err(|message| WorldError::new(format!("make `{}`", file.path), message))
     })
+}
+
+/// Mounts what the case wants mounted, inside the tree at `root`.
+pub(crate) fn mount(root: &Path, files: &[FileSpec]) -> Result<(), WorldError> {
+    for file in files {
+        let FileKind::Mount(source) = &file.kind else {
+            continue;
+        };
+        let stage = format!("mount `{}`", file.path);
+        let top = self::root(root)?;
+        let place = |path: &str| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            open(&top, path, flags)
+                .map(|found| {
+                    (
+                        format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found)),
+                        found,
+                    )
+                })
+                .map_err(|why| WorldError::new(stage.clone(), why))
+        };
+        // Mounting through descriptors keeps both inside the tree.
+        let (source, _source) = place(source)?;
+        let (target, _target) = place(&file.path)?;
+        mounts::bind(Path::new(&source), Path::new(&target))?;
+    }
+    Ok(())
 }
 
 /// Opens the top of a tree.
@@ -49,7 +77,7 @@ fn add(root: &OwnedFd, file: &FileSpec, order: &mut Order) -> Result<(), String>
     }
     let parent = directory(root, parent)?;
     match &file.kind {
-        FileKind::Dir(_) => {
+        FileKind::Dir(_) | FileKind::Mount(_) => {
             match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(DIRECTORY_MODE)) {
                 Ok(()) => {}
                 Err(rustix::io::Errno::EXIST) if is_directory(&parent, name) => {}
@@ -68,6 +96,17 @@ fn add(root: &OwnedFd, file: &FileSpec, order: &mut Order) -> Result<(), String>
                 .decode(content.as_bytes())
                 .map_err(text)?;
             regular(&parent, name, &bytes, file.mode, order)
+        }
+        FileKind::Sparse(size) => {
+            regular(&parent, name, &[], file.mode, order)?;
+            let made = rustix::fs::openat(
+                &parent,
+                name,
+                OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+            .map_err(text)?;
+            rustix::fs::ftruncate(&made, *size).map_err(text)
         }
         FileKind::Symlink(target) => {
             remove(&parent, name)?;

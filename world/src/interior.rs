@@ -12,7 +12,7 @@ use crate::error::{AtStage, WorldError};
 use crate::observer::{MERGED, PLACES};
 use crate::protocol::Job;
 use crate::zygote::{Driver, Interior, StepSink};
-use crate::{enter, mounts, template};
+use crate::{case_tree, enter, mounts, template};
 
 /// Processes and threads in a world, over all of it.
 const PROCESSES_MAX: u64 = 512;
@@ -60,6 +60,9 @@ pub(crate) fn live(
         )?;
     }
     devpts(&merged.join("dev/pts"));
+    if let Some(world) = &job.world {
+        case_tree::mount(merged, &world.files)?;
+    }
     let proc = merged.join("proc");
     mounts::proc(&proc)?;
     if driver.interior() == Interior::Plain {

@@ -137,6 +137,10 @@ pub enum FileKind {
     Hardlink(String),
     /// A named pipe (write `true`).
     Fifo(bool),
+    /// A regular file of so many zero bytes that take no room.
+    Sparse(u64),
+    /// A directory that another (absolute, already existing) one is mounted on.
+    Mount(String),
 }
 
 /// Which of Hermes' approval surroundings a case runs in.
