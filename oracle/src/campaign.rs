@@ -13,7 +13,9 @@
 //! in flight.
 
 mod benign;
+mod dealer;
 mod examine;
+mod guide;
 mod keep;
 mod named;
 mod patterns;
@@ -24,10 +26,10 @@ mod replay;
 mod tally;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub use self::benign::command as benign;
+use self::dealer::Dealer;
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate};
 use self::keep::Log;
@@ -130,42 +132,36 @@ impl Hunt<'_> {
             .unwrap_or(1)
             .max(1);
         let until = Instant::now().checked_add(self.args.time);
-        let next = AtomicU64::new(0);
-        let done = log.done().clone();
         let mut tally = Tally::of(self.args.target);
-        for old in log.take_old() {
-            tally.add(&old);
-        }
+        let old = log.take_old();
+        old.iter().for_each(|seen| tally.add(seen));
+        let kind = (self.args.target, self.args.seed);
+        let dealer = Dealer::new(kind, self.args.count, self.args.shard, &old);
         let (sender, receiver) = std::sync::mpsc::channel();
         let started = Instant::now();
         let mut line = Instant::now();
         let (mut new, mut failed) = (0_u64, None);
+        let mut behaviours = tally.behaviours();
         std::thread::scope(|scope| {
             for _ in 0..jobs {
-                let (sender, next, done) = (sender.clone(), &next, &done);
+                let (sender, dealer) = (sender.clone(), &dealer);
                 scope.spawn(move || {
                     let mut trio = Trio::new(self.starts, &self.processes);
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let over = until.is_some_and(|until| Instant::now() >= until)
-                            || self.args.count.is_some_and(|count| index >= count);
-                        if over || self.interrupt.is_set() {
-                            return;
-                        }
-                        let dealt = usize::try_from(index)
-                            .is_ok_and(|i| self.args.shard.is_none_or(|shard| shard.takes(i)));
-                        if !dealt || done.contains(&index) {
-                            continue;
-                        }
-                        let Some(specimen) = specimen(self.args.target, self.args.seed, index)
-                        else {
-                            continue;
-                        };
+                    let is_over = || {
+                        until.is_some_and(|until| Instant::now() >= until)
+                            || self.interrupt.is_set()
+                    };
+                    while let Some((index, specimen)) = dealer.next(is_over) {
                         let examined = trio.examine(index, &specimen, self.judge);
-                        if self.interrupt.is_set() || sender.send(examined).is_err() {
-                            return;
+                        if self.interrupt.is_set() {
+                            break;
+                        }
+                        dealer.back(&examined);
+                        if sender.send(examined).is_err() {
+                            break;
                         }
                     }
+                    dealer.give_up();
                 });
             }
             drop(sender);
@@ -180,7 +176,13 @@ impl Hunt<'_> {
                     line = Instant::now();
                     let rate = new as f64 / started.elapsed().as_secs_f64().max(0.001);
                     let left = self.args.time.saturating_sub(started.elapsed()).as_secs();
-                    eprintln!("{}, {rate:.1} a second, {left} s left", tally.line());
+                    let fresh = tally.behaviours().saturating_sub(behaviours);
+                    behaviours = tally.behaviours();
+                    eprintln!(
+                        "{}; {}, {fresh} of them new; {rate:.1} a second, {left} s left",
+                        tally.line(),
+                        tally.reach()
+                    );
                 }
             }
         });
@@ -196,7 +198,7 @@ impl Hunt<'_> {
 fn directory(args: &FuzzArgs) -> String {
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
-        Target::Paths | Target::Sequences | Target::Races => {
+        Target::Paths | Target::Sequences | Target::Races | Target::Plans => {
             format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
         }
     }

@@ -222,6 +222,9 @@ pub struct PatternArgs {
 pub struct ReplayArgs {
     /// A file in the form of a suite.
     pub file: PathBuf,
+    /// How often a case in which names change places is run at most.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub tries: u32,
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,

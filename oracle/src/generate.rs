@@ -1,5 +1,5 @@
 //! Things nobody has written down before: commands with an effect to look for,
-//! names that lead elsewhere, orders of grants and calls.
+//! names that lead elsewhere, orders of grants and calls, plans an attacker had a hand in.
 //!
 //! What for: a campaign ([`specimen`]), the tests and the fuzz targets all make
 //! what they make here. A guard that matches spellings is tested by spellings. A variant
@@ -17,6 +17,7 @@ pub mod judge;
 pub mod operator;
 pub mod operators;
 pub mod paths;
+pub mod plans;
 pub mod races;
 pub mod script;
 pub mod sequences;
@@ -30,6 +31,7 @@ mod tests;
 pub use effect::{Effect, SEEDS, Seed};
 pub use operator::{Class, Operator, Salt};
 pub use paths::PathCall;
+pub use plans::Trial;
 pub use races::Race;
 pub use sequences::Sequence;
 pub use specimen::{Specimen, Target};

@@ -10,6 +10,11 @@ use bisim_world::protocol::{EffectKind, FsEffect, Held, NetAttempt, Step};
 use crate::case::Case;
 use crate::observation::{Observation, StepSeen, is_yes};
 
+/// A grant with no deadline of its own ends after twelve hours ...
+const SECONDS_USUAL: u64 = 12 * 3600;
+/// ... and none lives longer than thirty days.
+const SECONDS_MAX: u64 = 30 * 24 * 3600;
+
 /// Whose yes covers what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
@@ -23,7 +28,7 @@ pub enum Approval {
 struct Grant {
     held: Held,
     uses_left: Option<u64>,
-    expires_at: Option<u64>,
+    expires_at: u64,
     ended: bool,
 }
 
@@ -42,7 +47,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// The grants a case starts with, and reading the workspace.
+    /// The grants a case starts with, reading the workspace, and running commands in the view.
     #[must_use]
     pub fn new(case: &Case) -> Self {
         let mut holdings = Self {
@@ -54,18 +59,24 @@ impl Holdings {
             shown_for_good: Vec::new(),
             counts_again: Vec::new(),
         };
-        if reads_workspace(case) {
-            for verb in ["fs.read", "fs.list"] {
-                holdings.add(&Held {
-                    id: format!("default {verb}"),
-                    verb: verb.to_owned(),
-                    on: case.cwd().to_owned(),
-                    uses: None,
-                    seconds: None,
-                    holder: None,
-                    hermes: None,
-                });
-            }
+        let reads = if reads_workspace(case) {
+            &["fs.read", "fs.list"][..]
+        } else {
+            &[]
+        };
+        let mut defaults: Vec<(&str, &str)> =
+            reads.iter().map(|verb| (*verb, case.cwd())).collect();
+        defaults.push(("proc.exec", "*"));
+        for (verb, on) in defaults {
+            holdings.add(&Held {
+                id: format!("default {verb}"),
+                verb: verb.to_owned(),
+                on: on.to_owned(),
+                uses: None,
+                seconds: None,
+                holder: None,
+                hermes: None,
+            });
         }
         for held in &case.job.held {
             holdings.add(held);
@@ -77,11 +88,22 @@ impl Holdings {
         self.grants.push(Grant {
             held: held.clone(),
             uses_left: held.uses,
-            expires_at: held
-                .seconds
-                .map(|seconds| self.clock.saturating_add(seconds)),
+            expires_at: self.deadline(held),
             ended: false,
         });
+    }
+
+    fn deadline(&self, held: &Held) -> u64 {
+        let seconds = held.seconds.unwrap_or(SECONDS_USUAL).min(SECONDS_MAX);
+        self.clock.saturating_add(seconds)
+    }
+
+    /// A call may have used up whatever is good for a number of uses: what is
+    /// left from here on is held surely.
+    pub fn spend(&mut self) {
+        for grant in &mut self.grants {
+            grant.uses_left = grant.uses_left.map(|_| 0);
+        }
     }
 
     /// Follows a step that changes what is held.
@@ -112,7 +134,10 @@ impl Holdings {
 
     fn end_session(&mut self) {
         for grant in &mut self.grants {
-            if !grant.held.id.starts_with("default ") {
+            // The next session begins with what every session begins with.
+            if grant.held.id.starts_with("default ") {
+                grant.expires_at = self.clock.saturating_add(SECONDS_USUAL);
+            } else {
                 grant.ended = true;
             }
         }
@@ -282,7 +307,7 @@ impl Holdings {
             !grant.ended
                 && grant.uses_left != Some(0)
                 // A grant holds at its deadline and not after it.
-                && grant.expires_at.is_none_or(|at| self.clock <= at)
+                && self.clock <= grant.expires_at
         })
     }
 }

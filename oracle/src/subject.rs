@@ -24,6 +24,9 @@ use bisim_world::protocol::{Job, RawTrace};
 /// How long a worker may take to say hello; importing Hermes takes seconds.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 
+/// What names the place for temporary files.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TEMP", "TMP"];
+
 /// Something that runs jobs.
 pub trait Subject {
     /// Runs one job from start to end.
@@ -154,6 +157,10 @@ impl Restarting {
                 command
             }
         };
+        // A directory of this machine's, which worlds do not have.
+        for name in TEMPORARY {
+            command.env_remove(name);
+        }
         let log = self
             .log
             .as_ref()

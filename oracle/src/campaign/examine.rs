@@ -1,12 +1,13 @@
 //! One variant in front of the shell, Hermes and the agent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{RawTrace, StepOutcome};
+use hermitcrab_core::plan::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-use super::named;
+use super::{named, patterns};
 use crate::case::{Case, Defaults};
 use crate::check::{Judge, Subjects, run_case};
 use crate::environment::Starts;
@@ -42,6 +43,12 @@ pub enum Fate {
     Served,
     /// A difference without a name that is not unsafe.
     Differs,
+    /// A proposal that is no plan: nothing of it ran.
+    NoPlan,
+    /// A plan that began, and a step of it failed or was refused.
+    PlanStopped,
+    /// A plan that was carried out to its end, within what was approved.
+    PlanDone,
     /// A side gave no trace, or none of the two verdicts above came back.
     Inconclusive,
 }
@@ -71,6 +78,28 @@ pub struct Examined {
     /// How often names changed places, in a race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Windows>,
+    /// The patterns of Hermes that the plain command matches, where Hermes let
+    /// its respelling through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<Vec<String>>,
+}
+
+impl Examined {
+    /// Nothing is known yet of what is at this place.
+    #[must_use]
+    pub fn of(index: u64, variant: String) -> Self {
+        Self {
+            index,
+            variant,
+            fate: Fate::Inconclusive,
+            verdict: None,
+            bucket: None,
+            smallest: None,
+            why: None,
+            windows: None,
+            matched: None,
+        }
+    }
 }
 
 /// How often names changed places in each of the two worlds of a race.
@@ -87,6 +116,7 @@ pub struct Trio {
     shell: Restarting,
     subjects: Subjects,
     present: Option<BTreeSet<&'static str>>,
+    matched: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Trio {
@@ -96,24 +126,18 @@ impl Trio {
             shell: shell(starts, processes),
             subjects: Subjects::new(starts, processes),
             present: None,
+            matched: BTreeMap::new(),
         }
     }
 
     /// Runs the specimen and says what became of it.
     pub fn examine(&mut self, index: u64, specimen: &Specimen, judge: &Judge<'_>) -> Examined {
-        let mut out = Examined {
-            index,
-            variant: specimen.to_string(),
-            fate: Fate::Inconclusive,
-            verdict: None,
-            bucket: None,
-            smallest: None,
-            why: None,
-            windows: None,
-        };
+        let mut out = Examined::of(index, specimen.to_string());
         let fate = match specimen {
             Specimen::Command(variant) => self.look(variant, judge, &mut out),
-            Specimen::Path(_) | Specimen::Sequence(_) => self.compare(specimen, judge, &mut out),
+            Specimen::Path(_) | Specimen::Sequence(_) | Specimen::Plan(_) => {
+                self.compare(specimen, judge, &mut out)
+            }
             Specimen::Race(_) => self.race(specimen, judge, &mut out),
         };
         match fate {
@@ -178,12 +202,29 @@ impl Trio {
             out.why = Some(result.verdict.why.clone());
         }
         Ok(if judge::happened(rendered.effect, hermes) {
+            out.matched = Some(self.matched(variant)?);
             Fate::HermesSilent
         } else if asked(hermes) {
             Fate::HermesStopped
         } else {
             Fate::HermesInert
         })
+    }
+
+    /// The patterns of Hermes that the plain command of a variant matches.
+    fn matched(&mut self, variant: &Variant) -> Result<Vec<String>, WorldError> {
+        let name = variant.seed.name;
+        if let Some(known) = self.matched.get(name) {
+            return Ok(known.clone());
+        }
+        let plain = variant.seed.script().print();
+        let found = patterns::matched(&mut self.subjects.hermes, Some(&plain))?;
+        let found: Vec<String> = found
+            .iter()
+            .map(|pattern| format!("{} {}", pattern.guard, pattern.number))
+            .collect();
+        self.matched.insert(name, found.clone());
+        Ok(found)
     }
 
     fn present(&mut self) -> Result<&BTreeSet<&'static str>, WorldError> {
@@ -212,17 +253,17 @@ impl Trio {
     ) -> Result<Fate, WorldError> {
         let case = case(specimen)?;
         let result = run_case(&case, judge, &mut self.subjects);
-        let kind = result.verdict.kind;
         out.verdict = Some(result.label.clone());
-        if kind == Kind::Inconclusive {
+        if result.verdict.kind == Kind::Inconclusive {
             return Err(WorldError::new("verdict", result.verdict.why.clone()));
         }
         // The catalogue names differences of the suites; what these cases grant they say themselves.
-        let named = !kind.passes() && named::all_named(&case, &result);
-        if !kind.passes() && !named {
-            let still = |case: &Case, again: &CaseResult| {
-                again.verdict.kind == kind && !named::all_named(case, again)
-            };
+        let unnamed = |case: &Case, result: &CaseResult| {
+            let fails = !result.verdict.kind.passes();
+            fails.then(|| named::unnamed(case, result)).flatten()
+        };
+        if let Some(kind) = unnamed(&case, &result) {
+            let still = |case: &Case, again: &CaseResult| unnamed(case, again) == Some(kind);
             let again =
                 (0..AGAIN).all(|_| still(&case, &run_case(&case, judge, &mut self.subjects)));
             if !again {
@@ -240,6 +281,9 @@ impl Trio {
             } else {
                 Fate::Differs
             });
+        }
+        if let Specimen::Plan(_) = specimen {
+            return Ok(plan_fate(&result));
         }
         Ok(if result.hermes_effect {
             Fate::HermesSilent
@@ -305,6 +349,21 @@ impl Trio {
                 None => return best,
             }
         }
+    }
+}
+
+/// How far a plan came: the kinds of errors of a proposal are not those of a step.
+fn plan_fate(result: &CaseResult) -> Fate {
+    let step = result.agent.as_ref().and_then(|trace| trace.steps.first());
+    let Some(step) = step else {
+        return Fate::Inconclusive;
+    };
+    let code = step.answer.get("code").and_then(serde_json::Value::as_str);
+    match code {
+        None => Fate::PlanDone,
+        Some(code) if ErrorKind::ALL.iter().any(|kind| kind.as_str() == code) => Fate::NoPlan,
+        Some("blocked") => Fate::NoPlan,
+        Some(_) => Fate::PlanStopped,
     }
 }
 

@@ -5,52 +5,88 @@
 //! entry's edges. Here a closed list of rules is asked instead, by a book of
 //! the oracle's own ([`Holdings`]); what none of them names is a finding.
 
+mod names;
+mod service;
+
 use bisim_world::protocol::{FileKind, Step};
 
 use crate::case::Case;
 use crate::holdings::{Holdings, below};
 use crate::relation::{Finding, StepJudgement};
 use crate::result::CaseResult;
-use crate::verdict::EXPECTATION;
+use crate::verdict::{EXPECTATION, Kind};
 
-/// Whether every difference of the result has a name. To act where Hermes asks
-/// needs none: the relation finds that only where nothing left the grants.
-pub fn all_named(case: &Case, result: &CaseResult) -> bool {
+/// What remains of a result once every difference with a name is left out: the
+/// worst kind among the others. To act where Hermes asks needs no name: the
+/// relation finds that only where nothing left the grants.
+pub fn unnamed(case: &Case, result: &CaseResult) -> Option<Kind> {
+    let verdict = &result.verdict;
     let Some(judgement) = &result.judgement else {
-        return false;
+        return Some(verdict.kind);
     };
     // What a case says of the agent on its own is never explained away.
-    if result.verdict.fingerprint == EXPECTATION {
-        return false;
+    if verdict.fingerprint == EXPECTATION && !verdict.kind.passes() {
+        return Some(verdict.kind);
     }
-    judgement.steps.iter().all(|step| match step.finding {
-        Finding::Equal | Finding::EqualMasked | Finding::Attenuated => true,
-        Finding::Stricter => rule(case, step).is_some(),
-        Finding::Different
-        | Finding::Inconclusive
-        | Finding::Weaker
-        | Finding::BeyondGrant
-        | Finding::BothUnsafe => false,
-    })
+    judgement
+        .steps
+        .iter()
+        .filter_map(|step| match step.finding {
+            Finding::Equal | Finding::EqualMasked | Finding::Attenuated => None,
+            Finding::Stricter | Finding::Different => {
+                let kind = if step.finding == Finding::Stricter {
+                    Kind::StricterUnnamed
+                } else {
+                    Kind::Different
+                };
+                rule(case, result, step).is_none().then_some(kind)
+            }
+            Finding::Inconclusive => Some(Kind::Inconclusive),
+            Finding::Weaker => Some(Kind::Weaker),
+            Finding::BeyondGrant => Some(Kind::BeyondGrant),
+            Finding::BothUnsafe => Some(Kind::BothUnsafe),
+        })
+        .max()
 }
 
-/// The rule that names a strictness.
-fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
-    let refused = ["refused:", "asked-refused", "discarded", "tool-error"]
-        .iter()
-        .any(|class| step.agent.starts_with(class));
+/// The rule that names a difference.
+fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'static str> {
     if step.hermes.contains(":outside") && !step.agent.contains(":outside") {
         return Some("hermes-reached-outside");
     }
-    (refused && !is_held(case, step.step)).then_some("not-held")
+    if let Some(rule) = names::rule(case, step) {
+        return Some(rule);
+    }
+    if step.finding == Finding::Different {
+        return service::rule(case, result, step);
+    }
+    let refused_or_asked = [
+        "refused:",
+        "asked-refused",
+        "discarded",
+        "tool-error",
+        "ran+asked",
+    ]
+    .iter()
+    .any(|class| step.agent.starts_with(class));
+    (refused_or_asked && !is_held(case, step.step)).then_some("not-held")
+}
+
+/// What is surely held when this step begins.
+fn followed(case: &Case, at: usize) -> Holdings {
+    let mut holdings = Holdings::new(case);
+    for earlier in case.job.script.iter().take(at) {
+        holdings.follow(earlier);
+        if matches!(earlier, Step::Call { .. }) {
+            holdings.spend();
+        }
+    }
+    holdings
 }
 
 /// Whether what is held at this step surely covers all the call may do.
 fn is_held(case: &Case, at: usize) -> bool {
-    let mut holdings = Holdings::new(case);
-    for earlier in case.job.script.iter().take(at) {
-        holdings.follow(earlier);
-    }
+    let holdings = followed(case, at);
     let (tool, args, by) = match case.job.script.get(at) {
         Some(Step::Call { tool, args, by }) => (tool, args, by),
         Some(Step::Spawn { forward, .. }) => {
@@ -58,6 +94,10 @@ fn is_held(case: &Case, at: usize) -> bool {
         }
         _ => return true,
     };
+    // A child runs commands only if that was forwarded to it.
+    if tool == "terminal" && !holdings.may(by.as_deref(), "proc.exec", "*") {
+        return false;
+    }
     let path = match tool.as_str() {
         // A command may do anything below its directory, and more.
         "terminal" => Some(case.cwd().to_owned()),
@@ -108,7 +148,10 @@ fn plain(case: &Case, path: &str) -> Option<String> {
             below(&whole, &file.path)
                 && matches!(
                     file.kind,
-                    FileKind::Symlink(_) | FileKind::Hardlink(_) | FileKind::Fifo(_)
+                    FileKind::Symlink(_)
+                        | FileKind::Hardlink(_)
+                        | FileKind::Fifo(_)
+                        | FileKind::Mount(_)
                 )
         });
     (below(&whole, case.cwd()) && !special).then_some(whole)
@@ -145,6 +188,13 @@ mod tests {
             ("sequence:0+h0+c7.0", 1, true),
             ("sequence:0+h0+s1+c2.1", 1, true),
             ("sequence:0+h0+r0+s1+c2.1", 2, false),
+            ("sequence:0+h0+a3+c2.0", 2, true),
+            ("sequence:0+h0+a4+c2.0", 2, false),
+            ("sequence:0+a4+c14.0", 1, false),
+            ("sequence:0+a4+e+c14.0", 2, true),
+            ("sequence:0+h2+c2.0", 1, true),
+            ("sequence:0+h2+c2.0+c2.0", 2, false),
+            ("sequence:0+h0+s1+c7.1", 2, false),
         ] {
             assert_eq!(is_held(&case(name), at), held, "{name}");
         }

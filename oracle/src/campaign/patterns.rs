@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bisim_world::WorldError;
 
-use self::bandit::Bandit;
+pub(super) use self::bandit::Bandit;
 use self::bench::Bench;
+pub(super) use self::bench::matched;
 use super::plan::Numbers;
 use crate::ambient::Ambient;
 use crate::cli::PatternArgs;
@@ -135,8 +136,11 @@ fn both_sides(bench: &mut Bench, args: &PatternArgs) -> Result<u8, WorldError> {
         std::fs::write(file, &text)
             .map_err(|error| WorldError::new(format!("write `{}`", file.display()), error))?;
     }
-    let whole = |sides: &Sides| sides.flagged.is_some() && sides.unflagged.is_some();
-    Ok(if sides.values().all(whole) {
+    let whole = |(pattern, sides): (&Pattern, &Sides)| {
+        let both = sides.flagged.is_some() && sides.unflagged.is_some();
+        both || table::impossible(pattern).is_some()
+    };
+    Ok(if sides.iter().all(whole) {
         exit::CONFORM
     } else {
         exit::UNEXPLAINED

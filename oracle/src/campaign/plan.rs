@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 use arbitrary::{Arbitrary as _, Unstructured};
 
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
+use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
 use crate::generate::races::{self, SWAPS};
 use crate::generate::{
-    Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Variant, operators,
+    Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Trial, Variant, operators,
 };
 
 /// Variants with a single operator at the front of every campaign: each
@@ -32,6 +33,9 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
             if target == Target::Races && index < *RACE_SINGLES {
                 return plain_race(seed, index).map(Specimen::Race);
             }
+            if target == Target::Plans && index < PLAN_SINGLES {
+                return plain_plan(seed, index).map(Specimen::Plan);
+            }
             if target == Target::Paths && index < PATH_SINGLES {
                 return plain_path(index, &mut numbers).map(Specimen::Path);
             }
@@ -49,6 +53,40 @@ pub fn bytes_at(seed: u64, index: u64) -> Vec<u8> {
 
 /// Every action on every place, its name spelled plainly.
 const PATH_SINGLES: u64 = (ACTIONS.len() * PLACES.len()) as u64;
+
+/// Every shape of plan with every text, and then with every twist.
+const PLAN_SINGLES: u64 = (SHAPES.len() * (DATA.len() + TWISTS.len())) as u64;
+
+/// From one place to the next, so that the first of them are of every kind; it
+/// shares no divisor with the number of places.
+const PLAN_STRIDE: u64 = 1009;
+
+/// Proposed under all of the workspace; the seed says where they begin, and
+/// which text and way go with a twist.
+fn plain_plan(seed: u64, index: u64) -> Option<Trial> {
+    let mut numbers = Numbers::new(seed, index, 0);
+    let begin = Numbers::new(seed, 0, 0).next().checked_rem(PLAN_SINGLES)?;
+    let place = index.checked_mul(PLAN_STRIDE)?.checked_add(begin)?;
+    let place = usize::try_from(place.checked_rem(PLAN_SINGLES)?).ok()?;
+    let (shape, other) = (
+        place.checked_rem(SHAPES.len())?,
+        place.checked_div(SHAPES.len())?,
+    );
+    let twist = other.checked_sub(DATA.len());
+    let salt = Salt(u16::try_from(numbers.next() & 0xFFFF).ok()?);
+    Some(Trial {
+        shape: SHAPES.get(shape)?,
+        datum: DATA
+            .get(other)
+            .or_else(|| DATA.get(numbers.below(DATA.len())))?,
+        holding: Holding::All,
+        way: *Way::ALL.get(numbers.below(Way::ALL.len()))?,
+        twists: match twist {
+            None => Vec::new(),
+            Some(twist) => vec![(TWISTS.get(twist)?, salt)],
+        },
+    })
+}
 
 /// Every operation on every pair of names, at every moment.
 static RACE_SINGLES: LazyLock<u64> =
@@ -180,7 +218,10 @@ mod tests {
         let seen: BTreeSet<(&str, &str)> = (0..PATH_SINGLES)
             .filter_map(|index| match specimen(Target::Paths, 7, index)? {
                 Specimen::Path(call) => Some((call.action.name, call.place.name)),
-                Specimen::Command(_) | Specimen::Sequence(_) | Specimen::Race(_) => None,
+                Specimen::Command(_)
+                | Specimen::Sequence(_)
+                | Specimen::Race(_)
+                | Specimen::Plan(_) => None,
             })
             .collect();
         assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());
@@ -193,6 +234,23 @@ mod tests {
             .map(|specimen| specimen.to_string())
             .collect();
         assert_eq!(seen.len() as u64, *RACE_SINGLES);
+    }
+
+    #[test]
+    fn every_shape_of_plan_meets_every_text_and_every_twist_at_the_front() {
+        let (mut texts, mut twists) = (BTreeSet::new(), BTreeSet::new());
+        for index in 0..PLAN_SINGLES {
+            // A twist need not apply to every shape.
+            let Some(Specimen::Plan(trial)) = specimen(Target::Plans, 7, index) else {
+                continue;
+            };
+            match trial.twists.as_slice() {
+                [] => drop(texts.insert((trial.shape.name, trial.datum.name))),
+                [(twist, _), ..] => drop(twists.insert(twist.name)),
+            }
+        }
+        assert_eq!(texts.len(), SHAPES.len() * DATA.len());
+        assert_eq!(twists.len(), TWISTS.len());
     }
 
     #[test]

@@ -126,6 +126,7 @@ mod tests {
                     hermes: flipped,
                     agent: flipped,
                 }),
+                matched: None,
             };
             table.add(&Race::named(name).unwrap(), &seen);
         }

@@ -45,7 +45,7 @@ pub fn read(place: &Path) -> Result<Seen, String> {
     Ok(Seen {
         headline: match target {
             Target::Commands => format!("seed {seed}: {}", tally.line()),
-            Target::Paths | Target::Sequences | Target::Races => {
+            Target::Paths | Target::Sequences | Target::Races | Target::Plans => {
                 format!("{}, seed {seed}: {}", target.word(), tally.line())
             }
         },
@@ -158,6 +158,7 @@ mod tests {
                 smallest: None,
                 why: None,
                 windows: None,
+                matched: None,
             };
             log.add(&seen).unwrap();
             tally.add(&seen);

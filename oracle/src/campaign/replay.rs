@@ -1,8 +1,12 @@
 //! `bisim replay FILE`: the cases of one file, each explained.
+//!
+//! Where names change places the moment decides, so such a case is run again and
+//! again until something outside is reached. What is served under a race is not
+//! compared.
 
 use crate::ambient::Ambient;
 use crate::case::{Case, SuiteFile};
-use crate::check::{self, Judge};
+use crate::check::{self, Judge, Subjects};
 use crate::cli::ReplayArgs;
 use crate::interrupt::Interrupt;
 use crate::report::explain;
@@ -51,6 +55,19 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
             break;
         }
         let case = Case::resolve(&file.suite, &file.defaults, case);
+        if case
+            .job
+            .world
+            .as_ref()
+            .is_some_and(|world| world.flip.is_some())
+        {
+            match race(&case, &judge, &mut subjects, args.tries, &interrupt) {
+                Race::Escaped => tally.unsafe_cases += 1,
+                Race::Held => {}
+                Race::NotSeen => tally.inconclusive_over += 1,
+            }
+            continue;
+        }
         let result = check::run_case(&case, &judge, &mut subjects);
         print!("{}", explain::render(&case, &result));
         let kind = result.verdict.kind;
@@ -59,4 +76,52 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
         tally.inconclusive_over += usize::from(kind == Kind::Inconclusive);
     }
     exit::code(tally)
+}
+
+/// How the runs of a race ended.
+enum Race {
+    /// The agent reached something outside.
+    Escaped,
+    /// It did not in any run.
+    Held,
+    /// No run gave a trace of it.
+    NotSeen,
+}
+
+/// Runs a case in which names change places until the agent reaches outside.
+fn race(
+    case: &Case,
+    judge: &Judge<'_>,
+    subjects: &mut Subjects,
+    tries: u32,
+    interrupt: &Interrupt,
+) -> Race {
+    let (mut ran, mut hermes) = (0_u32, 0_u32);
+    let mut last = None;
+    for _ in 0..tries.max(1) {
+        if interrupt.is_set() {
+            break;
+        }
+        let result = check::run_case(case, judge, subjects);
+        ran += u32::from(result.agent.is_some());
+        hermes += u32::from(result.hermes_effect);
+        let escaped = result.agent_effect;
+        last = Some(result);
+        if escaped {
+            break;
+        }
+    }
+    let escaped = last.as_ref().is_some_and(|result| result.agent_effect);
+    if let Some(result) = &last {
+        print!("{}", explain::render(case, result));
+    }
+    println!(
+        "race: {ran} runs; outside was reached under hermes in {hermes}, under the agent in {}",
+        u32::from(escaped)
+    );
+    match (escaped, ran) {
+        (true, _) => Race::Escaped,
+        (false, 0) => Race::NotSeen,
+        (false, _) => Race::Held,
+    }
 }

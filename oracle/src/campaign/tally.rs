@@ -1,14 +1,14 @@
 //! The counts of a campaign, and how they are shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
-use super::races;
+use super::{guide, races};
 use crate::exit;
-use crate::generate::{Specimen, Target};
+use crate::generate::{Class, Effect, Specimen, Target};
 
 /// Counts by fate, altogether and by the class of the last operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -20,6 +20,15 @@ pub struct Tally {
     pub all: Counts,
     /// By class; a variant of several operators counts in each of their classes.
     pub classes: BTreeMap<&'static str, Counts>,
+    /// What was seen: a family, what became of it, and the verdict.
+    #[serde(skip)]
+    behaviours: BTreeSet<(&'static str, Fate, Option<String>)>,
+    /// Patterns of Hermes dodged, each with the effect that happened.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub cells: BTreeSet<(String, String)>,
+    /// Classes of operators that kept an effect, each with that effect.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub covered: BTreeSet<(&'static str, String)>,
     /// Operators with variants that had no effect: how many, of how many.
     pub no_effect: BTreeMap<&'static str, (u64, u64)>,
     /// The smallest variants with an unsafe verdict, with how often each came.
@@ -67,17 +76,27 @@ impl Counts {
     /// Those with a proved effect that both subjects ran.
     #[must_use]
     pub fn valid(&self) -> u64 {
-        [
-            Fate::HermesSilent,
-            Fate::HermesStopped,
-            Fate::HermesInert,
-            Fate::AgentUnsafe,
-            Fate::Served,
-            Fate::Differs,
-        ]
-        .into_iter()
-        .map(|fate| self.of(fate))
-        .sum()
+        let valid = self.0.iter().filter(|(fate, _)| Self::is_valid(**fate));
+        valid.map(|(_, count)| count).sum()
+    }
+
+    const fn is_valid(fate: Fate) -> bool {
+        match fate {
+            Fate::HermesSilent
+            | Fate::HermesStopped
+            | Fate::HermesInert
+            | Fate::AgentUnsafe
+            | Fate::Served
+            | Fate::Differs
+            | Fate::NoPlan
+            | Fate::PlanStopped
+            | Fate::PlanDone => true,
+            Fate::NotHere
+            | Fate::NoEffect
+            | Fate::ControlFired
+            | Fate::ControlHeld
+            | Fate::Inconclusive => false,
+        }
     }
 }
 
@@ -97,6 +116,17 @@ impl Tally {
         if let Some(specimen) = Specimen::named(&seen.variant) {
             for class in specimen.classes() {
                 self.classes.entry(class).or_default().add(seen.fate);
+                let behaviour = (class, seen.fate, seen.verdict.clone());
+                self.behaviours.insert(behaviour);
+            }
+            self.cells.extend(guide::cells(seen));
+            if let Specimen::Command(variant) = &specimen
+                && Counts::is_valid(seen.fate)
+            {
+                let effect = variant.seed.effect.kind();
+                let classes = variant.classes().into_iter();
+                let cells = classes.map(|class| (class.as_str(), effect.to_owned()));
+                self.covered.extend(cells);
             }
             if let Specimen::Race(race) = &specimen {
                 self.races.add(race, seen);
@@ -140,9 +170,41 @@ impl Tally {
         }
     }
 
+    /// How many different things were seen: family, fate and verdict.
+    #[must_use]
+    pub fn behaviours(&self) -> usize {
+        self.behaviours.len()
+    }
+
+    /// How far it reached.
+    #[must_use]
+    pub fn reach(&self) -> String {
+        let behaviours = format!("{} behaviours", self.behaviours());
+        if !self.target.is_commands() {
+            return behaviours;
+        }
+        let classes = Class::ALL.iter().filter(|class| class.preserves_effect());
+        format!(
+            "{} cells of pattern dodged and effect, {} of {} pairs of class and effect, {behaviours}",
+            self.cells.len(),
+            self.covered.len(),
+            classes.count() * Effect::KINDS,
+        )
+    }
+
     /// One line of progress.
     #[must_use]
     pub fn line(&self) -> String {
+        if self.target == Target::Plans {
+            return format!(
+                "{} plans: {} were none, {} stopped at a step, {} were carried out, {} changed what nobody approved",
+                self.all.total(),
+                self.all.of(Fate::NoPlan),
+                self.all.of(Fate::PlanStopped),
+                self.all.of(Fate::PlanDone),
+                self.all.of(Fate::AgentUnsafe),
+            );
+        }
         if !self.target.is_commands() {
             return format!(
                 "{} {}: {} judged, {} reached outside under Hermes, {} under the agent, {} differences without a name",
@@ -199,6 +261,8 @@ impl Tally {
             percent(self.all.of(Fate::HermesSilent), self.all.valid()),
             self.all.of(Fate::AgentUnsafe),
         );
+        // Writing to a string cannot fail.
+        let _written = writeln!(out, "{}", self.reach());
         self.found(&mut out);
         out
     }
@@ -270,6 +334,7 @@ mod tests {
             smallest: None,
             why: None,
             windows: None,
+            matched: None,
         }
     }
 

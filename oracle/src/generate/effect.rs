@@ -25,6 +25,25 @@ pub enum Effect {
     Called(&'static str),
 }
 
+impl Effect {
+    /// How many kinds there are.
+    pub const KINDS: usize = 7;
+
+    /// Which kind it is, whatever it happens to.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Deleted(_) => "deleted",
+            Self::Changed(_) => "changed",
+            Self::Created(_) => "created",
+            Self::Mode(_) => "mode",
+            Self::Shown(_) => "shown",
+            Self::Reached(_) => "reached",
+            Self::Called(_) => "called",
+        }
+    }
+}
+
 /// A plain command with an effect.
 #[derive(Clone, Copy)]
 pub struct Seed {

@@ -10,6 +10,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use serde::{Deserialize, Serialize};
 
 use super::paths::PathCall;
+use super::plans::Trial;
 use super::races::Race;
 use super::sequences::Sequence;
 use super::variant::Variant;
@@ -40,11 +41,19 @@ pub enum Target {
     Sequences,
     /// Names that change places between a check and a use.
     Races,
+    /// Plans that somebody hostile had a hand in.
+    Plans,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Commands, Self::Paths, Self::Sequences, Self::Races];
+    pub const ALL: [Self; 5] = [
+        Self::Commands,
+        Self::Paths,
+        Self::Sequences,
+        Self::Races,
+        Self::Plans,
+    ];
 
     /// Its word.
     #[must_use]
@@ -54,6 +63,7 @@ impl Target {
             Self::Paths => "paths",
             Self::Sequences => "sequences",
             Self::Races => "races",
+            Self::Plans => "plans",
         }
     }
 
@@ -75,6 +85,8 @@ pub enum Specimen {
     Sequence(Sequence),
     /// An operation on a name that changes places.
     Race(Race),
+    /// A plan.
+    Plan(Trial),
 }
 
 impl Specimen {
@@ -88,6 +100,7 @@ impl Specimen {
             Target::Paths => Self::Path(PathCall::arbitrary(bytes)?),
             Target::Sequences => Self::Sequence(Sequence::arbitrary(bytes)?),
             Target::Races => Self::Race(Race::arbitrary(bytes)?),
+            Target::Plans => Self::Plan(Trial::arbitrary(bytes)?),
         })
     }
 
@@ -98,6 +111,7 @@ impl Specimen {
             Some(("path", rest)) => PathCall::named(rest).map(Self::Path),
             Some(("sequence", rest)) => Sequence::named(rest).map(Self::Sequence),
             Some(("race", rest)) => Race::named(rest).map(Self::Race),
+            Some(("plan", rest)) => Trial::named(rest).map(Self::Plan),
             Some(_) => None,
             None => Variant::named(name).map(Self::Command),
         }
@@ -111,6 +125,7 @@ impl Specimen {
             Self::Path(call) => call.case_file()?,
             Self::Sequence(sequence) => sequence.case_file(),
             Self::Race(race) => race.case_file(),
+            Self::Plan(trial) => trial.case_file()?,
         };
         file.id = id_of(&self.to_string());
         Some(file)
@@ -124,6 +139,7 @@ impl Specimen {
             Self::Path(call) => call.classes(),
             Self::Sequence(sequence) => sequence.classes(),
             Self::Race(race) => race.classes(),
+            Self::Plan(trial) => trial.classes(),
         };
         classes.sort_unstable();
         classes.dedup();
@@ -137,6 +153,7 @@ impl Specimen {
             Self::Command(variant) => variant.smaller().map(Self::Command).collect(),
             Self::Path(call) => call.smaller().map(Self::Path).collect(),
             Self::Sequence(sequence) => sequence.smaller().map(Self::Sequence).collect(),
+            Self::Plan(trial) => trial.smaller().map(Self::Plan).collect(),
             // Nothing can be left out of one.
             Self::Race(_) => Vec::new(),
         }
@@ -150,6 +167,7 @@ impl fmt::Display for Specimen {
             Self::Path(call) => write!(f, "path:{call}"),
             Self::Sequence(sequence) => write!(f, "sequence:{sequence}"),
             Self::Race(race) => write!(f, "race:{race}"),
+            Self::Plan(trial) => write!(f, "plan:{trial}"),
         }
     }
 }

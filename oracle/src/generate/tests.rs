@@ -102,6 +102,9 @@ fn parts(specimen: &Specimen) -> usize {
         Specimen::Path(call) => call.forms.len(),
         Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
         Specimen::Race(_) => 1,
+        Specimen::Plan(trial) => {
+            trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)
+        }
     }
 }
 

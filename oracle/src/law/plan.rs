@@ -3,27 +3,44 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arbitrary::Unstructured;
+use arbitrary::{Arbitrary as _, Unstructured};
 use hermitcrab::{actions, planner::draft};
 use hermitcrab_core::plan::interp::{Next, Reply};
 use hermitcrab_core::plan::limits::{ERRORS_MAX, STEPS_MAX};
 use hermitcrab_core::plan::{self, Failure, FlowRules, Level, Machine, Raw, Role, Step, What};
 
 use super::{Verdict, ensure};
+use crate::generate::Trial;
 
 /// Turns of the machine that are looked at; a plan may be allowed many more calls.
 const TURNS_MAX: u64 = 2_000;
 /// How deep a made-up answer goes.
 const DEPTH_MAX: u8 = 4;
 
+/// An input that begins so is dealt as a campaign deals plans.
+const DEALT: &[u8] = b"dealt";
+
 /// Reads a proposal, checks it and carries it out with made-up answers, which
-/// are taken from the bytes after the first zero.
+/// are taken from the bytes after the first zero. The proposal is the text in
+/// front of it, or the one a campaign would deal from these bytes.
 pub fn check(bytes: &[u8]) -> Verdict {
+    if let Some(dealt) = bytes.strip_prefix(DEALT) {
+        let mut dealt = Unstructured::new(dealt);
+        let trial = Trial::arbitrary(&mut dealt).ok();
+        let Some(draft) = trial.and_then(|trial| trial.draft()) else {
+            return Ok(());
+        };
+        return proposal(draft.as_bytes(), dealt.take_rest());
+    }
     let end = bytes.iter().position(|byte| *byte == 0);
     let (text, answers) = match end {
         Some(end) => bytes.split_at(end),
         None => (bytes, bytes),
     };
+    proposal(text, answers)
+}
+
+fn proposal(text: &[u8], answers: &[u8]) -> Verdict {
     let read = draft::read(text);
     ensure(read == draft::read(text), || {
         "two readings differ".to_owned()

@@ -10,6 +10,7 @@ mod input;
 mod path;
 mod plan;
 
+pub use plan::{PLAN_PROBE, PLANNER};
 use serde_json::Value;
 
 use super::agent_world::AgentWorld;

@@ -201,6 +201,32 @@ fn stated_effects_and_step_outcomes_are_checked() {
 }
 
 #[test]
+fn no_more_may_change_than_a_case_states_and_nothing_need() {
+    let mut case = case(vec![call()], vec![hold("fs.*", "/home/u/proj")]);
+    let run = trace(vec![ran(&[MADE])]);
+    let mut verdict = |at_most: &[&str], hermes: &RawTrace, agent: &RawTrace| {
+        case.expect.effects = Some(ExpectedEffects::AtMost(AtMost {
+            at_most: at_most.iter().map(|path| (*path).to_owned()).collect(),
+        }));
+        verdict_of(&case, hermes, agent, vec![])
+    };
+    let nothing = trace(vec![ran(&[])]);
+    for allowed in ["/home/u/proj/a", "/home/u/proj"] {
+        assert_eq!(verdict(&[allowed], &run, &run).label(), "equal");
+        assert_eq!(verdict(&[allowed], &nothing, &nothing).label(), "equal");
+    }
+    for allowed in [&[][..], &["/home/u/proj/ab"], &["/home/u/pro"]] {
+        let verdict = verdict(allowed, &run, &run);
+        assert_eq!(verdict.label(), "weaker");
+        assert_eq!(verdict.fingerprint, EXPECTATION);
+    }
+    // It is said also where the relation has something as bad to say.
+    let verdict = verdict(&[], &trace(vec![refused()]), &run);
+    assert_eq!(verdict.label(), "weaker");
+    assert_eq!(verdict.fingerprint, EXPECTATION);
+}
+
+#[test]
 fn a_live_hermes_that_contradicts_the_record_is_inconclusive() {
     let mut case = case(vec![call()], vec![]);
     let run = trace(vec![ran(&[])]);

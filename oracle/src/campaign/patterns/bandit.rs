@@ -3,16 +3,16 @@
 //! The upper confidence bound of Auer, Cesa-Bianchi and Fischer (2002): what
 //! paid well is chosen again, and what was tried little is given its chance.
 
-use super::Numbers;
+use super::super::plan::Numbers;
 
 /// Arms with how often each was tried and paid.
 #[derive(Clone, Debug)]
-pub(super) struct Bandit {
+pub(in super::super) struct Bandit {
     arms: Vec<(u32, u32)>,
 }
 
 impl Bandit {
-    pub(super) fn new(arms: usize) -> Self {
+    pub(in super::super) fn new(arms: usize) -> Self {
         Self {
             arms: vec![(0, 0); arms],
         }
@@ -20,7 +20,7 @@ impl Bandit {
 
     /// The best arm; with a turn above 0 the best but so many, so that a batch
     /// is not one arm alone.
-    pub(super) fn choose(&self, numbers: &mut Numbers, turn: usize) -> usize {
+    pub(in super::super) fn choose(&self, numbers: &mut Numbers, turn: usize) -> usize {
         let mut order = self.order(numbers, |_| true);
         let skip = turn.checked_rem(order.len().max(1)).unwrap_or(0);
         if skip < order.len() {
@@ -30,7 +30,7 @@ impl Bandit {
     }
 
     /// The best arm of those that can still pay; the best of all where none can.
-    pub(super) fn choose_among(
+    pub(in super::super) fn choose_among(
         &self,
         numbers: &mut Numbers,
         can_pay: impl Fn(usize) -> bool,
@@ -41,7 +41,7 @@ impl Bandit {
     }
 
     /// Whether a try paid.
-    pub(super) fn reward(&mut self, arm: usize, paid: bool) {
+    pub(in super::super) fn reward(&mut self, arm: usize, paid: bool) {
         if let Some((tries, pays)) = self.arms.get_mut(arm) {
             *tries = tries.saturating_add(1);
             *pays = pays.saturating_add(u32::from(paid));

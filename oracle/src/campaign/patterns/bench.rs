@@ -52,42 +52,9 @@ impl Bench {
         needs.iter().all(|program| self.present.contains(program))
     }
 
-    fn ask(&mut self, script: Vec<Step>) -> Result<RawTrace, WorldError> {
-        self.hermes.run(Job {
-            world: None,
-            script,
-            ..judge::job("")
-        })
-    }
-
     /// All patterns, or those a command matches.
     pub(super) fn patterns(&mut self, command: Option<&str>) -> Result<Vec<Pattern>, WorldError> {
-        let input = match command {
-            Some(command) => json!({ "command": command }),
-            None => json!({}),
-        };
-        let trace = self.ask(vec![Step::Probe {
-            name: "detector_patterns".to_owned(),
-            input,
-        }])?;
-        let strange = || WorldError::new("ask for patterns", format!("{:?}", trace.steps));
-        trace
-            .steps
-            .first()
-            .and_then(|step| step.answer.pointer("/value/patterns"))
-            .and_then(Value::as_array)
-            .ok_or_else(strange)?
-            .iter()
-            .map(|pattern| {
-                let word = |name| pattern.get(name).and_then(Value::as_str).map(str::to_owned);
-                Some(Pattern {
-                    guard: word("guard")?,
-                    number: pattern.get("number").and_then(Value::as_u64)?,
-                    description: word("description")?,
-                })
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(strange)
+        matched(&mut self.hermes, command)
     }
 
     /// Whether any guard flags each of these commands.
@@ -98,7 +65,7 @@ impl Bench {
                 input: json!({ "command": command, "guard": guard }),
             })
         });
-        let trace = self.ask(probes.collect())?;
+        let trace = ask(&mut self.hermes, probes.collect())?;
         if trace.steps.len() != commands.len() * GUARDS.len() {
             return Err(WorldError::new("ask the detector", "an answer is missing"));
         }
@@ -120,4 +87,46 @@ impl Bench {
         let trace = self.shell.run(judge::job(&rendered.command))?;
         Ok(judge::happened(rendered.effect, &trace))
     }
+}
+
+fn ask(hermes: &mut Restarting, script: Vec<Step>) -> Result<RawTrace, WorldError> {
+    hermes.run(Job {
+        world: None,
+        script,
+        ..judge::job("")
+    })
+}
+
+/// All patterns of Hermes, or those a command matches.
+pub(in super::super) fn matched(
+    hermes: &mut Restarting,
+    command: Option<&str>,
+) -> Result<Vec<Pattern>, WorldError> {
+    let input = match command {
+        Some(command) => json!({ "command": command }),
+        None => json!({}),
+    };
+    let probe = Step::Probe {
+        name: "detector_patterns".to_owned(),
+        input,
+    };
+    let trace = ask(hermes, vec![probe])?;
+    let strange = || WorldError::new("ask for patterns", format!("{:?}", trace.steps));
+    trace
+        .steps
+        .first()
+        .and_then(|step| step.answer.pointer("/value/patterns"))
+        .and_then(Value::as_array)
+        .ok_or_else(strange)?
+        .iter()
+        .map(|pattern| {
+            let word = |name| pattern.get(name).and_then(Value::as_str).map(str::to_owned);
+            Some(Pattern {
+                guard: word("guard")?,
+                number: pattern.get("number").and_then(Value::as_u64)?,
+                description: word("description")?,
+            })
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(strange)
 }

@@ -96,6 +96,10 @@ macro_rules! at {
     };
 }
 
+/// More than anybody reads at once, and more than 31 bits count.
+const SPARSE_BYTES: u64 = 40 << 20;
+const HUGE_BYTES: u64 = (2 << 30) + 1;
+
 const DB: &str = "/srv/data/db.sqlite";
 const KEY: &str = "/home/u/.ssh/id_rsa";
 
@@ -147,6 +151,95 @@ pub const PLACES: &[Place] = &[
         at!("pz/\u{ff0e}\u{ff0e}/\u{ff0e}\u{ff0e}/x"),
         Vec::new,
     ),
+    place(
+        "one-of-two-forms",
+        "unicode",
+        at!("pz/caf\u{e9}.txt"),
+        || {
+            vec![
+                text("pz/caf\u{e9}.txt", "inside\n"),
+                text("pz/cafe\u{301}.txt", "decomposed inside\n"),
+            ]
+        },
+    ),
+    place(
+        "other-of-two-forms",
+        "unicode",
+        at!("pz/cafe\u{301}.txt"),
+        || {
+            vec![
+                text("pz/caf\u{e9}.txt", "inside\n"),
+                text("pz/cafe\u{301}.txt", "decomposed inside\n"),
+            ]
+        },
+    ),
+    // One letter in two compatible forms, and letters whose small form is another's.
+    place("ligature", "unicode", at!("pz/\u{fb01}le.txt"), || {
+        vec![text("pz/file.txt", "inside\n")]
+    }),
+    place("kelvin", "unicode", at!("pz/\u{212a}ey.txt"), || {
+        vec![text("pz/key.txt", "inside\n")]
+    }),
+    place("dotless", "unicode", at!("pz/pla\u{131}n.txt"), Vec::new),
+    place(
+        "hangul-in-parts",
+        "unicode",
+        at!("pz/\u{1112}\u{1161}\u{11ab}.txt"),
+        || vec![text("pz/\u{d55c}.txt", "inside\n")],
+    ),
+    place("case-twin", "case", at!("pz/Plain.TXT"), || {
+        vec![text("pz/Plain.TXT", "large letters inside\n")]
+    }),
+    place("case-of-a-directory", "case", at!("PZ/plain.txt"), Vec::new),
+    place("case-twin-directory", "case", at!("PZ/plain.txt"), || {
+        vec![text("PZ/plain.txt", "large letters inside\n")]
+    }),
+    place("case-twin-link-out", "case", at!("pz/Out"), || {
+        vec![link("pz/Out", DB), text("pz/out", "inside\n")]
+    }),
+    place("case-of-git", "case", at!(".GIT/config"), Vec::new),
+    place("sharp-s", "case", at!("pz/STRASSE.txt"), || {
+        vec![text("pz/stra\u{df}e.txt", "inside\n")]
+    }),
+    place("sparse-file", "size", at!("pz/sparse.bin"), || {
+        vec![spec("pz/sparse.bin", FileKind::Sparse(SPARSE_BYTES))]
+    }),
+    place("huge-file", "size", at!("pz/huge.bin"), || {
+        vec![spec("pz/huge.bin", FileKind::Sparse(HUGE_BYTES))]
+    }),
+    place("huge-text", "size", at!("pz/huge.txt"), || {
+        vec![spec("pz/huge.txt", FileKind::Sparse(HUGE_BYTES))]
+    }),
+    place("mount-point", "mount", at!("pz/mnt"), || {
+        vec![spec("pz/mnt", FileKind::Mount("/srv/data".to_owned()))]
+    }),
+    place("in-a-mount", "mount", at!("pz/mnt/db.sqlite"), || {
+        vec![spec("pz/mnt", FileKind::Mount("/srv/data".to_owned()))]
+    }),
+    place("fresh-in-a-mount", "mount", at!("pz/mnt/new.txt"), || {
+        vec![spec("pz/mnt", FileKind::Mount("/srv/data".to_owned()))]
+    }),
+    place("mount-of-keys", "mount", at!("pz/mnt/id_rsa"), || {
+        vec![spec("pz/mnt", FileKind::Mount("/home/u/.ssh".to_owned()))]
+    }),
+    place(
+        "up-from-a-mount",
+        "mount",
+        at!("pz/mnt/../plain.txt"),
+        || vec![spec("pz/mnt", FileKind::Mount("/srv/data".to_owned()))],
+    ),
+    place("link-into-a-mount", "mount", at!("pz/link"), || {
+        vec![
+            spec("pz/mnt", FileKind::Mount("/srv/data".to_owned())),
+            link("pz/link", "mnt/db.sqlite"),
+        ]
+    }),
+    place("mount-of-itself", "mount", at!("pz/mnt/deep.txt"), || {
+        vec![spec(
+            "pz/mnt",
+            FileKind::Mount(format!("{CWD_DEFAULT}/pz/sub")),
+        )]
+    }),
     place("link-inside", "link", at!("pz/link"), || {
         vec![link("pz/link", "plain.txt")]
     }),
@@ -214,7 +307,8 @@ pub const PLACES: &[Place] = &[
     ),
     place("hard-link-out", "hard-link", at!("pz/hard"), || {
         vec![
-            text("/srv/data/other.txt", "CANARY-DB inside\n"),
+            // A second name in the workspace makes a file the workspace's own.
+            text("/srv/data/other.txt", "other inside\n"),
             spec(
                 "pz/hard",
                 FileKind::Hardlink("/srv/data/other.txt".to_owned()),

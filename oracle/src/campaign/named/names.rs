@@ -1,0 +1,185 @@
+//! Differences in what a name means, where the agent did no more than Hermes.
+
+use bisim_world::protocol::{FileKind, Step};
+
+use crate::case::Case;
+use crate::holdings::below;
+use crate::relation::StepJudgement;
+
+/// As many links as the kernel follows on the way to one file.
+const LINKS_MAX: usize = 40;
+
+/// The rule that names a difference about names.
+pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
+    let Some(Step::Call { tool, args, .. }) = case.job.script.get(step.step) else {
+        return None;
+    };
+    let acted = [":inside", ":outside"]
+        .iter()
+        .any(|reach| step.agent.contains(reach));
+    // Hermes reads the lines a search prints, and a name with a line break is two of them.
+    if tool == "search_files" && files(case).any(|(path, _)| path.contains('\n')) {
+        return Some("a-name-of-two-lines");
+    }
+    // To Hermes `..` is the parent of where a link leads, to the agent of the
+    // link: `what/../x` is `x` by its name, and leads nowhere by way of outside.
+    let path = args.get("path").and_then(serde_json::Value::as_str);
+    let names = || {
+        let one = path.map(str::to_owned).into_iter();
+        one.chain(patched(args))
+    };
+    if !acted && names().any(|path| goes_up_after_a_link(case, &path)) {
+        return Some("up-from-a-link");
+    }
+    // Where letters fold, these are git's own settings; the agent asks about each change.
+    if !acted && names().any(|path| is_git_in_other_letters(&path)) {
+        return Some("git-in-other-letters");
+    }
+    // Hermes counts links by itself, in words and numbers of its own; the kernel
+    // follows no more, and then nothing was done.
+    let goes_round = |path: String| links_on_the_way(case, &path) > LINKS_MAX;
+    if step.agent.starts_with("tool-error:none") && names().any(goes_round) {
+        return Some("more-links-than-are-followed");
+    }
+    None
+}
+
+/// Whether a name on the way is `.git` but for the case of its letters.
+fn is_git_in_other_letters(path: &str) -> bool {
+    path.split('/')
+        .any(|name| name != ".git" && name.eq_ignore_ascii_case(".git"))
+}
+
+/// The names in the text of a patch.
+fn patched(args: &serde_json::Value) -> Vec<String> {
+    let text = args.get("patch").and_then(serde_json::Value::as_str);
+    let heads = text.unwrap_or_default().lines().filter_map(|line| {
+        let (_, names) = line.strip_prefix("*** ")?.split_once(": ")?;
+        Some(names.split(" -> ").map(str::to_owned).collect::<Vec<_>>())
+    });
+    heads.flatten().collect()
+}
+
+/// How many prepared links lie on the way; one more than are followed where
+/// there is no end.
+fn links_on_the_way(case: &Case, path: &str) -> usize {
+    let mut left: Vec<String> = path.rsplit('/').map(str::to_owned).collect();
+    let mut so_far = if path.starts_with('/') {
+        String::new()
+    } else {
+        case.cwd().to_owned()
+    };
+    let mut count = 0;
+    while let Some(name) = left.pop() {
+        match name.as_str() {
+            "" | "." => continue,
+            ".." => {
+                so_far.truncate(so_far.rfind('/').unwrap_or(0));
+                continue;
+            }
+            _ => {}
+        }
+        let whole = format!("{so_far}/{name}");
+        let target = files(case).find_map(|(path, kind)| match kind {
+            FileKind::Symlink(target) if path == whole => Some(target),
+            _ => None,
+        });
+        let Some(target) = target else {
+            so_far = whole;
+            continue;
+        };
+        count += 1;
+        if count > LINKS_MAX {
+            break;
+        }
+        if target.starts_with('/') {
+            so_far.clear();
+        }
+        left.extend(target.rsplit('/').map(str::to_owned));
+    }
+    count
+}
+
+fn files(case: &Case) -> impl Iterator<Item = (&str, &FileKind)> {
+    let world = case.job.world.iter();
+    world
+        .flat_map(|world| &world.files)
+        .map(|file| (file.path.as_str(), &file.kind))
+}
+
+/// Whether a `..` of the path comes after a link that was prepared.
+fn goes_up_after_a_link(case: &Case, path: &str) -> bool {
+    let mut so_far = if path.starts_with('/') {
+        String::new()
+    } else {
+        case.cwd().to_owned()
+    };
+    let mut names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.any(|name| {
+        if name == ".." {
+            let is_link = files(case)
+                .any(|(link, kind)| matches!(kind, FileKind::Symlink(_)) && below(&so_far, link));
+            if is_link {
+                return true;
+            }
+            so_far.truncate(so_far.rfind('/').unwrap_or(0));
+        } else {
+            so_far.push('/');
+            so_far.push_str(name);
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Defaults;
+    use crate::generate::Specimen;
+
+    #[test]
+    fn links_are_counted_on_the_whole_way() {
+        for (name, path, expected) in [
+            ("path:read+plain+all", "pz/plain.txt", 0),
+            ("path:read+link-inside+all", "pz/link", 1),
+            (
+                "path:read+link-to-directory-outside+all",
+                "pz/dir/db.sqlite",
+                1,
+            ),
+            ("path:read+chain-of-40-inside+all", "pz/c0", 40),
+            ("path:read+chain-of-41-inside+all", "./pz//c0", 41),
+            ("path:read+loop-of-one+all", "pz/l", 41),
+            ("path:read+loop-of-two+all", "/home/u/proj/pz/l/x", 41),
+            (
+                "path:read+loop-of-directories+all",
+                "pz/sub/again/again/deep.txt",
+                2,
+            ),
+        ] {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            assert_eq!(links_on_the_way(&case, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_a_step_up_after_a_link_is_one() {
+        for (name, path, expected) in [
+            ("path:read+out-and-in-again+all", "pz/dir/../../x", true),
+            ("path:read+out-and-in-again+all", "pz/dir/sub/../x", true),
+            ("path:read+out-and-in-again+all", "pz/sub/../dir/x", false),
+            ("path:read+out-and-in-again+all", "pz/sub/../dir/../x", true),
+            (
+                "path:read+out-and-in-again+all",
+                "../proj/pz/plain.txt",
+                false,
+            ),
+            ("path:read+plain+all", "pz/sub/../plain.txt", false),
+        ] {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            assert_eq!(goes_up_after_a_link(&case, path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Differences in what is told of a call that both made.
+
+use bisim_world::protocol::{FileKind, FsEffect, RawTrace, Step};
+use serde_json::Value;
+
+use super::followed;
+use crate::canon;
+use crate::case::Case;
+use crate::holdings::below;
+use crate::relation::StepJudgement;
+use crate::result::CaseResult;
+
+/// The rule that names a difference in what is told.
+pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'static str> {
+    let at = step.step;
+    let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
+    let (told, heard) = (told(hermes, at)?, told(agent, at)?);
+    let (more, other) = effects(hermes, agent, at);
+    if !other.is_empty() {
+        return None;
+    }
+    // A command that a person lets run sees no more than is held: no workspace
+    // where reading it has ended.
+    if step.agent.ends_with(":none") && is_command(case, at) && !reads(case, at) {
+        return Some("view-of-what-is-held");
+    }
+    // A session that begins has read nothing yet, whatever one before it read.
+    let again = told.get("status").and_then(Value::as_str) == Some("unchanged");
+    if again && heard.get("content").is_some() && begins_before(case, at) {
+        return more.is_empty().then_some("told-in-another-session");
+    }
+    let same_without = |field: &str| {
+        let mut rest = told.clone();
+        rest.as_object_mut()
+            .and_then(|rest| rest.shift_remove(field))
+            .is_some_and(|_| canon::same_value(&rest, &heard))
+    };
+    // Of a name below a plain file Hermes says what else is "in" that file.
+    if same_without("similar_files") && is_below_a_file(case, at) {
+        return more.is_empty().then_some("names-below-a-file");
+    }
+    // Hermes tells the model of a person's yes; the questions themselves are compared.
+    if same_without("approval") {
+        if more.is_empty() {
+            return Some("told-of-the-yes");
+        }
+        // The yes was to a command; a place that was granted to nobody is not in its view.
+        let far = more.iter().all(|effect| !below(&effect.path, case.cwd()));
+        return far.then_some("yes-to-what-is-out-of-reach");
+    }
+    None
+}
+
+fn is_command(case: &Case, at: usize) -> bool {
+    let step = case.job.script.get(at);
+    matches!(step, Some(Step::Call { tool, .. }) if tool == "terminal")
+}
+
+/// Whether whoever makes the call may read the workspace.
+fn reads(case: &Case, at: usize) -> bool {
+    let by = match case.job.script.get(at) {
+        Some(Step::Call { by, .. }) => by.as_deref(),
+        _ => None,
+    };
+    followed(case, at).may(by, "fs.read", case.cwd())
+}
+
+fn told(trace: &RawTrace, at: usize) -> Option<Value> {
+    let text = &trace.steps.get(at)?.text;
+    Some(canon::text_value(text)).filter(Value::is_object)
+}
+
+/// What the step changed under one subject only: under Hermes, under the agent.
+fn effects(hermes: &RawTrace, agent: &RawTrace, at: usize) -> (Vec<FsEffect>, Vec<FsEffect>) {
+    let of = |trace: &RawTrace| {
+        let effects = |at: usize| trace.steps.get(at).map_or(&[][..], |step| &step.effects);
+        let before = at.checked_sub(1).map_or(&[][..], effects);
+        canon::delta(before, effects(at))
+    };
+    let (hermes, agent) = (of(hermes), of(agent));
+    let without = |one: &[FsEffect], other: &[FsEffect]| {
+        let only = one.iter().filter(|effect| !other.contains(effect));
+        only.cloned().collect()
+    };
+    (without(&hermes, &agent), without(&agent, &hermes))
+}
+
+/// Whether a session begins in front of this step.
+fn begins_before(case: &Case, at: usize) -> bool {
+    let mut before = case.job.script.iter().take(at);
+    before.any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)))
+}
+
+/// Whether the call names something below a plain file of the case.
+fn is_below_a_file(case: &Case, at: usize) -> bool {
+    let Some(Step::Call { args, .. }) = case.job.script.get(at) else {
+        return false;
+    };
+    let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
+    let mut files = case.job.world.iter().flat_map(|world| &world.files);
+    files.any(|file| {
+        let is_plain = matches!(file.kind, FileKind::Text(_) | FileKind::Base64(_));
+        let named = file.path.strip_prefix(case.cwd()).unwrap_or(&file.path);
+        let named = named.trim_start_matches('/');
+        let steps = path.split('/').filter(|name| !matches!(*name, "" | "."));
+        let path = steps.collect::<Vec<_>>().join("/");
+        is_plain && path.contains(&format!("{named}/"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bisim_world::protocol::{EffectKind, End, StepOutcome, StepTrace};
+    use serde_json::json;
+
+    use super::*;
+    use crate::case::Defaults;
+    use crate::generate::Specimen;
+    use crate::relation::{Finding, Judgement};
+    use crate::verdict::Verdict;
+
+    fn trace(steps: usize, text: &Value, changed: &[&str]) -> RawTrace {
+        let mut all = vec![StepTrace::of(StepOutcome::Ran); steps];
+        let last = all.last_mut().unwrap();
+        last.text = text.to_string();
+        last.effects = changed
+            .iter()
+            .map(|path| FsEffect {
+                path: (*path).to_owned(),
+                kind: EffectKind::Deleted,
+                digest: String::new(),
+                size: 0,
+                mode: 0,
+            })
+            .collect();
+        RawTrace {
+            steps: all,
+            effects: Vec::new(),
+            network: Vec::new(),
+            tripwires: Vec::new(),
+            end: End::Finished,
+            cpu_us: 0,
+            wall_us: 0,
+        }
+    }
+
+    fn check(
+        name: &str,
+        (told, more): (Value, &[&str]),
+        (heard, other): (Value, &[&str]),
+        expected: Option<&str>,
+    ) {
+        let file = Specimen::named(name).unwrap().case_file().unwrap();
+        let case = Case::resolve("generated", &Defaults::default(), file);
+        let steps = case.job.script.len();
+        let step = StepJudgement {
+            step: steps - 1,
+            finding: Finding::Different,
+            what: String::new(),
+            hermes: String::new(),
+            agent: String::new(),
+            why: String::new(),
+        };
+        let result = CaseResult {
+            id: case.id.clone(),
+            suite: case.suite.clone(),
+            label: String::new(),
+            verdict: Verdict::inconclusive("", ""),
+            explained_by: Vec::new(),
+            judgement: Some(Judgement {
+                steps: vec![step.clone()],
+                hermes_outside: Vec::new(),
+                agent_outside: Vec::new(),
+            }),
+            hermes: Some(trace(steps, &told, more)),
+            agent: Some(trace(steps, &heard, other)),
+            adversarial: false,
+            hermes_effect: false,
+            agent_effect: false,
+            attempts: Vec::new(),
+        };
+        assert_eq!(rule(&case, &result, &step), expected, "{name} {told}");
+    }
+
+    #[test]
+    fn a_note_of_the_yes_is_named_and_nothing_beside_it() {
+        let noted = json!({"output": "", "approval": "approved by the user"});
+        let plain = json!({"output": ""});
+        let other = json!({"output": "else"});
+        let (near, far) = ("/home/u/proj/sq/a.txt", "/srv/data/db.sqlite");
+        for (more, agents, agent, expected) in [
+            (&[][..], &plain, &[][..], Some("told-of-the-yes")),
+            (&[near][..], &plain, &[near][..], Some("told-of-the-yes")),
+            (&[][..], &other, &[][..], None),
+            (&[near][..], &plain, &[][..], None),
+            (&[][..], &plain, &[near][..], None),
+            (
+                &[far][..],
+                &plain,
+                &[][..],
+                Some("yes-to-what-is-out-of-reach"),
+            ),
+        ] {
+            check(
+                "sequence:1+c8.0",
+                (noted.clone(), more),
+                (agents.clone(), agent),
+                expected,
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_read_in_another_session_is_told_again() {
+        let unchanged = json!({"status": "unchanged"});
+        let content = json!({"content": "1|one"});
+        for (name, expected) in [
+            ("sequence:1+c0.0+e+c0.0", Some("told-in-another-session")),
+            ("sequence:1+c0.0+x0+c0.0", Some("told-in-another-session")),
+            ("sequence:1+c0.0+c0.0", None),
+        ] {
+            check(
+                name,
+                (unchanged.clone(), &[]),
+                (content.clone(), &[]),
+                expected,
+            );
+        }
+    }
+
+    #[test]
+    fn a_suggestion_is_named_only_below_a_plain_file() {
+        let told = json!({"error": "x", "similar_files": ["a"]});
+        let heard = json!({"error": "x"});
+        for (name, expected) in [
+            ("path:read+below-a-file+all", Some("names-below-a-file")),
+            ("path:read+fresh+all", None),
+        ] {
+            check(name, (told.clone(), &[]), (heard.clone(), &[]), expected);
+        }
+    }
+}
