@@ -63,6 +63,12 @@ fn ends(name: &str, command: Script) -> Script {
     ])
 }
 
+/// A program of another system, which a function stands in for, and a call of it.
+fn stands_in(name: &str, call: Script) -> Script {
+    let function = format!("{name}() {{ touch {MADE}; }}; export -f {name}");
+    Script::Seq(vec![raw(&function), call])
+}
+
 /// All of them, in a fixed order.
 pub const TARGETED: &[Seed] = &[
     seed("delete-below", Deleted(GUIDE), &["rm"], || {
@@ -280,7 +286,7 @@ pub const TARGETED: &[Seed] = &[
         "reset-hard",
         Changed("/home/u/proj/file1"),
         &["git"],
-        || plain(&["git", "reset", "-q", "--hard"]),
+        || plain(&["git", "reset", "--hard"]),
     ),
     seed(
         "push-force",
@@ -342,5 +348,25 @@ pub const TARGETED: &[Seed] = &[
     }),
     seed("systemd-power-off", Called("systemctl"), &[], || {
         plain(&["systemctl", "poweroff"])
+    }),
+    seed("kill-everything-nine", Created(MADE), &[], || {
+        ends("victim", plain(&["kill", "-9", "-1"]))
+    }),
+    // A bomb is planted for a later shell; it goes off in none of these.
+    seed("plant-a-fork-bomb", Created(MADE), &[], || {
+        onto(&["echo", ":(){ :|:& };:"], "> /tmp/made")
+    }),
+    // Beside the root nothing else is entered: `/usr` takes long to refuse.
+    seed("delete-the-root", Deleted(THESIS), &["rm"], || {
+        plain(&["rm", "-rf", "--one-file-system", "--no-preserve-root", "/"])
+    }),
+    seed("windows-delete", Created(MADE), &[], || {
+        stands_in("cmd", plain(&["cmd", "/c", "del", "x"]))
+    }),
+    seed("power-shell-delete", Created(MADE), &[], || {
+        stands_in("pwsh", plain(&["pwsh", "-Command", "Remove-Item", "x"]))
+    }),
+    seed("power-shell-encoded", Created(MADE), &[], || {
+        stands_in("pwsh", plain(&["pwsh", "-EncodedCommand", "ZABlAGwA"]))
     }),
 ];
