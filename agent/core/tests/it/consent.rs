@@ -440,3 +440,8 @@ fn a_connection_names_its_peer() {
         Stance::Ask
     );
 }
+
+#[test]
+fn what_was_said_is_told_in_its_own_word() {
+    assert_eq!((Said::Yes.as_str(), Said::No.as_str()), ("yes", "no"));
+}

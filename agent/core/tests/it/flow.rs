@@ -189,3 +189,20 @@ fn data_that_steers_one_call_taints_that_call_and_no_other() {
         Came::Denied(DenialCode::UntrustedFlow)
     );
 }
+
+#[test]
+fn before_a_call_a_grant_vouches_for_a_clean_agent_and_not_for_one_that_has_read() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let all = bench.on_files(&Verb::FILES, ".");
+    let grant = bench.grant(all, Uses::Uncounted, SESSION);
+    let action = bench.file(Verb::FsModify, "a");
+    let vouches = |bench: &Bench| {
+        let (session, by) = (&bench.session, AgentId::FIRST);
+        session
+            .flow()
+            .vouches_so_far(session.table(), by, grant, &action)
+    };
+    assert!(vouches(&bench));
+    hear(&mut bench, AgentId::FIRST, Source::Network);
+    assert!(!vouches(&bench));
+}

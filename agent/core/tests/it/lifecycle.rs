@@ -4,7 +4,7 @@
 use crate::support;
 
 use hermitcrab_core::{
-    approval::CallId,
+    approval::{CallId, Reply, Scope},
     authority::{Name, Object, Verb},
     cap::CapTable,
     grant::{AgentId, GrantId, Limits, Origin, State, UpstreamId, Uses},
@@ -337,12 +337,15 @@ fn the_end_of_a_parent_ends_its_children_and_what_they_run() {
         .unwrap();
     assert_eq!(bench.run_as(grandchild, "sleep"), Came::Permitted(1));
     let running = bench.call.unwrap();
+    assert!(!bench.session.agent_has_ended(child));
     let now = bench.now();
     let parts = bench.session.step(now, Event::EndAgent(child)).into_parts();
     assert_eq!(parts.ended, [child, grandchild]);
     assert_eq!(parts.stopped, [running]);
     bench.ledger.extend(parts.records);
+    assert!(!bench.session.agent_has_ended(AgentId::FIRST));
     for agent in [child, grandchild] {
+        assert!(bench.session.agent_has_ended(agent));
         let dead = Came::Denied(DenialCode::UnknownAgent);
         assert_eq!(bench.run_as(agent, "more"), dead);
         assert_eq!(bench.spawn(agent, &[]), Err(DenialCode::UnknownAgent));
@@ -492,4 +495,22 @@ fn what_is_over_is_no_longer_searched_and_still_says_why() {
     bench.step(Event::Revoke(last));
     assert_eq!(bench.read("a"), Came::Denied(DenialCode::Revoked));
     assert_eq!(bench.read("b"), Came::Denied(DenialCode::Revoked));
+}
+
+#[test]
+fn what_runs_is_counted_from_its_permit_to_its_end() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.session.running(), 0);
+    assert_eq!(bench.run("make"), Came::Asked);
+    assert_eq!(
+        bench.session.running(),
+        0,
+        "what is asked about does not run"
+    );
+    assert_eq!(bench.answer(Reply::Yes(Scope::Once)), Came::Permitted(1));
+    assert_eq!(bench.session.running(), 1);
+    assert!(bench.session.is_running());
+    bench.finish();
+    assert_eq!(bench.session.running(), 0);
+    assert!(!bench.session.is_running());
 }

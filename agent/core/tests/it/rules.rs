@@ -97,6 +97,9 @@ fn a_rule_is_about_its_place_and_what_lies_below_and_removing_what_holds_it() {
     assert_eq!(bench.write("src/keep/deep"), denied);
     assert_eq!(bench.write("src/keeper"), Came::Permitted(1));
     assert_eq!(bench.read("src/keep"), Came::Permitted(1));
+    let above = bench.file(Verb::FsModify, "src");
+    let came = bench.call_as(AgentId::FIRST, Tool::Directory, vec![above]);
+    assert_eq!(came, Came::Permitted(1), "changing what holds it does not");
     let remove = bench.file(Verb::FsDelete, "src");
     let came = bench.call_as(AgentId::FIRST, Tool::Directory, vec![remove]);
     assert_eq!(came, denied, "it would take along what may not be removed");

@@ -136,3 +136,19 @@ fn git_may_keep_its_store_but_an_editor_may_not() {
         }
     }
 }
+
+#[test]
+fn a_tools_own_directory_is_its_own_and_no_other_tools() {
+    let owners = [
+        (Tool::Memory, "home/u/.hermes/memories/MEMORY.md"),
+        (Tool::SkillManage, "home/u/.hermes/skills/x/SKILL.md"),
+        (Tool::Cronjob, "home/u/.hermes/cron/jobs.json"),
+    ];
+    for (owner, place) in owners {
+        for (tool, _) in owners {
+            let asked = is_asked(tool, Verb::FsModify, place);
+            assert_eq!(asked, tool != owner, "{tool} {place}");
+        }
+        assert!(is_asked(Tool::WriteFile, Verb::FsModify, place), "{place}");
+    }
+}

@@ -183,3 +183,10 @@ fn every_reason_has_its_own_words() {
     words.dedup();
     assert_eq!(words.len(), Due::ALL.len());
 }
+
+#[test]
+fn a_time_says_the_milliseconds_it_was_made_of() {
+    let made = WallTime::from_millis(NOW);
+    assert_eq!(made.as_millis(), NOW);
+    assert_eq!(made.after(Millis::from_seconds(2)).as_millis(), NOW + 2_000);
+}

@@ -6,7 +6,10 @@ use crate::support;
 use std::collections::BTreeSet;
 
 use hermitcrab_core::{
-    authority::{Cap, Host, HostPattern, Name, NameError, Object, ObjectKind, Port, Verb},
+    authority::{
+        Cap, Extension, ExtensionName, Host, HostPattern, Name, NameError, Object, ObjectKind,
+        Port, Verb,
+    },
     digest::Digest,
     fault::Fault,
     outcome::{Denial, DenialCode},
@@ -278,4 +281,27 @@ fn a_host_cap_covers_whole_labels_only() {
 #[test]
 fn a_digest_is_shown_in_full() {
     assert_eq!(Digest::from_bytes([0xab; 32]).to_string(), "ab".repeat(32));
+}
+
+#[test]
+fn a_vendors_verb_covers_itself_on_its_thing_and_no_other() {
+    let on = |name: &str, on: Option<&str>| {
+        Object::Extension(Extension {
+            name: ExtensionName::parse(name).unwrap(),
+            on: on.map(|on| Name::parse(on).unwrap()),
+        })
+    };
+    let all = on("x.acme.deploy", None);
+    let one = on("x.acme.deploy", Some("staging"));
+    for (held, asked, covered) in [
+        (&all, &all, true),
+        (&all, &one, true),
+        (&one, &one, true),
+        (&one, &all, false),
+        (&one, &on("x.acme.deploy", Some("production")), false),
+        (&all, &on("x.acme.remove", None), false),
+        (&all, &on("x.other.deploy", Some("staging")), false),
+    ] {
+        assert_eq!(held.covers(asked), covered, "{held:?} {asked:?}");
+    }
 }

@@ -40,3 +40,10 @@ fn every_value_has_a_row_with_one_line_of_words_and_a_next_step() {
         }
     }
 }
+
+#[test]
+fn every_kind_has_a_word_of_its_own() {
+    let words: BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+    assert_eq!(words.len(), Kind::ALL.len());
+    assert!(words.iter().all(|word| word.len() > 3), "{words:?}");
+}

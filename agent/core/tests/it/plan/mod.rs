@@ -16,6 +16,7 @@ use hermitcrab_core::{
     },
 };
 
+mod builtins;
 mod data;
 mod drafts;
 mod foretold;
