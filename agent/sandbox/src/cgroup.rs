@@ -10,10 +10,11 @@
 //! `cgroup.kill`, `memory.oom.group`, the counter of out-of-memory kills.
 //!
 //! Groups are made and removed by the spawner, which outlives the agent by as
-//! long as that takes: an agent that is killed leaves none. A sandbox's first
+//! long as that takes: an agent that is killed leaves none. Those on which nothing
+//! of a command shows serve again. A sandbox's first
 //! process moves itself inside where version 1 holds the limits, because moving
 //! another one can wait for the whole machine (11 ms after idleness); where
-//! version 2 does, the zygote moves it while it builds its root. No command is
+//! version 2 does, it is born inside, or the zygote moves it while it builds its root. No command is
 //! started before it is inside.
 //!
 //! This module must never pretend: a limit that could not be set is missing
@@ -28,7 +29,7 @@ mod place;
 
 use std::fmt;
 
-pub(crate) use self::entrances::Entrances;
+pub(crate) use self::entrances::{Admission, Entrances};
 pub use self::group::Group;
 pub(crate) use self::keeper::{History, Keeper};
 pub(crate) use self::outlook::{Holding, Outlook};

@@ -125,9 +125,14 @@ impl Group {
                 })
                 .collect::<io::Result<Vec<_>>>()
         };
+        let births = self.dirs.iter().filter(|dir| dir.unified).map(|dir| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(&dir.path, flags, Mode::empty()).map_err(io::Error::from)
+        });
         Ok(Entrances {
             own: open(false, "tasks")?,
             others: open(true, "cgroup.procs")?,
+            births: births.collect::<io::Result<_>>()?,
         })
     }
 

@@ -21,7 +21,7 @@ use super::networks::Networks;
 use super::root::{self, Template};
 use super::spec::{Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
-use crate::cgroup::Entrances;
+use crate::cgroup::{Admission, Entrances};
 use crate::profile::{Confined, Mechanism};
 use crate::sys::{self, Forked};
 
@@ -187,7 +187,13 @@ fn clone(
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let child = match sys::fork_into(namespaces).at(Step::Namespaces, "")? {
+    let (forked, admission) = entrances
+        .bear(|birth| match birth {
+            Some(group) => sys::fork_into_group(namespaces, group),
+            None => sys::fork_into(namespaces),
+        })
+        .at(Step::Namespaces, "")?;
+    let child = match forked {
         Forked::Child => {
             let reply = reply.as_fd();
             let filter = if spec.faults.network || spec.network.is_some() {
@@ -224,7 +230,10 @@ fn clone(
     stock.identity.write_maps("/proc", child.as_raw())?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     // While it builds its root. It starts no command before it is told to.
-    let attached = entrances.admit(child.as_raw());
+    let attached = match admission {
+        Admission::Born => Ok(()),
+        Admission::Pending => entrances.admit(child.as_raw()),
+    };
     let made = Report::Made {
         zygote: std::process::id(),
         init: child.as_raw().unsigned_abs(),

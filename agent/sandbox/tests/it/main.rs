@@ -3,6 +3,7 @@
 mod changes_in_full;
 mod changeset;
 mod copied_views;
+mod delegated;
 mod dircap;
 mod dircap_differential;
 mod dircap_race;

@@ -1,70 +1,19 @@
 //! Where the kernel refuses a part of a sandbox, the step is named or the part is
 //! reported as missing, and nothing is left behind.
 //!
-//! What is refused is arranged around a second run of the test itself, by the
-//! tools of util-linux in namespaces of their own; only root can arrange it.
+//! What is refused is arranged around a second run of the test itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use crate::support;
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command as Bare;
 
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::SpawnError;
 use hermitcrab_sandbox::profile::{Mechanism, probe};
 use hermitcrab_sandbox::spawn::{Ending, Step};
+use support::arranged::{Run, UNSHARE, twice};
 use support::{Workspace, children, run, text};
-
-/// What lies in the working directory of the second run.
-const INSIDE: &str = "hermitcrab-second-run";
-
-/// Which of the two runs this is.
-enum Run {
-    /// Everything was done by the second.
-    Outer,
-    Inner,
-}
-
-/// Runs the test `name` once more, started by a shell that has run `arrange` in
-/// the directory the second run begins in. Nothing, where that cannot be done.
-fn twice(name: &str, starter: &[&str], arrange: &str) -> Option<Run> {
-    if Path::new(INSIDE).exists() {
-        return Some(Run::Inner);
-    }
-    if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: only root can arrange what the kernel is to refuse");
-        return None;
-    }
-    let place = tempfile::tempdir().unwrap();
-    // Sandboxes of root are nobody's outside.
-    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let own = std::fs::read_link("/proc/self/exe").unwrap();
-    let script = format!(
-        "{{ {arrange}\n}} || exit 77; : > {INSIDE} && exec \"$0\" --exact {name} --nocapture"
-    );
-    let told = Bare::new(starter[0])
-        .args(&starter[1..])
-        .args(["sh", "-c", &script])
-        .arg(own)
-        .current_dir(place.path())
-        .output();
-    let told = match told {
-        Ok(told) if told.status.code() != Some(77) => told,
-        other => {
-            println!("SKIPPED: it cannot be arranged here: {other:?}");
-            return None;
-        }
-    };
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(
-        told.status.success() && text.contains("1 passed"),
-        "{text}\n{}",
-        String::from_utf8_lossy(&told.stderr)
-    );
-    Some(Run::Outer)
-}
 
 /// Mounts, processes and files that are there.
 fn census(workspace: &Workspace) -> (usize, usize, usize) {
@@ -72,8 +21,6 @@ fn census(workspace: &Workspace) -> (usize, usize, usize) {
     let files = std::fs::read_dir(workspace.path()).unwrap().count();
     (mounts.lines().count(), children().len(), files)
 }
-
-const UNSHARE: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
 
 #[test]
 fn where_the_kernel_refuses_the_overlay_the_view_is_a_copy_and_says_why() {
@@ -84,7 +31,7 @@ fn where_the_kernel_refuses_the_overlay_the_view_is_a_copy_and_says_why() {
         mount -t overlay overlay -o lowerdir=m1,upperdir=u2,workdir=w2 m2";
     let name =
         "refused_by_kernel::where_the_kernel_refuses_the_overlay_the_view_is_a_copy_and_says_why";
-    let Some(Run::Inner) = twice(name, &UNSHARE, arrange) else {
+    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
         return;
     };
     // Owners are not translated on an overlay, so the command is a stranger there.
@@ -113,7 +60,7 @@ fn where_no_control_group_can_be_written_a_command_runs_and_says_what_is_missing
         case $at in /sys/fs/cgroup*) mount -o remount,bind,ro \"$at\" || exit 77 ;; esac
         done < /proc/self/mountinfo";
     let name = "refused_by_kernel::where_no_control_group_can_be_written_a_command_runs_and_says_what_is_missing";
-    let Some(Run::Inner) = twice(name, &UNSHARE, arrange) else {
+    let Some(Run::Inner) = twice(name, &UNSHARE, arrange, "") else {
         return;
     };
     let workspace = Workspace::new();
@@ -141,7 +88,7 @@ fn where_the_maps_of_ids_are_refused_nothing_runs_and_the_step_is_named() {
     let starter = ["setpriv", "--bounding-set", "-setuid,-setgid"];
     let name =
         "refused_by_kernel::where_the_maps_of_ids_are_refused_nothing_runs_and_the_step_is_named";
-    let Some(Run::Inner) = twice(name, &starter, ":") else {
+    let Some(Run::Inner) = twice(name, &starter, ":", "") else {
         return;
     };
     let workspace = Workspace::new();

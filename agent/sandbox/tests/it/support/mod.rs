@@ -2,6 +2,8 @@
 //! spawner built beside the test binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+pub mod arranged;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;

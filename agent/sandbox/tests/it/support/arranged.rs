@@ -1,0 +1,59 @@
+//! A test that runs itself once more in surroundings arranged for it by the tools
+//! of util-linux, which only root can arrange.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command as Bare;
+
+/// What lies in the working directory of the second run.
+const INSIDE: &str = "hermitcrab-second-run";
+
+/// In mounts of its own, which go with it.
+pub const UNSHARE: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
+
+/// Which of the two runs this is.
+pub enum Run {
+    /// Everything was done by the second.
+    Outer,
+    Inner,
+}
+
+/// Runs the test `name` once more, started by a shell that has run `arrange` in
+/// the directory the second run begins in, and what begins a command in
+/// `starting`, if anything. Nothing, where that cannot be done.
+pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Option<Run> {
+    if Path::new(INSIDE).exists() {
+        return Some(Run::Inner);
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can arrange what the kernel is to refuse");
+        return None;
+    }
+    let place = tempfile::tempdir().unwrap();
+    // Sandboxes of root are nobody's outside.
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let own = std::fs::read_link("/proc/self/exe").unwrap();
+    let script = format!(
+        "{{ {arrange}\n}} || exit 77; : > {INSIDE} && exec {starting} \"$0\" --exact {name} --nocapture"
+    );
+    let told = Bare::new(starter[0])
+        .args(&starter[1..])
+        .args(["sh", "-c", &script])
+        .arg(own)
+        .current_dir(place.path())
+        .output();
+    let told = match told {
+        Ok(told) if told.status.code() != Some(77) => told,
+        other => {
+            println!("SKIPPED: it cannot be arranged here: {other:?}");
+            return None;
+        }
+    };
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(
+        told.status.success() && text.contains("1 passed"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
+    Some(Run::Outer)
+}
