@@ -134,7 +134,10 @@ fn source(dir: &Path) -> Result<PathBuf> {
     .with_context(|| format!("cannot write {}", wanted.display()))?;
     let mut download = Command::new("python3");
     download
-        .args(["-m", "pip", "download", "--no-deps", "--no-binary", ":all:"])
+        .args(["-m", "pip", "download", "--no-deps"])
+        // The sources of this package alone: pip asks its build tools for its
+        // name, and would build these from their sources, too.
+        .args(["--no-binary", PACKAGE])
         .args(["--require-hashes", "--dest"])
         .arg(dir)
         .arg("-r")
