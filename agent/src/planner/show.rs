@@ -4,10 +4,7 @@ use std::{fmt::Write as _, path::Path};
 
 use hermitcrab_core::{
     authority::Name,
-    plan::{
-        Expr, Hop, Notice, Plan, Raw, Seer, Step, What,
-        signature::{READER_COMMANDS, READER_MODEL},
-    },
+    plan::{Expr, Hop, Notice, Plan, Raw, Reach, Seer, Step, What, signature::READER_COMMANDS},
 };
 
 use crate::actions::risk;
@@ -206,14 +203,20 @@ pub fn notice(notice: &Notice, plan: &Plan) -> String {
         Some(argument) => format!("`{argument}` of {}", notice.step),
         None => format!("what decides {}", notice.step),
     };
+    let does = find(plan.steps(), &notice.step).map(|step| &step.what);
+    let is_command = match does {
+        Some(What::Call { tool, .. }) => plan.toolbox().get(tool).is_some_and(|tool| {
+            let commands = Reach::Reader(READER_COMMANDS.to_owned());
+            tool.reaches.contains(&commands)
+        }),
+        _ => false,
+    };
     match &unseen.seer {
-        Seer::Reader(name) if name == READER_MODEL && picks(plan.steps(), &notice.step) => {
-            format!(
-                "{} would have a model read data from {from}, which is for {whom} only: it will be refused",
-                notice.step
-            )
-        }
-        Seer::Reader(name) if name == READER_COMMANDS => format!(
+        Seer::Reader(_) if matches!(does, Some(What::Extract { .. })) => format!(
+            "{} would have a model read data from {from}, which is for {whom} only: it will be refused",
+            notice.step
+        ),
+        Seer::Reader(_) if is_command => format!(
             "{what} comes from {from} and is for {whom} only, not for commands: it will be refused"
         ),
         Seer::Reader(name) => format!(
@@ -226,11 +229,13 @@ pub fn notice(notice: &Notice, plan: &Plan) -> String {
     }
 }
 
-/// Is it a step that has a model read something?
-fn picks(steps: &[Step], id: &str) -> bool {
-    steps.iter().any(|step| {
-        (step.id == id && matches!(step.what, What::Extract { .. }))
-            || step.what.blocks().any(|block| picks(block, id))
+/// The step of this name.
+fn find<'p>(steps: &'p [Step], id: &str) -> Option<&'p Step> {
+    steps.iter().find_map(|step| {
+        if step.id == id {
+            return Some(step);
+        }
+        step.what.blocks().find_map(|block| find(block, id))
     })
 }
 

@@ -305,6 +305,11 @@ fn what_is_for_some_reaches_others_only_with_a_yes() {
             json!({"id": "s", "call": "mail.send", "with": {"to": {"$": "rows[0].from"}, "text": {"$": "rows[0].body"}}}),
             "if `to` names anybody else, you will be asked",
         ),
+        // A person of that name is no command.
+        (
+            json!({"id": "n", "call": "mail.send", "with": {"to": "commands", "text": {"$": "rows[0].body"}}}),
+            "not for \"commands\" to see: you will be asked",
+        ),
     ] {
         let sends = step["id"] == "s";
         let ran = run_with(&home, port, &tools, &json!([look(), step]), None);
