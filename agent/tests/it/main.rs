@@ -34,6 +34,7 @@ mod network;
 mod outside;
 mod patches;
 mod plan_terminal;
+mod plan_undo;
 mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]
