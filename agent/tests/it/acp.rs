@@ -170,6 +170,27 @@ fn a_commands_changes_are_asked_about_after_it_ran_and_before_they_are_real() {
 }
 
 #[test]
+fn what_a_command_prints_is_shown_while_it_runs() {
+    let (mut editor, session) = Editor::ready();
+    let line = "echo fir''st; touch a.txt; sleep 600";
+    let call = json!([["terminal", {"command": line, "timeout": 600}]]);
+    let id = editor.begin(&session, &json!([call]));
+    // It ends by this cancel only, so what is told here was told before its end.
+    let shown = editor.until(&[], |m| {
+        let update = &m["params"]["update"];
+        update["sessionUpdate"] == "tool_call_update"
+            && update["content"].to_string().contains("first")
+    });
+    assert_eq!(
+        shown["params"]["update"]["status"], "in_progress",
+        "{shown}"
+    );
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    let turn = editor.result(id, &[]);
+    assert_eq!(turn["stopReason"], "cancelled", "{turn}");
+}
+
+#[test]
 fn a_yes_for_the_session_is_for_these_paths_and_this_session() {
     let (mut editor, session) = Editor::ready();
     editor.put("b.txt", "b\n");

@@ -111,6 +111,11 @@ fn requests_that_make_no_sense_are_errors() {
     ] {
         let error = editor.call(method, params.clone());
         assert_eq!(error["code"], code, "{method} {params}: {error}");
+        let is_image = params.to_string().contains("image/png");
+        let says_so = error["data"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("images cannot be taken; send text"));
+        assert_eq!(is_image, says_so, "{method}: {error}");
     }
     editor.notify("session/cancel", json!({"sessionId": "nobody"}));
     editor.notify("no/such", json!({}));

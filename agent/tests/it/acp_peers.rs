@@ -229,6 +229,9 @@ fn everything(peers: &Peers, client: &mut Command) {
         {"id": "look", "call": "read_file", "with": {"path": "new.txt"}},
         {"id": "make", "call": "create_file", "with": {"path": "copy.txt", "text": {"$": "look.text"}}},
         {"id": "say", "answer": "copied"}]});
+    let asks = json!({"version": 1, "steps": [
+        {"id": "name", "ask_user": "Which name?", "schema": "path"},
+        {"id": "make", "call": "create_file", "with": {"path": {"$": "name"}, "text": "named\n"}}]});
     let steps = json!([
         prompt(&no, &["reject-once"]),
         prompt(&no, &["cancelled"]),
@@ -239,6 +242,8 @@ fn everything(peers: &Peers, client: &mut Command) {
         prompt(&json!([patch, "words"]), &["allow-once"]),
         prompt(&json!([[["terminal", {"command": "echo out; echo x > c.txt"}]]]), &["reject-once"]),
         prompt(&json!([list]), &[]),
+        {"prompt": format!("/plan {}", json!([asks.to_string()])), "answers": ["allow-once"]},
+        {"prompt": "named.txt", "answers": ["allow-once"]},
         {"prompt": format!("/plan {}", json!([plan.to_string()])), "answers": ["allow-once", "allow-once"]},
         prompt(&json!([[["read_file", {"path": "unsaved.txt"}]]]), &[]),
         {"again": "load"},
@@ -259,11 +264,11 @@ fn everything(peers: &Peers, client: &mut Command) {
     assert!(output.status.success(), "{output:?}");
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let ends = |count: usize| vec![json!("end_turn"); count];
-    let stops = [ends(4), vec![json!("cancelled")], ends(8)].concat();
+    let stops = [ends(4), vec![json!("cancelled")], ends(10)].concat();
     assert_eq!(told["stops"], Value::from(stops));
     assert_eq!(told["told"], json!([true, "ask", 2, true, "ask"]));
     let asked = told["asked"].as_array().unwrap();
-    assert_eq!(asked.len(), 11);
+    assert_eq!(asked.len(), 13);
     let diff = &asked[0]["toolCall"]["content"][0];
     assert_eq!(
         (&diff["oldText"], &diff["newText"]),
@@ -275,7 +280,7 @@ fn everything(peers: &Peers, client: &mut Command) {
             .is_none_or(Value::is_null)
     );
     shows_each_file(place.dir.path(), &asked[7]["toolCall"]);
-    let made = &asked[10]["toolCall"]["content"][0];
+    let made = &asked[12]["toolCall"]["content"][0];
     assert_eq!(
         (&made["type"], &made["newText"]),
         (&json!("diff"), &json!("new\n"))
@@ -288,6 +293,7 @@ fn everything(peers: &Peers, client: &mut Command) {
         ("here.txt", None),
         ("there.txt", Some("h\n")),
         ("c.txt", None),
+        ("named.txt", Some("named\n")),
         ("copy.txt", Some("new\n")),
         ("last.txt", Some("last\n")),
     ] {
