@@ -12,7 +12,13 @@ mod tree;
 mod wizard;
 mod words;
 
-use std::{cell::Cell, collections::VecDeque, io::IsTerminal as _, ops::ControlFlow};
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    io::IsTerminal as _,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -29,7 +35,7 @@ use crate::{
     exit,
     model::{Backend, Cancel},
     ports::ProgressPort,
-    runtime::{Fate, Runtime},
+    runtime::{Fate, GrantWords, Runtime},
     screen::{Screen, Tone, visible},
 };
 
@@ -258,7 +264,7 @@ impl Repl<'_> {
             println!(
                 "{id} {} on {}, until this session ends",
                 words.verb,
-                visible(&words.on)
+                visible(&spelled(&words))
             );
         }
         Ok(exit::OK)
@@ -430,6 +436,15 @@ impl Repl<'_> {
             TurnEnd::Stopped => Err(("the turn was stopped".to_owned(), exit::TOOL_FAILED)),
         }
     }
+}
+
+/// What is granted, a directory without the dots a person may have written.
+fn spelled(words: &GrantWords) -> String {
+    if !words.verb.starts_with("fs.") {
+        return words.on.clone();
+    }
+    let path: PathBuf = Path::new(&words.on).components().collect();
+    path.to_string_lossy().into_owned()
 }
 
 fn print_all(lines: impl IntoIterator<Item = String>) {

@@ -43,7 +43,11 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
 }
 
 pub(super) fn show(runtime: &Runtime) -> Result<(), Trouble> {
-    for commit in commits(runtime)?.iter().rev() {
+    let commits = commits(runtime)?;
+    if commits.is_empty() {
+        println!("there is nothing to undo");
+    }
+    for commit in commits.iter().rev() {
         println!(
             "{:>4}  {}  {}{}",
             commit.id,

@@ -220,3 +220,85 @@ fn the_first_start_asks_can_be_skipped_and_asks_nothing_twice() {
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }
+
+#[test]
+fn every_command_of_the_prompt_answers_and_the_prompt_comes_back() {
+    let home = settled("");
+    let mut pty = start(&home);
+    for (keys, wanted) in [
+        ("help", "the last records of the ledger"),
+        ("tree", "a.txt"),
+        ("mounts", "isolation"),
+        ("grant fs.modify=.", "/proj, until this session ends"),
+        ("caps", "kept beyond this session"),
+        ("audit 5", "grant"),
+        ("audit verify", "record"),
+        ("doctor", "store: holds"),
+        ("config show", "models.quarantined.seed"),
+        ("config set mode prompt", "mode"),
+        ("config add-directory /usr/share", "/usr/share"),
+        ("config remove-directory /usr/share", "/usr/share"),
+        ("explain fs.delete a.txt", "fs.delete"),
+        ("undo --list", "there is nothing to undo"),
+        ("undo", "there is nothing to undo"),
+        ("dry-run echo new > a.txt", "a.txt"),
+        ("plan --plan no.json", "no.json"),
+        ("/hlep", "did you mean `help`?"),
+        ("revoke cap:99", "there is no grant `cap:99`"),
+    ] {
+        pty.keys("clear\r");
+        pty.until(|shown| shown.trim() == ">");
+        pty.keys(&format!("{keys}\r"));
+        let shown = pty.until(|shown| {
+            shown.contains(wanted) && shown.lines().last().is_some_and(|line| line.trim() == ">")
+        });
+        assert!(!shown.contains("panicked"), "{shown}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(home.project().join("a.txt")).unwrap(),
+        "a\n"
+    );
+    pty.keys("\u{4}");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn lines_are_completed_remembered_and_called_off() {
+    let home = settled("");
+    let mut pty = start(&home);
+    // What is begun is completed: a command, a key, a file.
+    pty.keys("tr\t\r");
+    pty.sees("a.txt");
+    pty.prompt();
+    pty.keys("!cat a.t\t\r");
+    pty.until(|shown| shown.contains("!cat a.txt") && shown.lines().any(|line| line.trim() == "a"));
+    pty.prompt();
+    // A line that is called off is not run, and the program goes on.
+    pty.keys("!touch never\u{3}");
+    pty.sees("!touch never");
+    pty.keys("!echo once $((20 + 3))\r");
+    pty.sees("once 23");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+    assert!(!home.project().join("never").exists());
+    // The next program knows the lines of this one; one that begins with a blank is not kept.
+    let mut pty = start(&home);
+    pty.keys(" !echo secret-$((1 + 1))\r");
+    pty.sees("secret-2");
+    pty.prompt();
+    pty.keys("clear\r");
+    pty.until(|shown| shown.trim() == ">");
+    pty.keys("\u{1b}[A\u{1b}[A\u{1b}[A");
+    pty.sees("!echo once $((20 + 3))");
+    pty.keys("\r");
+    pty.sees("once 23");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+    let history = std::fs::read_to_string(home.state("history")).unwrap();
+    assert!(
+        !history.contains("secret") && history.contains("!cat a.txt"),
+        "{history}"
+    );
+}
