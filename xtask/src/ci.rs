@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::{self, Passed, Show};
-use crate::{house, test, vectors};
+use crate::{house, models, test, vectors};
 
 /// How long each fuzz target runs in the smoke step.
 const FUZZ_SECONDS: u32 = 5;
@@ -103,6 +103,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         vectors_rules,
     ),
     ("clippy", "no lint, with and without planted faults", clippy),
+    (
+        "llama",
+        "no lint in what models in files need, without llama.cpp itself",
+        llama,
+    ),
     ("docs", "documents build without a warning", docs),
     (
         "hermes",
@@ -263,6 +268,10 @@ fn clippy() -> Result<End> {
             .concat(),
         ),
     ])
+}
+
+fn llama() -> Result<End> {
+    step(&mut models::linted()?)
 }
 
 fn docs() -> Result<End> {
