@@ -8,6 +8,8 @@ use crate::relation::StepJudgement;
 
 /// As many links as the kernel follows on the way to one file.
 const LINKS_MAX: usize = 40;
+/// What the agent reads of one file at most.
+const READ_BYTES_MAX: u64 = 64 << 20;
 
 /// The rule that names a difference about names.
 pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
@@ -35,6 +37,11 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     if !acted && names().any(|path| is_git_in_other_letters(&path)) {
         return Some("git-in-other-letters");
     }
+    // The agent says of a file that it is too large to be read whole, and does nothing.
+    let is_large = |path: String| is_below_large(case, &path);
+    if step.agent.starts_with("tool-error:none") && names().any(is_large) {
+        return Some("more-than-is-read-at-once");
+    }
     // Hermes counts links by itself, in words and numbers of its own; the kernel
     // follows no more, and then nothing was done.
     let goes_round = |path: String| links_on_the_way(case, &path) > LINKS_MAX;
@@ -58,6 +65,16 @@ fn patched(args: &serde_json::Value) -> Vec<String> {
         Some(names.split(" -> ").map(str::to_owned).collect::<Vec<_>>())
     });
     heads.flatten().collect()
+}
+
+/// Whether the path names a prepared file of more than is read at once.
+fn is_below_large(case: &Case, path: &str) -> bool {
+    let steps = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    let path = steps.collect::<Vec<_>>().join("/");
+    files(case).any(|(file, kind)| {
+        let is_large = matches!(kind, FileKind::Sparse(size) if *size > READ_BYTES_MAX);
+        is_large && (file.ends_with(&format!("/{path}")))
+    })
 }
 
 /// How many prepared links lie on the way; one more than are followed where
@@ -160,6 +177,20 @@ mod tests {
             let file = Specimen::named(name).unwrap().case_file().unwrap();
             let case = Case::resolve("generated", &Defaults::default(), file);
             assert_eq!(links_on_the_way(&case, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_a_large_file_is_more_than_is_read() {
+        for (name, path, expected) in [
+            ("path:read+huge-file+all", "pz//huge.bin", true),
+            ("path:read+huge-file+all", "/home/u/proj/pz/huge.bin", true),
+            ("path:read+huge-file+all", "pz/plain.txt", false),
+            ("path:read+sparse-file+all", "pz/sparse.bin", false),
+        ] {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            assert_eq!(is_below_large(&case, path), expected, "{name} {path}");
         }
     }
 
