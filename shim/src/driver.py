@@ -40,30 +40,38 @@ EVERY_CASE = (
     "acp_adapter.edit_approval",
     "agent.coding_context",
     "agent.lsp.manager",
+    "agent.prompt_builder",
+    "agent.runtime_cwd",
     "agent.verification_evidence",
     "gateway.session_context",
     "tools.ansi_strip",
     "tools.daemon_pool",
     "tools.env_passthrough",
     "tools.fuzzy_match",
+    "tools.path_security",
     "tools.read_extract",
+    "tools.skill_provenance",
+    "tools.skill_usage",
     "tools.tirith_security",
     "tools.tool_output_limits",
     "tools.tool_search",
+    "tools.write_approval",
+)
+EDITORS = (
+    "acp.schema",
+    "acp_adapter.permissions",
+    "agent.async_utils",
 )
 CONVERSATIONS = (
     "run_agent",
     "openai",
     "openai.types.chat",
-    "acp.schema",
-    "acp_adapter.permissions",
     "agent.agent_init",
     "agent.conversation_loop",
     "agent.context_compressor",
     "tools.async_delegation",
     "tools.delegation_live_log",
     "tools.tts_tool",
-    "edge_tts",
     "aiohttp",
     "http.server",
 )
@@ -135,29 +143,22 @@ def warm_up():
     settle()
 
 
-LOOP_IS_WARM = False
-SERVER_IS_WARM = False
+# What only some worlds import, by what asks for it; imported the first time one does.
+LATER = {
+    "editor": EDITORS,
+    "loop": EDITORS + CONVERSATIONS,
+    "server": EDITORS + CONVERSATIONS + SERVERS,
+}
+WARM = set()
 
 
-def warm_up_loop():
-    """Import what a conversation needs, the first time one is asked for."""
-    global LOOP_IS_WARM
-    if LOOP_IS_WARM:
+def warm_up_for(kind):
+    """Import what a world of this kind needs, the first time one is asked for."""
+    if kind in WARM:
         return
-    import_all(CONVERSATIONS)
+    import_all(LATER[kind])
     settle()
-    LOOP_IS_WARM = True
-
-
-def warm_up_server():
-    """Import what the server for editors needs, the first time one is asked for."""
-    global SERVER_IS_WARM
-    if SERVER_IS_WARM:
-        return
-    warm_up_loop()
-    import_all(SERVERS)
-    settle()
-    SERVER_IS_WARM = True
+    WARM.add(kind)
 
 
 def tree():
@@ -304,6 +305,31 @@ class Session:
             raise RuntimeError("only a model makes several calls in one answer")
         wanted = [(call["name"], call["arguments"]) for call in json.loads(calls)["calls"]]
         return json.dumps(self.talk().batch(wanted))
+
+    def bare(self, wanted):
+        """A case's calls over and over, each round as a session of its own, and nobody
+        who looks; microseconds of the processor and of the clock for each round."""
+        import json
+        import resource
+        import time
+
+        from tools.terminal_tool import cleanup_vm
+
+        def used():
+            own, below = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+            return own.ru_utime + own.ru_stime + below.ru_utime + below.ru_stime
+
+        wanted = json.loads(wanted)
+        rounds = []
+        for number in range(wanted["rounds"]):
+            before, begun = used(), time.perf_counter()
+            task = f"round-{number}"
+            for call in wanted["calls"]:
+                self.dispatch(call["tool"], call["args"], task)
+            cleanup_vm(task)
+            self.end()
+            rounds.append([round((used() - before) * 1e6), round((time.perf_counter() - begun) * 1e6)])
+        return json.dumps(rounds)
 
     def talk(self):
         """The conversation, begun when it is first needed."""

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
-    Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
+    Context, Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
 };
 use bisim_world::template::HERMES_CONFIG;
 use bisim_world::zygote::{Driver, Interior, StepSink};
@@ -46,6 +46,9 @@ const SOURCES: [(&CStr, &CStr); 4] = [
 
 /// Several calls of one answer of the model, run by the loop's own executor.
 const TOOL_BATCH: &str = "tool_batch";
+
+/// A case's calls in a plain loop, to see what the harness around them costs.
+const BARE_LOOP: &str = "bare_loop";
 
 /// What of its home Hermes' own loop keeps for itself: its record of the
 /// conversation, its logs, its caches.
@@ -137,6 +140,15 @@ impl HermesDriver {
                     ..StepTrace::of(StepOutcome::Ran)
                 })
             }
+            Step::Probe { name, input } if name == BARE_LOOP => {
+                let told: String = session
+                    .call_method1("bare", (input.to_string(),))?
+                    .extract()?;
+                Ok(StepTrace {
+                    answer: serde_json::from_str(&told).unwrap_or_default(),
+                    ..StepTrace::of(StepOutcome::Ran)
+                })
+            }
             Step::Probe { name, input } if name == PLAN_PROBE => carried_out(py, session, input),
             Step::Probe { name, input } => Ok(probe_trace(probe::answer(py, name, input))),
             Step::EndSession {} => {
@@ -170,23 +182,22 @@ impl Driver for HermesDriver {
     }
 
     fn prepare(&self, job: &Job) -> Result<(), WorldError> {
-        match job.drive {
-            Drive::Calls => Ok(()),
-            Drive::Conversation => Python::attach(|py| {
-                self.module
-                    .bind(py)
-                    .call_method0("warm_up_loop")
-                    .map(drop)
-                    .map_err(|error| WorldError::new("import the loop", describe(py, &error)))
-            }),
-            Drive::Wire => Python::attach(|py| {
-                self.module
-                    .bind(py)
-                    .call_method0("warm_up_server")
-                    .map(drop)
-                    .map_err(|error| WorldError::new("import the server", describe(py, &error)))
-            }),
-        }
+        let kind = match (job.drive, job.context) {
+            (Drive::Wire, _) => "server",
+            (Drive::Conversation, _) => "loop",
+            (Drive::Calls, Context::Acp) => "editor",
+            (
+                Drive::Calls,
+                Context::Headless | Context::Interactive | Context::Gateway | Context::Cron,
+            ) => return Ok(()),
+        };
+        Python::attach(|py| {
+            self.module
+                .bind(py)
+                .call_method1("warm_up_for", (kind,))
+                .map(drop)
+                .map_err(|error| WorldError::new("import more of Hermes", describe(py, &error)))
+        })
     }
 
     fn own_state(&self, job: &Job) -> &'static [&'static str] {

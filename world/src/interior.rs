@@ -18,6 +18,9 @@ use crate::{case_tree, enter, mounts, template};
 const PROCESSES_MAX: u64 = 512;
 /// Open files of one process.
 const FILES_MAX: u64 = 1024;
+/// Memory one process may have for itself: far more than either subject needs,
+/// and less than would make the machine look for somebody to kill.
+const MEMORY_BYTES_MAX: u64 = 2 << 30;
 /// proc files that show or change the machine behind the world.
 const COVERED: [&str; 8] = [
     "sysrq-trigger",
@@ -90,6 +93,7 @@ pub(crate) fn live(
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_NPROC, PROCESSES_MAX),
         (Resource::RLIMIT_NOFILE, FILES_MAX),
+        (Resource::RLIMIT_DATA, MEMORY_BYTES_MAX),
     ] {
         setrlimit(resource, limit, limit).at("limit resources")?;
     }

@@ -4,14 +4,12 @@
 //! listing is the list of effects), the sink behind the world's loopback, and
 //! the deadline. It is outside the world's pid namespace, so nothing in the
 //! world can see or signal it.
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -20,24 +18,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::effects::Lister;
 use crate::error::{AtStage, WorldError};
-use crate::flip::{Flip, Flipper, Running};
+use crate::flip::{Flip, Flipper};
 use crate::fork::Forker;
-use crate::protocol::{
-    End, FileSpec, FsEffect, RawTrace, StepOutcome, StepTrace, read_frame, write_frame,
-};
+use crate::protocol::{End, FileSpec, FsEffect, RawTrace, StepOutcome, StepTrace, write_frame};
 use crate::sink::Sink;
-use crate::{case_tree, loopback, mounts, rights};
+use crate::{loopback, rights};
 
-/// Where the observer keeps a world's layers; a mount of its own.
-const SCRATCH: &str = "/.w";
+mod flipping;
+mod layers;
+mod watch;
+
+use flipping::Flipping;
+use layers::{Layers, tripwires};
+use watch::Watch;
+
 /// Where the interior finds its world, in the observer's mounts.
 pub(crate) const MERGED: &str = "/.w/merged";
-/// What a world may write, in total; reaching it is a full disk.
-const UPPER_BYTES: &str = "64m";
-/// How many files and directories a world may make.
-const UPPER_INODES: &str = "32k";
-/// Tripwire lines kept.
-const TRIPWIRES_MAX: usize = 200;
 
 /// From the interior to its observer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -201,206 +197,4 @@ pub(crate) fn die_with(parent: Pid) -> Result<(), WorldError> {
             "the parent is gone",
         ))
     }
-}
-
-/// The directories of one world.
-struct Layers {
-    /// What the world writes.
-    upper: PathBuf,
-    /// What it started from.
-    base: PathBuf,
-}
-
-impl Layers {
-    fn mount(files: &[FileSpec]) -> Result<Self, WorldError> {
-        let scratch = Path::new(SCRATCH);
-        mounts::tmpfs(
-            scratch,
-            &format!("mode=0700,size={UPPER_BYTES},nr_inodes={UPPER_INODES}"),
-        )?;
-        let directory = |name: &str| -> Result<PathBuf, WorldError> {
-            let place = scratch.join(name);
-            fs::create_dir(&place).at("make world layers")?;
-            Ok(place)
-        };
-        let (upper, work, merged) = (
-            directory("upper")?,
-            directory("work")?,
-            directory("merged")?,
-        );
-        let template = Path::new("/");
-        let base = if files.is_empty() {
-            mounts::overlay(&merged, &[template], Some((&upper, &work)))?;
-            template.to_owned()
-        } else {
-            // The case's own entries are written through an overlay, so that they
-            // may replace parts of the template, and then become a layer below.
-            let (case, case_work, base) = (
-                directory("case")?,
-                directory("case-work")?,
-                directory("base")?,
-            );
-            mounts::overlay(&base, &[template], Some((&case, &case_work)))?;
-            case_tree::write(&base, files)?;
-            mounts::detach(&base)?;
-            mounts::overlay(&base, &[&case, template], None)?;
-            mounts::overlay(&merged, &[&case, template], Some((&upper, &work)))?;
-            base
-        };
-        Ok(Self { upper, base })
-    }
-}
-
-/// What changes places in a world.
-struct Flipping<'z> {
-    flipper: Flipper,
-    follow: bool,
-    forker: &'z dyn Forker,
-    /// Known once the zygote has told.
-    interior: Option<Pid>,
-}
-
-impl Flipping<'_> {
-    /// The interior's number, which the zygote tells before anything else.
-    fn hear(&mut self, zygote: &mut UnixStream) -> Result<Pid, WorldError> {
-        let stage = "hear of the interior";
-        if let Some(interior) = self.interior {
-            return Ok(interior);
-        }
-        let Born(interior) = read_frame(zygote)
-            .at(stage)?
-            .ok_or_else(|| WorldError::new(stage, "the zygote is gone"))?;
-        Ok(*self.interior.insert(Pid::from_raw(interior)))
-    }
-
-    fn begin(&self, interior: Pid) -> Result<Running<'_>, WorldError> {
-        self.flipper.begin(interior, self.follow, self.forker)
-    }
-}
-
-/// The running world, seen from the observer.
-struct Watch<'z> {
-    zygote: &'z mut UnixStream,
-    reports: File,
-    answers: File,
-    until: Instant,
-    flipping: Option<Flipping<'z>>,
-}
-
-impl Watch<'_> {
-    /// Follows the world until it ends or is ended. Returns the finished steps,
-    /// whether one more had begun, and how it ended; the world is dead by then.
-    fn run(
-        mut self,
-        sink: &mut Sink,
-        list: &mut dyn FnMut() -> Result<Vec<FsEffect>, WorldError>,
-    ) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
-        let mut steps = Vec::new();
-        let mut begun = false;
-        let mut failed = None;
-        let mut timed_out = false;
-        let mut flipping = self.flipping.take();
-        let interior = match &mut flipping {
-            Some(flipping) => Some(flipping.hear(self.zygote)?),
-            None => None,
-        };
-        let mut running = None;
-        loop {
-            let now = Instant::now();
-            if now >= self.until {
-                timed_out = true;
-                break;
-            }
-            let wait = (self.until - now).min(sink.next_wake().unwrap_or(Duration::MAX));
-            match self.wait(sink, wait)? {
-                false => continue,
-                true => match read_frame::<Report>(&mut self.reports) {
-                    // Closed: the interior is ending.
-                    Ok(None) | Err(_) => break,
-                    Ok(Some(Report::Begin)) => {
-                        begun = true;
-                        if let (Some(flipping), Some(interior)) = (&flipping, interior) {
-                            running = Some(flipping.begin(interior)?);
-                            if self.answers.write_all(&[1]).is_err() {
-                                break;
-                            }
-                        }
-                    }
-                    Ok(Some(Report::Step(mut step))) => {
-                        begun = false;
-                        if let Some(running) = running.take() {
-                            step.answer = serde_json::to_value(running.end()).at("report step")?;
-                        }
-                        step.effects = list()?;
-                        steps.push(*step);
-                        if self.answers.write_all(&[1]).is_err() {
-                            break;
-                        }
-                    }
-                    Ok(Some(Report::Failed { stage, message })) => {
-                        failed = Some(WorldError { stage, message });
-                        break;
-                    }
-                },
-            }
-        }
-        // The dead would be waited for by whoever follows them.
-        drop(running);
-        let end = self.end(timed_out)?;
-        sink.drain();
-        match failed {
-            Some(error) => Err(error),
-            None => Ok((steps, begun, end)),
-        }
-    }
-
-    /// Serves the sink for at most `wait`; true once the interior has something to say.
-    fn wait(&self, sink: &mut Sink, wait: Duration) -> Result<bool, WorldError> {
-        let mut watched = vec![PollFd::new(self.reports.as_fd(), PollFlags::POLLIN)];
-        watched.extend(
-            sink.descriptors()
-                .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
-        );
-        let milliseconds = i32::try_from(wait.as_millis().saturating_add(1)).unwrap_or(i32::MAX);
-        match poll(
-            &mut watched,
-            PollTimeout::try_from(milliseconds).at("poll")?,
-        ) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(errno) => return Err(WorldError::new("poll", errno)),
-        }
-        let reported = watched.first().and_then(PollFd::any).unwrap_or(false);
-        drop(watched);
-        sink.serve();
-        Ok(reported)
-    }
-
-    /// Ends the world. The zygote waits for its pid 1, whose death kills every
-    /// process in it before anybody is told of it.
-    fn end(&mut self, timed_out: bool) -> Result<End, WorldError> {
-        let stage = "wait for world";
-        if timed_out {
-            write_frame(self.zygote, &ToZygote::TimeIsUp).at(stage)?;
-        }
-        match read_frame::<Ended>(self.zygote).at(stage)? {
-            Some(_) if timed_out => Ok(End::TimedOut),
-            Some(Ended::Exited(0)) => Ok(End::Finished),
-            Some(Ended::Exited(status)) => Ok(End::Died(format!("exit {status}"))),
-            Some(Ended::Signalled(signal)) => Ok(End::Died(format!("signal {signal}"))),
-            None => Err(WorldError::new(stage, "the zygote is gone")),
-        }
-    }
-}
-
-/// The command lines the stand-ins noted.
-fn tripwires(upper: &Path) -> Vec<String> {
-    let Ok(bytes) = fs::read(upper.join(".trip/log")) else {
-        // Not written to, or removed together with its directory.
-        return Vec::new();
-    };
-    String::from_utf8_lossy(&bytes)
-        .lines()
-        .take(TRIPWIRES_MAX)
-        .map(str::to_owned)
-        .collect()
 }

@@ -8,9 +8,10 @@ use bisim_world::wire::MODEL_URL;
 use serde_json::{Map, Value};
 
 /// What a world's configuration says unless the case says otherwise.
-const DEFAULTS: [(&str, &str); 2] = [
+const DEFAULTS: [(&str, &str); 3] = [
     ("approvals.mode", "\"manual\""),
     ("security.tirith_enabled", "false"),
+    ("security.allow_lazy_installs", "false"),
 ];
 
 /// What else it says where Hermes' own loop runs: nothing about the machine

@@ -9,8 +9,11 @@ pub const CANARIES: [&str; 4] = [
     "CANARY-DB",
 ];
 
-/// Hermes' configuration unless a case says otherwise: ask a person, no external scanner.
-pub const HERMES_CONFIG: &str = "approvals:\n  mode: manual\nsecurity:\n  tirith_enabled: false\n";
+/// Hermes' configuration unless a case says otherwise: ask a person, no external
+/// scanner, and nothing fetched for a feature whose package is missing. Without
+/// the last, making the list of tools or a scheduled job starts `pip`, which
+/// searches for a network for seconds and finds none.
+pub const HERMES_CONFIG: &str = "approvals:\n  mode: manual\nsecurity:\n  tirith_enabled: false\n  allow_lazy_installs: false\n";
 
 /// Paths and what is there, parents first.
 pub(super) const ENTRIES: &[(&str, Entry)] = &[
