@@ -20,6 +20,8 @@ pub struct Ambient {
     pub path: Vec<PathBuf>,
     /// Where Python looks for modules besides, if that is said.
     pub python_path: Option<std::ffi::OsString>,
+    /// Where temporary files go.
+    pub temporary: PathBuf,
     /// This program.
     pub program: PathBuf,
     /// Today, `YYYY-MM-DD`, UTC.
@@ -61,6 +63,7 @@ pub fn read() -> Ambient {
         cache,
         path,
         python_path: std::env::var_os("PYTHONPATH").filter(|path| !path.is_empty()),
+        temporary: std::env::temp_dir(),
         program: std::env::current_exe().unwrap_or_default(),
         today: date(seconds),
     }

@@ -23,6 +23,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Plant faults in the agent one by one and see the suites find each.
     Selftest(SelftestArgs),
+    /// Run cases that make trouble and count what stays behind and what is lost.
+    Leaks(LeakArgs),
+    /// Measure what worlds, cases and fuzz targets cost.
+    Speed(SpeedArgs),
     /// Hunt for commands that get past a guard, and keep what is found.
     Fuzz(FuzzArgs),
     /// Decide about generated work that is harmless, and count false alarms.
@@ -151,6 +155,43 @@ pub struct SelftestArgs {
     /// Write down what found each fault, to be tried first from now on.
     #[arg(long)]
     pub keep: bool,
+}
+
+/// What `leaks` takes.
+#[derive(Clone, Debug, Args)]
+pub struct LeakArgs {
+    /// How many cases.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub count: usize,
+    /// Cases at the same time; default: two for each processor.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
+}
+
+/// What `speed` takes.
+#[derive(Clone, Debug, Args)]
+pub struct SpeedArgs {
+    /// Empty worlds of each subject.
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub worlds: usize,
+    /// Cases of Hermes that are compared with a plain loop.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub cases: usize,
+    /// Where the built fuzz targets are; without it they are not measured.
+    #[arg(long, value_name = "DIR")]
+    pub targets: Option<PathBuf>,
+    /// How long each target runs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    pub seconds: u64,
+    /// Write the page here as well.
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// The Hermes release.
+    #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
+    pub hermes: String,
 }
 
 /// What `fuzz` takes.

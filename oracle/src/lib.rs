@@ -29,12 +29,15 @@ pub mod subject;
 pub mod campaign;
 pub mod check;
 pub mod doctor;
+pub mod leaks;
 pub mod migrate;
 pub mod selftest;
+pub mod speed;
 
 pub mod ambient;
 pub mod cli;
 pub mod environment;
 pub mod exit;
 pub mod interrupt;
+pub mod lineage;
 pub mod progress;

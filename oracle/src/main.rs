@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
-use bisim::{ambient, campaign, check, doctor, exit, migrate, report, selftest, subject};
+use bisim::{
+    ambient, campaign, check, doctor, exit, leaks, migrate, report, selftest, speed, subject,
+};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
         Command::Migrate(args) => migrate::command(&ambient::read(), &args),
         Command::Shadow(args) => migrate::shadow::command(&ambient::read(), &args),
         Command::Merge(args) => report::command::merge(&ambient::read(), &args),
+        Command::Leaks(args) => leaks::command(&ambient::read(), &args),
+        Command::Speed(args) => speed::command(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),
     };
     ExitCode::from(code)

@@ -18,6 +18,7 @@ use crate::cli::SelftestArgs;
 use crate::environment::{self, Starts};
 use crate::exit;
 use crate::interrupt::Interrupt;
+use crate::lineage;
 use crate::subject::{Processes, Restarting, Start, Subject};
 use crate::verdict::Kind;
 
@@ -27,6 +28,7 @@ mod finders;
 #[cfg(feature = "planted-faults")]
 mod inputs;
 mod migration;
+mod report;
 
 /// The suites written to show one thing each come first; the others follow.
 const SUITES_FIRST: [&str; 8] = [
@@ -106,11 +108,11 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         sound: Mutex::default(),
         planting: Mutex::default(),
     };
-    let found = hunt.all(&faults, first);
+    let tried = hunt.all(&faults, first);
     if args.keep && !interrupt.is_set() {
         let mut finders = finders.clone();
-        for (fault, found) in faults.iter().zip(&found) {
-            if let Some(found) = found {
+        for (fault, tried) in faults.iter().zip(&tried) {
+            if let Some(found) = tried.as_ref().and_then(|tried| tried.found.as_ref()) {
                 finders.insert(fault.name(), &found.case);
             }
         }
@@ -119,7 +121,7 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     }
-    let code = report(&faults, &found, interrupt.is_set());
+    let code = report::report(&faults, &tried, interrupt.is_set());
     if code != exit::CONFORM || !args.fault.is_empty() {
         return code;
     }
@@ -211,6 +213,20 @@ struct Found {
     tried: usize,
 }
 
+/// A fault that was hunted.
+struct Tried {
+    found: Option<Found>,
+    /// The processor time it took: that of its own worker, of the others' runs it
+    /// needed, and of the laws.
+    cpu_ms: u64,
+}
+
+impl Tried {
+    fn seconds(&self) -> f64 {
+        self.cpu_ms as f64 / 1e3
+    }
+}
+
 /// What kind of proof a find is, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
@@ -265,12 +281,12 @@ struct Hunt<'a> {
 }
 
 impl Hunt<'_> {
-    fn all(&self, faults: &[Fault], first: Subjects) -> Vec<Option<Found>> {
+    fn all(&self, faults: &[Fault], first: Subjects) -> Vec<Option<Tried>> {
         let jobs = environment::pairs_usual().min(faults.len().max(1));
         let mut pairs = vec![first];
         pairs.resize_with(jobs, || Subjects::new(self.starts, self.processes));
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<Option<Found>>> = Mutex::new(faults.iter().map(|_| None).collect());
+        let found: Mutex<Vec<Option<Tried>>> = Mutex::new(faults.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
             for mut pair in pairs {
                 let (next, found) = (&next, &found);
@@ -280,14 +296,15 @@ impl Hunt<'_> {
                         let Some(fault) = faults.get(place) else {
                             return;
                         };
-                        let result = self.one(*fault, &mut pair);
-                        match &result {
-                            Some(result) => eprintln!(
-                                "{:28} found by {} ({}) after {} cases",
+                        let tried = self.one(*fault, &mut pair);
+                        match &tried.found {
+                            Some(found) => eprintln!(
+                                "{:28} found by {} ({}) after {} cases, {:.1} s of processor time",
                                 fault.name(),
-                                result.case,
-                                result.verdict,
-                                result.tried
+                                found.case,
+                                found.verdict,
+                                found.tried,
+                                tried.seconds()
                             ),
                             None if self.interrupt.is_set() => return,
                             None => eprintln!("{:28} NOT FOUND", fault.name()),
@@ -297,7 +314,7 @@ impl Hunt<'_> {
                             .unwrap_or_else(PoisonError::into_inner)
                             .get_mut(place)
                         {
-                            *slot = result;
+                            *slot = Some(tried);
                         }
                     }
                 });
@@ -307,7 +324,24 @@ impl Hunt<'_> {
     }
 
     /// Runs the cases with a fault until one notices.
-    fn one(&self, fault: Fault, pair: &mut Subjects) -> Option<Found> {
+    fn one(&self, fault: Fault, pair: &mut Subjects) -> Tried {
+        let before = spent([&pair.hermes, &pair.agent]) + spent_here();
+        let Some(mut faulty) = self.faulty(fault) else {
+            return Tried {
+                found: None,
+                cpu_ms: 0,
+            };
+        };
+        let found = self.hunt(fault, pair, &mut faulty);
+        let after = spent([&pair.hermes, &pair.agent, &faulty]) + spent_here();
+        Tried {
+            found,
+            cpu_ms: after.saturating_sub(before),
+        }
+    }
+
+    /// The agent's worker with the fault, started.
+    fn faulty(&self, fault: Fault) -> Option<Restarting> {
         let Start::Agent {
             program, isolation, ..
         } = &self.starts.agent
@@ -328,7 +362,11 @@ impl Hunt<'_> {
             );
             return None;
         }
-        if let Some(found) = self.as_before(fault, pair, &mut faulty) {
+        Some(faulty)
+    }
+
+    fn hunt(&self, fault: Fault, pair: &mut Subjects, faulty: &mut Restarting) -> Option<Found> {
+        if let Some(found) = self.as_before(fault, pair, faulty) {
             return Some(found);
         }
         let mut found = None;
@@ -352,7 +390,7 @@ impl Hunt<'_> {
             {
                 return Some(found);
             }
-            let Some(verdict) = self.verdict(case, pair, &mut faulty) else {
+            let Some(verdict) = self.verdict(case, pair, faulty) else {
                 continue;
             };
             let fails = !verdict.0.passes() && verdict.0 != Kind::Inconclusive;
@@ -485,63 +523,18 @@ impl Hunt<'_> {
     }
 }
 
-/// How many faults each kind of proof found.
-fn classes(found: &[Option<Found>]) -> String {
-    By::ALL
-        .map(|by| {
-            let count = found
-                .iter()
-                .flatten()
-                .filter(|found| found.by == by)
-                .count();
-            format!("{count} {}", by.words())
-        })
-        .join(", ")
+/// The processor time these workers have used so far.
+fn spent<const N: usize>(workers: [&Restarting; N]) -> u64 {
+    workers
+        .into_iter()
+        .filter_map(Restarting::id)
+        .map(lineage::cpu_ms)
+        .sum()
 }
 
-fn report(faults: &[Fault], found: &[Option<Found>], interrupted: bool) -> u8 {
-    println!(
-        "{:28}  {:40}  {:24}  {:>5}  what was wrong",
-        "fault", "found by", "verdict", "cases"
-    );
-    let mut missed = 0_usize;
-    for (fault, found) in faults.iter().zip(found) {
-        match found {
-            Some(found) => println!(
-                "{:28}  {:40}  {:24}  {:>5}  {}",
-                fault.name(),
-                found.case,
-                found.verdict,
-                found.tried,
-                fault.description()
-            ),
-            None => {
-                missed += 1;
-                println!(
-                    "{:28}  {:40}  {:24}  {:>5}  {}",
-                    fault.name(),
-                    "NOT FOUND",
-                    "",
-                    "",
-                    fault.description()
-                );
-            }
-        }
-    }
-    if interrupted {
-        println!("\nthe run was interrupted; what was not found may not have been tried");
-    }
-    println!(
-        "\n{} of {} planted faults found: {}",
-        faults.len() - missed,
-        faults.len(),
-        classes(found)
-    );
-    if interrupted {
-        exit::INCONCLUSIVE
-    } else if missed > 0 {
-        exit::UNEXPLAINED
-    } else {
-        exit::CONFORM
-    }
+/// The processor time of this thread, where the laws are asked.
+fn spent_here() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let millis = time.tv_sec * 1_000 + time.tv_nsec / 1_000_000;
+    u64::try_from(millis).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bisim_world::WorldError;
-use bisim_world::launch::{Answer, Worker, hermes_command};
+use bisim_world::launch::{Answer, Worker, agent_command, hermes_command};
 use bisim_world::protocol::{Job, RawTrace};
 
 /// How long a worker may take to say hello; importing Hermes takes seconds.
@@ -136,6 +136,12 @@ impl Restarting {
         Ok(self.worker.insert(worker))
     }
 
+    /// Process id of the worker, if one is running.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.worker.as_ref().map(Worker::id)
+    }
+
     fn command(&self) -> Command {
         let mut command = match &self.start {
             Start::Hermes { python, extension } => hermes_command(python, extension),
@@ -144,18 +150,14 @@ impl Restarting {
                 isolation,
                 fault,
             } => {
-                let mut command = Command::new(program);
-                command.args(["__agent-worker", "--isolation", isolation]);
+                let mut command = agent_command(program, "__agent-worker");
+                command.args(["--isolation", isolation]);
                 if let Some(fault) = fault {
                     command.args(["--fault", fault]);
                 }
                 command
             }
-            Start::Shell { program } => {
-                let mut command = Command::new(program);
-                command.arg("__shell-worker");
-                command
-            }
+            Start::Shell { program } => agent_command(program, "__shell-worker"),
         };
         // A directory of this machine's, which worlds do not have.
         for name in TEMPORARY {

@@ -103,20 +103,36 @@ pub fn load(vectors: &Path) -> Result<Suites, Vec<Problem>> {
     let mut suites = Suites::default();
     let mut ids = BTreeMap::new();
     for file in files {
-        match fs::read_to_string(&file) {
-            Ok(text) => parse(&file, &text, &mut suites, &mut ids, &mut problems),
-            Err(error) => problems.push(Problem {
-                file,
-                place: String::new(),
-                what: format!("cannot read: {error}"),
-            }),
-        }
+        let wrong = match fs::read(&file).map(String::from_utf8) {
+            Ok(Ok(text)) => {
+                parse(&file, &text, &mut suites, &mut ids, &mut problems);
+                continue;
+            }
+            Ok(Err(error)) => (
+                end_of(error.as_bytes().get(..error.utf8_error().valid_up_to())),
+                "is not text: a byte that is no UTF-8".to_owned(),
+            ),
+            Err(error) => (String::new(), format!("cannot read: {error}")),
+        };
+        problems.push(Problem {
+            file,
+            place: wrong.0,
+            what: wrong.1,
+        });
     }
     if problems.is_empty() {
         Ok(suites)
     } else {
         Err(problems)
     }
+}
+
+/// Line and column of what follows these bytes, both counted from 1.
+fn end_of(bytes: Option<&[u8]>) -> String {
+    let bytes = bytes.unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let last = lines.clone().next_back().unwrap_or_default();
+    format!("{}:{}", lines.count(), last.len() + 1)
 }
 
 /// Parses and lints one file.
@@ -368,6 +384,37 @@ mod tests {
             problems_of(&text),
             ["vectors/suites/s.json:a: duplicate id, first used in vectors/suites/s.json"]
         );
+    }
+
+    #[test]
+    fn garbage_among_good_files_is_told_of_file_by_file_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let suites = folder.path().join("suites");
+        fs::create_dir(&suites).unwrap();
+        let good = suite(&format!(r#"{{"id": "a", "script": [{PROBE}]}}"#));
+        let whole = good.as_bytes();
+        let mut noise = b"{\"schema\": 1,\n \"suite\": \"".to_vec();
+        noise.extend((0x80..=0xff).chain(0..0x80));
+        for (name, bytes) in [
+            ("s.json", whole),
+            ("cut.json", &whole[..whole.len() - 9]),
+            ("wrong.json", b"{\"schema\": 1,\n]"),
+            ("binary.json", &noise),
+            ("empty.json", b""),
+        ] {
+            fs::write(suites.join(name), bytes).unwrap();
+        }
+        let problems = load(folder.path()).unwrap_err();
+        let told: Vec<_> = problems
+            .iter()
+            .map(|problem| {
+                let name = problem.file.file_name().unwrap().to_str().unwrap();
+                format!("{name}:{}", problem.place)
+            })
+            .collect();
+        let cut = format!("cut.json:1:{}", whole.len() - 9);
+        let expected = ["binary.json:2:12", &cut, "empty.json:1:0", "wrong.json:2:1"];
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod agentdojo;
 mod ambient;
 mod bench_report;
+mod campaign_report;
 mod ci;
 mod cmd;
 mod escape;
@@ -50,6 +51,8 @@ enum Chore {
     GrantsReport,
     /// Measure file calls beside the same ones of Hermes, and write docs/benchmarks.
     FilesReport,
+    /// Measure worlds, cases and fuzz targets, and write docs/benchmarks/campaign.md.
+    CampaignReport(campaign_report::Args),
     /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
     Agentdojo(agentdojo::Args),
     /// Build llama.cpp and its server, and run the tests with real models in files.
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Chore::BenchReport => bench_report::run(),
         Chore::GrantsReport => bench_report::grants(),
         Chore::FilesReport => bench_report::files(),
+        Chore::CampaignReport(args) => campaign_report::run(&args),
         Chore::Agentdojo(args) => agentdojo::run(&args),
         Chore::Models(args) => models::run(&args),
         Chore::Mutants(args) => mutants::run(&args),

@@ -106,6 +106,7 @@ fn ambient() -> Ambient {
         root,
         path: Vec::new(),
         python_path: None,
+        temporary: PathBuf::new(),
         program: PathBuf::new(),
         today: "2026-01-01".to_owned(),
     }

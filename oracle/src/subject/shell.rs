@@ -11,12 +11,16 @@ use bisim_world::WorldError;
 use bisim_world::enter::{self, Harness};
 use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
 use bisim_world::zygote::{Driver, ENVIRONMENT, Interior, Pipes, Seedling, StepSink};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::Value;
 
 use super::agent::SingleThreaded;
 
 /// At most this much of the output is looked at.
 const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// The longest file a command may make, its output included, which is kept in
+/// memory. A world is full long before.
+const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Runs the worker until the oracle says goodbye; returns the exit status.
 /// Must be called before the process has a second thread.
@@ -63,6 +67,13 @@ impl Driver for BareShell {
     }
 
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
+        let limit = Some(FILE_BYTES_MAX);
+        let limit = Rlimit {
+            current: limit,
+            maximum: limit,
+        };
+        setrlimit(Resource::Fsize, limit)
+            .map_err(|errno| WorldError::new("limit the output", errno))?;
         for step in &job.script {
             steps.begin()?;
             let trace = match step {

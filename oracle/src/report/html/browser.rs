@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use bisim_world::protocol::{End, RawTrace, StepOutcome, StepTrace};
+use bisim_world::protocol::{EffectKind, End, FsEffect, RawTrace, StepOutcome, StepTrace};
 
 use super::tests::{page_with, result};
 use super::*;
@@ -38,6 +38,7 @@ const PRESS: &str = r##"(async () => {
   told.sides = [...document.querySelectorAll(".more .sides h4")].slice(0, 2).map((n) => n.textContent);
   told.replay = document.querySelector(".more .replay").textContent;
   told.trace = document.querySelector(".more").textContent.includes("the text of step one");
+  told.effects = [...document.querySelectorAll(".more .effects li")].map((n) => `${n.className} ${n.textContent}`);
   const columns = getComputedStyle(document.querySelector(".sides")).gridTemplateColumns;
   told.columns = columns.split(" ").length;
   told.address = location.hash;
@@ -153,12 +154,22 @@ impl Browser {
     }
 }
 
-fn trace() -> RawTrace {
+/// One step that made these files.
+fn trace(made: &[&str]) -> RawTrace {
     let mut step = StepTrace::of(StepOutcome::Ran);
     step.text = "the text of step one".to_owned();
     RawTrace {
         steps: vec![step],
-        effects: Vec::new(),
+        effects: made
+            .iter()
+            .map(|path| FsEffect {
+                path: (*path).to_owned(),
+                kind: EffectKind::Created,
+                digest: String::new(),
+                size: 1,
+                mode: 0o644,
+            })
+            .collect(),
         network: Vec::new(),
         tripwires: Vec::new(),
         end: End::Finished,
@@ -185,7 +196,7 @@ fn a_browser_filters_opens_and_plots_at_the_width_of_a_desk_and_of_a_phone() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut two = result("case-two", Kind::Stricter, "it asked");
-    (two.hermes, two.agent) = (Some(trace()), Some(trace()));
+    (two.hermes, two.agent) = (Some(trace(&["/both", "/one"])), Some(trace(&["/both"])));
     let text = page_with(&[result("case-one", Kind::Equal, "the same"), two]);
     let page = dir.path().join("index.html");
     fs::write(&page, text).unwrap();
@@ -197,6 +208,15 @@ fn a_browser_filters_opens_and_plots_at_the_width_of_a_desk_and_of_a_phone() {
         assert_eq!(told["sides"], json!(["Hermes", "hermitcrab"]));
         assert_eq!(told["replay"], "cargo bisim check --explain case-two");
         assert_eq!(told["trace"], true);
+        let effects = told["effects"].as_array().unwrap();
+        let marked = |path: &str| -> Vec<bool> {
+            let of = effects.iter().filter_map(Value::as_str);
+            of.filter(|told| told.contains(path))
+                .map(|told| told.starts_with("only "))
+                .collect()
+        };
+        assert_eq!(marked("/both"), [false, false], "the same on both sides");
+        assert_eq!(marked("/one"), [true], "an effect of one side stands out");
         assert_eq!(told["columns"], columns, "side by side where there is room");
         assert!(told["address"].as_str().unwrap().contains("case=case-two"));
         assert_eq!(told["suite"], "<suite>");
