@@ -154,6 +154,24 @@ impl Ledger {
     /// The disk; nothing that these records announce may happen then, and
     /// nothing more can be appended.
     pub fn append(&mut self, records: &[Record]) -> Result<(), LedgerError> {
+        let waits = records.iter().any(|record| !is_quiet(record));
+        self.put(records, waits)
+    }
+
+    /// The same for what ends a call that only looked: its intent is on the disk,
+    /// and nothing happens after its outcome, so that one waits for the next
+    /// record that waits.
+    ///
+    /// # Errors
+    /// As for [`Ledger::append`].
+    pub fn append_looked(&mut self, records: &[Record]) -> Result<(), LedgerError> {
+        let waits = records
+            .iter()
+            .any(|record| !is_quiet(record) && record.kind != "outcome");
+        self.put(records, waits)
+    }
+
+    fn put(&mut self, records: &[Record], waits: bool) -> Result<(), LedgerError> {
         if records.is_empty() {
             return Ok(());
         }
@@ -173,7 +191,6 @@ impl Ledger {
             lines.push_str(&wire::line(record));
             lines.push('\n');
         }
-        let waits = records.iter().any(|record| !is_quiet(record));
         if let Err(error) = self.write(lines.as_bytes(), waits) {
             self.state = State::Failed;
             // Half a record would have to be explained. Whether this works does

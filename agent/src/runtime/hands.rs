@@ -386,10 +386,18 @@ impl<'r> Hands<'r> {
             tool: self.tool,
             actions,
         };
+        let only_looks = call
+            .actions
+            .iter()
+            .all(|action| matches!(action.verb(), Verb::FsList | Verb::FsRead));
         let event = self.called(call);
         let (mut turn, mounts) = self.turn();
         let (call, done) = turn.begin(event, shown, |permits| act(mounts, permits))?;
-        turn.finish(call, Outcome::Done(Digest::NONE))?;
+        if only_looks {
+            turn.finish_look(call)?;
+        } else {
+            turn.finish(call, Outcome::Done(Digest::NONE))?;
+        }
         Ok(done)
     }
 

@@ -80,9 +80,27 @@ impl Machine {
         event: Event,
         act: impl FnOnce(Parts<'_>) -> R,
     ) -> Result<R, LedgerError> {
+        self.turn_recorded(event, Ledger::append, act)
+    }
+
+    /// A call that only looked is over; the disk is not waited for.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn looked(&self, call: CallId, outcome: Outcome) -> Result<(), LedgerError> {
+        let event = Event::Finished { call, outcome };
+        self.turn_recorded(event, Ledger::append_looked, |_| ())
+    }
+
+    fn turn_recorded<R>(
+        &self,
+        event: Event,
+        append: impl FnOnce(&mut Ledger, &[Record]) -> Result<(), LedgerError>,
+        act: impl FnOnce(Parts<'_>) -> R,
+    ) -> Result<R, LedgerError> {
         let mut unrecorded = None;
         let done = self.live.turn(event, |parts| {
-            if let Err(error) = write(&self.ledger, &parts) {
+            if let Err(error) = append(&mut lock(&self.ledger), &parts.records) {
                 unrecorded = parts.call.filter(|_| !parts.permits.is_empty());
                 return Err(error);
             }
@@ -159,10 +177,6 @@ impl Machine {
 /// what is whole, and a disk that failed once is not written to again.
 fn lock(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write(ledger: &Mutex<Ledger>, parts: &Parts<'_>) -> Result<(), LedgerError> {
-    lock(ledger).append(&parts.records)
 }
 
 #[cfg(test)]

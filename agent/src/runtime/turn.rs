@@ -6,6 +6,7 @@
 use hermitcrab_core::{
     Permit,
     approval::{Answer, CallId, Question, Reply, Scope},
+    digest::Digest,
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
@@ -195,6 +196,14 @@ impl Turn<'_> {
         });
         // Nothing was spent, so it is a refusal like any other.
         came.map_err(|error| Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error)))
+    }
+
+    /// Reports that a call is over that only looked.
+    pub fn finish_look(&mut self, call: CallId) -> Result<(), Stop> {
+        let outcome = Outcome::Done(Digest::NONE);
+        self.machine
+            .looked(call, outcome)
+            .map_err(|error| Stop::Broken(error.to_string()))
     }
 
     /// Reports that a call is over.

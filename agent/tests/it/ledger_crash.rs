@@ -366,3 +366,54 @@ fn a_full_disk_stops_the_effects_not_the_ledger() {
         .count();
     assert!(intents >= made, "{intents} intents, {made} files");
 }
+
+#[test]
+fn the_end_of_a_look_waits_for_no_disk_and_lasts_with_the_next_record_that_does() {
+    let dirs = tempfile::tempdir().unwrap();
+    let workspace = dirs.path().canonicalize().unwrap().join("w");
+    std::fs::create_dir_all(workspace.join("held")).unwrap();
+    std::fs::write(workspace.join("held/a.txt"), "one\n").unwrap();
+    let disk = Plug::holding(b"", 1 << 20, None);
+    let ledger = Ledger::on(Box::new(disk.clone()), Path::new("plugged")).unwrap();
+    let mut runtime = Runtime::open_on(
+        support::config(workspace.clone(), dirs.path().join("state")),
+        ledger,
+        Box::new(ScriptedUser::default()),
+        Box::new(ManualClock::default()),
+    )
+    .unwrap();
+    let first = runtime.first_agent();
+    let held = workspace.join("held").to_string_lossy().into_owned();
+    runtime
+        .grant(first, &GrantWords::new("fs.*", &held))
+        .unwrap();
+    let kinds = |bytes: &[u8]| -> Vec<String> {
+        records(bytes)
+            .iter()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .map(|line| line["kind"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for (tool, args) in [
+        ("read_file", json!({"path": "held/a.txt"})),
+        ("search_files", json!({"pattern": "one", "path": "held"})),
+    ] {
+        let report = runtime.call(first, tool, &args);
+        assert!(report.text.contains("one"), "{}", report.text);
+        let written = kinds(&disk.borrow().written.clone());
+        let durable = kinds(&disk.durable());
+        assert_eq!(durable.last().map(String::as_str), Some("intent"), "{tool}");
+        assert_eq!(
+            written.last().map(String::as_str),
+            Some("outcome"),
+            "{tool}"
+        );
+        assert_eq!(written.len(), durable.len() + 1, "{tool}");
+    }
+    let args = json!({"path": "held/b.txt", "content": "two\n"});
+    runtime.call(first, "write_file", &args);
+    // What ends a change is waited for, and takes along what came before it.
+    let written = disk.borrow().written.clone();
+    assert_eq!(written, disk.durable());
+    assert_eq!(kinds(&written).last().map(String::as_str), Some("outcome"));
+}
