@@ -4,6 +4,7 @@
 //! capability into its own hands.
 
 mod look;
+mod many;
 
 use std::path::{Path, PathBuf};
 
@@ -212,14 +213,6 @@ impl<'r> Hands<'r> {
         })
     }
 
-    /// Contents of many files under one decision; those that cannot be read,
-    /// or only through a link, are `None`.
-    pub fn read_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
-        self.many(Verb::FsRead, places, |dir, permit, below| {
-            dir.read_direct(permit, below, FILE_BYTES_MAX).ok()
-        })
-    }
-
     /// The names in a directory. A link is followed by asking for the place it leads to.
     pub fn names(&mut self, place: &Place) -> Result<Vec<Entry>, Stop> {
         match self.names_direct(place) {
@@ -234,14 +227,6 @@ impl<'r> Hands<'r> {
     fn names_direct(&mut self, place: &Place) -> Result<Vec<Entry>, Stop> {
         self.one(Verb::FsList, place, Digest::NONE, |dir, permit| {
             dir.list_direct(permit, &place.below)
-        })
-    }
-
-    /// The names in many directories under one decision, each in the order its
-    /// file system keeps them.
-    pub fn names_all(&mut self, places: &[Place]) -> Result<Vec<Option<Vec<Entry>>>, Stop> {
-        self.many(Verb::FsList, places, |dir, permit, below| {
-            dir.list_direct_as_found(permit, below).ok()
         })
     }
 
@@ -263,34 +248,6 @@ impl<'r> Hands<'r> {
                 act(&mount.cap, permit).map_err(|error| stop(&error))
             },
         )?
-    }
-
-    fn many<R>(
-        &mut self,
-        verb: Verb,
-        places: &[Place],
-        act: impl Fn(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
-    ) -> Result<Vec<Option<R>>, Stop> {
-        let mut results = Vec::with_capacity(places.len());
-        for part in places.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
-            let actions = part
-                .iter()
-                .map(|place| action(verb, place, Digest::NONE))
-                .collect::<Result<Vec<_>, _>>()?;
-            let text = |_: &Question| {
-                part.iter()
-                    .map(|place| format!("{verb} {}\n", place.absolute))
-                    .collect::<String>()
-            };
-            let got: Vec<Option<R>> = self.perform(actions, text, |mounts, permits| {
-                part.iter()
-                    .zip(permits)
-                    .map(|(place, permit)| act(&mounts.get(place.dir)?.cap, permit, &place.below))
-                    .collect()
-            })?;
-            results.extend(got);
-        }
-        Ok(results)
     }
 
     /// Whether there is a file, and what it holds as far as this agent may know.

@@ -6,7 +6,7 @@ mod walk;
 use std::io::ErrorKind;
 
 use hermitcrab_core::authority::Verb;
-use hermitcrab_sandbox::dircap::Kind;
+use hermitcrab_sandbox::dircap::{Entry, Kind};
 use serde_json::{Value, json};
 
 use crate::{
@@ -28,6 +28,9 @@ use self::{
 const LIMIT_DEFAULT: i64 = 50;
 /// More rows than asked for that are looked at when context is shown.
 const CONTEXT_EXTRA_ROWS: usize = 200;
+
+/// Files read under one decision; the rest is read only if rows are lacking.
+const FILES_AT_ONCE: usize = 256;
 
 /// What a search prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,21 +148,50 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             }
         }
     }
-    let results = match hands.look_through(&place)? {
+    let inside = if by_name || !is_hidden_start(&path) {
+        hands.look_into(&place)?
+    } else {
+        let looked = hands.look_through(&place)?;
+        looked.map(|(stat, real)| (stat, real, None))
+    };
+    let results = match inside {
         None => not_there(hands, &path)?,
-        Some((stat, real)) => {
+        Some((stat, real, names)) => {
             let place = match real {
                 Some(real) => real,
                 None => hands.real(&place)?,
             };
+            let start = Start {
+                path: &path,
+                place: &place,
+                kind: stat.kind,
+                names,
+            };
             if by_name {
-                files_named(hands, &search, &path, &place, stat.kind)?
+                files_named(hands, &search, start)?
             } else {
-                files_holding(hands, &search, &path, &place, stat.kind)?
+                files_holding(hands, &search, start)?
             }
         }
     };
     Ok(worded(&search, results, times))
+}
+
+/// Where a search begins.
+struct Start<'s> {
+    /// As written.
+    path: &'s str,
+    /// Where that leads.
+    place: &'s Place,
+    kind: Kind,
+    /// The names in it, if it was listed already.
+    names: Option<Vec<Entry>>,
+}
+
+/// A starting directory with a leading dot is hidden, too, and its text is not
+/// searched; `.` is one.
+fn is_hidden_start(path: &str) -> bool {
+    path.starts_with('.')
 }
 
 /// How many lines around a match were asked for.
@@ -225,16 +257,16 @@ fn name_of(printed: &str) -> &str {
 }
 
 /// Searches by name, newest first.
-fn files_named(
-    hands: &mut Hands<'_>,
-    search: &Search,
-    path: &str,
-    place: &Place,
-    kind: Kind,
-) -> Result<Results, Stop> {
+fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Result<Results, Stop> {
+    let Start {
+        path,
+        place,
+        kind,
+        names,
+    } = start;
     let pattern = search.pattern.rsplit('/').next().unwrap_or_default();
     let files = match kind {
-        Kind::Dir => files_below(hands, path, place)?,
+        Kind::Dir => files_below(hands, path, place, names)?,
         Kind::File => vec![Found {
             printed: path.to_owned(),
             place: place.clone(),
@@ -259,7 +291,7 @@ fn files_named(
             !hidden
         })
         .collect();
-    let places: Vec<Place> = files.iter().map(|file| file.place.clone()).collect();
+    let places: Vec<&Place> = files.iter().map(|file| &file.place).collect();
     let stamps: Vec<i128> = hands
         .look_all(&places)?
         .into_iter()
@@ -298,10 +330,14 @@ fn files_named(
 fn files_holding(
     hands: &mut Hands<'_>,
     search: &Search,
-    path: &str,
-    place: &Place,
-    kind: Kind,
+    start: Start<'_>,
 ) -> Result<Results, Stop> {
+    let Start {
+        path,
+        place,
+        kind,
+        names,
+    } = start;
     let regex = match basic_regex::compile(&search.pattern) {
         Ok(regex) => regex,
         Err(problem) => {
@@ -310,9 +346,8 @@ fn files_holding(
         }
     };
     let files = match kind {
-        // A starting directory with a leading dot is hidden, too; `.` is one.
-        Kind::Dir if path.starts_with('.') => Vec::new(),
-        Kind::Dir => files_below(hands, path, place)?,
+        Kind::Dir if is_hidden_start(path) => Vec::new(),
+        Kind::Dir => files_below(hands, path, place, names)?,
         Kind::File => vec![Found {
             printed: path.to_owned(),
             place: place.clone(),
@@ -331,9 +366,7 @@ fn files_holding(
             })
         })
         .collect();
-    let (secret, plain): (Vec<Found>, Vec<Found>) = files
-        .into_iter()
-        .partition(|file| hands.is_sensitive(Verb::FsRead, &file.place));
+    let (secret, plain) = hands.by_sensitivity(Verb::FsRead, files, |file| &file.place);
     let fetch = search.limit
         + search.offset
         + if search.context > 0 {
@@ -341,10 +374,10 @@ fn files_holding(
         } else {
             0
         };
-    let mut rows: Vec<String> = Vec::new();
+    let mut output = lines::Output::new(fetch);
     let mut unread: Vec<&Found> = Vec::new();
-    for batch in plain.chunks(256) {
-        let places: Vec<Place> = batch.iter().map(|file| file.place.clone()).collect();
+    for batch in plain.chunks(FILES_AT_ONCE) {
+        let places: Vec<&Place> = batch.iter().map(|file| &file.place).collect();
         for (file, content) in batch.iter().zip(hands.read_all(&places)?) {
             let Some(content) = content else {
                 unread.push(file);
@@ -353,27 +386,29 @@ fn files_holding(
             let printed = lines::printed(&file.printed, &content, &regex, search.context);
             match (search.mode, printed) {
                 (Mode::Content, lines::Printed::Lines(text, _)) => {
-                    if search.context > 0 && !rows.is_empty() {
-                        rows.push("--".to_owned());
+                    if search.context > 0 && !output.is_empty() {
+                        output.push("--\n");
                     }
-                    rows.extend(text.split_terminator('\n').map(str::to_owned));
+                    output.push(&text);
                 }
                 (Mode::Content, lines::Printed::Nothing | lines::Printed::Binary(_)) => {}
                 (Mode::Files, lines::Printed::Nothing) => {}
                 (Mode::Files, lines::Printed::Lines(..) | lines::Printed::Binary(_)) => {
-                    rows.push(file.printed.clone())
+                    output.push(&format!("{}\n", file.printed));
                 }
-                (Mode::Counts, lines::Printed::Nothing) => rows.push(format!("{}:0", file.printed)),
+                (Mode::Counts, lines::Printed::Nothing) => {
+                    output.push(&format!("{}:0\n", file.printed));
+                }
                 (Mode::Counts, lines::Printed::Lines(_, count) | lines::Printed::Binary(count)) => {
-                    rows.push(format!("{}:{count}", file.printed));
+                    output.push(&format!("{}:{count}\n", file.printed));
                 }
             }
         }
-        if rows.len() >= fetch {
+        if output.is_full() {
             break;
         }
     }
-    if rows.is_empty() {
+    if output.is_empty() {
         // Nothing was found, and not everything was searched.
         let mut shut = Vec::new();
         for file in unread {
@@ -386,8 +421,8 @@ fn files_holding(
             return Ok(with_newline_warning(search, error));
         }
     }
-    rows.truncate(fetch);
-    let mut results = counted(search, &lines::rows(&rows.join("\n")));
+    let printed = output.first_rows();
+    let mut results = counted(search, &lines::rows(printed));
     results.omitted = secret.len();
     Ok(with_newline_warning(search, results))
 }

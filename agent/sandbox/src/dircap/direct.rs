@@ -13,7 +13,7 @@ use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
-use super::open::{Links, open_beneath, open_file, read_all};
+use super::open::{Links, open_beneath, open_file, read_file};
 use super::{DirCap, Entry, FsError, list_as_found, look_verb};
 
 impl DirCap {
@@ -28,8 +28,8 @@ impl DirCap {
         bytes_max: usize,
     ) -> Result<Vec<u8>, FsError> {
         self.spend(permit, Verb::FsRead, path)?;
-        let (file, _stat) = open_file(self.as_fd(), path, Links::Refuse)?;
-        read_all(&file, bytes_max).map_err(|source| FsError::Io {
+        let (file, stat) = open_file(self.as_fd(), path, Links::Refuse)?;
+        read_file(&file, &stat, bytes_max).map_err(|source| FsError::Io {
             operation: "read",
             path: path.clone(),
             source,

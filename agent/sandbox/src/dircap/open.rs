@@ -153,6 +153,33 @@ pub(crate) fn read_all(fd: impl AsFd, bytes_max: usize) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads a regular file whose facts are known to its end; longer than
+/// `bytes_max` is an error.
+pub(crate) fn read_file(fd: impl AsFd, stat: &Stat, bytes_max: usize) -> io::Result<Vec<u8>> {
+    /// Up to this length a file is read in one go.
+    const AT_ONCE_MAX: usize = 256 * 1024;
+    let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    // What the kernel makes up says that it is empty.
+    if length == 0 || length > AT_ONCE_MAX || length > bytes_max {
+        return read_all(fd, bytes_max);
+    }
+    // One byte more than there should be: whoever gets exactly the length is
+    // at the end, and does not have to ask again.
+    let mut bytes = vec![0_u8; length + 1];
+    let count = loop {
+        match rustix::io::read(fd.as_fd(), &mut bytes) {
+            Err(Errno::INTR) => {}
+            read => break read?,
+        }
+    };
+    bytes.truncate(count);
+    if count != length {
+        // It has changed since, or it says something else than it holds.
+        bytes.extend(read_all(fd, bytes_max.saturating_sub(count))?);
+    }
+    Ok(bytes)
+}
+
 /// Writes everything.
 pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {

@@ -9,13 +9,17 @@ use hermitcrab_core::{
     authority::{Cap, Object, Verb},
     digest::Digest,
     path::RelPath,
+    rules::Judgement,
 };
-use hermitcrab_sandbox::dircap::{FsError, Stat};
+use hermitcrab_sandbox::dircap::{Entry, FsError, Kind, Stat};
 
 use super::{
     super::{place::Place, turn::Stop},
     Hands, action, stop, unknown,
 };
+
+/// What a place is, where it leads, and the names in it where they were listed.
+type Inside = (Stat, Option<Place>, Option<Vec<Entry>>);
 
 impl Hands<'_> {
     /// Reads stand in for looking where both would do: what an agent may read
@@ -109,11 +113,32 @@ impl Hands<'_> {
     /// one decision; `None` if there is nothing, or if it changed so that nobody
     /// can say where it leads.
     pub fn look_through(&mut self, place: &Place) -> Result<Option<(Stat, Option<Place>)>, Stop> {
+        let looked = self.look_through_and(place, false)?;
+        Ok(looked.map(|(stat, real, _)| (stat, real)))
+    }
+
+    /// The same, with the names in it if it is a directory, no link leads there,
+    /// and it may be listed without a question.
+    pub fn look_into(&mut self, place: &Place) -> Result<Option<Inside>, Stop> {
+        // What a rule has something to say about is asked for on its own.
+        let list = action(Verb::FsList, place, Digest::NONE)?;
+        let lists = self.freely(Verb::FsList, place)
+            && self
+                .runtime
+                .machine
+                .look(|session| session.rules().judge(self.tool, &list) == Judgement::Plain);
+        self.look_through_and(place, lists)
+    }
+
+    fn look_through_and(&mut self, place: &Place, lists: bool) -> Result<Option<Inside>, Stop> {
         let verb = self.look_verb(place);
-        let actions = vec![
+        let mut actions = vec![
             action(verb, place, Digest::NONE)?,
             action(verb, place, Digest::NONE)?,
         ];
+        if lists {
+            actions.push(action(Verb::FsList, place, Digest::NONE)?);
+        }
         let shown = |_: &Question| format!("{verb} {}", place.absolute);
         let looked = self.perform(actions, shown, |mounts, permits| {
             let mut permits = permits.into_iter();
@@ -124,12 +149,19 @@ impl Hands<'_> {
             };
             let failed = |error: FsError| stop(&error);
             let stat = mount.cap.stat(first, &place.below).map_err(failed)?;
-            Ok((stat, mount.cap.leads_to(second, &place.below).ok()))
+            let real = mount.cap.leads_to(second, &place.below).ok();
+            let names = permits
+                .next()
+                .filter(|_| stat.kind == Kind::Dir && real.as_ref() == Some(&place.below))
+                .and_then(|permit| mount.cap.list_direct_as_found(permit, &place.below).ok());
+            Ok((stat, real, names))
         })?;
         match looked {
-            Ok((stat, below)) => {
+            Ok((stat, below, names)) => {
                 let real = below.and_then(|below| self.named(place, &below).ok());
-                Ok(Some((stat, real)))
+                // Names belong to the place they were listed at.
+                let names = names.filter(|_| real.as_ref() == Some(place));
+                Ok(Some((stat, real, names)))
             }
             Err(Stop::Missing) => Ok(None),
             Err(stop) => Err(stop),
@@ -177,13 +209,6 @@ impl Hands<'_> {
             dir,
             below,
             absolute: absolute.to_string_lossy().into_owned(),
-        })
-    }
-
-    /// Facts about many places under one decision.
-    pub fn look_all(&mut self, places: &[Place]) -> Result<Vec<Option<Stat>>, Stop> {
-        self.many(Verb::FsList, places, |dir, permit, below| {
-            dir.stat(permit, below).ok()
         })
     }
 

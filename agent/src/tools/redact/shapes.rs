@@ -79,8 +79,44 @@ const SHAPES: &[(&str, Letters, usize)] = &[
     ("fpk_", Letters::Plain, 30),
 ];
 
+/// A bit for each letter that stands `at` this place in some prefix: nearly
+/// every word fails at one of its first letters.
+const fn letters_at(at: usize) -> u128 {
+    let mut letters = 0;
+    let mut rest = SHAPES;
+    while let [(prefix, ..), others @ ..] = rest {
+        if at < prefix.len() {
+            let (_, from) = prefix.as_bytes().split_at(at);
+            if let [letter, ..] = from {
+                letters |= 1 << (*letter & 127);
+            }
+        } else {
+            letters = u128::MAX;
+        }
+        rest = others;
+    }
+    letters
+}
+
+const FIRST: u128 = letters_at(0);
+const SECOND: u128 = letters_at(1);
+const THIRD: u128 = letters_at(2);
+
+fn may_begin(rest: &str) -> bool {
+    let holds = |letters: u128, byte: u8| byte < 128 && letters & (1 << byte) != 0;
+    match rest.as_bytes() {
+        [first, second, third, ..] => {
+            holds(FIRST, *first) && holds(SECOND, *second) && holds(THIRD, *third)
+        }
+        _ => false,
+    }
+}
+
 /// The family's name and the length of the token that starts here.
 fn token(rest: &str) -> Option<(&'static str, usize)> {
+    if !may_begin(rest) {
+        return None;
+    }
     SHAPES.iter().find_map(|(prefix, letters, least)| {
         let body = rest.strip_prefix(prefix)?;
         let run = body.bytes().take_while(|byte| letters.holds(*byte)).count();
@@ -101,21 +137,54 @@ fn token(rest: &str) -> Option<(&'static str, usize)> {
 pub fn masked(text: &str, mask: impl Fn(&str, &str) -> String) -> String {
     let mut out = String::with_capacity(text.len());
     let mut within_word = false;
-    let mut at = 0;
-    while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = text.get(at..).unwrap_or_default();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(byte) = text.as_bytes().get(at).copied() {
+        // A token begins with a letter, so `at` is no middle of one there.
         if !within_word
-            && letter.is_ascii_alphabetic()
+            && byte.is_ascii_alphabetic()
+            && let Some(rest) = text.get(at..)
             && let Some((prefix, length)) = token(rest)
         {
+            out.push_str(text.get(copied..at).unwrap_or_default());
             out.push_str(&mask(prefix, rest.get(..length).unwrap_or_default()));
             at += length;
+            copied = at;
             within_word = true;
             continue;
         }
-        within_word = letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-        out.push(letter);
-        at += letter.len_utf8();
+        within_word = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        at += 1;
     }
+    out.push_str(text.get(copied..).unwrap_or_default());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHAPES, masked, may_begin};
+
+    #[test]
+    fn the_first_look_at_a_word_misses_no_prefix() {
+        for (prefix, ..) in SHAPES {
+            assert!(prefix.len() >= 3, "{prefix}");
+            assert!(may_begin(prefix), "{prefix}");
+        }
+        for word in ["", "s", "sk", "second", "\u{e9}\u{e9}", "zzz"] {
+            assert!(!may_begin(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_stands_around_a_token_is_kept_letter_for_letter() {
+        let token = "ghp_0123456789ab";
+        for (text, expected) in [
+            (format!("\u{e9} {token}\u{e9}\n"), "\u{e9} <ghp_>\u{e9}\n"),
+            (format!("{token} {token}"), "<ghp_> <ghp_>"),
+            (format!("x{token}"), "xghp_0123456789ab"),
+            (format!("\u{e9}{token}"), "\u{e9}<ghp_>"),
+            ("nothing".to_owned(), "nothing"),
+        ] {
+            assert_eq!(masked(&text, |family, _| format!("<{family}>")), expected);
+        }
+    }
 }

@@ -13,51 +13,116 @@ use crate::tools::pytext;
 const CONTENT_LETTERS_MAX: usize = 500;
 
 /// One row of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Match {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match<'r> {
     /// As printed.
-    pub path: String,
+    pub path: &'r str,
     /// From 1.
     pub line: u64,
     /// The line, cut.
-    pub content: String,
+    pub content: &'r str,
+}
+
+/// What a search has printed so far, of which a number of rows is wanted.
+#[derive(Debug)]
+pub struct Output {
+    text: String,
+    rows: usize,
+    wanted: usize,
+}
+
+impl Output {
+    /// Nothing printed yet.
+    #[must_use]
+    pub fn new(wanted: usize) -> Self {
+        Self {
+            text: String::new(),
+            rows: 0,
+            wanted,
+        }
+    }
+
+    /// Adds whole rows.
+    pub fn push(&mut self, rows: &str) {
+        self.rows += rows.bytes().filter(|byte| *byte == b'\n').count();
+        self.text.push_str(rows);
+    }
+
+    /// Whether nothing was printed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether there is all that is wanted.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.rows >= self.wanted
+    }
+
+    /// The rows that are wanted, as printed.
+    #[must_use]
+    pub fn first_rows(&self) -> &str {
+        let mut ends = self.text.match_indices('\n').map(|(at, _)| at);
+        match ends.nth(self.wanted.saturating_sub(1)) {
+            Some(end) => self.text.get(..end).unwrap_or_default(),
+            None => &self.text,
+        }
+    }
 }
 
 static ROW: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[^\s:].*?[:-]\d|^[^\s:]\S*$").ok());
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"-(\d+)-").ok());
 
+/// Whether a line is a row: a name, then a number, or one word.
+fn is_row(line: &str) -> bool {
+    // Nearly every row is a plain one, and that is seen without an expression.
+    let plain = line.as_bytes().split_first().is_some_and(|(first, rest)| {
+        first.is_ascii_graphic()
+            && *first != b':'
+            && rest
+                .windows(2)
+                .any(|two| matches!(two, [b':' | b'-', b'0'..=b'9']))
+    });
+    plain || ROW.as_ref().is_some_and(|row| row.is_match(line))
+}
+
 /// The rows of a search's output that are results, in order.
 #[must_use]
-pub fn rows(printed: &str) -> Vec<String> {
-    let rows: Vec<&str> = printed
+pub fn rows(printed: &str) -> Vec<&str> {
+    let mut rows: Vec<&str> = printed
         .split('\n')
-        .filter(|line| !pytext::strip(line).is_empty())
-        .filter(|line| !pytext::strip_start(line).starts_with("grep: "))
-        .filter(|line| *line == "--" || ROW.as_ref().is_some_and(|row| row.is_match(line)))
+        .filter(|line| *line == "--" || is_row(line))
+        .filter(|line| {
+            let words = pytext::strip_start(line);
+            !words.is_empty() && !words.starts_with("grep: ")
+        })
         .collect();
-    let text = rows.join("\n");
-    pytext::strip(&text)
-        .split('\n')
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
-        .collect()
+    // The output as a whole is trimmed, and no row consists of blanks.
+    if let Some(first) = rows.first_mut() {
+        *first = pytext::strip_start(first);
+    }
+    if let Some(last) = rows.last_mut() {
+        *last = pytext::strip_end(last);
+    }
+    rows
 }
 
 /// Reads rows as matches; with context, rows of surrounding lines too.
 #[must_use]
-pub fn matches(rows: &[String], context: u64) -> Vec<Match> {
+pub fn matches<'r>(rows: &[&'r str], context: u64) -> Vec<Match<'r>> {
     rows.iter()
-        .filter(|row| *row != "--")
+        .filter(|row| **row != "--")
         .filter_map(|row| found(row).or_else(|| if context > 0 { surrounding(row) } else { None }))
         .collect()
 }
 
-fn cut(content: &str) -> String {
-    pytext::head(content, CONTENT_LETTERS_MAX).to_owned()
+fn cut(content: &str) -> &str {
+    pytext::head(content, CONTENT_LETTERS_MAX)
 }
 
-fn found(row: &str) -> Option<Match> {
+fn found(row: &str) -> Option<Match<'_>> {
     let mut from = 0;
     loop {
         let colon = from + row.get(from..)?.find(':')?;
@@ -65,7 +130,7 @@ fn found(row: &str) -> Option<Match> {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         if digits > 0 && rest.as_bytes().get(digits) == Some(&b':') {
             return Some(Match {
-                path: row.get(..colon)?.to_owned(),
+                path: row.get(..colon)?,
                 line: rest.get(..digits)?.parse().ok()?,
                 content: cut(rest.get(digits + 1..)?),
             });
@@ -74,13 +139,13 @@ fn found(row: &str) -> Option<Match> {
     }
 }
 
-fn surrounding(row: &str) -> Option<Match> {
+fn surrounding(row: &str) -> Option<Match<'_>> {
     let last = NUMBER.as_ref()?.captures_iter(row).last()?;
     let (whole, number) = (last.get(0)?, last.get(1)?);
     let path = row.get(..whole.start())?;
     (!path.is_empty()).then_some(())?;
     Some(Match {
-        path: path.to_owned(),
+        path,
         line: number.as_str().parse().ok()?,
         content: cut(row.get(whole.end()..)?),
     })
@@ -191,14 +256,14 @@ mod tests {
             matches(&rows, 1),
             [
                 Match {
-                    path: "./a b.txt".into(),
+                    path: "./a b.txt",
                     line: 12,
-                    content: "x:3: y  ".into()
+                    content: "x:3: y  "
                 },
                 Match {
-                    path: "./c-4-d".into(),
+                    path: "./c-4-d",
                     line: 5,
-                    content: "e".into()
+                    content: "e"
                 },
             ]
         );

@@ -1,5 +1,7 @@
 //! What a search found: the page of it that was asked for, in words.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use super::{Mode, Search};
@@ -12,11 +14,18 @@ use crate::{
 /// From this many matches on, they are grouped by file.
 const GROUPED_FROM: usize = 5;
 
+/// A match that is shown, its secrets masked.
+pub(super) struct Shown {
+    path: String,
+    line: u64,
+    content: String,
+}
+
 /// What was found, before it is put into words.
 #[derive(Default)]
 pub(super) struct Results {
     pub total: u64,
-    pub matches: Vec<lines::Match>,
+    pub matches: Vec<Shown>,
     pub files: Vec<String>,
     pub counts: Vec<(String, u64)>,
     pub truncated: bool,
@@ -35,7 +44,7 @@ impl Results {
 }
 
 /// The page of the rows that was asked for.
-pub(super) fn counted(search: &Search, rows: &[String]) -> Results {
+pub(super) fn counted(search: &Search, rows: &[&str]) -> Results {
     match search.mode {
         Mode::Files => Results {
             total: rows.len() as u64,
@@ -43,7 +52,7 @@ pub(super) fn counted(search: &Search, rows: &[String]) -> Results {
                 .iter()
                 .skip(search.offset)
                 .take(search.limit)
-                .cloned()
+                .map(|row| (*row).to_owned())
                 .collect(),
             ..Results::default()
         },
@@ -66,9 +75,10 @@ pub(super) fn counted(search: &Search, rows: &[String]) -> Results {
                 .into_iter()
                 .skip(search.offset)
                 .take(search.limit)
-                .map(|found| lines::Match {
-                    content: redact::masked(&found.content, redact::Mask::Sentinel),
-                    ..found
+                .map(|found| Shown {
+                    path: found.path.to_owned(),
+                    line: found.line,
+                    content: redact::masked(found.content, redact::Mask::Sentinel),
                 })
                 .collect();
             Results {
@@ -178,19 +188,19 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
     }
 }
 
-fn grouped(matches: &[lines::Match]) -> String {
-    let mut out: Vec<String> = Vec::new();
+fn grouped(matches: &[Shown]) -> String {
+    let mut out = String::new();
     let mut current: Option<&str> = None;
     for found in matches {
         if current != Some(found.path.as_str()) {
-            out.push(found.path.clone());
+            out.push_str(&found.path);
+            out.push('\n');
             current = Some(&found.path);
         }
-        out.push(format!(
-            "  {}: {}",
-            found.line,
-            pytext::strip_end(&found.content)
-        ));
+        let content = pytext::strip_end(&found.content);
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {}: {content}", found.line);
     }
-    out.join("\n")
+    out.pop();
+    out
 }
