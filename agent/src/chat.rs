@@ -9,6 +9,7 @@
 
 mod delegation;
 mod judge;
+mod loops;
 mod offered;
 mod several;
 mod watch;
@@ -19,6 +20,7 @@ use hermitcrab_core::{grant::AgentId, label::Source, outcome::Denial, tool::Tool
 use serde_json::{Map, Value};
 
 use self::delegation::Batch;
+use self::loops::Loops;
 use self::watch::Ports;
 pub use self::{
     offered::offers,
@@ -53,6 +55,7 @@ pub struct Chat {
     delegated: Vec<Batch>,
     batches: u32,
     judge: Option<String>,
+    loops: Loops,
 }
 
 /// What happened to one proposed call.
@@ -147,6 +150,7 @@ impl Chat {
             delegated: Vec::new(),
             batches: 0,
             judge: None,
+            loops: Loops::default(),
         }
     }
 
@@ -220,6 +224,7 @@ impl Chat {
             rounds: 0,
             tokens: (0, 0),
         };
+        self.loops = Loops::default();
         runtime.hear(self.agent, Source::User)?;
         self.messages.push(Message::User(words.to_owned()));
         while turn.rounds < self.rounds_max {
@@ -328,9 +333,11 @@ impl Chat {
         }
         let judged = self.judged(runtime, port.model, call, &result.fate)?;
         self.note(turn, call, result.fate, questions);
+        let told = self.loops.observe(&call.tool, arguments, &result.text);
+        let text = result.text + &told.unwrap_or_default();
         Ok(match judged {
-            Some(words) => format!("{}\n{words}", result.text),
-            None => result.text,
+            Some(words) => format!("{text}\n{words}"),
+            None => text,
         })
     }
 

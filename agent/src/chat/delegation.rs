@@ -11,7 +11,9 @@ use std::fmt::Write as _;
 use hermitcrab_core::grant::{AgentId, GrantId};
 use serde_json::{Value, json};
 
-use super::{CHILD_ROUNDS_MAX, Chat, ChatError, ChatTurn, Made, Ports, TurnEnd, offered};
+use super::{
+    CHILD_ROUNDS_MAX, Chat, ChatError, ChatTurn, Made, Ports, TurnEnd, loops::Loops, offered,
+};
 use crate::{
     model::Message,
     runtime::{Fate, Runtime, ToolResult},
@@ -218,6 +220,7 @@ impl Chat {
             delegated: Vec::new(),
             batches: 0,
             judge: self.judge.clone(),
+            loops: Loops::default(),
         };
         let mut words = task.goal.clone();
         if let Some(context) = &task.context {
