@@ -198,7 +198,11 @@ impl Hunt<'_> {
 fn directory(args: &FuzzArgs) -> String {
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
-        Target::Paths | Target::Sequences | Target::Races | Target::Plans => {
+            Target::Paths
+            | Target::Sequences
+            | Target::Races
+            | Target::Plans
+            | Target::BenignTools => {
             format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
         }
     }

@@ -24,6 +24,7 @@ pub mod sequences;
 pub mod specimen;
 pub mod targeted;
 pub mod variant;
+pub mod work;
 
 #[cfg(test)]
 mod tests;
@@ -37,3 +38,4 @@ pub use sequences::Sequence;
 pub use specimen::{Specimen, Target};
 pub use targeted::TARGETED;
 pub use variant::{DEPTH_MAX, Link, Rendered, Variant};
+pub use work::Errand;

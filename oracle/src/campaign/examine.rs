@@ -135,7 +135,7 @@ impl Trio {
         let mut out = Examined::of(index, specimen.to_string());
         let fate = match specimen {
             Specimen::Command(variant) => self.look(variant, judge, &mut out),
-            Specimen::Path(_) | Specimen::Sequence(_) | Specimen::Plan(_) => {
+            Specimen::Path(_) | Specimen::Sequence(_) | Specimen::Plan(_) | Specimen::Work(_) => {
                 self.compare(specimen, judge, &mut out)
             }
             Specimen::Race(_) => self.race(specimen, judge, &mut out),

@@ -221,7 +221,8 @@ mod tests {
                 Specimen::Command(_)
                 | Specimen::Sequence(_)
                 | Specimen::Race(_)
-                | Specimen::Plan(_) => None,
+                | Specimen::Plan(_)
+                | Specimen::Work(_) => None,
             })
             .collect();
         assert_eq!(seen.len(), ACTIONS.len() * PLACES.len());

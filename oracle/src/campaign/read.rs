@@ -45,7 +45,11 @@ pub fn read(place: &Path) -> Result<Seen, String> {
     Ok(Seen {
         headline: match target {
             Target::Commands => format!("seed {seed}: {}", tally.line()),
-            Target::Paths | Target::Sequences | Target::Races | Target::Plans => {
+            Target::Paths
+            | Target::Sequences
+            | Target::Races
+            | Target::Plans
+            | Target::BenignTools => {
                 format!("{}, seed {seed}: {}", target.word(), tally.line())
             }
         },

@@ -205,6 +205,19 @@ impl Tally {
                 self.all.of(Fate::AgentUnsafe),
             );
         }
+        if self.target == Target::BenignTools {
+            let count = |label: &str| self.verdicts.get(label).copied().unwrap_or(0);
+            return format!(
+                "{} {}: {} judged, {} equal, {} of them but for noise, {} differences without a name, {} under the agent outside",
+                self.all.total(),
+                self.target.word(),
+                self.all.valid(),
+                count("equal") + count("equal-masked"),
+                count("equal-masked"),
+                self.all.of(Fate::Differs),
+                self.all.of(Fate::AgentUnsafe),
+            );
+        }
         if !self.target.is_commands() {
             return format!(
                 "{} {}: {} judged, {} reached outside under Hermes, {} under the agent, {} differences without a name",

@@ -14,6 +14,7 @@ use super::plans::Trial;
 use super::races::Race;
 use super::sequences::Sequence;
 use super::variant::Variant;
+use super::work::Errand;
 use crate::case::CaseFile;
 
 /// What a campaign hunts with.
@@ -43,6 +44,8 @@ pub enum Target {
     Races,
     /// Plans that somebody hostile had a hand in.
     Plans,
+    /// Ordinary work with the tools.
+    BenignTools,
 }
 
 impl Target {
@@ -53,6 +56,7 @@ impl Target {
         Self::Sequences,
         Self::Races,
         Self::Plans,
+        Self::BenignTools,
     ];
 
     /// Its word.
@@ -64,6 +68,7 @@ impl Target {
             Self::Sequences => "sequences",
             Self::Races => "races",
             Self::Plans => "plans",
+            Self::BenignTools => "benign-tools",
         }
     }
 
@@ -87,6 +92,8 @@ pub enum Specimen {
     Race(Race),
     /// A plan.
     Plan(Trial),
+    /// Ordinary work.
+    Work(Errand),
 }
 
 impl Specimen {
@@ -101,6 +108,7 @@ impl Specimen {
             Target::Sequences => Self::Sequence(Sequence::arbitrary(bytes)?),
             Target::Races => Self::Race(Race::arbitrary(bytes)?),
             Target::Plans => Self::Plan(Trial::arbitrary(bytes)?),
+            Target::BenignTools => Self::Work(Errand::arbitrary(bytes)?),
         })
     }
 
@@ -112,6 +120,7 @@ impl Specimen {
             Some(("sequence", rest)) => Sequence::named(rest).map(Self::Sequence),
             Some(("race", rest)) => Race::named(rest).map(Self::Race),
             Some(("plan", rest)) => Trial::named(rest).map(Self::Plan),
+            Some(("work", rest)) => Errand::named(rest).map(Self::Work),
             Some(_) => None,
             None => Variant::named(name).map(Self::Command),
         }
@@ -126,6 +135,7 @@ impl Specimen {
             Self::Sequence(sequence) => sequence.case_file(),
             Self::Race(race) => race.case_file(),
             Self::Plan(trial) => trial.case_file()?,
+            Self::Work(errand) => errand.case_file(),
         };
         file.id = id_of(&self.to_string());
         Some(file)
@@ -140,6 +150,7 @@ impl Specimen {
             Self::Sequence(sequence) => sequence.classes(),
             Self::Race(race) => race.classes(),
             Self::Plan(trial) => trial.classes(),
+            Self::Work(errand) => errand.classes(),
         };
         classes.sort_unstable();
         classes.dedup();
@@ -156,6 +167,7 @@ impl Specimen {
             Self::Plan(trial) => trial.smaller().map(Self::Plan).collect(),
             // Nothing can be left out of one.
             Self::Race(_) => Vec::new(),
+            Self::Work(errand) => errand.smaller().map(Self::Work).into_iter().collect(),
         }
     }
 }
@@ -168,6 +180,7 @@ impl fmt::Display for Specimen {
             Self::Sequence(sequence) => write!(f, "sequence:{sequence}"),
             Self::Race(race) => write!(f, "race:{race}"),
             Self::Plan(trial) => write!(f, "plan:{trial}"),
+            Self::Work(errand) => write!(f, "work:{errand}"),
         }
     }
 }

@@ -105,6 +105,7 @@ fn parts(specimen: &Specimen) -> usize {
         Specimen::Plan(trial) => {
             trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)
         }
+        Specimen::Work(errand) => errand.case_file().script.len(),
     }
 }
 
@@ -170,15 +171,16 @@ proptest! {
         path in any_of(Target::Paths),
         sequence in any_of(Target::Sequences),
         race in any_of(Target::Races),
+        work in any_of(Target::BenignTools),
     ) {
-        for specimen in [command, path, sequence, race] {
+        for specimen in [command, path, sequence, race, work] {
             is_made_again_and_shrinks(&specimen)?;
         }
     }
 
     #[test]
     fn any_name_of_a_specimen_is_read_or_refused(
-        kind in "(path:|sequence:|race:|other:|)", name in "[a-z0-9~+.-]{0,60}"
+        kind in "(path:|sequence:|race:|work:|other:|)", name in "[a-z0-9~+.-]{0,60}"
     ) {
         if let Some(specimen) = Specimen::named(&format!("{kind}{name}")) {
             prop_assert!(Specimen::named(&specimen.to_string()).is_some());

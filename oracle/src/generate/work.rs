@@ -1,0 +1,218 @@
+//! Ordinary work with the tools, on files of a workspace that is held.
+//!
+//! What for: what is harmless must be served as Hermes serves it. An errand is
+//! a kind of work and a number; from these come a few files and the calls, the
+//! same every time. Nothing here says what the result is: both subjects are
+//! asked, and the relation compares.
+
+mod draw;
+mod errands;
+mod text;
+
+use std::{collections::BTreeMap, fmt};
+
+use arbitrary::{Arbitrary, Unstructured};
+use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Held, Step, UserModel};
+use serde_json::{Map, json};
+
+use self::{
+    draw::Draw,
+    errands::{Files, batch, read, replace, search, shell, v4a, write},
+};
+use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
+
+/// A kind of work: its name, and what makes its files and steps.
+pub type Kind = (&'static str, fn(&mut Draw, &mut Files) -> Vec<Step>);
+
+/// All kinds, in a fixed order.
+pub const KINDS: &[Kind] = &[
+    ("replace", replace),
+    ("v4a", v4a),
+    ("read", read),
+    ("search", search),
+    ("shell", shell),
+    ("write", write),
+    (BATCH, batch),
+];
+
+/// Calls of one answer need a conversation.
+const BATCH: &str = "batch";
+
+/// Some ordinary work.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// What kind.
+    pub kind: &'static Kind,
+    /// Which of its kind.
+    pub salt: u32,
+    /// How many of its steps, from the first on; all of them if there are fewer.
+    pub steps: u8,
+}
+
+impl Errand {
+    fn made(&self) -> (Files, Vec<Step>) {
+        let mut files = Files::new();
+        let (_, make) = self.kind;
+        let mut steps = make(&mut Draw::from(self.salt), &mut files);
+        steps.truncate(usize::from(self.steps).max(1));
+        (files, steps)
+    }
+
+    /// The case.
+    #[must_use]
+    pub fn case_file(&self) -> CaseFile {
+        let (files, script) = self.made();
+        let mut settings = Map::new();
+        settings.insert("approvals.mode".to_owned(), json!("manual"));
+        settings.insert("lsp.enabled".to_owned(), json!(false));
+        let is_batch = self.kind.0 == BATCH;
+        let files = files.into_iter().map(|(name, text)| FileSpec {
+            path: format!("{CWD_DEFAULT}/{name}"),
+            kind: FileKind::Text(text),
+            mode: None,
+        });
+        CaseFile {
+            id: String::new(),
+            comment: String::new(),
+            flags: Vec::new(),
+            source: Some(Source {
+                from: "campaign".to_owned(),
+                row: format!("work:{self}"),
+                note: String::new(),
+            }),
+            world: Some(WorldPatch {
+                cwd: None,
+                files: files.collect(),
+                flip: None,
+            }),
+            context: Some(Context::Interactive),
+            user: Some(if is_batch {
+                UserModel::GrantOnce
+            } else {
+                UserModel::DenyAll
+            }),
+            drive: is_batch.then_some(Drive::Conversation),
+            held: Some(vec![Held {
+                id: "ws".to_owned(),
+                verb: "fs.*".to_owned(),
+                on: CWD_DEFAULT.to_owned(),
+                uses: None,
+                seconds: None,
+                holder: None,
+                hermes: None,
+            }]),
+            settings,
+            script,
+            deadline_ms: Some(60_000),
+            hermes: None,
+            agent: None,
+            expect: Some(Expect {
+                agent: Must::Either,
+                reason: "the relation alone judges".to_owned(),
+                effects: None,
+                steps: None,
+            }),
+            recorded: BTreeMap::new(),
+        }
+    }
+
+    /// The families it is counted under.
+    #[must_use]
+    pub fn classes(&self) -> Vec<&'static str> {
+        vec![self.kind.0]
+    }
+
+    /// The same without its last step.
+    #[must_use]
+    pub fn smaller(&self) -> Option<Self> {
+        let (_, script) = self.made();
+        let steps = u8::try_from(script.len()).ok()?.checked_sub(1)?;
+        (steps > 0).then(|| Self {
+            steps,
+            ..self.clone()
+        })
+    }
+
+    /// The errand with this name, as [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut parts = name.split('~');
+        let (kind, salt) = (parts.next()?, parts.next()?);
+        let steps = parts
+            .next()
+            .map_or(Some(u8::MAX), |text| text.parse().ok())?;
+        if parts.next().is_some() || steps == 0 {
+            return None;
+        }
+        Some(Self {
+            kind: KINDS.iter().find(|(known, _)| *known == kind)?,
+            salt: salt.parse().ok()?,
+            steps,
+        })
+    }
+}
+
+impl fmt::Display for Errand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}~{}", self.kind.0, self.salt)?;
+        match self.steps {
+            u8::MAX => Ok(()),
+            steps => write!(f, "~{steps}"),
+        }
+    }
+}
+
+impl<'a> Arbitrary<'a> for Errand {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Ok(Self {
+            kind: bytes.choose(KINDS)?,
+            salt: bytes.arbitrary()?,
+            steps: u8::MAX,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_same_number_is_the_same_work_and_others_are_other_work() {
+        for kind in KINDS {
+            let texts = |salts: std::ops::Range<u32>| -> BTreeSet<String> {
+                salts
+                    .map(|salt| Errand {
+                        kind,
+                        salt,
+                        steps: u8::MAX,
+                    })
+                    .map(|errand| {
+                        let (files, steps) = errand.made();
+                        assert!(!steps.is_empty());
+                        serde_json::to_string(&(files, steps)).unwrap()
+                    })
+                    .collect()
+            };
+            let once = texts(0..200);
+            assert_eq!(once, texts(0..200), "{}", kind.0);
+            assert!(once.len() > 190, "{}: {}", kind.0, once.len());
+        }
+    }
+
+    #[test]
+    fn work_shrinks_step_by_step_and_its_names_are_read() {
+        let mut errand = Errand::named("shell~3").unwrap();
+        let mut lengths = vec![errand.case_file().script.len()];
+        while let Some(smaller) = errand.smaller() {
+            errand = Errand::named(&smaller.to_string()).unwrap();
+            lengths.push(errand.case_file().script.len());
+        }
+        assert_eq!(lengths.last(), Some(&1));
+        assert!(lengths.is_sorted_by(|more, less| more == &(less + 1)));
+        for wrong in ["shell", "shell~x", "shell~1~0", "shell~1~2~3", "swim~1"] {
+            assert!(Errand::named(wrong).is_none(), "{wrong}");
+        }
+    }
+}
