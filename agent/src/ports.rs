@@ -20,8 +20,14 @@ pub trait Clock: Send + Sync {
 /// Is shown what a command prints, while it runs. What it is given is the
 /// command's own text: it may hold control letters.
 pub trait ProgressPort {
+    /// A command of this agent begins.
+    fn began(&mut self, _agent: AgentId) {}
+
     /// A piece of output of a command that an agent runs.
     fn output(&mut self, agent: AgentId, piece: &str);
+
+    /// The command that began last has ended; nothing was decided about it yet.
+    fn ended(&mut self, _agent: AgentId) {}
 
     /// Whether the command is still wanted; looked at several times a second.
     /// One that is not is killed, and what it did is thrown away.

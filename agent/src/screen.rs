@@ -114,6 +114,7 @@ impl Sign {
     pub fn end(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             // A thread that only draws has nothing to say about its end.
             let _ = thread.join();
         }
@@ -138,7 +139,7 @@ fn turn(is_over: &AtomicBool, what: &str) {
                 }
                 return;
             }
-            std::thread::sleep(Duration::from_millis(40));
+            std::thread::park_timeout(Duration::from_millis(40));
         }
         let seconds = began.elapsed().as_secs();
         let bar = ["|", "/", "-", "\\"].get(place).copied().unwrap_or("|");

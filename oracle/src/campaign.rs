@@ -198,11 +198,7 @@ impl Hunt<'_> {
 fn directory(args: &FuzzArgs) -> String {
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
-            Target::Paths
-            | Target::Sequences
-            | Target::Races
-            | Target::Plans
-            | Target::BenignTools => {
+        Target::Paths | Target::Sequences | Target::Races | Target::Plans | Target::BenignTools => {
             format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
         }
     }

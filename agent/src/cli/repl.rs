@@ -7,6 +7,7 @@
 
 mod banner;
 mod editor;
+mod live;
 mod spoken;
 mod tree;
 mod wizard;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 use self::{
     banner::Active,
     editor::{Came, Source},
+    live::{Live, Shown},
     spoken::Spoken,
     words::Line,
 };
@@ -34,7 +36,6 @@ use crate::{
     chat::{Chat, TurnEnd},
     exit,
     model::{Backend, Cancel},
-    ports::ProgressPort,
     runtime::{Fate, GrantWords, Runtime},
     screen::{Screen, Tone, visible},
 };
@@ -61,6 +62,7 @@ struct Repl<'s> {
     chat: Option<Chat>,
     screen: Screen,
     cancel: Cancel,
+    shown: Shown,
 }
 
 /// Runs until the person leaves.
@@ -98,9 +100,13 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let user = ambient::TerminalUser::open()
         .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
     let mut runtime = open::open_for(&prompt.setting, user)?;
-    runtime.show_progress(Box::new(Progress {
-        cancel: cancel.clone(),
-    }));
+    let shown = Shown::default();
+    runtime.show_progress(Box::new(Live::new(
+        cancel.clone(),
+        screen,
+        is_terminal,
+        shown.clone(),
+    )));
     let mut repl = Repl {
         setting: &prompt.setting,
         choice: &prompt.choice,
@@ -110,6 +116,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         chat: None,
         screen,
         cancel,
+        shown,
     };
     if let Some(backend) = &repl.backend {
         chat::let_talk(&mut repl.runtime, backend)?;
@@ -353,8 +360,9 @@ impl Repl<'_> {
             .call(agent, "terminal", &json!({"command": command}));
         let result: Value = serde_json::from_str(&report.text).unwrap_or(Value::Null);
         let output = result.get("output").and_then(Value::as_str);
-        if let Some(output) = output.filter(|output| !output.is_empty()) {
-            println!("{}", visible(output.trim_end_matches('\n')));
+        let rest = self.shown.rest(output.unwrap_or_default());
+        if !rest.is_empty() {
+            println!("{}", visible(rest.trim_end_matches('\n')));
         }
         if let Some(error) = result.get("error").and_then(Value::as_str) {
             say(&visible(error));
@@ -450,19 +458,5 @@ fn spelled(words: &GrantWords) -> String {
 fn print_all(lines: impl IntoIterator<Item = String>) {
     for line in lines {
         println!("{line}");
-    }
-}
-
-/// Shows nothing while a command runs, its output comes at its end; says when
-/// it is no longer wanted.
-struct Progress {
-    cancel: Cancel,
-}
-
-impl ProgressPort for Progress {
-    fn output(&mut self, _agent: hermitcrab_core::grant::AgentId, _piece: &str) {}
-
-    fn is_wanted(&mut self) -> bool {
-        !self.cancel.is_thrown()
     }
 }

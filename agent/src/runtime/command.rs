@@ -28,16 +28,18 @@ use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     dircap::DirCap,
     journal::Part,
-    spawn::{EXCHANGE_DIR, Ending, Finished, Running, SpawnError, Streams, View, ViewMode},
+    spawn::{EXCHANGE_DIR, Ending, Finished, Running, SpawnError, Stream, Streams, View, ViewMode},
 };
 
 mod anew;
 mod check;
 mod launch;
+mod letters;
 mod network;
 
 pub use self::check::checked_text;
 pub(super) use self::launch::Launch;
+use self::letters::Letters;
 use super::{
     call::ChangeSummary,
     hands::{Hands, stop},
@@ -46,7 +48,7 @@ use super::{
     turn::Stop,
     words,
 };
-use crate::digest::sha256;
+use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
@@ -303,17 +305,39 @@ impl Hands<'_> {
         let Some(progress) = progress else {
             return running.wait();
         };
-        let mut over = false;
-        while !over {
-            over = running.attend(LOOK_EVERY, |_, bytes| {
-                progress.output(by, &String::from_utf8_lossy(bytes));
-            })?;
-            if !over && *wanted && !progress.is_wanted() {
-                *wanted = false;
-                running.kill();
+        let (mut plain, mut error) = (Letters::default(), Letters::default());
+        let mut show = |progress: &mut dyn ProgressPort, stream, bytes: &[u8]| {
+            let text = match stream {
+                Stream::Stdout => plain.take(bytes),
+                Stream::Stderr => error.take(bytes),
+            };
+            if !text.is_empty() {
+                progress.output(by, &text);
+            }
+        };
+        progress.began(by);
+        let ended = loop {
+            match running.attend(LOOK_EVERY, |stream, bytes| {
+                show(&mut **progress, stream, bytes);
+            }) {
+                Ok(true) => {
+                    break running.wait_with(|stream, bytes| show(&mut **progress, stream, bytes));
+                }
+                Ok(false) if *wanted && !progress.is_wanted() => {
+                    *wanted = false;
+                    running.kill();
+                }
+                Ok(false) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        for rest in [plain.rest(), error.rest()] {
+            if !rest.is_empty() {
+                progress.output(by, &rest);
             }
         }
-        running.wait_with(|_, bytes| progress.output(by, &String::from_utf8_lossy(bytes)))
+        progress.ended(by);
+        ended
     }
 
     /// Everything this agent may read, as directories for a command to see.

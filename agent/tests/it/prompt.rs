@@ -108,6 +108,32 @@ fn an_interrupt_calls_off_the_command_and_not_the_program() {
 }
 
 #[test]
+fn what_a_command_prints_is_seen_while_it_runs_and_once() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("!echo beg$((40 + 2))un; sleep 3000\r");
+    pty.sees("beg42un");
+    pty.interrupt_until("called off");
+    pty.prompt();
+    // Letters of several bytes, a line without an end, colours that are taken out.
+    pty.keys("!printf 'gr\\303\\274n \\033[31mred\\033[0m en%sd' $((40 + 2)); echo x > a.txt\r");
+    pty.sees("allow this?");
+    let before = pty.shown();
+    assert!(
+        before
+            .lines()
+            .any(|line| line.trim_end() == "gr\u{fc}n red en42d"),
+        "{before}"
+    );
+    pty.keys("deny\r");
+    pty.prompt();
+    let raw = String::from_utf8_lossy(&pty.raw).into_owned();
+    assert_eq!(raw.matches("en42d").count(), 1, "{raw}");
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
 fn wide_letters_and_a_terminal_that_changes_its_size_are_edited_as_they_are_seen() {
     let home = settled("");
     let mut pty = start(&home);

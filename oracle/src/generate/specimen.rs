@@ -50,7 +50,7 @@ pub enum Target {
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Commands,
         Self::Paths,
         Self::Sequences,
