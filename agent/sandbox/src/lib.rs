@@ -32,6 +32,8 @@ pub mod landlock;
 
 pub mod net;
 
+pub mod privileges;
+
 pub mod seclusion;
 
 pub mod digest;

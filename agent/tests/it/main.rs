@@ -40,6 +40,7 @@ mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod prompt;
+mod root;
 mod runtime;
 mod session_cli;
 mod standing;
