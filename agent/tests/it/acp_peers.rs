@@ -153,11 +153,14 @@ impl Place {
 
     /// Lets a client do these steps.
     fn drive(&self, client: &mut Command, options: &[&str], steps: &Value) -> Output {
-        let given = json!({
-            "command": self.command(options),
-            "cwd": self.dir.path().join("proj"),
-            "steps": steps,
-        });
+        self.drive_with(client, options, &json!({"steps": steps}))
+    }
+
+    /// The same, and what else the client is told.
+    fn drive_with(&self, client: &mut Command, options: &[&str], given: &Value) -> Output {
+        let mut given = given.clone();
+        given["command"] = json!(self.command(options));
+        given["cwd"] = json!(self.dir.path().join("proj"));
         let mut child = client
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -371,6 +374,34 @@ fn the_python_sdk_drives_the_agent_and_every_line_is_valid() {
 fn the_npm_sdk_drives_the_agent_and_every_line_is_valid() {
     let Some(peers) = Peers::ready() else { return };
     everything(&peers, &mut node(&peers));
+}
+
+#[test]
+fn a_question_for_words_is_a_form_of_the_npm_sdk_and_what_is_typed_is_the_answer() {
+    let Some(peers) = Peers::ready() else { return };
+    let place = Place::new();
+    let asks = json!({"version": 1, "steps": [
+        {"id": "name", "ask_user": "Which name?", "schema": "path"},
+        {"id": "make", "call": "create_file", "with": {"path": {"$": "name"}, "text": "named\n"}}]});
+    let plan = format!("/plan {}", json!([asks.to_string()]));
+    let given = json!({
+        "steps": [
+            {"prompt": plan, "answers": ["allow-once", "allow-once"]},
+            {"prompt": plan, "answers": ["allow-once"]},
+        ],
+        // The second form is declined.
+        "forms": ["typed.txt"],
+    });
+    let output = place.drive_with(&mut node(&peers), &[], &given);
+    assert!(output.status.success(), "{output:?}");
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["stops"], json!(["end_turn", "end_turn"]), "{told}");
+    assert_eq!(told["forms"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["forms"][0]["message"], "Which name?");
+    assert_eq!(place.text("typed.txt").as_deref(), Some("named\n"));
+    let files = fs::read_dir(place.dir.path().join("proj")).unwrap().count();
+    assert_eq!(files, 2, "nothing else was made");
+    place.validate(&peers);
 }
 
 #[test]

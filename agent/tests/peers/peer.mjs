@@ -8,9 +8,11 @@ const given = JSON.parse(readFileSync(0, "utf8"));
 const [program, ...rest] = given.command;
 const agent = spawn(program, rest, { stdio: ["pipe", "pipe", "inherit"] });
 const stream = acp.ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout));
-const told = { stops: [], told: [], asked: [], updates: [] };
+const told = { stops: [], told: [], asked: [], forms: [], updates: [] };
 const of = acp.methods.agent.session;
 let answers = [];
+// What is typed into forms; without any, the client shows none.
+const typed = given.forms;
 let cancel = async () => {};
 
 await acp
@@ -37,13 +39,18 @@ await acp
     if (!existsSync(params.path)) throw acp.RequestError.resourceNotFound(params.path);
     return { content: readFileSync(params.path, "utf8") };
   })
+  .onRequest(acp.methods.client.elicitation.create, ({ params }) => {
+    told.forms.push(params);
+    const answer = typed.shift();
+    return answer === undefined ? { action: "decline" } : { action: "accept", content: { answer } };
+  })
   .onNotification(acp.methods.client.session.update, ({ params }) => {
     told.updates.push(params.update);
   })
   .connectWith(stream, async (ctx) => {
     await ctx.request(acp.methods.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: { fs: { readTextFile: true } },
+      clientCapabilities: { fs: { readTextFile: true }, ...(typed && { elicitation: { form: {} } }) },
     });
     const place = { cwd: given.cwd, mcpServers: [] };
     const { sessionId } = await ctx.request(of.new, place);
