@@ -21,6 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hermitcrab_core::outcome::DenialCode;
 use serde_json::{Value, json};
 
 use self::{
@@ -211,7 +212,7 @@ impl Repl<'_> {
             Line::Undo(last) => undo::take_back(&mut self.runtime, None, last).map(|()| exit::OK),
             Line::Audit(last) => self.audit(last),
             Line::Program(words) => self.program(&words),
-            Line::Run(command) => Ok(self.command(&command)),
+            Line::Run(command) => Ok(self.command(&command, false)),
             Line::DryRun(command) => self.dry_run(&command),
             Line::Plan(words) => {
                 plan::at_prompt(&mut self.runtime, self.setting, self.choice, &words)
@@ -353,7 +354,7 @@ impl Repl<'_> {
             .set_ceilings(self.ground.config.ceilings(&self.ground.admin));
     }
 
-    fn command(&mut self, command: &str) -> u8 {
+    fn command(&mut self, command: &str, is_rehearsed: bool) -> u8 {
         let agent = self.runtime.first_agent();
         let report = self
             .runtime
@@ -364,7 +365,11 @@ impl Repl<'_> {
         if !rest.is_empty() {
             println!("{}", visible(rest.trim_end_matches('\n')));
         }
-        if let Some(error) = result.get("error").and_then(Value::as_str) {
+        // The no of a dry run is its own, and was told with what it is about.
+        let is_told = is_rehearsed && report.fate.code() == Some(DenialCode::RejectedByUser);
+        if let Some(error) = result.get("error").and_then(Value::as_str)
+            && !is_told
+        {
             say(&visible(error));
         }
         let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
@@ -380,7 +385,7 @@ impl Repl<'_> {
             .map_err(|error| (error.to_string(), exit::LEDGER))?;
         let mut rehearsal = open::rehearse(self.setting)?;
         std::mem::swap(&mut self.runtime, &mut rehearsal);
-        let code = self.command(command);
+        let code = self.command(command, true);
         std::mem::swap(&mut self.runtime, &mut rehearsal);
         Ok(code)
     }

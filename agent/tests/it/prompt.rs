@@ -80,7 +80,8 @@ fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     assert_eq!(text(), "a\n");
     pty.keys("dry-run rm a.txt\r");
     pty.sees("a dry run, so nothing");
-    pty.prompt();
+    let shown = pty.prompt();
+    assert!(!shown.contains("the user said no"), "{shown}");
     assert!(home.project().join("a.txt").exists());
     pty.keys("grant fs.delete=.\r");
     pty.sees("until this session ends");
