@@ -22,6 +22,7 @@ use std::{
 };
 
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::journal::CommitId;
 use serde_json::{Value, json};
 
 use self::{
@@ -405,6 +406,7 @@ impl Repl<'_> {
             cancel: self.cancel.clone(),
             has_spoken: Cell::new(false),
         };
+        let before = last_commit(&self.runtime);
         let turn = talk.turn(&mut self.runtime, &mut model, request);
         let has_spoken = model.has_spoken.get();
         self.chat = Some(talk);
@@ -432,13 +434,12 @@ impl Repl<'_> {
             eprintln!("{}", self.screen.tone(tone, &line));
         }
         if !turn.made.is_empty() {
-            eprintln!(
-                "{}",
-                self.screen.tone(
-                    Tone::Dim,
-                    &format!("  {done} done, {failed} failed, {refused} refused; `undo` takes back the last change"),
-                )
-            );
+            let after = last_commit(&self.runtime).filter(|id| before != Some(*id));
+            let undo = after.map_or_else(String::new, |id| {
+                format!("; `undo` takes back the last, commit {id}")
+            });
+            let line = format!("  {done} done, {failed} failed, {refused} refused{undo}");
+            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
         }
         match turn.end {
             TurnEnd::Answered => Ok(exit::OK),
@@ -449,6 +450,13 @@ impl Repl<'_> {
             TurnEnd::Stopped => Err(("the turn was stopped".to_owned(), exit::TOOL_FAILED)),
         }
     }
+}
+
+/// What `undo` would take back: a single file a tool wrote is none of it.
+fn last_commit(runtime: &Runtime) -> Option<CommitId> {
+    // Journals that cannot be read are said by `undo` itself.
+    let commits = runtime.commits().ok()?;
+    commits.last().map(|commit| commit.id)
 }
 
 /// What is granted, a directory without the dots a person may have written.
