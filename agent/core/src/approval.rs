@@ -168,12 +168,6 @@ impl Question {
         self.digest
     }
 
-    /// The last instant at which an answer counts.
-    #[must_use]
-    pub const fn open_until(&self) -> Instant {
-        self.open_until
-    }
-
     /// The digest of what this question shows; equal for equal questions only.
     pub(crate) fn digest_of(hash: HashFn, question: &Question) -> Digest {
         let mut text = String::new();

@@ -9,6 +9,7 @@ use core::fmt;
 
 use crate::approval::Scope;
 use crate::authority::Authority;
+use crate::fault::{self, Fault};
 use crate::limits::{GRANT_LIFETIME_MAX, SESSION_GRANT_LIFETIME};
 use crate::outcome::DenialCode;
 use crate::standing::StandingId;
@@ -86,7 +87,7 @@ impl Limits {
     pub fn starting(now: Instant, uses: Uses, lifetime: Lifetime) -> Limits {
         let span = match lifetime {
             Lifetime::Session => SESSION_GRANT_LIFETIME,
-            Lifetime::For(span) if crate::fault::is(crate::fault::Fault::GrantsLastForEver) => span,
+            Lifetime::For(span) if fault::is(Fault::GrantsLastForEver) => span,
             Lifetime::For(span) => span.min(GRANT_LIFETIME_MAX),
         };
         Limits {
@@ -253,12 +254,6 @@ impl Grant {
         self.parent
     }
 
-    /// How many times it was passed on to become this.
-    #[must_use]
-    pub const fn depth(&self) -> u32 {
-        self.depth
-    }
-
     /// What it allows.
     #[must_use]
     pub const fn authority(&self) -> &Authority {
@@ -279,7 +274,6 @@ impl Grant {
 
     /// Why this grant, seen alone, cannot be used; the strongest reason.
     pub(crate) fn refusal(&self, now: Instant) -> Option<DenialCode> {
-        use crate::fault::{self, Fault};
         if self.life == Life::Revoked && !fault::is(Fault::ForgetRevocation) {
             return Some(DenialCode::Revoked);
         }

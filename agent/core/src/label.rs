@@ -75,21 +75,6 @@ impl Label {
         &self.readers
     }
 
-    /// May this reader see it?
-    #[must_use]
-    pub fn admits(&self, reader: &Name) -> bool {
-        match &self.readers {
-            Readers::Anyone => true,
-            Readers::Only(names) => names.contains(reader),
-        }
-    }
-
-    /// Did the user alone write it?
-    #[must_use]
-    pub fn is_trusted(&self) -> bool {
-        self.sources.iter().all(|source| *source == Source::User)
-    }
-
     /// The label of something made from both.
     #[must_use]
     pub fn join(&self, other: &Label) -> Label {

@@ -206,8 +206,8 @@ impl RelPath {
     #[must_use]
     pub fn parent(&self) -> Option<RelPath> {
         let name = self.file_name()?;
-        let kept = self.bytes.len().saturating_sub(name.len());
-        let kept = kept.saturating_sub(usize::from(kept > 0));
+        // With the slash before it, which the only name does not have.
+        let kept = self.bytes.len().saturating_sub(name.len() + 1);
         Some(RelPath {
             bytes: self.bytes.get(..kept)?.to_vec(),
         })

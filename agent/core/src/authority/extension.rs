@@ -63,12 +63,6 @@ impl ExtensionName {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
-
-    /// Who defined it.
-    #[must_use]
-    pub fn vendor(&self) -> &str {
-        self.as_str().split('.').nth(1).unwrap_or_default()
-    }
 }
 
 impl fmt::Display for ExtensionName {

@@ -131,16 +131,8 @@ impl Tag {
         self.origins
     }
 
-    /// May this reader see it?
-    #[must_use]
-    pub fn admits(&self, reader: &Name) -> bool {
-        self.readers
-            .as_ref()
-            .is_none_or(|readers| readers.contains(reader))
-    }
-
-    /// The same for a reader whose name may be any text: what is no name is
-    /// nobody's.
+    /// May a reader of this name see it? The name may be any text: what is no
+    /// name is nobody's.
     #[must_use]
     pub fn admits_named(&self, reader: &str) -> bool {
         self.readers

@@ -131,6 +131,7 @@ proptest! {
         prop_assert!(a.covers(&meet) && b.covers(&meet));
         prop_assert_eq!(a.covers(&c) && b.covers(&c), meet.covers(&c));
         prop_assert_eq!(&meet, &b.meet(&a).unwrap());
+        prop_assert_eq!(&a.meet(&a).unwrap(), &a);
         prop_assert!(a.attenuate(meet).is_ok());
     }
 
@@ -166,14 +167,12 @@ proptest! {
     }
 
     #[test]
-    fn labels_only_gain_sources_and_lose_readers(left in 0..5_usize, right in 0..5_usize, a in prop::option::of(prop::collection::btree_set(names(), 0..3)), b in prop::option::of(prop::collection::btree_set(names(), 0..3)), reader in names()) {
+    fn labels_only_gain_sources_and_lose_readers(left in 0..5_usize, right in 0..5_usize, a in prop::option::of(prop::collection::btree_set(names(), 0..3)), b in prop::option::of(prop::collection::btree_set(names(), 0..3)) ) {
         let sources = [Source::User, Source::Model, Source::File, Source::Command, Source::Network];
         let label = |which: usize, readers: Option<_>| Label::new(sources[which], readers.map_or(Readers::Anyone, Readers::Only));
         let (left, right) = (label(left, a), label(right, b));
         let join = left.join(&right);
         prop_assert!(left.sources().chain(right.sources()).all(|source| join.sources().any(|known| known == source)));
-        prop_assert_eq!(join.admits(&reader), left.admits(&reader) && right.admits(&reader));
-        prop_assert_eq!(join.is_trusted(), left.is_trusted() && right.is_trusted());
         prop_assert_eq!(join, right.join(&left));
     }
 

@@ -36,7 +36,7 @@ impl Checker<'_> {
             });
         }
         match expr {
-            Expr::Literal(raw) => self.literal(raw, depth),
+            Expr::Literal(raw) => self.literal(raw),
             Expr::Ref { name, path } => {
                 let Some(kind) = self.known(name).cloned() else {
                     self.unknown(name);
@@ -127,10 +127,7 @@ impl Checker<'_> {
         }
     }
 
-    fn literal(&mut self, raw: &Raw, depth: usize) -> Option<Type> {
-        if depth > EXPR_DEPTH_MAX {
-            return self.wrong(ErrorKind::TooDeep);
-        }
+    fn literal(&mut self, raw: &Raw) -> Option<Type> {
         let kind = match raw {
             Raw::Nothing => Kind::Nothing,
             Raw::Truth(_) => Kind::Truth,
