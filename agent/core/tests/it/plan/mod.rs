@@ -16,12 +16,16 @@ use hermitcrab_core::{
     },
 };
 
+mod bounds;
 mod builtins;
 mod data;
 mod drafts;
 mod foretold;
+mod kinds;
 mod readers;
 mod running;
+mod times;
+mod values;
 
 fn user(kind: Kind) -> Type {
     kind.at(Level::User)
