@@ -20,6 +20,8 @@ use crate::time::Instant;
 use self::index::Index;
 
 mod index;
+#[cfg(test)]
+mod tests;
 
 /// Everything held in one session.
 #[derive(Debug)]

@@ -126,3 +126,43 @@ impl Memory {
         core::mem::take(&mut self.rows).len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::{Name, Verb};
+    use crate::standing::PortableObject;
+
+    fn row(secret: &str, digest: u8, isolation: Isolation, said: Said) -> Remembered {
+        let object = PortableObject::Secret(Name::parse(secret).unwrap());
+        Remembered {
+            cap: PortableCap::new(Verb::SecretUse, object).unwrap(),
+            digest: Digest::from_bytes([digest; 32]),
+            isolation,
+            said,
+            at: Instant::BOOT,
+        }
+    }
+
+    #[test]
+    fn an_answer_replaces_an_earlier_one_about_exactly_the_same_and_no_other() {
+        let mut memory = Memory::default();
+        let rows = [
+            row("a", 1, Isolation::Isolated, Said::Yes),
+            row("b", 1, Isolation::Isolated, Said::Yes),
+            row("a", 2, Isolation::Isolated, Said::Yes),
+            row("a", 1, Isolation::Unknown, Said::Yes),
+        ];
+        for row in &rows {
+            memory.remember(row.clone()).unwrap();
+        }
+        assert_eq!(memory.list().count(), rows.len());
+        let again = row("a", 1, Isolation::Isolated, Said::No);
+        memory.remember(again.clone()).unwrap();
+        assert_eq!(memory.list().count(), rows.len());
+        for (row, said) in rows.iter().zip([Said::No, Said::Yes, Said::Yes, Said::Yes]) {
+            let recalled = memory.recall(&row.cap, row.digest, row.isolation);
+            assert_eq!(recalled, Some(said));
+        }
+    }
+}

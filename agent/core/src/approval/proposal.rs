@@ -74,12 +74,6 @@ impl Proposal {
         self.digest
     }
 
-    /// The last instant at which it can be accepted.
-    #[must_use]
-    pub const fn open_until(&self) -> Instant {
-        self.open_until
-    }
-
     pub(crate) fn digest_of(hash: HashFn, id: ProposalId, spec: &ProposalSpec) -> Digest {
         let mut text = String::new();
         // Writing to a string cannot fail.

@@ -98,6 +98,16 @@ mod tests {
     }
 
     #[test]
+    fn a_path_of_nothing_is_not_looked_up() {
+        for text in ["", " ", "\t\n"] {
+            let found = scoped(Argument::Text(text), |_| Ok(ScopePath::root()));
+            assert_eq!(found, Footprint::Barrier, "{text:?}");
+        }
+        let found = scoped(Argument::Text("x"), |_| Ok(ScopePath::root()));
+        assert_eq!(found, Footprint::Path(ScopePath::root()));
+    }
+
+    #[test]
     fn file_tools_touch_their_path() {
         let file = Footprint::Path(ScopePath::lexical("/ws/a").unwrap());
         for tool in ["read_file", "write_file", "patch"] {

@@ -163,6 +163,19 @@ mod tests {
     }
 
     #[test]
+    fn a_choice_has_the_nearest_kind_of_the_protocol_and_gives_what_it_says() {
+        for (choice, kind, gives) in [
+            (Choice::AllowOnce, "allow_once", "once"),
+            (Choice::AllowSession, "allow_always", "session"),
+            (Choice::AllowAlways, "allow_always", "always"),
+            (Choice::Deny, "reject_once", "deny"),
+            (Choice::DenyAlways, "reject_always", "deny"),
+        ] {
+            assert_eq!((choice.kind(), choice.gives().as_str()), (kind, gives));
+        }
+    }
+
+    #[test]
     fn an_answer_that_was_not_offered_gives_nothing() {
         let all = offered(Permanence::Offered, JudgeVerdict::NoObjection);
         assert_eq!(understood(Some("allow_once"), &all), Granted::Once);

@@ -288,5 +288,13 @@ mod tests {
         check("**", "anything", true);
         check("a", "ab", false);
         check("?", "a", false);
+        // The star is tried again further along, to the very end of the name.
+        check("*b", "aab", true);
+        check("*ab", "aab", true);
+        check("*b", "aba", false);
+        check("a*ab*b", "aaabab", true);
+        check("*aab", "aaaab", true);
+        check("a*", "a", true);
+        check("*a*", "b", false);
     }
 }

@@ -199,6 +199,26 @@ fn a_long_list_of_effects_is_named_by_a_digest_of_all_of_them() {
 }
 
 #[test]
+fn a_list_as_long_as_a_record_may_be_is_spelled_out() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let reading = bench.on_files(&[Verb::FsRead], ".");
+    bench.grant(reading, Uses::Uncounted, SESSION);
+    let mut intent = |count: usize| {
+        let actions = (0..count).map(|number| bench.file(Verb::FsRead, &format!("f{number}")));
+        let actions = actions.collect();
+        bench.call_as(AgentId::FIRST, Tool::SearchFiles, actions);
+        bench.ledger.last().unwrap().text.clone()
+    };
+    let full = intent(ITEMS_PER_RECORD_MAX);
+    assert!(!full.contains(" more, all "), "{full}");
+    let two = intent(2);
+    assert_eq!(two.matches(", ").count(), 1, "{two}");
+    let (first, second) = two.split_once(", ").unwrap();
+    assert!(first.ends_with("fs.read dir0:f0"), "{two}");
+    assert!(second.ends_with("fs.read dir0:f1"), "{two}");
+}
+
+#[test]
 fn outcomes_name_their_kind_and_code() {
     let mut bench = Bench::new(Asking::Refuse);
     let reading = bench.on_files(&[Verb::FsRead], ".");

@@ -190,3 +190,31 @@ fn a_time_says_the_milliseconds_it_was_made_of() {
     assert_eq!(made.as_millis(), NOW);
     assert_eq!(made.after(Millis::from_seconds(2)).as_millis(), NOW + 2_000);
 }
+
+#[test]
+fn a_yes_helps_where_the_reason_is_time_or_place_and_never_against_an_end() {
+    for (due, helps) in [
+        (Due::OtherAudience, false),
+        (Due::Revoked, false),
+        (Due::Exhausted, false),
+        (Due::Rebooted, true),
+        (Due::ClockWentBack, true),
+        (Due::IntervalOver, true),
+        (Due::IsolationWeaker, true),
+    ] {
+        assert_eq!(due.can_be_confirmed(), helps, "{due:?}");
+    }
+}
+
+#[test]
+fn a_standing_grant_holds_so_many_capabilities() {
+    let caps = |count: usize| {
+        PortableAuthority::from_caps((0..count).map(|number| {
+            let name = Name::parse(&format!("s{number}")).unwrap();
+            PortableCap::new(Verb::SecretUse, PortableObject::Secret(name)).unwrap()
+        }))
+    };
+    assert!(caps(CAPS_PER_STANDING_MAX).is_ok());
+    let denial = caps(CAPS_PER_STANDING_MAX + 1).unwrap_err();
+    assert_eq!(denial.code(), DenialCode::LimitReached);
+}

@@ -305,3 +305,43 @@ fn a_vendors_verb_covers_itself_on_its_thing_and_no_other() {
         assert_eq!(held.covers(asked), covered, "{held:?} {asked:?}");
     }
 }
+
+#[test]
+fn a_vendors_verb_is_x_its_vendor_and_its_name_in_small_letters() {
+    use hermitcrab_core::authority::{ExtensionError, ExtensionName};
+    for text in ["x.acme.deploy", "x.a.b", "x.acme.deploy-2.now", "x.a1.b-c"] {
+        assert_eq!(ExtensionName::parse(text).unwrap().as_str(), text);
+    }
+    for text in [
+        "x",
+        "x.acme",
+        "y.acme.deploy",
+        "acme.deploy.now",
+        "x.Acme.deploy",
+        "x.acme.Deploy",
+        "x.acme.deplOy",
+        "x..deploy",
+        "x.acme.",
+        "x.1a.b",
+        "x.-a.b",
+        "x.a.b_c",
+        "x.a.b+c",
+        "x.a.9",
+    ] {
+        assert_eq!(
+            ExtensionName::parse(text),
+            Err(ExtensionError::Form),
+            "{text}"
+        );
+    }
+    let empty = Err(ExtensionError::Name(NameError::Empty));
+    assert_eq!(ExtensionName::parse(""), empty);
+}
+
+#[test]
+fn a_name_may_be_so_long_and_no_longer() {
+    use hermitcrab_core::limits::NAME_BYTES_MAX;
+    let name = |bytes: usize| Name::parse(&"x".repeat(bytes)).map(drop);
+    assert_eq!(name(NAME_BYTES_MAX), Ok(()));
+    assert_eq!(name(NAME_BYTES_MAX + 1), Err(NameError::TooLong));
+}

@@ -258,7 +258,12 @@ fn a_function_takes_the_arguments_it_takes() {
         assert_eq!(apply(function, count), expected, "{function:?} {count}");
     }
     let and = |count| vec![value(Expr::Apply(Builtin::And, vec![truth(true); count]))];
-    bound(and, Builtin::And.count().1.min(ARGUMENTS_MAX), Some("a"), ErrorKind::WrongCount);
+    bound(
+        and,
+        Builtin::And.count().1.min(ARGUMENTS_MAX),
+        Some("a"),
+        ErrorKind::WrongCount,
+    );
 }
 
 #[test]
