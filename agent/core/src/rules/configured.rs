@@ -136,12 +136,6 @@ impl ConfiguredRule {
         self.stance
     }
 
-    /// The verbs it is about.
-    #[must_use]
-    pub fn verbs(&self) -> &[Verb] {
-        &self.verbs
-    }
-
     /// What it is about.
     #[must_use]
     pub const fn pattern(&self) -> &Pattern {

@@ -445,3 +445,19 @@ fn a_connection_names_its_peer() {
 fn what_was_said_is_told_in_its_own_word() {
     assert_eq!((Said::Yes.as_str(), Said::No.as_str()), ("yes", "no"));
 }
+
+#[test]
+fn no_tool_changes_how_the_agent_is_set_up_and_other_acts_of_a_session_are_asked_about() {
+    let bench = Bench::new(Asking::ApproveAll);
+    let stance = |verb| {
+        let action = Action::new(verb, Object::Session, Digest::NONE).unwrap();
+        let told = bench
+            .session
+            .explain(AgentId::FIRST, Tool::Terminal, &action);
+        (told.stance, told.code)
+    };
+    let denied = (Stance::Deny, Some(DenialCode::Protected));
+    assert_eq!(stance(Verb::ConfigChange), denied);
+    assert_ne!(stance(Verb::AgentSpawn), denied);
+    assert_ne!(stance(Verb::UserAsk), denied);
+}

@@ -4,6 +4,7 @@
 use crate::support;
 
 use hermitcrab_core::{
+    approval::RememberedId,
     audit::ChainError,
     authority::{
         Authority, Cap, Extension, ExtensionError, ExtensionName, Host, HostPattern, Name,
@@ -121,6 +122,7 @@ fn numbers_are_printed_with_what_they_number() {
     check(AgentId::FIRST, "agent0");
     check(UpstreamId(4), "upstream4");
     check(StandingId::new(3), "standing3");
+    check(RememberedId::new(2), "remembered2");
     check(Instant::BOOT.after(Millis::new(12)), "12ms");
     assert_eq!(bench.run("make"), Came::Asked);
     let question = bench.question.clone().unwrap();

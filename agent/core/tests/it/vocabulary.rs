@@ -345,3 +345,31 @@ fn a_name_may_be_so_long_and_no_longer() {
     assert_eq!(name(NAME_BYTES_MAX), Ok(()));
     assert_eq!(name(NAME_BYTES_MAX + 1), Err(NameError::TooLong));
 }
+
+#[test]
+fn what_a_tool_gives_back_is_from_a_file_a_command_a_network_or_nobody_else() {
+    use hermitcrab_core::label::Source;
+    for (tool, source) in [
+        (Tool::ReadFile, Some(Source::File)),
+        (Tool::Patch, Some(Source::File)),
+        (Tool::Terminal, Some(Source::Command)),
+        (Tool::Clarify, Some(Source::User)),
+        (Tool::External, Some(Source::Network)),
+        (Tool::WriteFile, None),
+        (Tool::DelegateTask, None),
+    ] {
+        assert_eq!(tool.brings(), source, "{tool}");
+    }
+}
+
+#[test]
+fn a_path_may_be_so_long_as_it_was_given_not_only_as_it_is_kept() {
+    use hermitcrab_core::limits::PATH_BYTES_MAX;
+    // Slashes that count for nothing once it is read.
+    let slashes = |bytes: usize| format!("a{}b", "/".repeat(bytes - 2));
+    let read = |bytes: usize| RelPath::parse(slashes(bytes).as_bytes());
+    assert_eq!(read(PATH_BYTES_MAX), Ok(path("a/b")));
+    for more in [1, 2] {
+        assert_eq!(read(PATH_BYTES_MAX + more), Err(PathError::TooLong));
+    }
+}

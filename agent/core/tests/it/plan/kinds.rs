@@ -195,6 +195,7 @@ fn what_comes_from_outside_is_a_value_of_its_type_or_none() {
             Some(fields(&[("a", whole), ("b", Raw::Nothing)])),
         ),
         (fields(&[("b", text("x"))]), both, None),
+        (fields(&[]), record(&[("a", Kind::Nothing)]), None),
     ] {
         let message = format!("{raw:?} {kind:?}");
         let made = raw.typed(&user(kind), &Tag::USER);

@@ -309,3 +309,47 @@ fn a_model_reads_what_is_for_it_and_a_yes_of_the_user_makes_a_value_theirs() {
         }
     }
 }
+
+#[test]
+fn what_a_tool_was_asked_is_in_its_answer_and_what_it_was_given_is_not() {
+    let readers = ["ann", "mail"];
+    let gives = || Kind::record(&[("text", user(Kind::Text))]).at(Level::User);
+    let mut all = tools(&readers).all().to_vec();
+    for (name, role) in [("find", Role::Free), ("store", Role::Content)] {
+        all.push(tool(
+            name,
+            vec![param("text", Kind::Text, role)],
+            gives(),
+            None,
+        ));
+    }
+    let toolbox = Arc::new(Toolbox::new(all));
+    let told = |tool: &str, rules: FlowRules| {
+        let mut steps = reads();
+        steps.push(call("t", tool, &[("text", at("s.text"))]));
+        steps.push(send(&["bob"], at("t.text")));
+        let summary = String::new();
+        let plan = check(PlanDraft { summary, steps }, toolbox.clone(), rules).unwrap();
+        plan.notices().iter().any(|notice| notice.unseen.is_some())
+    };
+    assert!(told("find", FlowRules::STRICT));
+    assert!(!told("store", FlowRules::STRICT));
+    assert!(!told("find", FlowRules::ARGUMENTS));
+}
+
+#[test]
+fn a_call_that_shows_a_value_for_some_is_steered_by_that_value() {
+    let steered = |text: Expr| {
+        let steps = with(send(&["bob"], text));
+        let (calls, _) = run(plan(steps, &["ann", "mail"]), |call| {
+            match call.tool.as_str() {
+                "secret" | "open" => read_reply("words"),
+                _ => Reply::Result(Raw::Nothing),
+            }
+        });
+        calls.last().unwrap().steered_by.clone()
+    };
+    assert!(!steered(at("s.text")).admits_named("bob"));
+    assert!(steered(at("s.text")).admits_named("ann"));
+    assert!(steered(at("o.text")).admits_named("bob"));
+}

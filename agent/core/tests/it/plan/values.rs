@@ -71,7 +71,7 @@ fn numbers_are_reckoned_whole_where_both_are_whole_and_never_wrap() {
         &[number(5.5), number(2.25)],
         number(3.25),
     );
-    check(Builtin::Multiply, &[number(1.5), number(3.0)], number(4.5));
+    check(Builtin::Multiply, &[number(2.5), number(3.0)], number(7.5));
     check(Builtin::Divide, &[whole(7), whole(2)], number(3.5));
     fails(Builtin::Divide, &[whole(7), whole(0)], Trouble::Arithmetic);
     for function in [Builtin::Add, Builtin::Multiply] {
