@@ -20,15 +20,11 @@ fn strip(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(strip),
         Value::Object(fields) => {
-            let mut parted = false;
             for name in ["output", "output_preview"] {
                 if let Some(Value::String(text)) = fields.get_mut(name) {
-                    without_greeting(text);
-                    parted |= without_farewell(text);
+                    let gone = without_greeting(text) + u64::from(without_farewell(text));
+                    count_less(fields, gone);
                 }
-            }
-            if parted {
-                count_one_less(fields);
             }
             fields.values_mut().for_each(strip);
         }
@@ -36,12 +32,18 @@ fn strip(value: &mut Value) {
     }
 }
 
-fn without_greeting(text: &mut String) {
+/// Takes away the first lines that are a greeting; how many were. Hermes takes them
+/// out of what it reads first: where that ends between the shell's two writes, the
+/// second line stays.
+fn without_greeting(text: &mut String) -> u64 {
+    let mut gone = 0;
     while COMPLAINTS.iter().any(|words| text.starts_with(words)) {
         *text = text
             .split_once('\n')
             .map_or_else(String::new, |(_, rest)| rest.to_owned());
+        gone += 1;
     }
+    gone
 }
 
 /// Takes away the last line, if it is `bash: [11: 1 (255)] tcsetattr: …`, with any
@@ -72,17 +74,20 @@ fn is_farewell(line: &str) -> bool {
 }
 
 /// A log says how many lines it has, twice.
-fn count_one_less(fields: &mut Map<String, Value>) {
+fn count_less(fields: &mut Map<String, Value>, gone: u64) {
+    if gone == 0 {
+        return;
+    }
     if let Some(lines) = fields.get_mut("total_lines")
         && let Some(number) = lines.as_u64()
     {
-        *lines = number.saturating_sub(1).into();
+        *lines = number.saturating_sub(gone).into();
     }
     if let Some(Value::String(shown)) = fields.get_mut("showing")
         && let Some(number) = shown.strip_suffix(" lines")
         && let Ok(number) = number.parse::<u64>()
     {
-        *shown = format!("{} lines", number.saturating_sub(1));
+        *shown = format!("{} lines", number.saturating_sub(gone));
     }
 }
 
@@ -132,6 +137,20 @@ mod tests {
         let said = "bash: [11: 1 (255)] tcsetattr: Inappropriate ioctl for device";
         let mut log =
             json!({"output": format!("a\n{said}"), "total_lines": 2, "showing": "2 lines"});
+        without_complaints("process", &mut log);
+        assert_eq!(
+            log,
+            json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
+        );
+        let greeted = "bash: no job control in this shell\na";
+        let mut log = json!({"output": greeted, "total_lines": 2, "showing": "2 lines"});
+        without_complaints("process", &mut log);
+        assert_eq!(
+            log,
+            json!({"output": "a", "total_lines": 1, "showing": "1 lines"})
+        );
+        let both = format!("{greeted}\n{said}");
+        let mut log = json!({"output": both, "total_lines": 3, "showing": "3 lines"});
         without_complaints("process", &mut log);
         assert_eq!(
             log,
