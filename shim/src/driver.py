@@ -8,11 +8,14 @@ import os
 import signal
 import sys
 
+from hermes_shim_memory import compact
+
 
 def load():
     """Import Hermes and say which version it is. Runs once, before any fork."""
     from importlib.metadata import version
 
+    IGNORED.update(ignored())
     # What only starts the interpreter is not part of a world's environment.
     for name in ("HERMES_SHIM_INSIDE", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"):
         os.environ.pop(name, None)
@@ -128,6 +131,11 @@ def settle():
     # Objects made so far are never collected, so forks share their memory.
     gc.collect()
     gc.freeze()
+    compact()
+
+
+# An interpreter makes code fit for what passes through it when it has run it often enough.
+OFTEN = 16
 
 
 def warm_up():
@@ -137,9 +145,11 @@ def warm_up():
     from hermes_cli.config import load_config
     from tools import approval
 
-    load_config()
-    approval.detect_dangerous_command("true")
-    approval.detect_hardline_command("true")
+    for _ in range(OFTEN):
+        load_config()
+        for command in ("true", "cat 'a b' | grep -c x > out.txt; echo $?"):
+            approval.detect_dangerous_command(command)
+            approval.detect_hardline_command(command)
     settle()
 
 
@@ -169,13 +179,22 @@ def tree():
                 yield os.path.join(place, name)
 
 
-def heed_signals():
-    """What `nohup` and shells without jobs leave ignored would be, in commands, too."""
+# What this process was started to ignore; every world's process is forked from it.
+IGNORED = {}
+
+
+def ignored():
+    """Each signal that is ignored, and what is usual instead."""
     kept = {signal.SIGPIPE, signal.SIGXFSZ}  # Python ignores these itself.
     for number in signal.valid_signals() - kept:
         if signal.getsignal(number) == signal.SIG_IGN:
-            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
-            signal.signal(number, usual)
+            yield number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+
+
+def heed_signals():
+    """What `nohup` and shells without jobs leave ignored would be, in commands, too."""
+    for number, usual in IGNORED.items():
+        signal.signal(number, usual)
 
 
 class Session:

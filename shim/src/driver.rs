@@ -25,7 +25,11 @@ mod wire;
 use standing::Standings;
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 4] = [
+const SOURCES: [(&CStr, &CStr); 5] = [
+    (
+        c"hermes_shim_memory",
+        pyo3::ffi::c_str!(include_str!("driver/memory.py")),
+    ),
     (
         c"hermes_shim_front",
         pyo3::ffi::c_str!(include_str!("driver/front.py")),

@@ -252,3 +252,82 @@ fn settings_and_what_hermes_has_no_notion_of() {
         );
     }
 }
+
+#[test]
+fn what_the_worker_was_started_to_ignore_is_not_ignored_by_a_command_in_its_world() {
+    let Some(plain) = command() else { return };
+    // As `nohup` starts it.
+    let mut ignoring = std::process::Command::new("sh");
+    ignoring
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
+    let Some(mut worker) = started(ignoring) else {
+        return;
+    };
+    let trace = run(
+        &mut worker,
+        job(
+            Context::Interactive,
+            UserModel::DenyAll,
+            vec![terminal("grep SigIgn /proc/self/status")],
+        ),
+    );
+    let text: serde_json::Value = serde_json::from_str(&trace.steps[0].text).unwrap();
+    let ignored = text["output"].as_str().unwrap().rsplit('\t').next();
+    let ignored = u64::from_str_radix(ignored.unwrap(), 16).expect("a mask of signals");
+    assert_eq!(ignored & 1, 0, "SIGHUP: {text}");
+}
+
+/// Runs lines of Python behind the part that lays out the zygote's memory.
+fn memory(lines: &str) -> Option<String> {
+    let Some(python) = python() else {
+        println!("SKIPPED: no Hermes venv (run cargo bisim doctor once)");
+        return None;
+    };
+    let source = include_str!("../src/driver/memory.py");
+    let output = std::process::Command::new(python)
+        .args(["-I", "-c"])
+        .arg(format!("{source}\n{lines}"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn only_whole_huge_pages_of_private_writable_memory_are_moved() {
+    let maps = "\
+        200000-a00000 rw-p 00000000 00:00 0\n\
+        c00000-dff000 rw-p 00000000 00:00 0\n\
+        e01000-1400000 rw-p 00000000 00:00 0 [heap]\n\
+        2000000-2400000 rw-p 00000000 08:01 7 /usr/lib/a.so\n\
+        2800000-2c00000 r--p 00000000 00:00 0\n\
+        3000000-3400000 rw-s 00000000 00:01 9 /dev/shm/a\n\
+        4000000-4400000 rw-p 00000000 00:00 0 [stack]\n";
+    let Some(found) = memory(&format!(
+        "print([hex(place) for place in spans({maps:?}.splitlines())])"
+    )) else {
+        return;
+    };
+    assert_eq!(
+        found.trim(),
+        "['0x200000', '0x400000', '0x600000', '0x800000', '0x1000000', '0x1200000']"
+    );
+}
+
+#[test]
+fn moving_memory_changes_nothing_that_is_in_it() {
+    let Some(told) = memory(
+        "kept = [bytes([n % 251]) * 300 for n in range(60000)]\n\
+         compact()\n\
+         print(all(one == bytes([n % 251]) * 300 for n, one in enumerate(kept)))",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True");
+}

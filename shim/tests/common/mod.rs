@@ -15,7 +15,7 @@ use bisim_world::protocol::*;
 use serde_json::{Map, Value, json};
 
 /// The venv's python: from `HERMITCRAB_TEST_VENV`, or where `cargo bisim` keeps its own.
-fn python() -> Option<PathBuf> {
+pub fn python() -> Option<PathBuf> {
     let venvs = match std::env::var_os("HERMITCRAB_TEST_VENV") {
         Some(venv) => vec![PathBuf::from(venv)],
         None => {
@@ -64,7 +64,12 @@ pub fn command() -> Option<Command> {
 
 /// A running worker; `None` (after saying why) where there is no Hermes or no user namespace.
 pub fn worker() -> Option<Worker> {
-    match Worker::start(command()?, Duration::from_secs(120)) {
+    started(command()?)
+}
+
+/// A worker that this command starts; `None` (after saying why) without user namespaces.
+pub fn started(command: Command) -> Option<Worker> {
+    match Worker::start(command, Duration::from_secs(120)) {
         Ok(worker) => Some(worker),
         Err(error) if error.message.contains("unprivileged user namespaces") => {
             println!("SKIPPED: {error}");
