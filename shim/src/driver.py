@@ -327,7 +327,8 @@ class Session:
 
     def bare(self, wanted):
         """A case's calls over and over, each round as a session of its own, and nobody
-        who looks; microseconds of the processor and of the clock for each round."""
+        who looks; microseconds of the processor and of the clock for each round, and
+        whether its calls told what they told the first time."""
         import json
         import resource
         import time
@@ -339,15 +340,18 @@ class Session:
             return own.ru_utime + own.ru_stime + below.ru_utime + below.ru_stime
 
         wanted = json.loads(wanted)
-        rounds = []
+        rounds, first = [], None
         for number in range(wanted["rounds"]):
             before, begun = used(), time.perf_counter()
             task = f"round-{number}"
-            for call in wanted["calls"]:
-                self.dispatch(call["tool"], call["args"], task)
-            cleanup_vm(task)
+            told = [self.dispatch(call["tool"], call["args"], task) for call in wanted["calls"]]
+            # A session has a shell environment of its own; Hermes keeps it under one of these.
+            for name in (task, "default"):
+                cleanup_vm(name)
             self.end()
-            rounds.append([round((used() - before) * 1e6), round((time.perf_counter() - begun) * 1e6)])
+            spent = [used() - before, time.perf_counter() - begun]
+            first = told if first is None else first
+            rounds.append([round(seconds * 1e6) for seconds in spent] + [told == first])
         return json.dumps(rounds)
 
     def talk(self):
