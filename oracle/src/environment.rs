@@ -229,8 +229,11 @@ fn lack(what: &str, error: &WorldError) -> Lack {
     let stage = error.stage.as_str();
     let help = if stage.contains("user namespace") || stage.contains("uid map") {
         "user namespaces are needed to build worlds; without them no command may be run and nothing is compared.\n\
-         allow them: `sysctl -w kernel.unprivileged_userns_clone=1` and, on Ubuntu, \
-         `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container: --security-opt seccomp=unconfined or run as root"
+         allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, `sysctl -w user.max_user_namespaces=15000` \
+         and, on Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container: --security-opt seccomp=unconfined or run as root"
+    } else if stage.contains("give up") {
+        "a worker that is started as root becomes another user first, and there is none here (a container whose root \
+         is alone in its user namespace).\nstart the oracle as an ordinary user of the container, or give it more users"
     } else if stage.contains("overlay") {
         "overlayfs inside user namespaces (Linux 5.11 or newer) gives each case its own copy of the tree; without it nothing is compared.\n\
          load it: `modprobe overlay`; inside a container, use a host kernel that has it"
@@ -254,7 +257,8 @@ mod tests {
     #[test]
     fn each_missing_mechanism_is_named_with_what_is_lost_and_how_to_get_it() {
         for (stage, word) in [
-            ("unshare user namespace", "unprivileged_userns_clone"),
+            ("unshare user namespace", "max_user_namespaces"),
+            ("give up groups", "ordinary user"),
             ("mount overlay", "modprobe overlay"),
             ("import hermes", "doctor --repair"),
             ("anything", "agent.log"),

@@ -99,7 +99,7 @@ impl EnvError {
                 passed_over.join("; ")
             ),
             Self::Install { stage, output } => {
-                format!("could not {stage}: {}", last_line(output))
+                format!("could not {stage}: {}", cause(output))
             }
             Self::Cache { path, source } => {
                 format!(
@@ -118,6 +118,10 @@ impl EnvError {
             Self::NoPython(_) => "without it the real Hermes cannot be run and nothing can be compared; \
                 install python 3.11, 3.12 or 3.13 with its venv module (Debian: `apt install python3 python3-venv`)"
                 .to_owned(),
+            Self::Install { output, .. } if is_unreachable(output) => format!(
+                "the network is needed once, to fetch Hermes and what it depends on; pip's own settings count \
+                 (a proxy, another index). Run the command again when there is one. Its last output:\n{output}"
+            ),
             Self::Install { output, .. } => format!(
                 "nothing of the attempt is used; run the command again once the cause is gone. Its last output:\n{output}"
             ),
@@ -185,12 +189,30 @@ pub fn ensure(
     Ok(hermes_env)
 }
 
-/// The last line of `output` that says something.
-fn last_line(output: &str) -> &str {
-    output
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
+/// What pip says when it talks to nobody.
+const UNREACHABLE: [&str; 5] = [
+    "NewConnectionError",
+    "NameResolutionError",
+    "ConnectTimeoutError",
+    "ProxyError",
+    "Network is unreachable",
+];
+
+/// Whether the package index could not be reached. Pip tells that only on the way, and at the
+/// end that there is no such package.
+fn is_unreachable(output: &str) -> bool {
+    UNREACHABLE.iter().any(|words| output.contains(words))
+}
+
+/// One line for why an installation failed.
+fn cause(output: &str) -> &str {
+    if is_unreachable(output) {
+        return "the package index cannot be reached";
+    }
+    let said = || output.lines().rev().filter(|line| !line.trim().is_empty());
+    said()
+        .find(|line| line.starts_with("ERROR: "))
+        .or_else(|| said().next())
         .unwrap_or("it printed nothing")
 }
 
@@ -223,5 +245,37 @@ mod tests {
         let error = ensure("0.19.0", &request, &mut |_| {}).unwrap_err();
         assert!(matches!(error, EnvError::NoPython(_)), "{error:?}");
         assert!(error.help().contains("python3-venv"));
+    }
+
+    fn failed(output: &str) -> EnvError {
+        EnvError::Install {
+            stage: "install the pinned packages".to_owned(),
+            output: output.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_machine_without_a_network_is_told_so_and_not_that_a_package_does_not_exist() {
+        let error = failed(
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('x')'\n\
+             ERROR: No matching distribution found for x==1\n(exit status: 1)",
+        );
+        assert_eq!(
+            error.message(),
+            "could not install the pinned packages: the package index cannot be reached"
+        );
+        assert!(error.help().contains("network is needed once"));
+    }
+
+    #[test]
+    fn another_failure_is_told_in_the_installers_own_words() {
+        let error =
+            failed("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES\n    x\n(exit status: 1)");
+        assert_eq!(
+            error.message(),
+            "could not install the pinned packages: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"
+        );
+        assert!(!error.help().contains("network is needed"));
+        assert!(failed("").message().ends_with("it printed nothing"));
     }
 }

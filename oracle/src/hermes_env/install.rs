@@ -57,6 +57,7 @@ pub fn run(
 
     let total = locks::package_count(lock);
     let mut done = 0;
+    let mut waits = false;
     let mut pip = Command::new(hermes_env.venv.join("bin").join("python"));
     pip.args([
         "-I",
@@ -83,6 +84,10 @@ pub fn run(
             progress(Progress::Package { done, total, name });
         } else if line.starts_with("Installing collected packages") {
             progress(Progress::Stage(format!("unpacking {total} packages")));
+        } else if line.starts_with("WARNING: Retrying") && !waits {
+            waits = true;
+            let told = "the package index does not answer; pip tries again".to_owned();
+            progress(Progress::Stage(told));
         }
     })
 }
