@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -360,24 +361,9 @@ fn fuzz() -> Result<End> {
         End::Passed => {}
         other => return Ok(other),
     }
-    // The seeds are read only; what the run finds goes into a directory that git ignores.
-    for target in targets {
-        let grown = root.join("fuzz/corpus").join(&target);
-        std::fs::create_dir_all(&grown)
-            .with_context(|| format!("cannot make {}", grown.display()))?;
-        let mut run = Command::new(out.join(&target));
-        run.current_dir(&root)
-            .arg(&grown)
-            .arg(root.join("fuzz/seeds").join(&target))
-            .arg(format!("-max_total_time={FUZZ_SECONDS}"))
-            .args(["-timeout=10", "-rss_limit_mb=2048", "-print_funcs=0"]);
-        let words = root.join(format!("fuzz/dictionaries/{target}.dict"));
-        if words.exists() {
-            run.arg(format!("-dict={}", words.display()));
-        }
-        // An engine talks at length, which only matters when it found something.
-        let shown = cmd::show(&run);
-        let (passed, tail) = cmd::status_and_tail(&mut run, Show::Nothing)?;
+    let ran = at_once(&targets, |target| smoke(&root, &out, target));
+    for (target, ran) in targets.iter().zip(ran) {
+        let (passed, shown, tail) = ran?;
         if passed == Passed::No {
             println!("$ {shown}\n{tail}");
             return Ok(ended(passed, &shown, tail));
@@ -386,6 +372,60 @@ fn fuzz() -> Result<End> {
         println!("{target:<16} {}", done.unwrap_or("ran"));
     }
     Ok(End::Passed)
+}
+
+/// A short run of one target: whether it survived, the command, and what it said last.
+fn smoke(root: &Path, out: &Path, target: &str) -> Result<(Passed, String, String)> {
+    // The seeds are read only; what the run finds goes into a directory that git ignores.
+    let grown = root.join("fuzz/corpus").join(target);
+    std::fs::create_dir_all(&grown).with_context(|| format!("cannot make {}", grown.display()))?;
+    let mut run = Command::new(out.join(target));
+    run.current_dir(root)
+        .arg(&grown)
+        .arg(root.join("fuzz/seeds").join(target))
+        .arg(format!("-max_total_time={FUZZ_SECONDS}"))
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_funcs=0"]);
+    let words = root.join(format!("fuzz/dictionaries/{target}.dict"));
+    if words.exists() {
+        run.arg(format!("-dict={}", words.display()));
+    }
+    // An engine talks at length, which only matters when it found something.
+    let shown = cmd::show(&run);
+    let (passed, tail) = cmd::status_and_tail(&mut run, Show::Nothing)?;
+    Ok((passed, shown, tail))
+}
+
+/// Does the work for every item, as many at once as there are processors; the results are in
+/// the items' order.
+fn at_once<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let next = AtomicUsize::new(0);
+    let (work, next) = (&work, &next);
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers.min(items.len()))
+            .map(|_| {
+                scope.spawn(move || {
+                    let mut own = Vec::new();
+                    loop {
+                        let place = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(item) = items.get(place) else {
+                            return own;
+                        };
+                        own.push((place, work(item)));
+                    }
+                })
+            })
+            .collect();
+        running
+            .into_iter()
+            .flat_map(|one| {
+                one.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn fuzz_targets(root: &Path) -> Result<Vec<String>> {
@@ -438,5 +478,18 @@ mod tests {
             assert!(!end_for(Some(&bad)), "{bad}");
         }
         assert!(!end_for(None));
+    }
+
+    #[test]
+    fn what_is_done_at_once_is_told_in_the_order_it_was_given() {
+        let items: Vec<u64> = (0..40).collect();
+        let done = at_once(&items, |item| {
+            if item % 7 == 0 {
+                std::thread::yield_now();
+            }
+            item * 2
+        });
+        assert_eq!(done, (0..40).map(|item| item * 2).collect::<Vec<_>>());
+        assert_eq!(at_once(&[] as &[u64], |item| *item), Vec::<u64>::new());
     }
 }
