@@ -315,8 +315,33 @@ fn tested(summary: &Path) -> End {
 }
 
 /// Criterion's test mode runs each benchmark once, so a bench that cannot run is noticed.
+/// With `bisim` beside it, what is built for it is what the tests have built; by their names,
+/// because `--benches` would run the oracle's unit tests, too.
 fn benches() -> Result<End> {
-    step(&mut cargo(&["test", "--package", "benches", "--benches"]))
+    let mut test = cargo(&["test", "--package", "benches", "--package", "bisim"]);
+    for name in bench_names(&cmd::root().join("benches/Cargo.toml"))? {
+        test.args(["--bench", &name]);
+    }
+    step(&mut test)
+}
+
+/// The benchmarks a manifest names.
+fn bench_names(manifest: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(manifest)
+        .with_context(|| format!("cannot read {}", manifest.display()))?;
+    let table: toml::Table = text
+        .parse()
+        .with_context(|| format!("cannot read {}", manifest.display()))?;
+    let benches = table.get("bench").and_then(toml::Value::as_array);
+    let names: Vec<String> = benches
+        .into_iter()
+        .flatten()
+        .filter_map(|bench| Some(bench.get("name")?.as_str()?.to_owned()))
+        .collect();
+    if names.is_empty() {
+        bail!("{} names no benchmark", manifest.display());
+    }
+    Ok(names)
 }
 
 fn check() -> Result<End> {
@@ -478,6 +503,23 @@ mod tests {
             assert!(!end_for(Some(&bad)), "{bad}");
         }
         assert!(!end_for(None));
+    }
+
+    #[test]
+    fn every_benchmark_that_stands_in_its_directory_is_run_by_its_name() {
+        let place = cmd::root().join("benches");
+        let mut files: Vec<String> = std::fs::read_dir(place.join("benches"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                path.extension().is_some_and(|kind| kind == "rs") || path.join("main.rs").exists()
+            })
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let mut names = bench_names(&place.join("Cargo.toml")).unwrap();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files);
     }
 
     #[test]
