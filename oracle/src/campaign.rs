@@ -13,7 +13,9 @@
 //! in flight.
 
 mod benign;
+mod bucket;
 mod dealer;
+pub mod escape;
 mod examine;
 mod guide;
 mod keep;
@@ -29,12 +31,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use self::benign::command as benign;
+pub use self::bucket::{Symptom, of_law};
 use self::dealer::Dealer;
 use self::examine::Trio;
-pub use self::examine::{Examined, Fate};
+pub use self::examine::{Examined, Fate, found, smallest};
 use self::keep::Log;
-pub use self::patterns::command as patterns;
-pub use self::plan::{SINGLES, specimen, variant};
+pub use self::patterns::{command as patterns, flagged};
+pub use self::plan::{Numbers, SINGLES, specimen, variant};
 pub use self::read::{Seen, is_campaign, merge, read};
 pub use self::replay::command as replay;
 pub use self::tally::Tally;

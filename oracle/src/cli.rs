@@ -155,6 +155,18 @@ pub struct SelftestArgs {
     /// Write down what found each fault, to be tried first from now on.
     #[arg(long)]
     pub keep: bool,
+    /// Measure instead how well the buckets of a campaign tell the faults apart.
+    #[arg(long)]
+    pub buckets: bool,
+    /// With `--buckets`: how many generated things of each kind meet each fault.
+    #[arg(long, value_name = "N", default_value_t = 40, requires = "buckets")]
+    pub count: u64,
+    /// With `--buckets`: which of them.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "buckets")]
+    pub seed: u64,
+    /// With `--buckets`: keep the labelled findings in this file.
+    #[arg(long, value_name = "FILE", requires = "buckets")]
+    pub write: Option<PathBuf>,
 }
 
 /// What `leaks` takes.

@@ -37,5 +37,5 @@ pub use races::Race;
 pub use sequences::Sequence;
 pub use specimen::{Specimen, Target};
 pub use targeted::TARGETED;
-pub use variant::{DEPTH_MAX, Link, Rendered, Variant};
+pub use variant::{CONTEXTS, DEPTH_MAX, Link, Rendered, Variant};
 pub use work::Errand;

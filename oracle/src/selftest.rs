@@ -19,11 +19,13 @@ use crate::environment::{self, Starts};
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::lineage;
+use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Start, Subject};
 use crate::verdict::Kind;
 
 use self::finders::{Finder, Finders};
 
+mod buckets;
 mod finders;
 #[cfg(feature = "planted-faults")]
 mod inputs;
@@ -108,6 +110,9 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         sound: Mutex::default(),
         planting: Mutex::default(),
     };
+    if args.buckets {
+        return buckets::command(&hunt, &faults, first, args);
+    }
     let tried = hunt.all(&faults, first);
     if args.keep && !interrupt.is_set() {
         let mut finders = finders.clone();
@@ -168,6 +173,14 @@ fn with_faults(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         .args(["--hermes", &args.hermes]);
     for fault in &args.fault {
         cargo.args(["--fault", fault]);
+    }
+    let count = args.count.to_string();
+    if args.buckets {
+        cargo.args(["--buckets", "--count", &count]);
+        cargo.args(["--seed", &args.seed.to_string()]);
+        if let Some(file) = &args.write {
+            cargo.arg("--write").arg(file);
+        }
     }
     for (wanted, flag) in [(args.full, "--full"), (args.keep, "--keep")] {
         if wanted {
@@ -262,7 +275,8 @@ impl By {
 type HermesRuns = (RawTrace, Option<RawTrace>);
 
 /// The laws about the agent's own decisions.
-const LAWS_FOR_FAULTS: [&str; 4] = ["relpath", "authority", "session", "batch"];
+const LAWS_FOR_FAULTS: [&str; 5] = ["relpath", "authority", "session", "batch", "journal"];
+
 struct Hunt<'a> {
     cases: Vec<&'a Case>,
     /// What found the faults before, unless it is not to be looked at.
@@ -282,9 +296,7 @@ struct Hunt<'a> {
 
 impl Hunt<'_> {
     fn all(&self, faults: &[Fault], first: Subjects) -> Vec<Option<Tried>> {
-        let jobs = environment::pairs_usual().min(faults.len().max(1));
-        let mut pairs = vec![first];
-        pairs.resize_with(jobs, || Subjects::new(self.starts, self.processes));
+        let pairs = self.pairs(first, faults.len());
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<Option<Tried>>> = Mutex::new(faults.iter().map(|_| None).collect());
         std::thread::scope(|scope| {
@@ -321,6 +333,14 @@ impl Hunt<'_> {
             }
         });
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As many pairs of workers as keep this machine busy.
+    fn pairs(&self, first: Subjects, faults: usize) -> Vec<Subjects> {
+        let jobs = environment::pairs_usual().min(faults.max(1));
+        let mut pairs = vec![first];
+        pairs.resize_with(jobs, || Subjects::new(self.starts, self.processes));
+        pairs
     }
 
     /// Runs the cases with a fault until one notices.
@@ -449,7 +469,7 @@ impl Hunt<'_> {
         laws.iter()
             .filter_map(|law| crate::law::named(law))
             .find_map(|law| {
-                (0..inputs::NOISE_INPUTS)
+                (0..inputs::count(law.name))
                     .map(inputs::noise)
                     .find_map(|bytes| {
                         let sound = (law.check)(&bytes).is_ok();
@@ -478,6 +498,17 @@ impl Hunt<'_> {
         pair: &mut Subjects,
         agent: &mut Restarting,
     ) -> Option<(Kind, String)> {
+        let result = self.result(case, pair, agent)?;
+        Some((result.verdict.kind, result.label))
+    }
+
+    /// The same, with everything that was seen.
+    fn result(
+        &self,
+        case: &Case,
+        pair: &mut Subjects,
+        agent: &mut Restarting,
+    ) -> Option<CaseResult> {
         let known = self
             .hermes
             .lock()
@@ -499,8 +530,7 @@ impl Hunt<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(case.id.clone(), kept);
-        let result = conclude(case, &self.judge, judgement, hermes, trace);
-        Some((result.verdict.kind, result.label))
+        Some(conclude(case, &self.judge, judgement, hermes, trace))
     }
 
     /// Whether the case passes without any fault: otherwise it proves nothing.

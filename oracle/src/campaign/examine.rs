@@ -7,7 +7,9 @@ use bisim_world::protocol::{RawTrace, StepOutcome};
 use hermitcrab_core::plan::ErrorKind;
 use serde::{Deserialize, Serialize};
 
-use super::{named, patterns};
+use super::bucket::Symptom;
+use super::escape::{self, Escape};
+use super::named;
 use crate::case::{Case, Defaults};
 use crate::check::{Judge, Subjects, run_case};
 use crate::environment::Starts;
@@ -179,20 +181,9 @@ impl Trio {
         let case = case(&Specimen::Command(variant.clone()))?;
         let result = run_case(&case, judge, &mut self.subjects);
         out.verdict = Some(result.label.clone());
-        if is_unsafe(&result, rendered.effect) {
-            let again = (0..AGAIN)
-                .all(|_| is_unsafe(&run_case(&case, judge, &mut self.subjects), rendered.effect));
-            if !again {
-                return Err(WorldError::new(
-                    "run again",
-                    "an unsafe verdict did not come back",
-                ));
-            }
-            let whole = Specimen::Command(variant.clone());
-            let still = |_: &Case, result: &CaseResult| is_unsafe(result, rendered.effect);
-            let smallest = self.smallest(&whole, judge, &still);
-            out.bucket = Some(bucket(&result, &smallest));
-            out.smallest = Some(smallest.to_string());
+        let whole = Specimen::Command(variant.clone());
+        if let Some(kind) = found(&whole, &case, &result) {
+            self.finding(&whole, kind, judge, out)?;
             return Ok(Fate::AgentUnsafe);
         }
         let Some(hermes) = &result.hermes else {
@@ -202,7 +193,10 @@ impl Trio {
             out.why = Some(result.verdict.why.clone());
         }
         Ok(if judge::happened(rendered.effect, hermes) {
-            out.matched = Some(self.matched(variant)?);
+            let matched = self.matched(variant)?;
+            let escape = Escape::of(&mut self.subjects.hermes, variant, &matched)?;
+            out.bucket = Some(escape.bucket(&matched));
+            out.matched = Some(matched);
             Fate::HermesSilent
         } else if asked(hermes) {
             Fate::HermesStopped
@@ -218,11 +212,7 @@ impl Trio {
             return Ok(known.clone());
         }
         let plain = variant.seed.script().print();
-        let found = patterns::matched(&mut self.subjects.hermes, Some(&plain))?;
-        let found: Vec<String> = found
-            .iter()
-            .map(|pattern| format!("{} {}", pattern.guard, pattern.number))
-            .collect();
+        let found = escape::matched(&mut self.subjects.hermes, &plain)?;
         self.matched.insert(name, found.clone());
         Ok(found)
     }
@@ -257,24 +247,8 @@ impl Trio {
         if result.verdict.kind == Kind::Inconclusive {
             return Err(WorldError::new("verdict", result.verdict.why.clone()));
         }
-        // The catalogue names differences of the suites; what these cases grant they say themselves.
-        let unnamed = |case: &Case, result: &CaseResult| {
-            let fails = !result.verdict.kind.passes();
-            fails.then(|| named::unnamed(case, result)).flatten()
-        };
-        if let Some(kind) = unnamed(&case, &result) {
-            let still = |case: &Case, again: &CaseResult| unnamed(case, again) == Some(kind);
-            let again =
-                (0..AGAIN).all(|_| still(&case, &run_case(&case, judge, &mut self.subjects)));
-            if !again {
-                return Err(WorldError::new(
-                    "run again",
-                    "a failing verdict did not come back",
-                ));
-            }
-            let smallest = self.smallest(specimen, judge, &still);
-            out.bucket = Some(bucket(&result, &smallest));
-            out.smallest = Some(smallest.to_string());
+        if let Some(kind) = found(specimen, &case, &result) {
+            self.finding(specimen, kind, judge, out)?;
             out.why = Some(result.verdict.why.clone());
             return Ok(if kind.is_unsafe() {
                 Fate::AgentUnsafe
@@ -318,7 +292,7 @@ impl Trio {
             .map(|(hermes, agent)| Windows { hermes, agent });
         out.verdict = Some(result.label.clone());
         Ok(if result.agent_effect {
-            out.bucket = Some(bucket(&result, specimen));
+            out.bucket = Some(Symptom::of(&case, &result, specimen).bucket());
             out.smallest = Some(specimen.to_string());
             out.why = Some(result.verdict.why.clone());
             Fate::AgentUnsafe
@@ -331,23 +305,69 @@ impl Trio {
         })
     }
 
-    /// Leaves out parts as long as the verdict stays what it was.
-    fn smallest(
+    /// Runs a finding again, makes it small and says which bucket it is in.
+    fn finding(
         &mut self,
         specimen: &Specimen,
+        kind: Kind,
         judge: &Judge<'_>,
-        still: &dyn Fn(&Case, &CaseResult) -> bool,
-    ) -> Specimen {
-        let mut best = specimen.clone();
-        loop {
-            let smaller = best.smaller().into_iter().find(|smaller| {
-                case(smaller)
-                    .is_ok_and(|case| still(&case, &run_case(&case, judge, &mut self.subjects)))
-            });
-            match smaller {
-                Some(smaller) => best = smaller,
-                None => return best,
+        out: &mut Examined,
+    ) -> Result<(), WorldError> {
+        let mut run = |case: &Case| Some(run_case(case, judge, &mut self.subjects));
+        for _ in 0..AGAIN {
+            let case = case(specimen)?;
+            let again = run(&case).and_then(|result| found(specimen, &case, &result));
+            if again != Some(kind) {
+                return Err(WorldError::new(
+                    "run again",
+                    "a failing verdict did not come back",
+                ));
             }
+        }
+        let (smallest, symptom) = smallest(specimen, kind, &mut run)
+            .ok_or_else(|| WorldError::new("run again", "a finding did not come back"))?;
+        out.bucket = Some(symptom.bucket());
+        out.smallest = Some(smallest.to_string());
+        Ok(())
+    }
+}
+
+/// How bad a result is, if it is a finding.
+#[must_use]
+pub fn found(specimen: &Specimen, case: &Case, result: &CaseResult) -> Option<Kind> {
+    if let Specimen::Command(variant) = specimen {
+        return is_unsafe(result, variant.seed.effect).then(|| {
+            named::unnamed(case, result)
+                .filter(|kind| kind.is_unsafe())
+                .unwrap_or(Kind::BeyondGrant)
+        });
+    }
+    // The catalogue names differences of the suites; what these cases grant they say themselves.
+    let fails = !result.verdict.kind.passes();
+    fails.then(|| named::unnamed(case, result)).flatten()
+}
+
+/// Leaves out parts as long as it is as bad, and says what is seen of what is left;
+/// `None` where not even the whole shows it.
+#[must_use]
+pub fn smallest(
+    specimen: &Specimen,
+    kind: Kind,
+    run: &mut dyn FnMut(&Case) -> Option<CaseResult>,
+) -> Option<(Specimen, Symptom)> {
+    let mut seen = |specimen: &Specimen| {
+        let case = case(specimen).ok()?;
+        let result = run(&case)?;
+        (found(specimen, &case, &result) == Some(kind))
+            .then(|| Symptom::of(&case, &result, specimen))
+    };
+    let mut best = (specimen.clone(), seen(specimen)?);
+    loop {
+        let smaller = best.0.smaller().into_iter();
+        let mut still = smaller.filter_map(|smaller| Some((seen(&smaller)?, smaller)));
+        match still.next() {
+            Some((symptom, smaller)) => best = (smaller, symptom),
+            None => return Some(best),
         }
     }
 }
@@ -378,21 +398,11 @@ pub(super) fn shell(starts: &Starts, processes: &Processes) -> Restarting {
 }
 
 /// The specimen as a case both subjects run.
-fn case(specimen: &Specimen) -> Result<Case, WorldError> {
+pub(super) fn case(specimen: &Specimen) -> Result<Case, WorldError> {
     let file = specimen
         .case_file()
         .ok_or_else(|| WorldError::new("render", "the specimen has no case"))?;
     Ok(Case::resolve("generated", &Defaults::default(), file))
-}
-
-/// The same fault seen through many specimens has one bucket.
-fn bucket(result: &CaseResult, smallest: &Specimen) -> String {
-    format!(
-        "{} | {} | {}",
-        result.verdict.kind.word(),
-        result.verdict.fingerprint,
-        smallest.classes().join(" ")
-    )
 }
 
 fn is_unsafe(result: &CaseResult, effect: Effect) -> bool {

@@ -9,10 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::escape::is_guarded;
 use super::examine::{Examined, Fate};
 use super::patterns::Bandit;
 use super::plan::{self, Numbers, SINGLES};
-use crate::generate::{Class, DEPTH_MAX, Link, Operator, SEEDS, Salt, Variant, operators};
+use crate::generate::{
+    CONTEXTS, Class, DEPTH_MAX, Link, Operator, SEEDS, Salt, Variant, operators,
+};
 
 /// Places of a round.
 pub(super) const ROUND: u64 = 64;
@@ -107,7 +110,9 @@ pub(super) fn cells(seen: &Examined) -> Vec<Cell> {
     let (Fate::HermesSilent, Some(matched)) = (seen.fate, &seen.matched) else {
         return Vec::new();
     };
-    let effect = Variant::named(&seen.variant).map(|variant| format!("{:?}", variant.seed.effect));
+    // Where nobody looks nothing is dodged.
+    let variant = Variant::named(&seen.variant).filter(|v| is_guarded(v.context));
+    let effect = variant.map(|variant| format!("{:?}", variant.seed.effect));
     let effect = effect.into_iter();
     effect
         .flat_map(|effect| {
@@ -139,5 +144,6 @@ fn chain(place: usize, class: usize, numbers: &mut Numbers) -> Option<Variant> {
     Some(Variant {
         seed: SEEDS.get(place)?,
         chain: chain.collect::<Option<_>>()?,
+        context: *CONTEXTS.get(numbers.below(CONTEXTS.len()))?,
     })
 }

@@ -37,8 +37,12 @@ impl Log {
         let on = |what: &str, error: std::io::Error| {
             format!("cannot {what} `{}`: {error}", path.display())
         };
-        // What is dealt for a number: commands by what paid, in rounds.
-        let deal = if target.is_commands() { 2 } else { 1 };
+        // Which way of dealing it is: a log is gone on with only by the way it was begun.
+        let deal = match target {
+            Target::Commands => 3,
+            Target::Races => 2,
+            Target::Paths | Target::Sequences | Target::Plans | Target::BenignTools => 1,
+        };
         let mut head = json!({ "seed": seed, "variants": deal });
         if !target.is_commands()
             && let Some(head) = head.as_object_mut()

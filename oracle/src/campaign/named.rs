@@ -20,33 +20,45 @@ use crate::verdict::{EXPECTATION, Kind};
 /// worst kind among the others. To act where Hermes asks needs no name: the
 /// relation finds that only where nothing left the grants.
 pub fn unnamed(case: &Case, result: &CaseResult) -> Option<Kind> {
+    worst(case, result).map(|(kind, _)| kind)
+}
+
+/// The same with the step it is about, if it is about one.
+pub(super) fn worst<'r>(
+    case: &Case,
+    result: &'r CaseResult,
+) -> Option<(Kind, Option<&'r StepJudgement>)> {
     let verdict = &result.verdict;
     let Some(judgement) = &result.judgement else {
-        return Some(verdict.kind);
+        return Some((verdict.kind, None));
     };
     // What a case says of the agent on its own is never explained away.
     if verdict.fingerprint == EXPECTATION && !verdict.kind.passes() {
-        return Some(verdict.kind);
+        return Some((verdict.kind, None));
     }
     judgement
         .steps
         .iter()
-        .filter_map(|step| match step.finding {
-            Finding::Equal | Finding::EqualMasked | Finding::Attenuated => None,
-            Finding::Stricter | Finding::Different => {
-                let kind = if step.finding == Finding::Stricter {
-                    Kind::StricterUnnamed
-                } else {
-                    Kind::Different
-                };
-                rule(case, result, step).is_none().then_some(kind)
-            }
-            Finding::Inconclusive => Some(Kind::Inconclusive),
-            Finding::Weaker => Some(Kind::Weaker),
-            Finding::BeyondGrant => Some(Kind::BeyondGrant),
-            Finding::BothUnsafe => Some(Kind::BothUnsafe),
+        .filter_map(|step| {
+            let kind = match step.finding {
+                Finding::Equal | Finding::EqualMasked | Finding::Attenuated => None,
+                Finding::Stricter | Finding::Different => {
+                    let kind = if step.finding == Finding::Stricter {
+                        Kind::StricterUnnamed
+                    } else {
+                        Kind::Different
+                    };
+                    rule(case, result, step).is_none().then_some(kind)
+                }
+                Finding::Inconclusive => Some(Kind::Inconclusive),
+                Finding::Weaker => Some(Kind::Weaker),
+                Finding::BeyondGrant => Some(Kind::BeyondGrant),
+                Finding::BothUnsafe => Some(Kind::BothUnsafe),
+            };
+            kind.map(|kind| (kind, Some(step)))
         })
-        .max()
+        // The first of the worst: what follows may follow from it.
+        .reduce(|worst, next| if next.0 > worst.0 { next } else { worst })
 }
 
 /// The rule that names a difference.

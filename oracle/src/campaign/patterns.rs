@@ -16,6 +16,7 @@ use bisim_world::WorldError;
 
 pub(super) use self::bandit::Bandit;
 use self::bench::Bench;
+pub use self::bench::flagged;
 pub(super) use self::bench::matched;
 use super::plan::Numbers;
 use crate::ambient::Ambient;
@@ -106,10 +107,7 @@ fn both_sides(bench: &mut Bench, args: &PatternArgs) -> Result<u8, WorldError> {
                 .filter_map(of)
                 .any(|sides| sides.flagged.is_none() || sides.unflagged.is_none())
         };
-        let plain = Variant {
-            seed,
-            chain: Vec::new(),
-        };
+        let plain = Variant::at_a_terminal(seed, Vec::new());
         if !open(&sides) || !bench.has_effect(&plain)? {
             continue;
         }
@@ -208,7 +206,7 @@ fn chain(
             salt: Salt(u16::try_from(numbers.below(usize::from(u16::MAX))).ok()?),
         });
     }
-    Some(Variant { seed, chain: links })
+    Some(Variant::at_a_terminal(seed, links))
 }
 
 /// Cells (pattern dodged, effect) found by choosing by what paid, and evenly.

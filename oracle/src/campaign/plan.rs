@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary as _, Unstructured};
+use bisim_world::protocol::Context;
 
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
@@ -13,7 +14,7 @@ use crate::generate::{
 };
 
 /// Variants with a single operator at the front of every campaign: each
-/// operator on three seeds.
+/// operator on three seeds, the second time where nobody sits at a terminal.
 pub static SINGLES: LazyLock<u64> = LazyLock::new(|| 3 * OPERATORS.len() as u64);
 
 static OPERATORS: LazyLock<Vec<&'static Operator>> = LazyLock::new(|| operators::all().collect());
@@ -138,28 +139,37 @@ pub fn variant(seed: u64, index: u64) -> Option<Variant> {
 
 fn single(index: u64, numbers: &mut Numbers) -> Option<Variant> {
     let place = usize::try_from(index.checked_rem(OPERATORS.len() as u64)?).ok()?;
+    let turn = index.checked_div(OPERATORS.len() as u64)?;
     let operator = OPERATORS.get(place)?;
     let seed = usize::try_from(numbers.next().checked_rem(SEEDS.len() as u64)?).ok()?;
     let salt = Salt(u16::try_from(numbers.next() & 0xFFFF).ok()?);
+    let others = Context::ALL.iter().filter(|c| **c != Context::Interactive);
+    let context = match turn {
+        1 => *others.cycle().nth(place)?,
+        _ => Context::Interactive,
+    };
     Some(Variant {
         seed: SEEDS.get(seed)?,
         chain: vec![Link { operator, salt }],
+        context,
     })
 }
 
 /// Numbers from a seed: splitmix64 (Steele, Lea and Flood, 2014), which needs
 /// no state between two places of a campaign.
-pub(super) struct Numbers(u64);
+pub struct Numbers(u64);
 
 impl Numbers {
-    pub(super) fn new(seed: u64, index: u64, again: u64) -> Self {
+    /// Those of one place of a campaign.
+    #[must_use]
+    pub fn new(seed: u64, index: u64, again: u64) -> Self {
         let mut start = Self(seed);
         let mixed = start.next() ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Self(mixed.wrapping_add(again << 48))
     }
 
     /// One below `count`; 0 where that is none.
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         let rest = self.next().checked_rem(count as u64).unwrap_or(0);
         usize::try_from(rest).unwrap_or(0)
     }
@@ -178,6 +188,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::generate::Class;
 
     #[test]
     fn a_place_has_one_variant_and_a_seed_gives_another_campaign() {
@@ -252,6 +263,24 @@ mod tests {
         }
         assert_eq!(texts.len(), SHAPES.len() * DATA.len());
         assert_eq!(twists.len(), TWISTS.len());
+    }
+
+    #[test]
+    fn every_class_of_operators_meets_every_context_in_every_campaign() {
+        let seen: BTreeSet<(Class, Context)> = (0..*SINGLES + 3000)
+            .filter_map(|index| variant(7, index))
+            .flat_map(|variant| {
+                let context = variant.context;
+                variant
+                    .classes()
+                    .into_iter()
+                    .map(move |class| (class, context))
+            })
+            .collect();
+        assert_eq!(seen.len(), Class::ALL.len() * Context::ALL.len());
+        let first = (0..*SINGLES).filter_map(|index| variant(7, index));
+        let contexts: BTreeSet<Context> = first.map(|variant| variant.context).collect();
+        assert_eq!(contexts.len(), Context::ALL.len());
     }
 
     #[test]

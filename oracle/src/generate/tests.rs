@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use arbitrary::{Arbitrary as _, Unstructured};
+use bisim_world::protocol::Context;
 use proptest::prelude::*;
 
 use super::*;
@@ -15,7 +16,7 @@ fn singles() -> Vec<(Variant, Rendered)> {
                     operator,
                     salt: Salt(salt * 4099),
                 }];
-                let variant = Variant { seed, chain };
+                let variant = Variant::at_a_terminal(seed, chain);
                 variant.render().map(|rendered| (variant, rendered))
             })
         });
@@ -44,16 +45,31 @@ fn there_are_at_least_250_operators_in_24_classes_and_each_applies_somewhere() {
 }
 
 #[test]
+fn a_name_says_where_a_variant_is_said_unless_a_person_sits_at_a_terminal() {
+    let named = |name: &str| Variant::named(name).map(|variant| variant.context);
+    for context in Context::ALL {
+        let name = format!("delete-file+env~0@{}", context.word());
+        let usual = context == Context::Interactive;
+        assert_eq!(
+            named(&name),
+            (!usual).then_some(context),
+            "one name for each"
+        );
+    }
+    assert_eq!(named("delete-file"), Some(Context::Interactive));
+    assert_eq!(named("delete-file@nowhere"), None);
+    let at_night = Variant::named("delete-file@cron").unwrap();
+    assert_eq!(at_night.case_file("true").context, Some(Context::Cron));
+    let smaller: Vec<String> = at_night.smaller().map(|v| v.to_string()).collect();
+    assert_eq!(smaller, ["delete-file"]);
+}
+
+#[test]
 fn seeds_have_unique_names_and_a_variant_without_operators_is_the_seed() {
     let names: BTreeSet<&str> = SEEDS.iter().map(|seed| seed.name).collect();
     assert_eq!(names.len(), SEEDS.len());
     for seed in SEEDS {
-        let plain = Variant {
-            seed,
-            chain: Vec::new(),
-        }
-        .render()
-        .unwrap();
+        let plain = Variant::at_a_terminal(seed, Vec::new()).render().unwrap();
         assert_eq!(plain.command, seed.script().print());
     }
 }
@@ -98,7 +114,9 @@ fn any_of(target: Target) -> impl Strategy<Value = Specimen> {
 /// The length that shrinking takes away from.
 fn parts(specimen: &Specimen) -> usize {
     match specimen {
-        Specimen::Command(variant) => variant.chain.len(),
+        Specimen::Command(variant) => {
+            variant.chain.len() + usize::from(variant.context != Context::Interactive)
+        }
         Specimen::Path(call) => call.forms.len(),
         Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
         Specimen::Race(_) => 1,
@@ -199,7 +217,7 @@ proptest! {
         let again = Variant::named(&variant.to_string()).unwrap();
         prop_assert_eq!(again.render(), variant.render());
         for smaller in variant.smaller() {
-            prop_assert!(smaller.chain.len() < variant.chain.len());
+            prop_assert!(smaller.to_string().len() < variant.to_string().len());
         }
     }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
+use bisim_world::protocol::Context;
 
 use super::effect::{Effect, SEEDS, Seed};
 use super::operator::{Class, Operator, Salt};
@@ -18,6 +19,21 @@ pub const DEPTH_MAX: usize = 3;
 /// Longer commands are not kept: Hermes refuses them by length alone.
 const LETTERS_MAX: usize = 4096;
 
+/// A person at a terminal as often as all the others together.
+pub const CONTEXTS: [Context; 8] = [
+    Context::Interactive,
+    Context::Gateway,
+    Context::Interactive,
+    Context::Cron,
+    Context::Interactive,
+    Context::Acp,
+    Context::Interactive,
+    Context::Headless,
+];
+
+/// The context a name does not say.
+const USUAL: Context = Context::Interactive;
+
 /// An operator and the place it is applied at.
 #[derive(Clone, Copy)]
 pub struct Link {
@@ -27,13 +43,15 @@ pub struct Link {
     pub salt: Salt,
 }
 
-/// A seed and what is done to it, in order.
+/// A seed, what is done to it, in order, and where it is said.
 #[derive(Clone)]
 pub struct Variant {
     /// The plain command.
     pub seed: &'static Seed,
     /// At most [`DEPTH_MAX`].
     pub chain: Vec<Link>,
+    /// The surroundings Hermes' approval gate distinguishes.
+    pub context: Context,
 }
 
 /// A variant as text.
@@ -48,6 +66,16 @@ pub struct Rendered {
 }
 
 impl Variant {
+    /// One that a person at a terminal is asked about.
+    #[must_use]
+    pub const fn at_a_terminal(seed: &'static Seed, chain: Vec<Link>) -> Self {
+        Self {
+            seed,
+            chain,
+            context: USUAL,
+        }
+    }
+
     /// The text, or `None` where an operator of the chain does not apply.
     #[must_use]
     pub fn render(&self) -> Option<Rendered> {
@@ -79,7 +107,7 @@ impl Variant {
                 note: String::new(),
             }),
             world: None,
-            context: None,
+            context: Some(self.context),
             user: None,
             drive: None,
             held: None,
@@ -114,14 +142,24 @@ impl Variant {
         self.chain.iter().map(|link| link.operator.class).collect()
     }
 
-    /// Variants with one link less, the shortest ways to shrink it.
+    /// Variants with one link less, and the same where a person is asked: the
+    /// shortest ways to shrink it.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
+        let usual = (self.context != USUAL).then(|| Self {
+            context: USUAL,
+            ..self.clone()
+        });
+        self.shorter().chain(usual)
+    }
+
+    /// Variants with one link less.
+    pub fn shorter(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.chain.len()).map(|without| {
             let mut chain = self.chain.clone();
             chain.remove(without);
             Self {
-                seed: self.seed,
                 chain,
+                ..self.clone()
             }
         })
     }
@@ -129,6 +167,13 @@ impl Variant {
     /// The variant with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let (name, context) = match name.split_once('@') {
+            None => (name, USUAL),
+            Some((name, word)) => {
+                let mut said = Context::ALL.into_iter().filter(|context| *context != USUAL);
+                (name, said.find(|context| context.word() == word)?)
+            }
+        };
         let mut parts = name.split('+');
         let seed_name = parts.next()?;
         let seed = SEEDS
@@ -145,7 +190,11 @@ impl Variant {
             })
             .collect();
         let chain = chain.filter(|chain| chain.len() <= DEPTH_MAX)?;
-        Some(Self { seed, chain })
+        Some(Self {
+            seed,
+            chain,
+            context,
+        })
     }
 }
 
@@ -154,6 +203,9 @@ impl fmt::Display for Variant {
         f.write_str(self.seed.name)?;
         for link in &self.chain {
             write!(f, "+{}~{}", link.operator.name, link.salt.0)?;
+        }
+        if self.context != USUAL {
+            write!(f, "@{}", self.context.word())?;
         }
         Ok(())
     }
@@ -177,6 +229,11 @@ impl<'a> Arbitrary<'a> for Variant {
                 salt: Salt(bytes.arbitrary()?),
             });
         }
-        Ok(Self { seed, chain })
+        let context = *bytes.choose(&CONTEXTS)?;
+        Ok(Self {
+            seed,
+            chain,
+            context,
+        })
     }
 }

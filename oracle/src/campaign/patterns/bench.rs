@@ -59,24 +59,7 @@ impl Bench {
 
     /// Whether any guard flags each of these commands.
     pub(super) fn flagged(&mut self, commands: &[&str]) -> Result<Vec<bool>, WorldError> {
-        let probes = commands.iter().flat_map(|command| {
-            GUARDS.map(|guard| Step::Probe {
-                name: "classify_command".to_owned(),
-                input: json!({ "command": command, "guard": guard }),
-            })
-        });
-        let trace = ask(&mut self.hermes, probes.collect())?;
-        if trace.steps.len() != commands.len() * GUARDS.len() {
-            return Err(WorldError::new("ask the detector", "an answer is missing"));
-        }
-        let permits = |step: &bisim_world::protocol::StepTrace| {
-            step.answer.get("decision").and_then(Value::as_str) == Some("permit")
-        };
-        Ok(trace
-            .steps
-            .chunks(GUARDS.len())
-            .map(|answers| !answers.iter().all(permits))
-            .collect())
+        flagged(&mut self.hermes, commands)
     }
 
     /// Whether a bare shell shows the effect.
@@ -87,6 +70,31 @@ impl Bench {
         let trace = self.shell.run(judge::job(&rendered.command))?;
         Ok(judge::happened(rendered.effect, &trace))
     }
+}
+
+/// Whether any guard of Hermes flags each of these commands.
+///
+/// # Errors
+/// Hermes does not answer.
+pub fn flagged(hermes: &mut Restarting, commands: &[&str]) -> Result<Vec<bool>, WorldError> {
+    let probes = commands.iter().flat_map(|command| {
+        GUARDS.map(|guard| Step::Probe {
+            name: "classify_command".to_owned(),
+            input: json!({ "command": command, "guard": guard }),
+        })
+    });
+    let trace = ask(hermes, probes.collect())?;
+    if trace.steps.len() != commands.len() * GUARDS.len() {
+        return Err(WorldError::new("ask the detector", "an answer is missing"));
+    }
+    let permits = |step: &bisim_world::protocol::StepTrace| {
+        step.answer.get("decision").and_then(Value::as_str) == Some("permit")
+    };
+    Ok(trace
+        .steps
+        .chunks(GUARDS.len())
+        .map(|answers| !answers.iter().all(permits))
+        .collect())
 }
 
 fn ask(hermes: &mut Restarting, script: Vec<Step>) -> Result<RawTrace, WorldError> {

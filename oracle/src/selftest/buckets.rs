@@ -1,0 +1,219 @@
+//! How well the buckets of a campaign tell causes apart.
+//!
+//! A labelled set: every fault in turn is planted, generated cases are run as a
+//! campaign runs them and laws are asked; each finding that is none without the
+//! fault is made small as a campaign makes it small, and its label is the fault.
+//! Hermes' escapes have a label as well: one operator that gets past a pattern by
+//! itself, among others that do not.
+
+mod escapes;
+mod measure;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hermitcrab_core::fault::Fault;
+
+use self::measure::{Labelled, report};
+use super::Hunt;
+#[cfg(feature = "planted-faults")]
+use super::inputs;
+use crate::campaign::{self, Symptom};
+use crate::case::{Case, Defaults};
+use crate::check::Subjects;
+use crate::cli::SelftestArgs;
+use crate::exit;
+use crate::generate::{Specimen, Target};
+use crate::subject::Restarting;
+
+/// What a campaign finds faults with; a race is judged by luck.
+const TARGETS: [Target; 5] = [
+    Target::Commands,
+    Target::Paths,
+    Target::Sequences,
+    Target::Plans,
+    Target::BenignTools,
+];
+
+/// How many inputs that break a law are kept of each fault and law.
+#[cfg(feature = "planted-faults")]
+const BROKEN_MAX: usize = 5;
+
+/// How many inputs a law is asked about for each fault.
+#[cfg(feature = "planted-faults")]
+const INPUTS_MAX: u32 = 4_000;
+
+/// From one place to the next, so that every kind of place is met.
+const STRIDE: u64 = 97;
+
+/// Runs it; returns the exit code.
+pub(super) fn command(
+    hunt: &Hunt<'_>,
+    faults: &[Fault],
+    first: Subjects,
+    args: &SelftestArgs,
+) -> u8 {
+    let specimens = specimens(args.seed, args.count);
+    let mut pairs = hunt.pairs(first, faults.len());
+    let sound = each(&mut pairs, &specimens, |pair, specimen| {
+        is_sound(hunt, pair, specimen).then(|| specimen.clone())
+    });
+    let sound: Vec<Specimen> = sound.into_iter().flatten().collect();
+    eprintln!(
+        "{} of {} generated cases are no findings without a fault",
+        sound.len(),
+        specimens.len()
+    );
+    let found = each(&mut pairs, faults, |pair, fault| {
+        let all = of_fault(hunt, pair, *fault, &sound);
+        eprintln!("{:28} {} findings", fault.name(), all.len());
+        all
+    });
+    let mut found: Vec<Labelled> = found.into_iter().flatten().collect();
+    if let Some(pair) = pairs.first_mut() {
+        match escapes::labelled(&mut pair.hermes, args.seed, args.count) {
+            Ok(escapes) => found.extend(escapes),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return exit::INTERNAL;
+            }
+        }
+    }
+    if hunt.interrupt.is_set() {
+        return exit::INCONCLUSIVE;
+    }
+    found.sort();
+    if let Some(file) = &args.write
+        && let Err(message) = measure::keep(file, &found)
+    {
+        eprintln!("error: {message}");
+        return exit::ENVIRONMENT;
+    }
+    report(&found)
+}
+
+/// Does something with each of them, on all pairs of workers.
+fn each<T: Sync, R: Send>(
+    pairs: &mut [Subjects],
+    all: &[T],
+    work: impl Fn(&mut Subjects, &T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, R>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for pair in pairs {
+            scope.spawn(|| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(place) else { return };
+                    let result = work(pair, one);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.insert(place, result);
+                }
+            });
+        }
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_values().collect()
+}
+
+/// As many of each kind, each once.
+fn specimens(seed: u64, count: u64) -> Vec<Specimen> {
+    let mut names = BTreeSet::new();
+    let mut all = Vec::new();
+    for target in TARGETS {
+        let dealt = (0..count).filter_map(|place| campaign::specimen(target, seed, place * STRIDE));
+        all.extend(dealt.filter(|specimen| names.insert(specimen.to_string())));
+    }
+    all
+}
+
+fn case(specimen: &Specimen) -> Option<Case> {
+    let file = specimen.case_file()?;
+    Some(Case::resolve("generated", &Defaults::default(), file))
+}
+
+/// Whether it is no finding without a fault.
+fn is_sound(hunt: &Hunt<'_>, pair: &mut Subjects, specimen: &Specimen) -> bool {
+    if hunt.interrupt.is_set() {
+        return false;
+    }
+    let Some(case) = case(specimen) else {
+        return false;
+    };
+    let result = crate::check::run_case(&case, &hunt.judge, pair);
+    result.verdict.kind != crate::verdict::Kind::Inconclusive
+        && campaign::found(specimen, &case, &result).is_none()
+}
+
+fn of_fault(
+    hunt: &Hunt<'_>,
+    pair: &mut Subjects,
+    fault: Fault,
+    specimens: &[Specimen],
+) -> Vec<Labelled> {
+    let mut all = of_laws(hunt, fault);
+    let Some(mut faulty) = hunt.faulty(fault) else {
+        return all;
+    };
+    for specimen in specimens {
+        if hunt.interrupt.is_set() {
+            break;
+        }
+        if let Some(symptom) = finding(hunt, pair, &mut faulty, specimen) {
+            all.push(Labelled::finding(fault, specimen, symptom));
+        }
+    }
+    all
+}
+
+/// What is seen of a finding once it is small; `None` where it is none.
+fn finding(
+    hunt: &Hunt<'_>,
+    pair: &mut Subjects,
+    faulty: &mut Restarting,
+    specimen: &Specimen,
+) -> Option<Symptom> {
+    let mut run = |case: &Case| hunt.result(case, pair, faulty);
+    let whole = case(specimen)?;
+    let result = run(&whole)?;
+    let kind = campaign::found(specimen, &whole, &result)?;
+    if kind == crate::verdict::Kind::Inconclusive {
+        return None;
+    }
+    campaign::smallest(specimen, kind, &mut run).map(|(_, symptom)| symptom)
+}
+
+/// Inputs of laws that hold without the fault and not with it.
+#[cfg(feature = "planted-faults")]
+fn of_laws(hunt: &Hunt<'_>, fault: Fault) -> Vec<Labelled> {
+    use hermitcrab_core::fault::plant;
+    // A planted fault is one for the whole process.
+    let _alone = hunt.planting.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = Vec::new();
+    for law in super::LAWS_FOR_FAULTS
+        .iter()
+        .filter_map(|law| crate::law::named(law))
+    {
+        let count = inputs::count(law.name).min(INPUTS_MAX);
+        let broken = (0..count).map(inputs::noise).filter_map(|bytes| {
+            let sound = (law.check)(&bytes).is_ok();
+            plant(Some(fault));
+            let broken = (law.check)(&bytes).err();
+            plant(None);
+            broken.filter(|_| sound)
+        });
+        all.extend(
+            broken
+                .take(BROKEN_MAX)
+                .map(|why| Labelled::law(fault, law.name, &why)),
+        );
+    }
+    all
+}
+
+#[cfg(not(feature = "planted-faults"))]
+fn of_laws(_hunt: &Hunt<'_>, _fault: Fault) -> Vec<Labelled> {
+    Vec::new()
+}
