@@ -14,6 +14,7 @@ mod changeset;
 mod config;
 mod difference;
 mod generated;
+mod journal;
 mod ledger;
 mod plan;
 mod protocol;
@@ -79,6 +80,11 @@ pub const ALL: &[Law] = &[
         name: "generated",
         sentence: "what is generated is made again from its name alone, and shrinks to what is made the same way",
         check: generated::check,
+    },
+    Law {
+        name: "journal",
+        sentence: "a commit that is cut off happened whole or not at all, an undo brings back all there was, and what others put there stays",
+        check: journal::check,
     },
     Law {
         name: "ledger",

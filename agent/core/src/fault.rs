@@ -94,6 +94,11 @@ faults! {
     BatchLosesCalls = "batch-loses-calls", "a call of a batch is left out";
     EditFailureIsYes = "edit-failure-is-yes", "an editor that fails to answer has agreed";
     EditUnseenIsAgreed = "edit-unseen-is-agreed", "an edit that cannot be shown is made";
+    MoveTakesAnything = "move-takes-anything", "a move takes whatever has the name by then";
+    MoveReplaces = "move-replaces", "a move replaces what somebody put at the new name";
+    CutOffStays = "cut-off-stays", "a commit that was cut off stays half done";
+    UndoOverlooksChanges = "undo-overlooks-changes", "a commit is taken back whatever became of its files";
+    UndoForgetsTrees = "undo-forgets-trees", "what was deleted does not come back when that is taken back";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }
 

@@ -6,6 +6,7 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, RenameFlags, StatxFlags};
 use rustix::io::Errno;
@@ -76,7 +77,8 @@ pub(super) fn forward(
     to: &RelPath,
     what: Identity,
 ) -> Result<(), FsError> {
-    if Identity::at(ground.root, from)? != Some(what) {
+    let takes_anything = fault::is(Fault::MoveTakesAnything);
+    if !takes_anything && Identity::at(ground.root, from)? != Some(what) {
         return Err(changed(from));
     }
     let (old, old_name) = parent_of(ground.root, from)?;
@@ -84,7 +86,7 @@ pub(super) fn forward(
     let (old, new) = ((old.as_fd(), old_name), (new.as_fd(), new_name));
     rename(ground, &old, &new, (to, "move"))?;
     let came = Identity::read(new.0, &new.1).map_err(|errno| FsError::io("look at", to, errno))?;
-    if came == Some(what) {
+    if takes_anything || came == Some(what) {
         return Ok(());
     }
     // Somebody put another thing there between the look and the rename.
@@ -127,14 +129,13 @@ fn rename(
         .steps
         .pass(step)
         .map_err(|source| failed(step, path, source))?;
+    let flags = if fault::is(Fault::MoveReplaces) {
+        RenameFlags::empty()
+    } else {
+        RenameFlags::NOREPLACE
+    };
     renamed(
-        rustix::fs::renameat_with(
-            from.0,
-            from.1.as_slice(),
-            to.0,
-            to.1.as_slice(),
-            RenameFlags::NOREPLACE,
-        ),
+        rustix::fs::renameat_with(from.0, from.1.as_slice(), to.0, to.1.as_slice(), flags),
         step,
         path,
     )

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, OFlags};
 
@@ -77,6 +78,7 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
                 clear_beside(journal, &plan);
                 entry.remove()?;
             }
+            State::Planned if fault::is(Fault::CutOffStays) => entry.remove()?,
             State::Planned => take_back(journal, entry, plan, &mut recovered)?,
         }
     }

@@ -17,6 +17,7 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{CapError, DirId};
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
@@ -106,7 +107,7 @@ impl Journal {
         let entry = self.committed(id)?;
         let plan = entry.plan()?.ok_or(JournalError::Unknown(id))?;
         let changed = self.changed_since(&plan)?;
-        if !changed.is_empty() {
+        if !changed.is_empty() && !fault::is(Fault::UndoOverlooksChanges) {
             return Err(UndoError::Changed(changed));
         }
         Ok(Undo {
@@ -315,7 +316,8 @@ fn stage_back(
     for (number, ground) in grounds.iter().enumerate() {
         let mut stager = Stager::of_kept(&journal.steps, ground.area.as_fd());
         for (from, op) in done.ops.iter().enumerate().rev() {
-            if op.root != number {
+            let is_deleted = matches!(op.act, Act::Take { .. });
+            if op.root != number || (is_deleted && fault::is(Fault::UndoForgetsTrees)) {
                 continue;
             }
             let slot = slot_of(plan.ops.len());
