@@ -84,8 +84,8 @@ const MADE_BY_OLDER_ONES: [&str; 7] = [
     "/home/u/.hermes/skills",
 ];
 
-/// The probe that has a plan carried out.
-const PLAN_PROBE: &str = "plan";
+/// The probes that have a plan carried out, and taken back.
+const PLAN_PROBES: [&str; 2] = ["plan", "undo"];
 
 /// The real Hermes, imported and warm.
 pub(crate) struct HermesDriver {
@@ -153,7 +153,9 @@ impl HermesDriver {
                     ..StepTrace::of(StepOutcome::Ran)
                 })
             }
-            Step::Probe { name, input } if name == PLAN_PROBE => carried_out(py, session, input),
+            Step::Probe { name, input } if PLAN_PROBES.contains(&name.as_str()) => {
+                carried_out(py, session, input)
+            }
             Step::Probe { name, input } => Ok(probe_trace(probe::answer(py, name, input))),
             Step::EndSession {} => {
                 session.call_method0("end")?;
@@ -294,8 +296,8 @@ fn results(told: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Hermes has no plans. It makes the calls that do what a plan means to do, and
-/// refuses where there are none, or where one of them does not work.
+/// Hermes has no plans, and takes nothing back. It makes the calls that do what is
+/// meant, and refuses where there are none, or where one of them does not work.
 fn carried_out(py: Python<'_>, session: &Bound<'_, PyAny>, input: &Value) -> PyResult<StepTrace> {
     let calls = input.get("calls").and_then(Value::as_array);
     let mut questions = Vec::new();

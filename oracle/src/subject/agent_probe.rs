@@ -9,6 +9,7 @@ mod edit;
 mod input;
 mod path;
 mod plan;
+mod undo;
 
 pub use plan::{PLAN_PROBE, PLANNER};
 use serde_json::Value;
@@ -34,12 +35,13 @@ type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    let families: [Family; 5] = [
+    let families: [Family; 6] = [
         command::answer,
         path::answer,
         edit::answer,
         batch::answer,
         plan::answer,
+        undo::answer,
     ];
     for family in families {
         match family(world, name, input) {

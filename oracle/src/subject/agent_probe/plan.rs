@@ -16,10 +16,12 @@ use hermitcrab::planner::draft;
 use hermitcrab::runtime::Runtime;
 use hermitcrab_core::plan::interp::{Status, ToolCall};
 use hermitcrab_core::plan::{Failure, FlowRules, Plan, PlanError, Raw, Toolbox, Type, check};
+use hermitcrab_sandbox::journal::CommitId;
 use serde_json::{Value, json};
 
 use super::ProbeError;
 use super::input::{field, text};
+use super::undo;
 use crate::subject::agent_world::AgentWorld;
 
 /// The probe that has a plan carried out.
@@ -30,7 +32,7 @@ pub const PLANNER: &str = "planner";
 
 /// Carries out the plan of the input: `plan` as JSON, `draft` as a text, or what a
 /// planning model answers in turn (`said`); `picks` are the answers of a model
-/// without tools.
+/// without tools. With `undo` what it did is taken back at once.
 ///
 /// # Errors
 /// See [`ProbeError`].
@@ -58,6 +60,7 @@ pub(super) fn answer(
         answers: picks.cloned().unwrap_or_default().into_iter(),
     };
     let mut onlooker = Listener::default();
+    let old = world.with_runtime(|runtime| undo::kept(runtime))??;
     let machine =
         world.with_runtime(|runtime| executor::run(runtime, plan, &mut onlooker, &mut picker))?;
     let failed = machine
@@ -67,6 +70,10 @@ pub(super) fn answer(
             Status::Failed(failure) => Some(failure.as_str()),
             Status::Done | Status::Already | Status::Skipped(_) => None,
         });
+    let failed = match (failed, input.get("undo").and_then(Value::as_bool)) {
+        (None, Some(true)) => world.with_runtime(|runtime| take_back(runtime, &old))??,
+        (failed, _) => failed,
+    };
     let mut answer = match failed {
         Some(code) => denied(code),
         None => json!({"decision": "permit", "value": null}),
@@ -76,6 +83,13 @@ pub(super) fn answer(
         answer.insert("said".to_owned(), onlooker.said.into());
     }
     Ok(answer)
+}
+
+/// Takes back all that came after these, the newest first; the code of why not.
+fn take_back(runtime: &mut Runtime, old: &[CommitId]) -> Result<Option<&'static str>, ProbeError> {
+    let kept = undo::kept(runtime)?;
+    let mut newest = kept.iter().rev().filter(|id| !old.contains(id));
+    Ok(newest.find_map(|id| undo::taken_back(runtime, *id).err()))
 }
 
 /// The plan, or the code of why there is none.
