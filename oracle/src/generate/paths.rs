@@ -17,8 +17,8 @@ use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, Held, UserModel};
 use serde_json::{Map, json};
 
-pub(super) use action::action;
 pub use action::{ACTIONS, Action};
+pub(super) use action::{action, planned};
 pub use form::{FORMS, Form};
 pub use place::{PLACES, Place};
 

@@ -25,7 +25,7 @@ use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
 /// The highest number of a system call before which names change places.
 pub const WINDOWS_MAX: u32 = 48;
 
-/// Every tool on a name, and commands whose changes are committed afterwards.
+/// Every tool on a name, and commands and plans whose changes are committed.
 pub fn operations() -> impl Iterator<Item = &'static Action> {
     ACTIONS.iter().chain(command::COMMANDS)
 }
@@ -34,8 +34,7 @@ pub fn operations() -> impl Iterator<Item = &'static Action> {
 pub fn moments() -> impl Iterator<Item = When> {
     [When::First(true), When::Always(true)]
         .into_iter()
-        .chain((1..=WINDOWS_MAX).map(When::Before))
-        .chain((1..=WINDOWS_MAX).map(When::During))
+        .chain((1..=WINDOWS_MAX).flat_map(|at| [When::Before(at), When::During(at)]))
 }
 
 /// An operation on a name that changes places.

@@ -8,18 +8,34 @@ use serde_json::{Value, json};
 pub struct Action {
     /// Stable, unique, kebab-case.
     pub name: &'static str,
-    tool: &'static str,
+    by: By,
     args: fn(&str) -> Value,
+}
+
+/// Who does it.
+#[derive(Debug)]
+enum By {
+    /// A tool of this name.
+    Tool(&'static str),
+    /// A plan that is carried out, and the calls of whoever has no plans.
+    Plan,
 }
 
 impl Action {
     /// The call on this name.
     #[must_use]
     pub fn step(&self, path: &str) -> Step {
-        Step::Call {
-            tool: self.tool.to_owned(),
-            args: (self.args)(path),
-            by: None,
+        let args = (self.args)(path);
+        match self.by {
+            By::Tool(tool) => Step::Call {
+                tool: tool.to_owned(),
+                args,
+                by: None,
+            },
+            By::Plan => Step::Probe {
+                name: crate::subject::agent_probe::PLAN_PROBE.to_owned(),
+                input: args,
+            },
         }
     }
 }
@@ -30,7 +46,17 @@ pub(in super::super) const fn action(
     tool: &'static str,
     args: fn(&str) -> Value,
 ) -> Action {
-    Action { name, tool, args }
+    let by = By::Tool(tool);
+    Action { name, by, args }
+}
+
+/// The same, by a plan.
+pub(in super::super) const fn planned(name: &'static str, input: fn(&str) -> Value) -> Action {
+    Action {
+        name,
+        by: By::Plan,
+        args: input,
+    }
 }
 
 fn v4a(lines: &str) -> Value {
