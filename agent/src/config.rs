@@ -279,6 +279,7 @@ impl Config {
             processes_max: limits.pids_max,
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
             interpreters: self.sandbox.both(&other.sandbox),
+            sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
         }
     }
 

@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 48] = [
+pub const KEYS: [Key; 49] = [
     key(
         "mode",
         "prompt",
@@ -76,6 +76,11 @@ pub const KEYS: [Key; 48] = [
         "sandbox.interpreters",
         "[\"sh\", \"bash\", \"python3\"]",
         "started before their script is known, to be quick; `[]` for none",
+    ),
+    key(
+        "sandbox.fresh",
+        "false",
+        "nothing of a sandbox serves a second command, however empty it is; takes more processor time",
     ),
     key("models.planner.backend", "http", "http, llama or scripted"),
     key(

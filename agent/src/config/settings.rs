@@ -89,6 +89,9 @@ pub struct SandboxWords {
     /// `sh`, `bash`, `python3`: started before their script is known.
     #[serde(default)]
     pub interpreters: Option<Vec<String>>,
+    /// Whether nothing of a sandbox serves a second command.
+    #[serde(default)]
+    pub fresh: Option<bool>,
 }
 
 impl SandboxWords {
@@ -120,6 +123,12 @@ impl SandboxWords {
             (one, two) => one.or(two),
         }
     }
+
+    /// Whether either wants every sandbox made from the ground up.
+    #[must_use]
+    pub fn is_fresh_in_either(&self, other: &Self) -> bool {
+        [self, other].iter().any(|words| words.fresh == Some(true))
+    }
 }
 
 /// The smaller of two limits, where there are two.
@@ -140,6 +149,7 @@ mod tests {
     fn interpreters_started_early_are_those_that_both_files_name() {
         let words = |names: &[&str]| SandboxWords {
             interpreters: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+            fresh: None,
         };
         let usual = SandboxWords::default();
         assert_eq!(usual.both(&usual), None);
@@ -151,6 +161,24 @@ mod tests {
                 .interpreters()
                 .is_err_and(|why| why.contains("`perl`"))
         );
+    }
+
+    #[test]
+    fn sandboxes_are_fresh_where_either_file_says_so() {
+        let words = |fresh| SandboxWords {
+            fresh,
+            ..SandboxWords::default()
+        };
+        for (one, two, expected) in [
+            (None, None, false),
+            (Some(false), None, false),
+            (Some(true), None, true),
+            (Some(true), Some(false), true),
+            (Some(false), Some(false), false),
+        ] {
+            assert_eq!(words(one).is_fresh_in_either(&words(two)), expected);
+            assert_eq!(words(two).is_fresh_in_either(&words(one)), expected);
+        }
     }
 
     #[test]

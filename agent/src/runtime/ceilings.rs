@@ -32,6 +32,8 @@ pub struct Ceilings {
     pub timeout_max: Option<Duration>,
     /// Which interpreters may be started before their script is known.
     pub interpreters: Option<Interpreters>,
+    /// Whether every sandbox is made from the ground up.
+    pub sandboxes_are_fresh: bool,
 }
 
 impl Ceilings {
@@ -99,6 +101,17 @@ impl Ceilings {
         Ok(())
     }
 
+    /// What is made ready for commands.
+    #[must_use]
+    fn pool(&self) -> PoolSize {
+        let usual = PoolSize::default();
+        PoolSize {
+            interpreters: self.interpreters.unwrap_or(usual.interpreters),
+            recycled: usual.recycled && !self.sandboxes_are_fresh,
+            ..usual
+        }
+    }
+
     /// The limits of a command that was to have these.
     #[must_use]
     pub(super) fn narrowed(&self, limits: Limits) -> Limits {
@@ -117,16 +130,11 @@ impl Ceilings {
 impl Runtime {
     /// Sets the ceilings of everything from here on.
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
-        if ceilings.interpreters != self.ceilings.interpreters {
-            let usual = PoolSize::default();
-            let interpreters = ceilings.interpreters.unwrap_or(usual.interpreters);
+        if ceilings.pool() != self.ceilings.pool() {
             // What runs keeps the old one; what waited in it is built again.
             self.sandbox = Sandbox::builder()
                 .spawner(self.config.spawner.clone())
-                .pool(PoolSize {
-                    interpreters,
-                    ..usual
-                })
+                .pool(ceilings.pool())
                 .build();
         }
         self.ceilings = ceilings;
@@ -173,6 +181,20 @@ mod tests {
         assert_eq!(check(3), Ok(()));
         assert_eq!(check(2), Err(DenialCode::DeniedByRule));
         assert!(Ceilings::default().check(&three, |_| false).is_ok());
+    }
+
+    #[test]
+    fn sandboxes_that_are_to_be_fresh_serve_no_second_command() {
+        assert!(Ceilings::default().pool().recycled);
+        let fresh = Ceilings {
+            sandboxes_are_fresh: true,
+            ..Ceilings::default()
+        };
+        assert!(!fresh.pool().recycled);
+        assert_eq!(
+            fresh.pool().interpreters,
+            Ceilings::default().pool().interpreters
+        );
     }
 
     #[test]
