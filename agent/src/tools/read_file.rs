@@ -105,8 +105,11 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     };
     let Some(content) = content else {
         let result = missing(hands, &path)?;
-        note(hands, &path, part, stamp, true);
-        return Ok(result);
+        let times = note(hands, &path, part, stamp, true);
+        return Ok(match counted(result, &path, times) {
+            Ok(result) => ToolResult::failed(&Value::Object(result)),
+            Err(blocked) => blocked,
+        });
     };
     let bytes = content.len() as u64;
     let text = String::from_utf8_lossy(&content);
@@ -130,8 +133,21 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         );
     }
     let times = note(hands, &path, part, stamp, offset == 1 && !truncated);
+    Ok(match counted(result, &path, times) {
+        Ok(result) => ToolResult::ran(&Value::Object(result)),
+        Err(blocked) => blocked,
+    })
+}
+
+/// The result, with a word to whoever asks for it again and again; in its place
+/// the refusal that follows such words.
+fn counted(
+    mut result: Map<String, Value>,
+    path: &str,
+    times: u32,
+) -> Result<Map<String, Value>, ToolResult> {
     if times >= 4 {
-        return Ok(ToolResult::failed(&json!({
+        return Err(ToolResult::failed(&json!({
             "error": format!(
                 "BLOCKED: You have read this exact file region {times} times in a row. The content has NOT changed. You \
                  already have this information. STOP re-reading and proceed with your task."
@@ -151,7 +167,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             .into(),
         );
     }
-    Ok(ToolResult::ran(&Value::Object(result)))
+    Ok(result)
 }
 
 /// Remembers the read; says how often in a row the same was asked for.
@@ -322,7 +338,7 @@ fn within_budget(content: &str) -> (String, usize) {
 }
 
 /// The answer for a file that is not there, with names like it.
-fn missing(hands: &mut Hands<'_>, path: &str) -> Result<ToolResult, Stop> {
+fn missing(hands: &mut Hands<'_>, path: &str) -> Result<Map<String, Value>, Stop> {
     let path = expanded(hands, path);
     let (dir, name) = match path.rfind('/') {
         Some(0) => ("/", path.get(1..).unwrap_or_default()),
@@ -350,7 +366,7 @@ fn missing(hands: &mut Hands<'_>, path: &str) -> Result<ToolResult, Stop> {
     if !similar.is_empty() {
         result.insert("similar_files".into(), similar.into());
     }
-    Ok(ToolResult::failed(&Value::Object(result)))
+    Ok(result)
 }
 
 /// The path with `~` written out.
