@@ -12,6 +12,8 @@ mod judge;
 mod loops;
 mod offered;
 mod several;
+mod slips;
+mod told;
 mod watch;
 
 use std::fmt;
@@ -21,8 +23,10 @@ use serde_json::{Map, Value};
 
 use self::delegation::Batch;
 use self::loops::Loops;
+use self::slips::{Next, Slips};
 use self::watch::Ports;
 pub use self::{
+    loops::{Counts, Guard},
     offered::offers,
     watch::{Then, Unwatched, Watch},
 };
@@ -37,10 +41,16 @@ use crate::{
 
 /// Answers of the model one turn may take.
 const ROUNDS_MAX: u32 = 90;
-/// Answers a child's work may take.
-const CHILD_ROUNDS_MAX: u32 = 50;
 /// Calls of one answer that are run; more is no plan but a flood.
 const CALLS_PER_ANSWER_MAX: usize = 128;
+
+/// What a model is asked when its rounds are spent.
+const SUM_UP: &str = "You've reached the maximum number of tool-calling iterations allowed. Please provide a final \
+                      response summarizing what you've found and accomplished so far, without calling any more tools.";
+/// What a call without a name is called.
+const NAMELESS: &str = "invalid_tool_call";
+/// Its last words if it has none then.
+const NO_SUMMARY: &str = "I reached the iteration limit and couldn't generate a summary.";
 
 /// A conversation of one agent with one model.
 #[derive(Debug)]
@@ -93,6 +103,10 @@ pub enum TurnEnd {
     Answered,
     /// It was cut off after too many answers.
     RoundsSpent,
+    /// It went round in circles, and that is not wanted.
+    Halted,
+    /// What the model answered could not be carried out, again and again.
+    GaveUp,
     /// Whoever watches it stopped it.
     Stopped,
 }
@@ -161,6 +175,13 @@ impl Chat {
         self
     }
 
+    /// With other bounds for a model that goes round in circles.
+    #[must_use]
+    pub fn guarded(mut self, guard: Guard) -> Self {
+        self.loops = Loops::of(guard);
+        self
+    }
+
     /// The conversation so far.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
@@ -224,47 +245,180 @@ impl Chat {
             rounds: 0,
             tokens: (0, 0),
         };
-        self.loops = Loops::default();
+        self.loops = self.loops.anew();
+        let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
         self.messages.push(Message::User(words.to_owned()));
-        while turn.rounds < self.rounds_max {
+        loop {
             if !port.watch.goes_on() {
                 turn.end = TurnEnd::Stopped;
                 self.drop_delegated(runtime);
                 break;
             }
+            if turn.rounds >= self.rounds_max {
+                self.sum_up(runtime, port, &mut turn)?;
+                break;
+            }
             turn.rounds += 1;
-            let reply = match self.ask(runtime, port) {
+            let mut reply = match self.ask(runtime, port, Offered::Tools) {
                 // A model that was not waited for is no model that failed.
                 Err(ChatError::Model(_)) if !port.watch.goes_on() => continue,
                 reply => reply?,
             };
-            port.watch.said(self.agent, &reply.text);
             turn.tokens.0 = turn.tokens.0.saturating_add(reply.tokens.0);
             turn.tokens.1 = turn.tokens.1.saturating_add(reply.tokens.1);
-            turn.text.clone_from(&reply.text);
-            let calls = several::each_once(reply.calls);
-            self.messages.push(Message::Assistant {
-                text: reply.text,
-                calls: calls.clone(),
-            });
-            if !calls.is_empty() {
-                self.answer(runtime, port, calls, &mut turn)?;
-            } else if let Some(batch) = self.take_delegated() {
-                let words = self.finish(runtime, port, batch, &mut turn)?;
-                self.messages.push(Message::User(words));
-            } else if let Some(words) = self.endings(runtime)? {
-                self.messages.push(Message::User(words));
+            let known = self.known(runtime, &mut reply.calls);
+            let next = if !reply.calls.is_empty() {
+                slips.calls(&reply.text, &reply.calls, &known)
+            } else if reply.text.trim().is_empty() {
+                slips.silence(&self.messages)
             } else {
-                turn.end = TurnEnd::Answered;
+                Next::Make(Vec::new())
+            };
+            let end = self.carry_out(runtime, port, reply, next, &mut turn)?;
+            let Some(end) = end else { continue };
+            if let Some(words) = self.what_ended(runtime, port, &mut turn)? {
+                // What follows is a turn of its own to whoever counts.
+                self.messages.push(Message::User(words));
+                self.loops = self.loops.anew();
+                slips = Slips::default();
+            } else {
+                turn.end = end;
                 break;
             }
         }
         Ok(turn)
     }
 
-    fn ask(&self, runtime: &mut Runtime, port: &mut Ports<'_>) -> Result<ModelReply, ChatError> {
-        let offers = offers(self.may_delegate());
+    /// Does what an answer is good for; how the turn ends, if it ends by it.
+    fn carry_out(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        reply: ModelReply,
+        next: Next,
+        turn: &mut ChatTurn,
+    ) -> Result<Option<TurnEnd>, ChatError> {
+        match next {
+            Next::Again => return Ok(None),
+            Next::Nudge { said, told } => {
+                self.messages.push(said_alone(said));
+                self.messages.push(Message::User(told.to_owned()));
+                return Ok(None);
+            }
+            Next::End(words) => {
+                port.watch.said(self.agent, &words);
+                turn.text = words;
+                if !reply.calls.is_empty() {
+                    return Ok(Some(TurnEnd::GaveUp));
+                }
+                self.messages.push(said_alone(slips::NOTHING));
+                return Ok(Some(TurnEnd::Answered));
+            }
+            Next::Make(_) | Next::Tell(_) => {}
+        }
+        port.watch.said(self.agent, &reply.text);
+        turn.text.clone_from(&reply.text);
+        if reply.calls.is_empty() {
+            self.messages.push(said_alone(&reply.text));
+            return Ok(Some(TurnEnd::Answered));
+        }
+        let (mut calls, instead) = match next {
+            Next::Tell(told) => (reply.calls, told.into_iter().map(Some).collect()),
+            Next::Make(instead) => several::each_once(reply.calls, instead, self.limits.tasks_max),
+            Next::Again | Next::Nudge { .. } | Next::End(_) => return Ok(None),
+        };
+        for call in calls.iter_mut().filter(|call| call.tool.trim().is_empty()) {
+            // A conversation with a nameless call is taken by no model.
+            NAMELESS.clone_into(&mut call.tool);
+        }
+        self.messages.push(Message::Assistant {
+            text: reply.text,
+            calls: calls.clone(),
+        });
+        self.answer(runtime, port, calls, instead, turn)?;
+        let Some(words) = self.loops.ended() else {
+            return Ok(None);
+        };
+        port.watch.said(self.agent, &words);
+        self.messages.push(said_alone(&words));
+        turn.text = words;
+        Ok(Some(TurnEnd::Halted))
+    }
+
+    /// What work that goes on beside the conversation has to say when the model
+    /// has nothing more to call.
+    fn what_ended(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        turn: &mut ChatTurn,
+    ) -> Result<Option<String>, ChatError> {
+        match self.take_delegated() {
+            Some(batch) => self.finish(runtime, port, batch, turn).map(Some),
+            None => self.endings(runtime),
+        }
+    }
+
+    /// The names that are tools here. Calls of names that nearly are get them, and
+    /// what is nearly JSON becomes it.
+    fn known(&self, runtime: &Runtime, calls: &mut [ProposedCall]) -> Vec<String> {
+        let offers = offered::offers_at(self.depth, self.may_delegate());
+        let mut known: Vec<String> = offers.iter().map(|offer| offer.name.to_owned()).collect();
+        known.extend(runtime.tools_outside());
+        for call in &*calls {
+            if runtime.is_of_a_server(&call.tool) && !known.contains(&call.tool) {
+                known.push(call.tool.clone());
+            }
+        }
+        known.sort();
+        for call in calls {
+            if let Some(right) = slips::put_right(&call.arguments) {
+                call.arguments = right;
+            }
+            if !known.contains(&call.tool)
+                && let Some(meant) = slips::meant(&call.tool, &known)
+            {
+                call.tool.clone_from(meant);
+            }
+        }
+        known
+    }
+
+    /// Asks for last words when the rounds are spent; no tool is on offer any more.
+    fn sum_up(
+        &mut self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        turn: &mut ChatTurn,
+    ) -> Result<(), ChatError> {
+        self.messages.push(Message::User(SUM_UP.to_owned()));
+        let text = match self.ask(runtime, port, Offered::Nothing) {
+            // What was done is done, whether or not there are words for it.
+            Err(ChatError::Model(_)) => String::new(),
+            reply => reply?.text,
+        };
+        let words = match text.trim() {
+            "" => NO_SUMMARY,
+            words => words,
+        };
+        port.watch.said(self.agent, words);
+        self.messages.push(said_alone(words));
+        words.clone_into(&mut turn.text);
+        turn.end = TurnEnd::RoundsSpent;
+        Ok(())
+    }
+
+    fn ask(
+        &self,
+        runtime: &mut Runtime,
+        port: &mut Ports<'_>,
+        offered: Offered,
+    ) -> Result<ModelReply, ChatError> {
+        let offers = match offered {
+            Offered::Tools => offered::offers_at(self.depth, self.may_delegate()),
+            Offered::Nothing => Vec::new(),
+        };
         let request = ModelRequest::new(&self.model, &self.messages).offering(&offers);
         let sent = request.text();
         let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
@@ -298,6 +452,9 @@ impl Chat {
             }
         };
         port.watch.begins(runtime, self.agent, call, &arguments);
+        if let Some(text) = self.loops.refused(&call.tool, &arguments) {
+            return Ok(self.not_made(port, call, text, turn));
+        }
         let (result, questions) = match Tool::offered(&call.tool) {
             Some(Tool::DelegateTask) => (self.delegate(runtime, port, &arguments, turn)?, 0),
             Some(Tool::Clarify) => (self.clarify(runtime, &arguments), 0),
@@ -308,6 +465,23 @@ impl Chat {
             }
         };
         self.ended(runtime, port, call, &arguments, (result, questions), turn)
+    }
+
+    /// A call that is not made, and what is told in its place.
+    fn not_made(
+        &self,
+        port: &mut Ports<'_>,
+        call: &ProposedCall,
+        text: String,
+        turn: &mut ChatTurn,
+    ) -> String {
+        let mut result = ToolResult {
+            text,
+            fate: Fate::ToolError,
+        };
+        let _ = port.watch.ended(self.agent, call, &mut result);
+        self.note(turn, call, result.fate, 0);
+        result.text
     }
 
     /// What a call that ran brings along, and its words for the model.
@@ -385,6 +559,20 @@ impl Chat {
             Ok(answer) => clarify::worded(&asking, answer.as_deref()),
             Err(_) => clarify::worded(&asking, None),
         }
+    }
+}
+
+/// What a model is offered beside the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offered {
+    Tools,
+    Nothing,
+}
+
+fn said_alone(words: &str) -> Message {
+    Message::Assistant {
+        text: words.to_owned(),
+        calls: Vec::new(),
     }
 }
 

@@ -5,12 +5,14 @@
 //! subject a trace comes from.
 
 mod complaints;
+mod conversations;
 mod unwritten;
 
 use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
 pub use self::complaints::without_complaints;
+pub use self::conversations::{CONVERSATION, without_own};
 pub use self::unwritten::without_drafts;
 
 /// One rule, for the documents and the report.
@@ -23,7 +25,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 14] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -46,7 +48,7 @@ pub const RULES: [Rule; 12] = [
     },
     Rule {
         name: "made-up-names",
-        doc: "a name a subject draws by chance (of a background command, of a job) is compared by the order in which names first appear, everywhere it appears",
+        doc: "a name a subject draws by chance (of a background command, of a job, of work handed out) is compared by the order in which names first appear, everywhere it appears",
     },
     Rule {
         name: "shell-complaints",
@@ -62,11 +64,19 @@ pub const RULES: [Rule; 12] = [
     },
     Rule {
         name: "own-count",
-        doc: "process numbers and what each subject's own clock says of commands and jobs (when it began, how long it ran, when it runs next) are compared by being there, not by value",
+        doc: "process numbers and what each subject's own clock says of commands, jobs and work handed out (when it began, how long it ran, when it runs next) are compared by being there, not by value",
     },
     Rule {
         name: "unwritten-draft",
         doc: "Hermes writes a draft beside a file and says, when that fails, which line of its script and which drawn name it was; only what the system said is compared",
+    },
+    Rule {
+        name: "own-copies",
+        doc: "Hermes keeps copies of what a child does and says in files of its own cache, and names them in conversations; the agent has its ledger. Where such a copy lies is not compared, what is in the conversation itself is",
+    },
+    Rule {
+        name: "tools-on-offer",
+        doc: "the list of tools after `Available tools: ` is each subject's own: Hermes has tools that need services outside; that the named tool is none of them is compared",
     },
     Rule {
         name: "job-file",
@@ -243,6 +253,19 @@ impl Names {
         if !self.0.is_empty() {
             self.put(value);
         }
+    }
+
+    /// The same for a field of any value.
+    pub fn numbered_in(&mut self, field: &str, value: &mut Value) {
+        each_field(value, &mut |name, held| {
+            if let (true, Value::String(text)) = (name == field, &*held)
+                && text.len() >= 12
+                && !self.0.contains(text)
+            {
+                self.0.push(text.clone());
+            }
+        });
+        self.put(value);
     }
 
     fn put(&self, value: &mut Value) {

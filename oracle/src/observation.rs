@@ -169,6 +169,11 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canon::without_drafts(tool, &mut one.value);
             names.numbered(tool, &mut one.value);
         }
+        if let Step::Probe { name, .. } = step
+            && name == canon::CONVERSATION
+        {
+            canon::without_own(&mut one.value, &mut names);
+        }
         if steps.len() + 1 == trace.steps.len()
             && one.class == Class::Raised
             && let Some((class, code)) = cut_by(&trace.end, &one.code)

@@ -325,6 +325,19 @@ class Session:
         wanted = [(call["name"], call["arguments"]) for call in json.loads(calls)["calls"]]
         return json.dumps(self.talk().batch(wanted))
 
+    def converse(self, script):
+        """A whole conversation whose models have their answers beforehand; what they were told, as JSON text."""
+        import json
+
+        from hermes_shim_scripted import Scripted
+
+        if self.plan is None:
+            raise RuntimeError("only models have a conversation")
+        if self.conversation is not None:
+            self.conversation.close()
+        self.conversation = Scripted(self, json.loads(script)["script"])
+        return json.dumps(self.conversation.play())
+
     def bare(self, wanted):
         """A case's calls over and over, each round as a session of its own, and nobody
         who looks; microseconds of the processor and of the clock for each round, and

@@ -25,7 +25,7 @@ mod wire;
 use standing::Standings;
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 5] = [
+const SOURCES: [(&CStr, &CStr); 6] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
@@ -39,6 +39,10 @@ const SOURCES: [(&CStr, &CStr); 5] = [
         pyo3::ffi::c_str!(include_str!("driver/conversation.py")),
     ),
     (
+        c"hermes_shim_scripted",
+        pyo3::ffi::c_str!(include_str!("driver/scripted.py")),
+    ),
+    (
         c"hermes_shim_wire",
         pyo3::ffi::c_str!(include_str!("driver/wire.py")),
     ),
@@ -50,6 +54,9 @@ const SOURCES: [(&CStr, &CStr); 5] = [
 
 /// Several calls of one answer of the model, run by the loop's own executor.
 const TOOL_BATCH: &str = "tool_batch";
+
+/// A whole conversation, every answer of its models known beforehand.
+const SCRIPTED_CONVERSATION: &str = "scripted_conversation";
 
 /// A case's calls in a plain loop, to see what the harness around them costs.
 const BARE_LOOP: &str = "bare_loop";
@@ -141,6 +148,16 @@ impl HermesDriver {
                     .extract()?;
                 Ok(StepTrace {
                     answer: json!({"decision": "none", "value": results(&told)}),
+                    ..StepTrace::of(StepOutcome::Ran)
+                })
+            }
+            Step::Probe { name, input } if name == SCRIPTED_CONVERSATION => {
+                let told: String = session
+                    .call_method1("converse", (input.to_string(),))?
+                    .extract()?;
+                let told: Value = serde_json::from_str(&told).unwrap_or_default();
+                Ok(StepTrace {
+                    answer: json!({"decision": "none", "value": told}),
                     ..StepTrace::of(StepOutcome::Ran)
                 })
             }

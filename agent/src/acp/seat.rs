@@ -404,7 +404,9 @@ impl Seat {
         }
         match came {
             Ok(turn) => Ok(PromptResponse::new(match turn.end {
-                TurnEnd::Answered | TurnEnd::Stopped => StopReason::EndTurn,
+                TurnEnd::Answered | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
+                    StopReason::EndTurn
+                }
                 TurnEnd::RoundsSpent => StopReason::MaxTurnRequests,
             })),
             Err(error @ ChatError::Denied(_)) => {

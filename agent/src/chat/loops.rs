@@ -1,25 +1,63 @@
-//! Noticing that a model goes round in circles, and telling it.
+//! Noticing that a model goes round in circles, telling it, and ending it.
 //!
 //! What for: a model that makes the same failing call again and again, or reads
 //! what it has read, is told so under the result, as the compared agent does:
-//! the same counts, the same words. It is guidance, not a decision: nothing is
-//! refused here, and nothing is counted beyond one turn of the user's.
+//! the same counts, the same words. Where the user wants it, such a call is not
+//! made any more and the turn ends. Nothing is counted beyond one turn of the
+//! user's, and nothing is allowed here that would not be allowed anyway.
 
 use std::collections::HashMap;
 
 use hermitcrab_core::digest::Digest;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{digest::sha256, pyjson};
 
-/// From this failure of exactly the same call on.
-const EXACT_FAILURES: u32 = 2;
-/// From this failure of the same tool in a row on.
-const TOOL_FAILURES: u32 = 3;
-/// From this time on that the same question gets the same answer.
-const SAME_ANSWERS: u32 = 2;
 /// How far into a result a sign of failure is looked for, in letters.
 const LOOKED_AT: usize = 500;
+
+/// When a model is told that it goes round in circles, and when it is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Whether it is told.
+    pub warns: bool,
+    /// Whether it is ended.
+    pub stops: bool,
+    /// From which count on it is told.
+    pub told: Counts,
+    /// From which count on it is ended.
+    pub ended: Counts,
+}
+
+/// How often something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Failures of exactly the same call.
+    pub same_call: u32,
+    /// Failures of the same tool in a row.
+    pub same_tool: u32,
+    /// Times that the same question got the same answer.
+    pub same_answer: u32,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self {
+            warns: true,
+            stops: false,
+            told: Counts {
+                same_call: 2,
+                same_tool: 3,
+                same_answer: 2,
+            },
+            ended: Counts {
+                same_call: 5,
+                same_tool: 8,
+                same_answer: 5,
+            },
+        }
+    }
+}
 
 /// Tools that change nothing, whose repeated answer says that nothing changed.
 const READING: [&str; 10] = [
@@ -41,47 +79,163 @@ type Call = (String, Digest);
 /// What was seen in one turn.
 #[derive(Debug, Default)]
 pub(super) struct Loops {
+    guard: Guard,
     failed: HashMap<Call, u32>,
     failed_in_a_row: HashMap<String, u32>,
     answered: HashMap<Call, (Digest, u32)>,
+    ended: Option<Ended>,
+}
+
+/// What ended a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ended {
+    tool: String,
+    code: &'static str,
+    count: u32,
+}
+
+/// What is said of one call.
+struct Word {
+    code: &'static str,
+    count: u32,
+    words: String,
 }
 
 impl Loops {
-    /// Takes note of one result; what the model is to be told, if anything.
-    pub(super) fn observe(&mut self, tool: &str, args: &Value, result: &str) -> Option<String> {
-        let call = (tool.to_owned(), sha256(canonical(args).as_bytes()));
-        let warning = if is_failure(tool, result) {
-            self.failure(call)
-        } else {
-            self.success(call, result)
-        };
-        warning.map(|(code, count, words)| {
-            format!("\n\n[Tool loop warning: {code}; count={count}; {words}]")
-        })
+    pub(super) fn of(guard: Guard) -> Self {
+        Self {
+            guard,
+            ..Self::default()
+        }
     }
 
-    fn failure(&mut self, call: Call) -> Option<(&'static str, u32, String)> {
+    /// The same guard, and nothing seen.
+    pub(super) fn anew(&self) -> Self {
+        Self::of(self.guard)
+    }
+
+    /// What the model is told in place of a call that is not made any more.
+    pub(super) fn refused(&mut self, tool: &str, args: &Value) -> Option<String> {
+        if !self.guard.stops {
+            return None;
+        }
+        let call = call(tool, args);
+        let failed = self.failed.get(&call).copied().unwrap_or_default();
+        let answered = self.answered.get(&call).map_or(0, |(_, count)| *count);
+        let word = if failed >= self.guard.ended.same_call {
+            Word {
+                code: "repeated_exact_failure_block",
+                count: failed,
+                words: format!(
+                    "Blocked {tool}: the same tool call failed {failed} times with identical arguments. Stop retrying \
+                     it unchanged; change strategy or explain the blocker."
+                ),
+            }
+        } else if READING.contains(&tool) && answered >= self.guard.ended.same_answer {
+            Word {
+                code: "idempotent_no_progress_block",
+                count: answered,
+                words: format!(
+                    "Blocked {tool}: this read-only call returned the same result {answered} times. Stop repeating it \
+                     unchanged; use the result already provided or try a different query."
+                ),
+            }
+        } else {
+            return None;
+        };
+        let text = pyjson::text(&json!({
+            "error": word.words,
+            "guardrail": {
+                "action": "block",
+                "code": word.code,
+                "message": word.words,
+                "tool_name": tool,
+                "count": word.count,
+                "signature": {"tool_name": tool, "args_hash": call.1.to_string()},
+            },
+        }));
+        self.end(tool, &word);
+        Some(text)
+    }
+
+    /// The model's last words in its place, if the turn is to end.
+    pub(super) fn ended(&self) -> Option<String> {
+        let Ended { tool, code, count } = self.ended.as_ref()?;
+        Some(format!(
+            "I stopped retrying {tool} because it hit the tool-call guardrail ({code}) after {count} repeated \
+             non-progressing attempts. The last tool result explains the blocker; the next step is to change strategy \
+             instead of repeating the same call."
+        ))
+    }
+
+    fn end(&mut self, tool: &str, word: &Word) {
+        self.ended.get_or_insert_with(|| Ended {
+            tool: tool.to_owned(),
+            code: word.code,
+            count: word.count,
+        });
+    }
+
+    /// Takes note of one result; what the model is to be told, if anything.
+    pub(super) fn observe(&mut self, tool: &str, args: &Value, result: &str) -> Option<String> {
+        let call = call(tool, args);
+        if is_failure(tool, result) {
+            return self.failure(call);
+        }
+        let word = self.success(call, result)?;
+        Some(told("warning", &word))
+    }
+
+    fn failure(&mut self, call: Call) -> Option<String> {
         self.answered.remove(&call);
         let tool = call.0.clone();
         let alike = more(self.failed.entry(call).or_default());
         let in_a_row = more(self.failed_in_a_row.entry(tool.clone()).or_default());
-        if alike >= EXACT_FAILURES {
+        let Guard {
+            warns,
+            stops,
+            told: from,
+            ended,
+        } = self.guard;
+        if stops && in_a_row >= ended.same_tool {
+            let word = Word {
+                code: "same_tool_failure_halt",
+                count: in_a_row,
+                words: format!(
+                    "Stopped {tool}: it failed {in_a_row} times this turn. Stop retrying the same failing tool path \
+                     and choose a different approach."
+                ),
+            };
+            self.end(&tool, &word);
+            return Some(told("hard stop", &word));
+        }
+        if warns && alike >= from.same_call {
             let words = format!(
                 "{tool} has failed {alike} times with identical arguments. This looks like a loop; inspect the error \
                  and change strategy instead of retrying it unchanged."
             );
-            return Some(("repeated_exact_failure_warning", alike, words));
+            return Some(told(
+                "warning",
+                &Word {
+                    code: "repeated_exact_failure_warning",
+                    count: alike,
+                    words,
+                },
+            ));
         }
-        (in_a_row >= TOOL_FAILURES).then(|| {
-            (
-                "same_tool_failure_warning",
-                in_a_row,
-                way_out(&tool, in_a_row),
+        (warns && in_a_row >= from.same_tool).then(|| {
+            told(
+                "warning",
+                &Word {
+                    code: "same_tool_failure_warning",
+                    count: in_a_row,
+                    words: way_out(&tool, in_a_row),
+                },
             )
         })
     }
 
-    fn success(&mut self, call: Call, result: &str) -> Option<(&'static str, u32, String)> {
+    fn success(&mut self, call: Call, result: &str) -> Option<Word> {
         self.failed.remove(&call);
         self.failed_in_a_row.remove(&call.0);
         let tool = call.0.clone();
@@ -96,14 +250,23 @@ impl Loops {
             (*known, *count) = (answer, 0);
         }
         let count = more(count);
-        (count >= SAME_ANSWERS).then(|| {
-            let words = format!(
+        (self.guard.warns && count >= self.guard.told.same_answer).then(|| Word {
+            code: "idempotent_no_progress_warning",
+            count,
+            words: format!(
                 "{tool} returned the same result {count} times. Use the result already provided or change the query \
                  instead of repeating it unchanged."
-            );
-            ("idempotent_no_progress_warning", count, words)
+            ),
         })
     }
+}
+
+fn call(tool: &str, args: &Value) -> Call {
+    (tool.to_owned(), sha256(canonical(args).as_bytes()))
+}
+
+fn told(kind: &str, Word { code, count, words }: &Word) -> String {
+    format!("\n\n[Tool loop {kind}: {code}; count={count}; {words}]")
 }
 
 fn more(count: &mut u32) -> u32 {
@@ -186,14 +349,15 @@ fn canonical(value: &Value) -> String {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
         }
     }
-    pyjson::text(&sorted(value))
+    // A `Value` has no failing case.
+    serde_json::to_string(&sorted(value)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Loops, is_failure};
+    use super::{Guard, Loops, is_failure};
 
     fn code(warning: Option<String>) -> Option<String> {
         let warning = warning?;
@@ -278,6 +442,82 @@ mod tests {
             ("todo", "fine", false),
         ] {
             assert_eq!(is_failure(tool, result), expected, "{tool} {result}");
+        }
+    }
+
+    fn stopping() -> Loops {
+        Loops::of(Guard {
+            stops: true,
+            ..Guard::default()
+        })
+    }
+
+    #[test]
+    fn a_call_that_failed_five_times_is_not_made_a_sixth_time_where_that_is_wanted() {
+        let args = json!({"path": "a"});
+        let (mut stopping, mut usual) = (stopping(), Loops::default());
+        for _ in 0..5 {
+            assert_eq!(stopping.refused("read_file", &args), None);
+            stopping.observe("read_file", &args, BAD);
+            usual.observe("read_file", &args, BAD);
+        }
+        let told: Value =
+            serde_json::from_str(&stopping.refused("read_file", &args).expect("refused"))
+                .expect("JSON");
+        assert_eq!(told["guardrail"]["code"], "repeated_exact_failure_block");
+        assert_eq!(told["guardrail"]["count"], 5);
+        assert!(stopping.ended().is_some());
+        assert_eq!(stopping.refused("read_file", &json!({"path": "b"})), None);
+        assert_eq!(usual.refused("read_file", &args), None);
+        assert_eq!(usual.ended(), None);
+        assert_eq!(stopping.anew().refused("read_file", &args), None);
+    }
+
+    #[test]
+    fn the_same_answer_five_times_is_enough_of_what_reads_where_that_is_wanted() {
+        let mut loops = stopping();
+        for (tool, is_refused) in [("search_files", true), ("terminal", false)] {
+            let args = json!({"pattern": "x", "command": "x"});
+            for _ in 0..5 {
+                assert_eq!(loops.refused(tool, &args), None);
+                loops.observe(tool, &args, "{\"exit_code\": 0}");
+            }
+            assert_eq!(loops.refused(tool, &args).is_some(), is_refused, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_failed_eight_times_in_a_row_ends_the_turn_where_that_is_wanted() {
+        let (mut stopping, mut usual) = (stopping(), Loops::default());
+        for number in 0..8 {
+            let args = json!({"path": number});
+            assert_eq!(stopping.ended(), None);
+            let told = stopping.observe("write_file", &args, BAD);
+            usual.observe("write_file", &args, BAD);
+            if number == 7 {
+                let told = told.expect("a word");
+                assert!(
+                    told.starts_with("\n\n[Tool loop hard stop: same_tool_failure_halt; count=8;")
+                );
+            }
+        }
+        assert!(
+            stopping
+                .ended()
+                .is_some_and(|words| words.starts_with("I stopped retrying write_file"))
+        );
+        assert_eq!(usual.ended(), None);
+    }
+
+    #[test]
+    fn nothing_is_told_where_that_is_not_wanted() {
+        let mut loops = Loops::of(Guard {
+            warns: false,
+            ..Guard::default()
+        });
+        for _ in 0..4 {
+            assert_eq!(loops.observe("patch", &json!({}), BAD), None);
+            assert_eq!(loops.observe("read_file", &json!({}), "{}"), None);
         }
     }
 }

@@ -3,7 +3,20 @@
 use hermitcrab_core::grant::AgentId;
 use serde_json::{Value, json};
 
-use crate::{model::Offer, runtime::Runtime};
+use crate::{model::Offer, runtime::Runtime, tools::delegate::Task};
+
+/// What no child is offered: it asks nobody, keeps nothing beyond its work and
+/// writes no programs that call tools.
+const NOT_FOR_CHILDREN: [&str; 4] = ["clarify", "memory", "execute_code", "cronjob"];
+
+/// The tools on offer for an agent so far below the first.
+pub(super) fn offers_at(depth: u32, may_delegate: bool) -> Vec<Offer> {
+    let mut offers = offers(may_delegate);
+    if depth > 0 {
+        offers.retain(|offer| !NOT_FOR_CHILDREN.contains(&offer.name));
+    }
+    offers
+}
 
 /// The tools on offer.
 #[must_use]
@@ -223,6 +236,21 @@ pub(super) fn place_in_words(runtime: &Runtime, agent: AgentId) -> String {
          another way to the same effect, but say what is missing or ask the user.\n\nYou hold:\n{held}",
         runtime.workspace().display()
     )
+}
+
+/// What a child is told about its task.
+pub(super) fn task_in_words(task: &Task) -> String {
+    let mut words = format!(
+        "\nYou work on one task for another agent and report to it in a few words: what you did, what you found, which \
+         files changed, what went wrong.\n\nYour task:\n{}\n",
+        task.goal
+    );
+    if let Some(context) = &task.context {
+        words.push_str("\nContext:\n");
+        words.push_str(context);
+        words.push('\n');
+    }
+    words
 }
 
 fn object(properties: Value, required: &[&str]) -> Value {

@@ -6,7 +6,7 @@
 //! call that waits for a person or starts agents beside another: such calls are
 //! barriers.
 
-use hermitcrab_core::batch::Lane;
+use hermitcrab_core::{batch::Lane, tool::Tool};
 use serde_json::Value;
 
 use super::{CALLS_PER_ANSWER_MAX, Chat, ChatError, ChatTurn, Ports, arguments, result_of};
@@ -16,18 +16,31 @@ use crate::{
 };
 
 /// The calls without those that say once more what an earlier one of the same
-/// answer says, letter by letter: such a call is a slip, and is made once.
-pub(super) fn each_once(calls: Vec<ProposedCall>) -> Vec<ProposedCall> {
-    let mut once: Vec<ProposedCall> = Vec::with_capacity(calls.len());
-    for call in calls {
+/// answer says, letter by letter: such a call is a slip, and is made once. So
+/// are calls beyond those of one answer that may hand out work. What is told
+/// instead of a call stays with it.
+pub(super) fn each_once(
+    calls: Vec<ProposedCall>,
+    instead: Vec<Option<String>>,
+    handing_out_max: usize,
+) -> (Vec<ProposedCall>, Vec<Option<String>>) {
+    let mut once: Vec<(ProposedCall, Option<String>)> = Vec::with_capacity(calls.len());
+    let mut handing_out = 0_usize;
+    for (call, instead) in calls.into_iter().zip(instead) {
+        if call.tool == Tool::DelegateTask.as_str() {
+            handing_out += 1;
+            if handing_out > handing_out_max {
+                continue;
+            }
+        }
         let is_said = once
             .iter()
-            .any(|known| known.tool == call.tool && known.arguments == call.arguments);
+            .any(|(known, _)| known.tool == call.tool && known.arguments == call.arguments);
         if !is_said {
-            once.push(call);
+            once.push((call, instead));
         }
     }
-    once
+    once.into_iter().unzip()
 }
 
 impl Chat {
@@ -36,9 +49,22 @@ impl Chat {
         &mut self,
         runtime: &mut Runtime,
         port: &mut Ports<'_>,
-        mut calls: Vec<ProposedCall>,
+        calls: Vec<ProposedCall>,
+        instead: Vec<Option<String>>,
         turn: &mut ChatTurn,
     ) -> Result<(), ChatError> {
+        let mut made = Vec::with_capacity(calls.len());
+        for (call, instead) in calls.into_iter().zip(instead) {
+            match instead {
+                None => made.push(call),
+                Some(text) => {
+                    port.watch.begins(runtime, self.agent, &call, &Value::Null);
+                    let text = self.not_made(port, &call, text, turn);
+                    self.tell(call, text);
+                }
+            }
+        }
+        let mut calls = made;
         let too_many = calls.split_off(calls.len().min(CALLS_PER_ANSWER_MAX));
         let mut rest = calls.into_iter();
         for (lane, many) in self.pieces(runtime, rest.as_slice()) {
@@ -94,16 +120,34 @@ impl Chat {
         for (call, arguments) in calls.iter().zip(&read) {
             port.watch.begins(runtime, self.agent, call, arguments);
         }
+        let refused: Vec<Option<String>> = calls
+            .iter()
+            .zip(&read)
+            .map(|(call, arguments)| self.loops.refused(&call.tool, arguments))
+            .collect();
         let proposals: Vec<Proposal<'_>> = calls
             .iter()
             .zip(&read)
-            .map(|(call, arguments)| (call.tool.as_str(), arguments))
+            .zip(&refused)
+            .filter(|(_, refused)| refused.is_none())
+            .map(|((call, arguments), _)| (call.tool.as_str(), arguments))
             .collect();
-        let reports = runtime.call_together(self.agent, &proposals);
-        for ((call, arguments), report) in calls.into_iter().zip(&read).zip(reports) {
-            let questions = report.questions.len();
-            let result = (result_of(report), questions);
-            let text = self.ended(runtime, port, &call, arguments, result, turn)?;
+        let mut reports = runtime.call_together(self.agent, &proposals).into_iter();
+        for ((call, arguments), refused) in calls.into_iter().zip(&read).zip(refused) {
+            let report = match refused {
+                Some(text) => Err(text),
+                None => reports
+                    .next()
+                    .ok_or_else(|| ToolResult::error("this call was not run").text),
+            };
+            let text = match report {
+                Err(text) => self.not_made(port, &call, text, turn),
+                Ok(report) => {
+                    let questions = report.questions.len();
+                    let result = (result_of(report), questions);
+                    self.ended(runtime, port, &call, arguments, result, turn)?
+                }
+            };
             self.tell(call, text);
         }
         Ok(())

@@ -138,7 +138,9 @@ fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: 
             told(&turn);
             match turn.end {
                 TurnEnd::Answered => exit::OK,
-                TurnEnd::RoundsSpent | TurnEnd::Stopped => exit::TOOL_FAILED,
+                TurnEnd::RoundsSpent | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
+                    exit::TOOL_FAILED
+                }
             }
         }
         Err(error) => {
@@ -171,6 +173,16 @@ pub fn fate(fate: &Fate) -> String {
     }
 }
 
+/// Why a turn ended before the model had nothing more to call, if it did so by itself.
+pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
+    match end {
+        TurnEnd::Answered | TurnEnd::Stopped => None,
+        TurnEnd::RoundsSpent => Some("the model was cut off: too many answers in one turn"),
+        TurnEnd::Halted => Some("the model was cut off: it went round in circles"),
+        TurnEnd::GaveUp => Some("the model was cut off: its answers could not be carried out"),
+    }
+}
+
 /// The answer on one stream, what was done on the way on the other.
 fn told(turn: &ChatTurn) {
     for made in &turn.made {
@@ -181,8 +193,8 @@ fn told(turn: &ChatTurn) {
             made.tool.escape_debug()
         ));
     }
-    if turn.end == TurnEnd::RoundsSpent {
-        say("the model was cut off: too many answers in one turn");
+    if let Some(why) = cut_off(turn.end) {
+        say(why);
     }
     let mut out = std::io::stdout().lock();
     // A reader that went away is no failure of the turn.

@@ -442,12 +442,11 @@ impl Repl<'_> {
             eprintln!("{}", self.screen.tone(Tone::Dim, &line));
         }
         match turn.end {
-            TurnEnd::Answered => Ok(exit::OK),
-            TurnEnd::RoundsSpent => Err((
-                "the model was cut off: too many answers in one turn".to_owned(),
-                exit::TOOL_FAILED,
-            )),
             TurnEnd::Stopped => Err(("the turn was stopped".to_owned(), exit::TOOL_FAILED)),
+            end => match super::chat::cut_off(end) {
+                None => Ok(exit::OK),
+                Some(why) => Err((why.to_owned(), exit::TOOL_FAILED)),
+            },
         }
     }
 }

@@ -224,9 +224,10 @@ impl Runtime {
 #[must_use]
 pub fn unreadable(tool: &str, why: &str) -> ToolResult {
     if !why.contains("surrogate") && !why.contains("hex escape") {
-        return ToolResult::error(&format!(
-            "the arguments are not a JSON object: {why}; call again with an object, `{{}}` for none"
-        ));
+        return ToolResult::failed(&json!({
+            "error": "Invalid tool arguments",
+            "message": "Tool arguments must be a valid JSON object; tool was not executed.",
+        }));
     }
     let message =
         format!("the arguments hold a letter that is none, surrogates not allowed ({why})");

@@ -111,6 +111,18 @@ impl Runtime {
         Ok(())
     }
 
+    /// Whether a declared server has a tool of this name, as far as names tell.
+    #[must_use]
+    pub fn is_of_a_server(&self, tool: &str) -> bool {
+        self.external(tool).is_some()
+    }
+
+    /// The tools of declared servers that go by their own names.
+    pub fn tools_outside(&self) -> impl Iterator<Item = String> {
+        let tools = self.externals.iter().flat_map(|server| &server.tools);
+        tools.cloned()
+    }
+
     /// The server a tool's name leads to, and what the tool is called there.
     pub(super) fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
         if let Some(server) = self

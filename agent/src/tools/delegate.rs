@@ -15,8 +15,10 @@ use crate::{
 pub struct Limits {
     /// How deep agents may start agents; 1 is the first one only.
     pub depth_max: u32,
-    /// Tasks one call may hand out.
+    /// Tasks one call may hand out, and calls of one answer that may hand out some.
     pub tasks_max: usize,
+    /// Answers a child's work may take.
+    pub rounds_max: u32,
 }
 
 impl Default for Limits {
@@ -24,6 +26,7 @@ impl Default for Limits {
         Self {
             depth_max: 1,
             tasks_max: 3,
+            rounds_max: 50,
         }
     }
 }
@@ -51,16 +54,28 @@ pub struct Task {
     pub grants: Vec<String>,
 }
 
+/// One call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandOut {
+    /// What is handed out, at least one task.
+    pub tasks: Vec<Task>,
+    /// What the call says of all of them, to be told again at the end.
+    pub context: Option<String>,
+    /// What the children may be unless their task says otherwise.
+    pub role: Role,
+}
+
 const NOTHING: &str = "Provide either 'goal' (single task) or 'tasks' (batch).";
 
 /// Reads a call by an agent `depth` below the first one.
 ///
 /// # Errors
 /// The result that says what is wrong with it.
-pub fn read(given: &Value, depth: u32, limits: Limits) -> Result<Vec<Task>, ToolResult> {
+pub fn read(given: &Value, depth: u32, limits: Limits) -> Result<HandOut, ToolResult> {
     let Limits {
         depth_max,
         tasks_max,
+        rounds_max: _,
     } = limits;
     if depth >= depth_max {
         return Err(ToolResult::error(&format!(
@@ -99,11 +114,24 @@ pub fn read(given: &Value, depth: u32, limits: Limits) -> Result<Vec<Task>, Tool
             _ => return Err(ToolResult::error(NOTHING)),
         },
     };
-    tasks
+    let tasks: Vec<Task> = tasks
         .iter()
         .enumerate()
         .map(|(place, task)| one(place, task, role))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Ok(HandOut {
+        tasks,
+        context: context(given),
+        role,
+    })
+}
+
+fn context(given: &Map<String, Value>) -> Option<String> {
+    given
+        .get("context")
+        .and_then(Value::as_str)
+        .filter(|context| !context.is_empty())
+        .map(str::to_owned)
 }
 
 /// A list that came as text.
@@ -155,11 +183,7 @@ fn one(place: usize, task: &Value, above: Role) -> Result<Task, ToolResult> {
     };
     Ok(Task {
         goal: goal.to_owned(),
-        context: fields
-            .get("context")
-            .and_then(Value::as_str)
-            .filter(|context| !context.is_empty())
-            .map(str::to_owned),
+        context: context(fields),
         role: role(fields.get("role"), above),
         grants,
     })
@@ -187,9 +211,9 @@ mod tests {
     use super::{Limits, Role, read};
 
     fn goals(given: &Value) -> Vec<String> {
-        let tasks =
+        let handed =
             read(given, 0, Limits::default()).unwrap_or_else(|result| panic!("{}", result.text));
-        tasks.into_iter().map(|task| task.goal).collect()
+        handed.tasks.into_iter().map(|task| task.goal).collect()
     }
 
     #[test]
@@ -239,7 +263,7 @@ mod tests {
     #[test]
     fn roles_are_inherited_and_unknown_ones_are_the_lesser() {
         let given = json!({"role": "Orchestrator", "tasks": [{"goal": "a"}, {"goal": "b", "role": "boss"}]});
-        let tasks = read(&given, 0, Limits::default()).expect("tasks");
+        let tasks = read(&given, 0, Limits::default()).expect("tasks").tasks;
         assert_eq!(
             (tasks[0].role, tasks[1].role),
             (Role::Orchestrator, Role::Leaf)

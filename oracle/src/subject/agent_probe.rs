@@ -5,6 +5,7 @@
 
 mod batch;
 mod command;
+mod conversation;
 mod edit;
 mod input;
 mod path;
@@ -40,6 +41,7 @@ pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value
         path::answer,
         edit::answer,
         batch::answer,
+        conversation::answer,
         plan::answer,
         undo::answer,
     ];

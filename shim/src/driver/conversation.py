@@ -103,6 +103,9 @@ class Handler(BaseHTTPRequestHandler):
 class Conversation:
     """One session's conversation, and those of the children it delegates to."""
 
+    # What is said of a conversation that came to its end.
+    OVER = "the conversation is over"
+
     def __init__(self, session):
         self.session = session
         self.server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
@@ -142,12 +145,16 @@ class Conversation:
                 session_id=self.session.key,
             )
             agent.session_cwd = self.session.cwd
-            agent.run_conversation(user_message=MARK + PARENT, task_id=self.session.key)
-            ending = "the conversation is over"
+            self.converse(agent)
+            ending = self.OVER
         except BaseException as error:  # noqa: BLE001 - whatever Hermes raises is the observation
             ending = f"{type(error).__name__}: {error}"
         self.ended[PARENT] = ending
         self.server.arrived.put((None, None))
+
+    def converse(self, agent):
+        """What is said to the agent."""
+        agent.run_conversation(user_message=MARK + PARENT, task_id=self.session.key)
 
     def wait(self, wanted):
         """Wait until one of these actors asks the model; says which, or None if none will."""

@@ -1,0 +1,209 @@
+//! Whole conversations of the agent, with models that say what a case says.
+//!
+//! The script names each agent by the first line of its task; its model gives
+//! the next answer the script has for it. The value holds what each model was
+//! told, and the first one's last words.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use hermitcrab::chat::{Chat, Counts, Guard};
+use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
+use hermitcrab::runtime::GrantWords;
+use hermitcrab::tools::delegate::Limits;
+use serde_json::{Map, Value, json};
+
+use super::ProbeError;
+use super::input::field;
+use crate::canon::CONVERSATION;
+use crate::subject::agent_world::AgentWorld;
+
+/// What the first message of a conversation begins with says whose it is.
+const MARK: &str = "case conversation of ";
+const PARENT: &str = "parent";
+const MODEL: &str = "scripted";
+/// What a model says for whom the script has no more answers.
+const NOTHING_MORE: &str = "done";
+
+/// Asks the agent one of the questions of this family.
+///
+/// # Errors
+/// See [`ProbeError`].
+pub(super) fn answer(
+    world: &AgentWorld<'_>,
+    name: &str,
+    input: &Value,
+) -> Result<Value, ProbeError> {
+    if name != CONVERSATION {
+        return Err(ProbeError::Unknown);
+    }
+    let mut models = Models {
+        answers: answers(input)?,
+        ..Models::default()
+    };
+    let settings = &world.job().settings;
+    let limits = limits(settings);
+    let guard = guard(settings);
+    let last_words = world.with_runtime(|runtime| {
+        let first = runtime.first_agent();
+        runtime
+            .grant(first, &GrantWords::new("model.send", MODEL))
+            .map_err(|error| error.to_string())?;
+        let mut chat = Chat::new(runtime, MODEL).with_limits(limits).guarded(guard);
+        chat.turn(runtime, &mut models, &format!("{MARK}{PARENT}"))
+            .map(|turn| turn.text)
+            .map_err(|error| error.to_string())
+    })?;
+    let last_words = last_words.map_err(ProbeError::Failed)?;
+    let agents: Map<String, Value> = models
+        .told
+        .into_iter()
+        .map(|(actor, (requests, told))| (actor, json!({"requests": requests, "told": told})))
+        .collect();
+    Ok(json!({
+        "decision": "none",
+        "value": {"last_words": last_words, "agents": agents},
+    }))
+}
+
+/// The models of all agents of a conversation.
+#[derive(Default)]
+struct Models {
+    answers: HashMap<String, VecDeque<ModelReply>>,
+    told: BTreeMap<String, (u32, Vec<Value>)>,
+}
+
+impl ModelPort for Models {
+    fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        let actor = request
+            .messages
+            .iter()
+            .find_map(|message| match message {
+                Message::User(words) => Some(actor(words)),
+                Message::System(_) | Message::Assistant { .. } | Message::Tool { .. } => None,
+            })
+            .flatten()
+            .ok_or_else(|| ModelError::Unreachable("a conversation of nobody".to_owned()))?;
+        let told = self.told.entry(actor.clone()).or_default();
+        told.0 += 1;
+        told.1 = request.messages.iter().filter_map(heard).collect();
+        let reply = self
+            .answers
+            .get_mut(&actor)
+            .and_then(VecDeque::pop_front)
+            .unwrap_or_else(|| ModelReply {
+                text: NOTHING_MORE.to_owned(),
+                ..ModelReply::default()
+            });
+        Ok(ModelReply {
+            tokens: (1, 1),
+            ..reply
+        })
+    }
+}
+
+fn actor(words: &str) -> Option<String> {
+    let (_, name) = words.split_once(MARK)?;
+    name.lines().next().map(|name| name.trim().to_owned())
+}
+
+/// One entry of a conversation: who speaks, the words, the tools called.
+fn heard(message: &Message) -> Option<Value> {
+    match message {
+        Message::System(_) => None,
+        Message::User(words) => Some(json!({"user": words})),
+        Message::Tool { text, .. } => Some(json!({"tool": text})),
+        Message::Assistant { text, calls } => {
+            let calls: Vec<&str> = calls.iter().map(|call| call.tool.as_str()).collect();
+            Some(json!({"said": text, "calls": calls}))
+        }
+    }
+}
+
+fn answers(input: &Value) -> Result<HashMap<String, VecDeque<ModelReply>>, ProbeError> {
+    let wrong = |what: &str| ProbeError::BadInput(format!("the script: {what}"));
+    let script = field(input, "script")?
+        .as_object()
+        .ok_or_else(|| wrong("no object"))?;
+    let mut number = 0_u32;
+    let mut all = HashMap::new();
+    for (actor, said) in script {
+        let said = said.as_array().ok_or_else(|| wrong("no list of answers"))?;
+        let mut replies = VecDeque::new();
+        for one in said {
+            let mut calls = Vec::new();
+            for call in one
+                .get("calls")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                number += 1;
+                calls.push(ProposedCall {
+                    id: format!("call_{number}"),
+                    tool: super::input::text(call, "name")?.to_owned(),
+                    arguments: match field(call, "arguments")? {
+                        Value::String(text) => text.clone(),
+                        table => table.to_string(),
+                    },
+                });
+            }
+            replies.push_back(ModelReply {
+                text: one
+                    .get("text")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+                calls,
+                ..ModelReply::default()
+            });
+        }
+        all.insert(actor.clone(), replies);
+    }
+    Ok(all)
+}
+
+fn number(settings: &Map<String, Value>, name: &str) -> Option<u32> {
+    settings
+        .get(name)
+        .and_then(Value::as_u64)
+        .and_then(|number| u32::try_from(number).ok())
+}
+
+/// The bounds on agents that start agents, under the names Hermes gives them.
+fn limits(settings: &Map<String, Value>) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        depth_max: number(settings, "delegation.max_spawn_depth").unwrap_or(usual.depth_max),
+        tasks_max: number(settings, "delegation.max_concurrent_children")
+            .and_then(|number| usize::try_from(number).ok())
+            .unwrap_or(usual.tasks_max),
+        rounds_max: number(settings, "delegation.max_iterations").unwrap_or(usual.rounds_max),
+    }
+}
+
+/// When a model that goes round in circles is told and ended, likewise.
+fn guard(settings: &Map<String, Value>) -> Guard {
+    let truth = |name: &str, usual| {
+        settings
+            .get(&format!("tool_loop_guardrails.{name}"))
+            .and_then(Value::as_bool)
+            .unwrap_or(usual)
+    };
+    let counts = |table: &str, usual: Counts| {
+        let count = |name: &str, usual| {
+            number(settings, &format!("tool_loop_guardrails.{table}.{name}")).unwrap_or(usual)
+        };
+        Counts {
+            same_call: count("exact_failure", usual.same_call),
+            same_tool: count("same_tool_failure", usual.same_tool),
+            same_answer: count("idempotent_no_progress", usual.same_answer),
+        }
+    };
+    let usual = Guard::default();
+    Guard {
+        warns: truth("warnings_enabled", usual.warns),
+        stops: truth("hard_stop_enabled", usual.stops),
+        told: counts("warn_after", usual.told),
+        ended: counts("hard_stop_after", usual.ended),
+    }
+}
