@@ -25,7 +25,8 @@ mod vectors;
 
 use arbitrary::Unstructured;
 
-/// What a law says: fine, or what does not hold.
+/// What a law says: fine, or what does not hold, and after a colon of what: what comes
+/// before it is the same for every input that breaks the law in the same way.
 pub type Verdict = Result<(), String>;
 
 /// A law, by the name of its fuzz target.

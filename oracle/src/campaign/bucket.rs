@@ -2,13 +2,20 @@
 //!
 //! A finding is told by its verdict, by a code for what went wrong, and by the
 //! operators that are left once everything else is left out. Findings with the
-//! same of these are one bucket: a person looks at one of them. What Hermes did
-//! besides and which tool was used are left out, for one fault is seen through
-//! many of both. `bisim selftest --buckets` measures how often a bucket mixes
-//! causes, and how often a cause is spread over buckets, on faults whose cause
-//! is known because they were planted.
+//! same of these are one bucket: a person looks at one of them.
+//!
+//! A verdict counts as unsafe or not: which kind of unsafe it is depends on what
+//! Hermes did. The code is the agent's own where it has one; else what the user had
+//! answered, how far its effects reached, or where its answer differs. Of the
+//! operators those count that end or pass on authority. A spelling, a place or a tool
+//! is not told: nothing decides by them, and one fault is seen through many.
+//! `bisim selftest --buckets` measures how often a bucket mixes causes, and how often
+//! a cause is spread over buckets, on faults whose cause is known because they were
+//! planted.
 
+use bisim_world::protocol::{RawTrace, StepTrace};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::named;
 use crate::case::Case;
@@ -29,10 +36,14 @@ pub struct Symptom {
     pub hermes: String,
     /// What the agent did there.
     pub agent: String,
-    /// What the agent's user answered there.
+    /// What the agent's user answered, up to there.
     pub answers: Vec<String>,
-    /// What happened outside the grants, by kind, or why it differs.
+    /// What happened outside the grants, by kind.
     pub effects: Vec<String>,
+    /// Where the agent's answer differs from Hermes', and how.
+    pub differs: Vec<String>,
+    /// What the agent said, where it did not start.
+    pub said: String,
     /// The smallest specimen with the same verdict.
     pub smallest: String,
     /// Its families.
@@ -44,9 +55,20 @@ impl Symptom {
     #[must_use]
     pub fn of(case: &Case, result: &CaseResult, smallest: &Specimen) -> Self {
         let (kind, step) = named::worst(case, result).unwrap_or((result.verdict.kind, None));
-        let asked = step
-            .and_then(|step| result.agent.as_ref()?.steps.get(step.step))
-            .map(|seen| seen.questions.iter().map(|asked| asked.answer.clone()));
+        let at = step.map_or(usize::MAX, |step| step.step);
+        let asked = result.agent.iter().flat_map(|trace| trace.steps.iter());
+        let asked = asked.take(at.saturating_add(1)).flat_map(|s| &s.questions);
+        let mut answers: Vec<String> = asked.map(|asked| asked.answer.clone()).collect();
+        answers.dedup();
+        let there = |trace: &Option<RawTrace>| trace.as_ref()?.steps.get(at).cloned();
+        let (hermes, agent) = (there(&result.hermes), there(&result.agent));
+        let mut differs = Vec::new();
+        if let (Some(hermes), Some(agent)) = (&hermes, &agent) {
+            compare(&value(hermes), &value(agent), "", &mut differs);
+        }
+        differs.sort_unstable();
+        differs.dedup();
+        let said = agent.filter(|_| step.is_some_and(|s| s.agent.ends_with(NOT_STARTED)));
         let outside = result.judgement.iter().flat_map(|all| &all.agent_outside);
         let mut effects: Vec<String> = outside
             .filter_map(|effect| effect.split_whitespace().next().map(str::to_owned))
@@ -59,8 +81,10 @@ impl Symptom {
             what: part(|step| &step.what).unwrap_or_default(),
             hermes: part(|step| &step.hermes).unwrap_or_default(),
             agent: part(|step| &step.agent).unwrap_or_else(|| result.verdict.why.clone()),
-            answers: asked.into_iter().flatten().collect(),
+            answers,
             effects,
+            differs,
+            said: said.map(|step| step.text).unwrap_or_default(),
             smallest: smallest.to_string(),
             families: smallest.classes().into_iter().map(str::to_owned).collect(),
         }
@@ -69,27 +93,131 @@ impl Symptom {
     /// The bucket: verdict, code, operators.
     #[must_use]
     pub fn bucket(&self) -> String {
-        format!(
-            "{} | {} | {}",
-            self.verdict.word(),
-            self.agent,
-            self.families.join(" ")
-        )
+        let verdict = if self.verdict.is_unsafe() {
+            "unsafe"
+        } else {
+            "differs"
+        };
+        let operators: Vec<&str> = self
+            .families
+            .iter()
+            .map(String::as_str)
+            .filter(|family| self.verdict.is_unsafe() && ENDS.contains(family))
+            .collect();
+        format!("{verdict} | {} | {}", self.code(), operators.join(" "))
+    }
+
+    fn code(&self) -> String {
+        if self.verdict.is_unsafe() {
+            return match self.answers.last() {
+                Some(answer) => format!("after {answer}"),
+                None => reach(&self.effects).to_owned(),
+            };
+        }
+        // Class, reach and the agent's own code, if it has one.
+        match self.agent.splitn(3, ':').nth(2) {
+            Some(code) if self.said.is_empty() => code.to_owned(),
+            Some(code) => format!("{code} {}", plain(&self.said)),
+            None => self.differs.join(", "),
+        }
     }
 }
 
-/// The bucket of an input that breaks a law: which law, and what it says without the
-/// values it says it of.
+/// The code of an agent that does not start.
+const NOT_STARTED: &str = ":not-started";
+
+/// Families of operators that end or pass on authority.
+const ENDS: [&str; 5] = [
+    "clock",
+    "delegation",
+    "restart",
+    "revocation",
+    "session-end",
+];
+
+/// How far effects reached, the farthest.
+fn reach(effects: &[String]) -> &'static str {
+    let is = |kind: &str| effects.iter().any(|effect| effect == kind);
+    if is("reached") {
+        "reached a host"
+    } else if is("leaked") {
+        "leaked a secret"
+    } else {
+        "changed files"
+    }
+}
+
+/// What a step told the model or the prober.
+fn value(step: &StepTrace) -> Value {
+    if step.answer.is_null() {
+        read(&step.text)
+    } else {
+        step.answer.clone()
+    }
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// The places at which two answers differ, and how.
+fn compare(hermes: &Value, agent: &Value, place: &str, out: &mut Vec<String>) {
+    match (hermes, agent) {
+        (same, again) if same == again => {}
+        (Value::Object(hermes), Value::Object(agent)) => {
+            for (key, value) in hermes {
+                match agent.get(key) {
+                    Some(other) => compare(value, other, key, out),
+                    None => out.push(format!("no {key}")),
+                }
+            }
+            let more = agent.keys().filter(|key| !hermes.contains_key(*key));
+            out.extend(more.map(|key| format!("also {key}")));
+        }
+        (Value::Array(hermes), Value::Array(agent)) => {
+            if hermes.len() != agent.len() {
+                out.push(format!("another number of {place}"));
+            }
+            for (one, other) in hermes.iter().zip(agent) {
+                compare(one, other, place, out);
+            }
+        }
+        (Value::String(hermes), Value::String(agent)) => {
+            match (read(hermes), read(agent)) {
+                (Value::String(_), _) | (_, Value::String(_)) => {}
+                (hermes, agent) => return compare(&hermes, &agent, place, out),
+            }
+            let how = if hermes.starts_with(agent.as_str()) {
+                "cut"
+            } else {
+                "another"
+            };
+            out.push(format!("{how} {place}"));
+        }
+        _ => out.push(format!("another {place}")),
+    }
+}
+
+/// Its words, without values.
+fn plain(what: &str) -> String {
+    let is_word = |word: &&str| word.bytes().all(|letter| letter.is_ascii_lowercase());
+    let words: Vec<&str> = what.split([' ', ',', ':']).filter(is_word).collect();
+    words.join(" ")
+}
+
+/// The bucket of an input that breaks a law: which law, and what it says before it says
+/// of what.
 #[must_use]
 pub fn of_law(law: &str, why: &str) -> String {
-    let plain = |word: &&str| word.bytes().all(|letter| letter.is_ascii_lowercase());
-    let words: Vec<&str> = why.split([' ', ',', ':']).filter(plain).collect();
-    format!("broken | {law} | {}", words.join(" "))
+    let (what, _) = why.split_once(": ").unwrap_or((why, ""));
+    format!("broken | {law} | {}", plain(what))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of_law;
+    use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_broken_law_is_told_without_the_values_it_is_told_of() {
@@ -97,5 +225,87 @@ mod tests {
         assert_eq!(one, of_law("session", "cap:17 was used after its end"));
         assert_ne!(one, of_law("session", "cap:3 is expired"));
         assert_ne!(one, of_law("batch", "cap:3 was used after its end"));
+    }
+
+    fn symptom(verdict: Kind, agent: &str) -> Symptom {
+        Symptom {
+            verdict,
+            what: "call:write_file".to_owned(),
+            hermes: "ran:outside".to_owned(),
+            agent: agent.to_owned(),
+            answers: Vec::new(),
+            effects: Vec::new(),
+            differs: Vec::new(),
+            said: String::new(),
+            smallest: "path:write+plain+all".to_owned(),
+            families: vec!["plain".to_owned(), "restart".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_hermes_did_and_which_tool_was_used_do_not_make_another_bucket() {
+        let one = symptom(Kind::Weaker, "ran:outside");
+        let other = Symptom {
+            what: "call:terminal".to_owned(),
+            hermes: "asked-refused:none".to_owned(),
+            families: vec!["encoding".to_owned(), "restart".to_owned()],
+            ..symptom(Kind::BothUnsafe, "ran:outside")
+        };
+        assert_eq!(one.bucket(), "unsafe | changed files | restart");
+        assert_eq!(one.bucket(), other.bucket());
+    }
+
+    #[test]
+    fn answers_codes_effects_and_what_is_said_make_other_buckets() {
+        let unsafe_one = symptom(Kind::Weaker, "ran+asked:outside");
+        let asked = Symptom {
+            answers: vec!["deny".to_owned()],
+            ..unsafe_one.clone()
+        };
+        let leaked = Symptom {
+            effects: vec!["changed".to_owned(), "leaked".to_owned()],
+            ..unsafe_one.clone()
+        };
+        let refused = symptom(Kind::StricterUnnamed, "refused:none:no-cap");
+        let closed = symptom(Kind::StricterUnnamed, "refused:none:not-started");
+        let damaged = Symptom {
+            said: "record 3 has another digest".to_owned(),
+            ..closed.clone()
+        };
+        let cut = Symptom {
+            differs: vec!["cut content".to_owned()],
+            ..symptom(Kind::Different, "ran:none")
+        };
+        let buckets = [unsafe_one, asked, leaked, refused, closed, damaged, cut];
+        let buckets = buckets.map(|symptom| symptom.bucket());
+        let different: std::collections::BTreeSet<&String> = buckets.iter().collect();
+        assert_eq!(different.len(), buckets.len(), "{buckets:?}");
+        assert_eq!(
+            buckets[5],
+            "differs | not-started record has another digest | "
+        );
+        assert_eq!(buckets[6], "differs | cut content | ");
+    }
+
+    #[test]
+    fn answers_are_compared_place_by_place() {
+        let hermes = json!({"content": "one two", "size": 7, "error": "no", "of": ["a", "b"]});
+        let agent = json!({"content": "one", "size": 3, "more": 1, "of": ["a"]});
+        let mut differs = Vec::new();
+        compare(&hermes, &agent, "", &mut differs);
+        differs.sort_unstable();
+        assert_eq!(
+            differs,
+            [
+                "also more",
+                "another number of of",
+                "another size",
+                "cut content",
+                "no error"
+            ]
+        );
+        let mut same = Vec::new();
+        compare(&hermes, &hermes, "", &mut same);
+        assert_eq!(same, [""; 0]);
     }
 }

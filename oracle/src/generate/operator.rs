@@ -207,9 +207,18 @@ impl Operator {
                 script.rewrite(number, &|simple| rewrite(simple, &name))
             }
             Apply::Word(respell) => {
-                let number = salt.pick(script.commands());
+                // Without its program nothing has the effect; without another word, or
+                // an earlier command, it may be had all the same.
+                let is_control = !self.class.preserves_effect();
+                let number = match is_control {
+                    true => script.commands().checked_sub(1)?,
+                    false => salt.pick(script.commands()),
+                };
                 script.rewrite(number, &|simple| {
-                    let place = word_place(simple, salt.next())?;
+                    let place = match is_control {
+                        true => simple.words.first().filter(|w| w.is_plain()).map(|_| 0),
+                        false => word_place(simple, salt.next()),
+                    }?;
                     let word = simple.words.get(place)?;
                     let spelling = respell(word.value(), salt.next().next())?;
                     Some(with_word(simple, place, Word::spelled(word.value(), spelling)).into())

@@ -65,6 +65,29 @@ fn a_name_says_where_a_variant_is_said_unless_a_person_sits_at_a_terminal() {
 }
 
 #[test]
+fn look_alikes_stand_in_the_name_of_the_program_that_has_the_effect() {
+    let looks = operators::all().filter(|operator| operator.class == Class::Confusable);
+    for (operator, salt) in looks.flat_map(|o| (0..40).map(move |salt| (o, salt * 1637))) {
+        let salt = Salt(salt);
+        for name in ["tee-over", "fetch-by-wget"] {
+            let seed = SEEDS.iter().find(|seed| seed.name == name).unwrap();
+            let chain = vec![Link { operator, salt }];
+            let Some(rendered) = Variant::at_a_terminal(seed, chain).render() else {
+                continue;
+            };
+            let (before, program) = if name == "tee-over" {
+                ("echo x | ", "tee ")
+            } else {
+                ("", "wget ")
+            };
+            let rest = rendered.command.strip_prefix(before);
+            let rest = rest.unwrap_or_else(|| panic!("{}: {}", operator.name, rendered.command));
+            assert!(!rest.starts_with(program), "{}: {rest}", operator.name);
+        }
+    }
+}
+
+#[test]
 fn seeds_have_unique_names_and_a_variant_without_operators_is_the_seed() {
     let names: BTreeSet<&str> = SEEDS.iter().map(|seed| seed.name).collect();
     assert_eq!(names.len(), SEEDS.len());

@@ -20,18 +20,18 @@ pub fn check(bytes: &[u8]) -> Verdict {
         return Ok(());
     };
     for x in [&a, &b, &c] {
-        ensure(x.covers(x), || format!("{x:?} does not cover itself"))?;
+        ensure(x.covers(x), || format!("one does not cover itself: {x:?}"))?;
         let redundant = x
             .caps()
             .iter()
             .any(|cap| x.caps().iter().any(|o| o != cap && o.covers(cap)));
-        ensure(!redundant, || format!("{x:?} says something twice"))?;
+        ensure(!redundant, || format!("one says something twice: {x:?}"))?;
         ensure(x.covers(&Authority::none()), || {
-            format!("{x:?} does not cover nothing")
+            format!("one does not cover nothing: {x:?}")
         })?;
         ensure(
             Authority::from_caps(x.caps().iter().cloned()).as_ref() == Ok(x),
-            || format!("{x:?} is not what its caps make"),
+            || format!("one is not what its caps make: {x:?}"),
         )?;
     }
     ensure(!(a.covers(&b) && b.covers(&c)) || a.covers(&c), || {
@@ -41,11 +41,18 @@ pub fn check(bytes: &[u8]) -> Verdict {
         format!("equal in strength, not in value: {a:?} {b:?}")
     })?;
     ensure(a.attenuate(b.clone()).is_ok() == a.covers(&b), || {
-        format!("attenuating {a:?} to {b:?} is not ruled by covers")
+        format!("attenuating is not ruled by covers: {a:?} to {b:?}")
     })?;
     let (Ok(ab), Ok(ba)) = (a.meet(&b), b.meet(&a)) else {
         return Ok(());
     };
+    let both = |cap: &Cap| {
+        let verb = |of: &Authority| of.caps().iter().any(|other| other.verb() == cap.verb());
+        verb(&a) && verb(&b)
+    };
+    ensure(ab.caps().iter().all(both), || {
+        format!("meet has a verb of one alone: {a:?} {b:?}")
+    })?;
     ensure(ab == ba, || {
         format!("meet depends on the order: {a:?} {b:?}")
     })?;
@@ -53,12 +60,12 @@ pub fn check(bytes: &[u8]) -> Verdict {
         format!("meet amplifies: {a:?} {b:?}")
     })?;
     ensure(!(a.covers(&c) && b.covers(&c)) || ab.covers(&c), || {
-        format!("meet of {a:?} and {b:?} loses {c:?}")
+        format!("meet loses something: {c:?} of {a:?} and {b:?}")
     })?;
     for cap in c.caps() {
         ensure(
             ab.covers_cap(cap) == (a.covers_cap(cap) && b.covers_cap(cap)),
-            || format!("meet of {a:?} and {b:?} is wrong about {cap:?}"),
+            || format!("meet is wrong about a cap: {cap:?} of {a:?} and {b:?}"),
         )?;
     }
     Ok(())

@@ -67,14 +67,14 @@ pub fn check(bytes: &[u8]) -> Verdict {
 fn scope_path(path: &ScopePath) -> Verdict {
     let again = ScopePath::lexical(&path.to_string());
     ensure(again.as_ref() == Ok(path), || {
-        format!("{path} reads as {again:?}")
+        format!("a path reads as another: {path} {again:?}")
     })?;
     let names = path.parts().get(1..).unwrap_or_default();
     ensure(
         names
             .iter()
             .all(|name| !matches!(name.as_str(), "" | "." | "..") && !name.contains('/')),
-        || format!("{path} has a name that moves"),
+        || format!("a path has a name that moves: {path}"),
     )
 }
 
@@ -103,7 +103,9 @@ fn apart(calls: &[Footprint]) -> Verdict {
             Footprint::Independent => {}
             Footprint::Path(path) => {
                 if let Some(other) = paths.iter().find(|p| overlap(p.parts(), path.parts())) {
-                    return Err(format!("{path} runs beside {other}"));
+                    return Err(format!(
+                        "calls on the same file run beside each other: {path} {other}"
+                    ));
                 }
                 paths.push(path);
             }

@@ -14,15 +14,17 @@ pub fn check(bytes: &[u8]) -> Verdict {
     };
     if let Ok(joined) = left.join(&right) {
         ensure(joined.starts_with(&left), || {
-            format!("{joined:?} is not below {left:?}")
+            format!("a joined path is not below its first: {joined:?} {left:?}")
         })?;
         ensure(joined.strip_prefix(&left).as_ref() == Some(&right), || {
-            format!("{joined:?} without {left:?} is not {right:?}")
+            format!(
+                "a joined path without its first is not the rest: {joined:?} {left:?} {right:?}"
+            )
         })?;
     }
     let both = left.starts_with(&right) && right.starts_with(&left);
     ensure(both == (left == right), || {
-        format!("{left:?} and {right:?} each contain the other")
+        format!("two paths each contain the other: {left:?} {right:?}")
     })
 }
 
@@ -33,34 +35,34 @@ fn one(bytes: &[u8]) -> Verdict {
         });
     };
     ensure(!bytes.starts_with(b"/"), || {
-        format!("{path:?} was given as an absolute path")
+        format!("it was given as an absolute path: {path:?}")
     })?;
     ensure(
         path.is_root() || !bytes.ends_with(b"/") || RelPath::parse(bytes).is_err(),
-        || format!("{path:?} ends in a slash and names a file"),
+        || format!("it ends in a slash and names a file: {path:?}"),
     )?;
     ensure(
         path.as_bytes().len() <= PATH_BYTES_MAX
             && path.components().all(|name| name.len() <= NAME_BYTES_MAX),
-        || format!("{path:?} is longer than the kernel takes"),
+        || format!("it is longer than the kernel takes: {path:?}"),
     )?;
     let text = path.as_bytes();
     ensure(!text.starts_with(b"/") && !text.contains(&0), || {
-        format!("{path:?} is absolute or holds a NUL")
+        format!("it is absolute or holds a nought: {path:?}")
     })?;
     ensure(
         text == b"." || text.split(|byte| *byte == b'/').all(is_name),
-        || format!("{path:?} has a name that moves"),
+        || format!("it has a name that moves: {path:?}"),
     )?;
     ensure(RelPath::parse(text).as_ref() == Ok(&path), || {
-        format!("{path:?} reads back otherwise")
+        format!("it reads back otherwise: {path:?}")
     })?;
     match (path.parent(), path.file_name()) {
-        (None, None) => ensure(path.is_root(), || format!("{path:?} has no parent")),
+        (None, None) => ensure(path.is_root(), || format!("it has no parent: {path:?}")),
         (Some(parent), Some(name)) => ensure(parent.child(name).as_ref() == Ok(&path), || {
-            format!("{path:?} is not the child of its parent")
+            format!("it is not the child of its parent: {path:?}")
         }),
-        (Some(_), None) | (None, Some(_)) => Err(format!("{path:?} has half a parent")),
+        (Some(_), None) | (None, Some(_)) => Err(format!("it has half a parent: {path:?}")),
     }
 }
 

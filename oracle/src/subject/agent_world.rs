@@ -233,8 +233,14 @@ impl<'j> AgentWorld<'j> {
         self.is_closed.set(slot.is_none());
         Ok(match slot.as_ref() {
             Some(_) => StepTrace::of(StepOutcome::Ran),
-            None => not_started(),
+            None => self.not_started(),
         })
+    }
+
+    fn not_started(&self) -> StepTrace {
+        let code = || StepTrace::of(StepOutcome::Refused("not-started".to_owned()));
+        let kept = self.surrounding.borrow();
+        kept.as_ref().map_or_else(code, Surrounding::not_started)
     }
 
     /// Rules of the case, as the configuration file writes them.
@@ -314,7 +320,7 @@ impl<'j> AgentWorld<'j> {
     pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
         let broken = |message: String| WorldError::new("open the agent's runtime", message);
         if self.is_closed.get() {
-            return Ok(not_started());
+            return Ok(self.not_started());
         }
         match step {
             Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
@@ -440,10 +446,6 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
 }
 
 /// The program refuses to start; whoever wants something of it gets nothing.
-fn not_started() -> StepTrace {
-    StepTrace::of(StepOutcome::Refused("not-started".to_owned()))
-}
-
 fn refused(denial: &hermitcrab_core::outcome::Denial) -> StepTrace {
     StepTrace::of(StepOutcome::Refused(denial.code().as_str().to_owned()))
 }

@@ -162,7 +162,7 @@ impl Book {
             }),
             Kind::Answer(answer) => {
                 ensure(matches!(answer.reply, Reply::Yes(_)), || {
-                    format!("a permit after {:?}", answer.reply)
+                    format!("a permit after {}", word(&answer.reply))
                 })?;
                 ensure(
                     self.questions.get(&answer.question) == Some(&answer.digest),
@@ -244,13 +244,13 @@ impl Book {
             format!("{by} used {id} after it ended")
         })?;
         ensure(line.authority.covers_cap(cap), || {
-            format!("{id} does not allow {cap}")
+            format!("a grant does not allow this: {id} {cap}")
         })?;
         ensure(!self.is_ended(id), || {
             format!("{id} was used after its end")
         })?;
         ensure(!is_protected_change(session, cap), || {
-            format!("{cap} changes the agent's own files")
+            format!("the agent's own files are changed: {cap}")
         })?;
         let mut next = Some(id);
         while let Some(id) = next {
@@ -353,10 +353,12 @@ impl Book {
     /// The ledger continues without a gap.
     pub(super) fn records(&mut self, records: &[Record]) -> Verdict {
         for record in records {
-            ensure(
-                record.seq == self.head.next && record.prev == self.head.digest,
-                || format!("record {} does not continue the ledger", record.seq),
-            )?;
+            ensure(record.seq == self.head.next, || {
+                format!("record {} has another number than the next", record.seq)
+            })?;
+            ensure(record.prev == self.head.digest, || {
+                format!("record {} does not continue the one before", record.seq)
+            })?;
             ensure(record.digest == record.expected_digest(sha256), || {
                 format!("record {} has another digest", record.seq)
             })?;
@@ -366,6 +368,18 @@ impl Book {
             };
         }
         Ok(())
+    }
+}
+
+/// What was answered, in a word.
+const fn word(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Yes(_) => "a yes",
+        Reply::No => "a no",
+        Reply::Unknown(_) => "words nobody offered",
+        Reply::Silence => "silence",
+        Reply::Cancelled => "a closed dialog",
+        Reply::Failed => "a dialog that broke",
     }
 }
 

@@ -142,9 +142,11 @@ impl Agreement {
 
 /// Prints both, by kind of finding and for all of them; the exit code.
 pub(super) fn report(all: &[Labelled]) -> u8 {
-    let pairs: Vec<(&'static str, &str, String)> = all
+    // A fault is found by cases and by laws, which are campaigns of their own.
+    let label = |one: &Labelled| format!("{}, {}", one.label, one.kind());
+    let pairs: Vec<(&'static str, String, String)> = all
         .iter()
-        .map(|one| (one.kind(), one.label.as_str(), one.bucket()))
+        .map(|one| (one.kind(), label(one), one.bucket()))
         .collect();
     let mut kinds: Vec<&str> = pairs.iter().map(|(kind, ..)| *kind).collect();
     kinds.sort_unstable();
@@ -158,7 +160,8 @@ pub(super) fn report(all: &[Labelled]) -> u8 {
         let some = pairs
             .iter()
             .filter(|(of, ..)| kind.is_none_or(|kind| kind == *of));
-        let agreement = Agreement::of(some.map(|(_, label, bucket)| (*label, bucket.as_str())));
+        let agreement =
+            Agreement::of(some.map(|(_, label, bucket)| (label.as_str(), bucket.as_str())));
         let (purity, completeness) = agreement.shares();
         met &= agreement.is_met();
         println!(
@@ -180,7 +183,7 @@ pub(super) fn report(all: &[Labelled]) -> u8 {
 }
 
 /// Buckets that mix causes, and causes that are spread over buckets.
-fn strays(pairs: &[(&'static str, &str, String)]) -> Vec<String> {
+fn strays(pairs: &[(&'static str, String, String)]) -> Vec<String> {
     let mut buckets: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     let mut labels: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (_, label, bucket) in pairs {
@@ -213,4 +216,22 @@ pub(super) fn keep(file: &Path, all: &[Labelled]) -> Result<(), String> {
     }
     std::fs::write(file, text)
         .map_err(|error| format!("cannot write `{}`: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixed_buckets_cost_purity_and_spread_causes_completeness() {
+        let of = |pairs: &[(&'static str, &'static str)]| Agreement::of(pairs.iter().copied());
+        let whole = of(&[("a", "1"), ("a", "1"), ("b", "2")]);
+        assert_eq!(whole.shares(), (1.0, 1.0));
+        assert!(whole.is_met());
+        let mixed = of(&[("a", "1"), ("a", "1"), ("a", "1"), ("b", "1")]);
+        assert_eq!(mixed.shares(), (0.75, 1.0));
+        let spread = of(&[("a", "1"), ("a", "2"), ("a", "3"), ("a", "1")]);
+        assert_eq!(spread.shares(), (1.0, 0.5));
+        assert!(!mixed.is_met() && !spread.is_met() && !of(&[]).is_met());
+    }
 }

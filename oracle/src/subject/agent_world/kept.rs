@@ -4,6 +4,7 @@
 //! does, by the agent's own way of beginning; here are the damage, the moment
 //! it happens at, and a disk that is full when the case says so.
 
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bisim_world::damage;
-use bisim_world::protocol::{Harm, Kept, Restart};
+use bisim_world::protocol::{Harm, Kept, Restart, StepOutcome, StepTrace};
 use hermitcrab::approvals::{Desk, SharedDesk};
 use hermitcrab::audit::disk::Disk;
 use hermitcrab::audit::{self, Ledger, Opened};
@@ -42,6 +43,8 @@ pub(super) struct Surrounding {
     now: u64,
     /// Room on the ledger's disk, if it is one that fills up.
     room: Option<Arc<AtomicUsize>>,
+    /// Why it did not start, in its own words.
+    why_not: RefCell<String>,
 }
 
 impl Surrounding {
@@ -50,6 +53,15 @@ impl Surrounding {
             boot: 1,
             now: FIRST_DAY_MS,
             room: None,
+            why_not: RefCell::default(),
+        }
+    }
+
+    /// That it does not start, and why.
+    pub(super) fn not_started(&self) -> StepTrace {
+        StepTrace {
+            text: self.why_not.borrow().clone(),
+            ..StepTrace::of(StepOutcome::Refused("not-started".to_owned()))
         }
     }
 
@@ -66,8 +78,12 @@ impl Surrounding {
                 .map_err(|error| error.to_string())?;
             return Ok(Some(Begun { ledger, desk: None }));
         }
-        let Ok(begun) = store::begin(state_dir) else {
-            return Ok(None);
+        let begun = match store::begin(state_dir) {
+            Ok(begun) => begun,
+            Err(error) => {
+                self.why_not.replace(error.to_string());
+                return Ok(None);
+            }
         };
         let keeper = match begun.state {
             Some(state) => Keeper::open(self.place(workspace, isolation)?, state).ok(),
