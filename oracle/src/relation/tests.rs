@@ -12,6 +12,7 @@ use crate::case::{Expect, Leg, Must, Source};
 mod held;
 mod laws;
 mod rules;
+mod steps;
 
 pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
     Case {
