@@ -118,7 +118,19 @@ fn numbers_are_printed_with_what_they_number() {
     let mut bench = Bench::new(Asking::Prompt);
     let all = bench.on_files(&Verb::FILES, ".");
     let grant = bench.grant(all, Uses::Uncounted, SESSION);
-    check(grant, &format!("grant{}", grant.get()));
+    // The session's own grants come first.
+    check(grant, "grant2");
+    assert_eq!(grant.get(), 2);
+    assert_eq!(AgentId::FIRST.get(), 0);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[]).unwrap();
+    check(child, "agent1");
+    assert_eq!(child.get(), 1);
+    assert_eq!(RememberedId::new(2).get(), 2);
+    assert_eq!(StandingId::new(3).get(), 3);
+    assert_eq!(Millis::new(12).get(), 12);
+    assert_eq!(Millis::from_hours(2), Millis::from_minutes(120));
+    assert_eq!(Millis::from_minutes(2), Millis::from_seconds(120));
+    assert_eq!(Millis::from_seconds(2), Millis::new(2000));
     check(AgentId::FIRST, "agent0");
     check(UpstreamId(4), "upstream4");
     check(StandingId::new(3), "standing3");
@@ -128,6 +140,11 @@ fn numbers_are_printed_with_what_they_number() {
     let question = bench.question.clone().unwrap();
     check(question.id(), "question0");
     check(question.call(), "call0");
+    let numbers = (question.id().get(), question.call().get());
+    bench.run("make");
+    let question = bench.question.clone().unwrap();
+    let later = (question.id().get(), question.call().get());
+    assert_eq!((numbers, later), ((0, 0), (1, 1)));
 }
 
 #[test]
@@ -240,4 +257,17 @@ fn an_edit_names_all_its_files_and_says_why_it_is_not_made() {
         GateDenial::NotShowable(ProposalError::PathMissing),
         "Edit approval denied: could not prepare diff (path required)",
     );
+}
+
+#[test]
+fn the_bounds_that_are_reckoned_are_these() {
+    use hermitcrab_core::{limits, plan::limits as plans, v4a};
+    assert_eq!(limits::CAPS_PER_AUTHORITY_MAX, 65_536);
+    assert_eq!(limits::GRANTS_MAX, 1_048_576);
+    assert_eq!(limits::ACTIONS_PER_TURN_MAX, 65_536);
+    assert_eq!(limits::GRANT_LIFETIME_MAX, Millis::from_hours(720));
+    assert_eq!(plans::LITERAL_BYTES_MAX, 65_536);
+    assert_eq!(plans::FUEL, 268_435_456);
+    assert_eq!(plans::TEXT_BYTES_MAX, 16_777_216);
+    assert_eq!(v4a::PATCH_BYTES_MAX, 8_388_608);
 }
