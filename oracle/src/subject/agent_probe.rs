@@ -36,7 +36,7 @@ type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    let families: [Family; 6] = [
+    let families: [Family; 7] = [
         command::answer,
         path::answer,
         edit::answer,
