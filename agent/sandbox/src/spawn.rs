@@ -123,7 +123,8 @@ pub struct Limits {
     pub view_bytes_max: u64,
     /// Files in the private layer of one view.
     pub view_inodes_max: u64,
-    /// Size of /tmp and of each private directory.
+    /// Size of /tmp with the shared memory and [`EXCHANGE_DIR`], and of each
+    /// private directory.
     pub tmp_bytes_max: u64,
     /// Memory of everything the command starts, temporary files included.
     pub memory_bytes_max: u64,

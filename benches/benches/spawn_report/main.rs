@@ -8,10 +8,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ambient;
+mod mechanisms;
+mod peers;
 mod sheet;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command as Bare, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,17 +25,19 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::AgentId;
 use hermitcrab_core::session::{Call, Event};
 use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::DirCap;
 use hermitcrab_sandbox::spawn::{
     Command, Ending, Finished, Limits, PoolSize, Sandbox, View, ViewMode,
 };
-use hermitcrab_sandbox::{DirCap, maybe_run_as_child};
+use hermitcrab_sandbox::spawner::maybe_run_as_weakened_child;
 use sheet::Line;
 
 /// Time for the pool to be full again; it works while the agent does not.
 const REFILL: Duration = Duration::from_millis(12);
 
 fn main() {
-    maybe_run_as_child();
+    // Leaves a mechanism out when it is told to, to see what each costs.
+    maybe_run_as_weakened_child();
     let write_to = ambient::write_to();
     let rounds = if write_to.is_some() { 300 } else { 4 };
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -47,6 +52,7 @@ fn main() {
         std::thread::available_parallelism().map_or(0, usize::from)
     )];
     let mut lines = one_by_one(&bench, rounds, &mut notes);
+    lines.extend(mechanisms::left_out(&bench, rounds / 6));
     lines.extend(interpreters(&bench, rounds / 2));
     lines.extend(pauses(&bench, rounds / 4));
     lines.extend(big_parents(&bench, rounds, write_to.is_some(), &mut notes));
@@ -238,136 +244,10 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
             Box::new(|| bench.confined(&bench.cold_fresh, &["/bin/true"], false)),
         ),
     ];
-    const PEERS: [(&str, &[&str]); 7] = [
-        (
-            "bubblewrap",
-            &[
-                "bwrap",
-                "--ro-bind",
-                "/",
-                "/",
-                "--proc",
-                "/proc",
-                "--dev",
-                "/dev",
-                "--tmpfs",
-                "/tmp",
-                "--unshare-all",
-                "/bin/true",
-            ],
-        ),
-        (
-            "minijail",
-            &[
-                "minijail0",
-                "-p",
-                "-v",
-                "-N",
-                "-l",
-                "-e",
-                "--uts",
-                "-u",
-                "nobody",
-                "-g",
-                "nogroup",
-                "-n",
-                "--",
-                "/bin/true",
-            ],
-        ),
-        (
-            "nsjail",
-            &["nsjail", "-Mo", "-Q", "--chroot", "/", "--", "/bin/true"],
-        ),
-        (
-            "firejail",
-            &[
-                "firejail",
-                "--quiet",
-                "--noprofile",
-                "--net=none",
-                "/bin/true",
-            ],
-        ),
-        (
-            "unshare alone",
-            &[
-                "unshare",
-                "-m",
-                "-p",
-                "-n",
-                "-i",
-                "-u",
-                "-C",
-                "-f",
-                "/bin/true",
-            ],
-        ),
-        (
-            "unshare + chroot",
-            &[
-                "unshare",
-                "-m",
-                "-p",
-                "-n",
-                "-i",
-                "-u",
-                "-f",
-                "chroot",
-                "/",
-                "/bin/true",
-            ],
-        ),
-        (
-            "unshare + chroot + python3 wrapper",
-            &[
-                "unshare",
-                "-m",
-                "-p",
-                "-n",
-                "-i",
-                "-u",
-                "-f",
-                "chroot",
-                "/",
-                "/usr/bin/python3",
-                "-c",
-                "import os; os.execv('/bin/true', ['/bin/true'])",
-            ],
-        ),
-    ];
-    for (name, argv) in PEERS {
-        let tried = Bare::new(argv[0])
-            .args(&argv[1..])
-            .stdin(Stdio::null())
-            .output();
-        match tried {
-            Ok(output) if output.status.success() => {
-                notes.push(format!("{name}: {}", version(argv[0])));
-                others.push((name.into(), None, Box::new(|| bare(argv))));
-            }
-            Ok(output) => notes.push(format!("{name} does not run here ({})", output.status)),
-            Err(error) => notes.push(format!("{name} is not installed ({error})")),
-        }
-    }
+    let bundle = tempfile::tempdir().unwrap();
+    others.extend(peers::that_run(bundle.path(), notes));
     lines.extend(in_turns(group, rounds / 2, &base, others));
     lines
-}
-
-/// The first line a program says about its version.
-fn version(program: &str) -> String {
-    let told = Bare::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output();
-    told.ok()
-        .and_then(|output| {
-            let text = [output.stdout, output.stderr].concat();
-            let first = String::from_utf8_lossy(&text).lines().next()?.to_owned();
-            Some(first)
-        })
-        .filter(|line| !line.is_empty())
-        .unwrap_or_else(|| String::from("says no version"))
 }
 
 fn interpreters(bench: &Bench, rounds: usize) -> Vec<Line> {
@@ -545,16 +425,53 @@ fn deadline(bench: &Bench, full: bool, notes: &mut Vec<String>) {
     let mut command = command(bench, Some(&cap), &["/bin/bash", "-c", script]);
     command.limits.timeout = Duration::from_millis(1500);
     let mut late = Vec::new();
-    for _ in 0..if full { 9 } else { 1 } {
+    let rounds = if full { 9 } else { 1 };
+    for _ in 0..rounds {
         let finished = spend(&bench.warm, &mut session, &command).unwrap();
         assert_eq!(finished.ending, Ending::TimedOut);
         late.push(finished.elapsed.saturating_sub(command.limits.timeout));
     }
-    let median = sheet::quantile(&late, 0.5) / 1000.0;
+    let bare: std::io::Result<Vec<_>> = (0..rounds).map(|_| reap_a_bare_hundred()).collect();
+    let median = |times: &[Duration]| sheet::quantile(times, 0.5) / 1000.0;
+    let bare = bare.map_or_else(
+        |error| format!("not measured bare: {error}"),
+        |bare| {
+            format!(
+                "the same hundred bare, killed as one group and reaped: {:.1} ms",
+                median(&bare)
+            )
+        },
+    );
     notes.push(format!(
-        "deadline to 100 processes reaped and the result read: {median:.1} ms ({})",
-        sheet::at_most(median, 5.0)
+        "deadline to 100 processes reaped and the result read: {:.1} ms ({}); {bare}",
+        median(&late),
+        sheet::at_most(median(&late), 5.0)
     ));
+}
+
+/// What is left of the hundred when they are nobody's but this process'.
+fn reap_a_bare_hundred() -> std::io::Result<Duration> {
+    use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
+    let script = "for i in $(seq 99); do sleep 1000 & done; echo up; exec sleep 1000";
+    rustix::process::set_child_subreaper(Some(Pid::INIT))?;
+    let mut bash = Bare::new("/bin/bash")
+        .args(["-c", script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let mut up = [0_u8; 3];
+    std::io::Read::read_exact(&mut bash.stdout.take().unwrap(), &mut up)?;
+    let group = Pid::from_child(&bash);
+    // The last have begun by then.
+    std::thread::sleep(Duration::from_millis(200));
+    let started = Instant::now();
+    kill_process_group(group, Signal::KILL)?;
+    // Of this group only: the spawners are children, too.
+    while waitpgid(group, WaitOptions::empty()).is_ok() {}
+    let taken = started.elapsed();
+    rustix::process::set_child_subreaper(None)?;
+    Ok(taken)
 }
 
 fn commit(bench: &Bench, full: bool, notes: &mut Vec<String>) {

@@ -118,6 +118,11 @@ impl Keeper {
         })
     }
 
+    /// Whether groups like these are ready.
+    pub(crate) fn has_spare(&self, limits: &GroupLimits, wanted: History) -> bool {
+        self.spare(limits, wanted).is_some()
+    }
+
     /// Has groups like these ready for the next command.
     pub(crate) fn prepare(&mut self, limits: &GroupLimits, wanted: History) {
         if self.spare(limits, wanted).is_none()
@@ -169,11 +174,14 @@ impl Keeper {
 
     /// Keeps or removes what was let go and is empty.
     pub(crate) fn tidy(&mut self) {
-        let (gone, held): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.held)
-            .into_iter()
-            .partition(|held| let_go(&held.by));
-        self.held = held;
-        self.leaving.extend(gone.into_iter().map(|held| held.ours));
+        let let_go = self.let_go();
+        let mut place = 0_usize;
+        let gone = self.held.extract_if(.., |_| {
+            let is_gone = let_go.get(place).is_some_and(|gone| *gone);
+            place = place.saturating_add(1);
+            is_gone
+        });
+        self.leaving.extend(gone.map(|held| held.ours));
         let now = Instant::now();
         match self.again_at {
             Some(at) if now < at => return,
@@ -198,6 +206,20 @@ impl Keeper {
         }
     }
 
+    /// Of which of those that are held the agent has closed its end.
+    fn let_go(&self) -> Vec<bool> {
+        let mut wanted: Vec<PollFd<'_>> = self.sources().collect();
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match poll(&mut wanted, Some(&now)) {
+            Ok(1..) => wanted.iter().map(|fd| !fd.revents().is_empty()).collect(),
+            // Nobody, or nobody knows: it is asked again.
+            Ok(0) | Err(_) => Vec::new(),
+        }
+    }
+
     /// Removes all, once everything inside was killed; gives up after `patience`.
     pub(crate) fn finish(mut self, patience: Duration) {
         self.leaving.append(&mut self.spares);
@@ -211,15 +233,6 @@ impl Keeper {
             }
         }
     }
-}
-
-fn let_go(by: &OwnedFd) -> bool {
-    let mut wanted = [PollFd::new(by, PollFlags::empty())];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut wanted, Some(&now)).is_ok_and(|count| count > 0)
 }
 
 #[cfg(test)]

@@ -254,6 +254,9 @@ pub(crate) fn xattrs_of(file: BorrowedFd<'_>) -> io::Result<Xattrs> {
     Ok(found)
 }
 
+/// What the value of an attribute fits into, usually.
+const VALUE_BYTES_USUAL: usize = 256;
+
 /// Every attribute the kernel shows.
 pub(crate) fn all_xattrs(file: BorrowedFd<'_>) -> io::Result<Xattrs> {
     let mut names = Vec::new();
@@ -271,8 +274,14 @@ pub(crate) fn all_xattrs(file: BorrowedFd<'_>) -> io::Result<Xattrs> {
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty())
     {
-        let mut value = vec![0; 64 * 1024];
-        match rustix::fs::fgetxattr(file, name, &mut value) {
+        // Most are short, and the kernel makes room for as much as is asked for.
+        let mut value = vec![0; VALUE_BYTES_USUAL];
+        let mut got = rustix::fs::fgetxattr(file, name, &mut value);
+        if got == Err(Errno::RANGE) {
+            value.resize(64 * 1024, 0);
+            got = rustix::fs::fgetxattr(file, name, &mut value);
+        }
+        match got {
             Ok(length) => {
                 value.truncate(length);
                 found.insert(name.to_vec(), value);

@@ -151,13 +151,12 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .chain(&listener)
         .map(AsFd::as_fd)
         .collect();
-    reply
-        .send(&Report::Ready(confined).encode(), &descriptors)
-        .at(Step::Talk, "ready")?;
+    let ready = Report::Ready(confined).encode();
     let mut fence = fence;
     // It comes back when the command runs.
     let command =
-        sys::fork_sharing_memory(&mut || ready::run(reply, fence.take())).at(Step::Fork, "")?;
+        sys::fork_sharing_memory(&mut || ready::run(reply, fence.take(), &ready, &descriptors))
+            .at(Step::Fork, "")?;
     drop((built, listener));
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
     reap_the_rest();

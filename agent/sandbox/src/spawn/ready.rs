@@ -12,9 +12,10 @@
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
 use super::channel::{Channel, Received};
 use super::interpreter::{SCRIPT_NUMBER, SIGNAL_NUMBER};
@@ -34,12 +35,24 @@ const PATIENCE: Timespec = Timespec {
 /// Runs in the child and never comes back.
 ///
 /// The fence is closed first: from then on not even this program's own code
-/// can do more than the command.
-pub(crate) fn run(reply: &Channel, fence: Option<Fence>) -> Infallible {
+/// can do more than the command. `ready` is said before, with a descriptor of
+/// this process and the others: there it can still be made.
+pub(crate) fn run(
+    reply: &Channel,
+    fence: Option<Fence>,
+    ready: &[u8],
+    others: &[BorrowedFd<'_>],
+) -> Infallible {
+    let told = pidfd_open(getpid(), PidfdFlags::empty())
+        .at(Step::Wait, "pidfd")
+        .and_then(|main| {
+            let all = [&[main.as_fd()], others].concat();
+            reply.send(ready, &all).at(Step::Talk, "ready")
+        });
     let moved = out_of_the_way(reply).map(Channel::new);
     let reply = moved.as_ref().unwrap_or(reply);
-    let result = rustix::process::setsid()
-        .at(Step::Exec, "setsid")
+    let result = told
+        .and_then(|()| rustix::process::setsid().at(Step::Exec, "setsid"))
         .and_then(|_| match fence {
             Some(fence) => fence.close().map(drop).at(Step::Landlock, "close"),
             None => Ok(()),

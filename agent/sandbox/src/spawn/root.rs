@@ -34,15 +34,15 @@ pub(crate) const EXCHANGE_DIR: &str = "/run/hermitcrab";
 
 const OLD: &str = "/old";
 const NEW: &str = "/new";
-/// A small file system of the sandbox's own. The root, the shared memory and the
-/// exchange directory are parts of it, each a mount for itself: making and taking
-/// apart a file system costs several times what a mount costs.
+/// A small file system of the sandbox's own, for its root and its views' layers.
 const LAYERS: &str = "/layers";
 const ROOT_PART: &str = "/layers/root";
-const MEMORY_PART: &str = "/layers/memory";
-const EXCHANGE_PART: &str = "/layers/exchange";
-/// Room for the parts together.
-const PARTS_OPTIONS: &str = "size=64m,nr_inodes=4k,mode=755";
+/// Room for the root.
+const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
+/// What the command can write besides its views. /tmp, the shared memory and the
+/// exchange directory are parts of it, each a mount for itself: making and taking
+/// apart a file system costs several times what a mount costs.
+const OWN: &str = "/layers/own";
 
 /// Files of /proc that tell about the machine or act on it.
 const PROC_MASKED: &[&str] = &[
@@ -84,12 +84,11 @@ pub(crate) fn build(
 ) -> Result<Built, StepError> {
     // The small root is shared with the zygote's other sandboxes: whatever is
     // written goes to mounts of this one's own.
-    tmpfs(Path::new(LAYERS), PARTS_OPTIONS, Step::PrivateRoot)?;
-    part(ROOT_PART, NEW, 0o755, Step::PrivateRoot)?;
-    from_template(template)?;
-    terminals_and_memory()?;
+    shell(template)?;
+    terminals();
     proc(!spec.without.contains(Mechanism::MaskedProc))?;
-    private_dirs(spec)?;
+    fs::create_dir(OWN).at(Step::PrivateDirs, OWN)?;
+    own(spec)?;
     if spec.faults.home {
         for home in ["home", "root"] {
             let source = Path::new(OLD).join(home);
@@ -110,6 +109,23 @@ pub(crate) fn build(
     })
 }
 
+/// The root with what all commands see, and empty places for what they have for
+/// themselves.
+fn shell(template: &Template) -> Result<(), StepError> {
+    tmpfs(Path::new(LAYERS), ROOT_OPTIONS, Step::PrivateRoot)?;
+    part(
+        Path::new(ROOT_PART),
+        Path::new(NEW),
+        0o755,
+        Step::PrivateRoot,
+    )?;
+    from_template(template)?;
+    for dir in ["/tmp", "/var", EXCHANGE_DIR] {
+        make_dir(dir, Step::PrivateDirs)?;
+    }
+    symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")
+}
+
 fn from_template(template: &Template) -> Result<(), StepError> {
     for (name, link) in &template.links {
         symlink(link, Path::new(NEW).join(name))
@@ -125,16 +141,16 @@ fn from_template(template: &Template) -> Result<(), StepError> {
 }
 
 /// Makes a directory of the small file system and shows it at `target`.
-fn part(dir: &str, target: &str, mode: u32, step: Step) -> Result<(), StepError> {
-    fs::create_dir(dir).at(step, dir)?;
+fn part(dir: &Path, target: &Path, mode: u32, step: Step) -> Result<(), StepError> {
+    let on = || target.display().to_string();
+    fs::create_dir(dir).at(step, on())?;
     // Not at once: the mask of the process would take bits away.
-    fs::set_permissions(dir, fs::Permissions::from_mode(mode)).at(step, dir)?;
-    mount_bind(dir, target).at(step, target)
+    fs::set_permissions(dir, fs::Permissions::from_mode(mode)).at(step, on())?;
+    mount_bind(dir, target).at(step, on())
 }
 
-fn terminals_and_memory() -> Result<(), StepError> {
-    part(MEMORY_PART, "/new/dev/shm", 0o1777, Step::Devices)?;
-    // Terminals are for programs that insist on one; without them only those lose.
+/// Terminals are for programs that insist on one; without them only those lose.
+fn terminals() {
     let _mounted = mount(
         "devpts",
         "/new/dev/pts",
@@ -142,7 +158,6 @@ fn terminals_and_memory() -> Result<(), StepError> {
         MountFlags::NOSUID | MountFlags::NOEXEC,
         c"newinstance,ptmxmode=0666,mode=620",
     );
-    Ok(())
 }
 
 fn proc(masked: bool) -> Result<(), StepError> {
@@ -186,34 +201,43 @@ fn proc(masked: bool) -> Result<(), StepError> {
     Ok(())
 }
 
-fn private_dirs(spec: &Surroundings) -> Result<(), StepError> {
-    let size = format!(
+/// Mounts what a command can write besides its views: parts of one file system,
+/// and its private directories.
+fn own(spec: &Surroundings) -> Result<(), StepError> {
+    let own = Path::new(OWN);
+    let options = format!(
         "size={},nr_inodes={},mode=",
         spec.limits.tmp_bytes, spec.limits.view_inodes
     );
-    let tmp = make_dir("/tmp", Step::PrivateDirs)?;
-    tmpfs(&tmp, &format!("{size}1777"), Step::PrivateDirs)?;
-    make_dir("/var", Step::PrivateDirs)?;
-    symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
+    tmpfs(own, &format!("{options}755"), Step::PrivateDirs)?;
+    for (name, at) in [("memory", "dev/shm"), ("tmp", "tmp")] {
+        part(
+            &own.join(name),
+            &Path::new(NEW).join(at),
+            0o1777,
+            Step::PrivateDirs,
+        )?;
+    }
     let mut places = spec.private_dirs.clone();
+    // Outer ones first.
     places.sort();
     places.dedup();
     for place in places {
         let target = views::place_for(&place, Step::PrivateDirs)?;
-        tmpfs(&target, &format!("{size}755"), Step::PrivateDirs)?;
+        tmpfs(&target, &format!("{options}755"), Step::PrivateDirs)?;
     }
     Ok(())
 }
 
 fn exchange() -> Result<OwnedFd, StepError> {
-    let dir = make_dir(EXCHANGE_DIR, Step::PrivateDirs)?;
+    let target = Path::new(NEW).join(EXCHANGE_DIR.trim_start_matches('/'));
     part(
-        EXCHANGE_PART,
-        &dir.to_string_lossy(),
+        &Path::new(OWN).join("exchange"),
+        &target,
         0o700,
         Step::PrivateDirs,
     )?;
-    open_dir(&dir, Step::PrivateDirs)
+    open_dir(&target, Step::PrivateDirs)
 }
 
 /// Puts the command's inputs where it finds them. Runs inside.

@@ -4,6 +4,7 @@
 //! open holds up nobody. The end is the report of the sandbox's first process,
 //! which it sends when nothing else is left inside.
 
+mod stop;
 mod surroundings;
 
 use std::collections::VecDeque;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, pidfd_send_signal};
 
+use self::stop::Stop;
 use self::surroundings::surroundings;
 use super::channel::{Channel, Received};
 use super::interpreter::Recipe;
@@ -34,8 +35,6 @@ use crate::profile::{Confined, Mechanism};
 
 /// The signal nobody can catch.
 const SIGKILL: i32 = nix::libc::SIGKILL;
-/// How long a killed sandbox may take to be gone before its spawner is killed too.
-const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A command that was started. Dropping it kills the command.
 #[derive(Debug)]
@@ -52,6 +51,8 @@ pub struct Running {
     group: Option<Result<Holding, String>>,
     /// Of the sandbox's first process, once it exists.
     first: Option<OwnedFd>,
+    /// Of the process that becomes the command, once it waits.
+    main: Option<OwnedFd>,
     killer: Killer,
     stdin: Option<OwnedFd>,
     stdout: Collector,
@@ -78,14 +79,6 @@ pub struct Running {
     deadline: Option<Instant>,
     orphans: bool,
     view_bytes_max: u64,
-}
-
-/// The command is being killed.
-#[derive(Clone, Copy, Debug)]
-struct Stop {
-    why: Ending,
-    /// When waiting for its end is given up.
-    until: Option<Instant>,
 }
 
 impl Running {
@@ -157,6 +150,7 @@ impl Running {
             heard: waiting.heard,
             group: None,
             first: None,
+            main: None,
             killer: Killer::default(),
             stdin: ours.stdin,
             stdout: ours.stdout,
@@ -275,7 +269,7 @@ impl Running {
 
     /// When something is due even if nothing can be read.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.stop.map_or(self.deadline, |stop| stop.until)
+        self.stop.map_or(self.deadline, |stop| stop.next())
     }
 
     /// Waits once and looks at everything. Returns whether it is over.
@@ -288,12 +282,10 @@ impl Running {
             self.stop_for(Ending::Killed);
         }
         let now = Instant::now();
-        if self.next_deadline().is_some_and(|due| now >= due) {
-            if self.stop.is_some() || self.orphans {
-                self.abandon();
-                return Ok(true);
-            }
-            self.stop_for(Ending::TimedOut);
+        let is_due = self.next_deadline().is_some_and(|due| now >= due);
+        if is_due && !self.go_on_stopping(now) {
+            self.abandon();
+            return Ok(true);
         }
         let due = self
             .next_deadline()
@@ -373,7 +365,9 @@ impl Running {
                     }
                 }
                 Ok(Report::Ready(confined)) => {
-                    self.layers = descriptors;
+                    let mut descriptors = descriptors.into_iter();
+                    self.main = descriptors.next();
+                    self.layers = descriptors.collect();
                     self.confined = confined;
                     self.answer_the_proxy()?;
                 }
@@ -407,71 +401,6 @@ impl Running {
             self.proxy = Some(proxy.at(Step::Network, "proxy")?);
         }
         Ok(())
-    }
-
-    /// The first process ends after everything else in the sandbox.
-    fn look_for_the_end(&mut self) -> Result<(), StepError> {
-        let Some(first) = &self.first else {
-            return Ok(());
-        };
-        let mut wanted = [PollFd::new(first, PollFlags::IN)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        match poll(&mut wanted, Some(&now)) {
-            Ok(count) => self.gone |= count > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(StepError::new(Step::Wait, "poll", errno)),
-        }
-        if self.gone {
-            // The last report may have come in between.
-            self.listen()?;
-        }
-        Ok(())
-    }
-
-    fn stop_for(&mut self, why: Ending) {
-        if self.stop.is_none() {
-            self.stop = Some(Stop {
-                why,
-                until: Instant::now().checked_add(REAP_TIMEOUT),
-            });
-            self.kill_first();
-            self.close_the_way_out();
-        }
-    }
-
-    /// Ends every connection outside.
-    fn close_the_way_out(&mut self) {
-        self.allow = None;
-        if let Some(proxy) = self.proxy.take() {
-            self.attempts = proxy.finish();
-        }
-    }
-
-    fn kill_first(&self) {
-        if let Some(Ok(held)) = &self.group {
-            held.outlook.kill();
-        }
-        if let Some(first) = &self.first {
-            // It can only fail for a process that is gone.
-            let _killed = pidfd_send_signal(first, Signal::KILL);
-        }
-    }
-
-    /// Its end did not come in time: the spawner goes, and the kernel kills
-    /// all sandboxes with it.
-    fn abandon(&mut self) {
-        if self.orphans {
-            self.stop = Some(Stop {
-                why: Ending::TimedOut,
-                until: None,
-            });
-        } else {
-            self.pool.end(self.generation);
-        }
-        self.gone = true;
     }
 
     pub(crate) fn finish(

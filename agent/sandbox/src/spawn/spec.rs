@@ -268,8 +268,9 @@ pub(crate) enum Report {
         /// 0, or why the first process could not be moved into its groups.
         attach_errno: i32,
     },
-    /// It stands; the upper layers and the exchange directory come along, and
-    /// then the proxy's socket, if one was asked for.
+    /// It stands; a descriptor of the process that becomes the command, the upper
+    /// layers and the exchange directory come along, and then the proxy's
+    /// socket, if one was asked for.
     Ready(Confined),
     /// A step failed; nothing ran.
     Failed(StepError),

@@ -30,6 +30,8 @@ use crate::sys::{self, Forked};
 
 /// Zygotes kept at once; the oldest gives way.
 const ZYGOTES_MAX: usize = 4;
+/// How long after a request what was let go waits for the next one.
+const BUSY: Duration = Duration::from_millis(5);
 /// How long the last groups may take to be empty once everything was killed.
 const GROUPS_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -53,7 +55,9 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
         control: Channel::new(control),
         zygotes: Vec::new(),
         groups: Keeper::default(),
+        is_busy: false,
         likely: None,
+        chosen: None,
         mounts: rustix::fs::open(
             "/proc/self/mountinfo",
             OFlags::RDONLY | OFlags::CLOEXEC,
@@ -74,8 +78,14 @@ struct Spawner {
     control: Channel,
     zygotes: Vec<Zygote>,
     groups: Keeper,
+    /// Somebody asked just now, and may ask again: what was let go is looked at
+    /// then. To be woken for each of it would cost more than to look.
+    is_busy: bool,
     /// The groups the next command will probably want.
     likely: Option<(GroupLimits, History)>,
+    /// The identity chosen last, for this owner and group: what it depends on
+    /// besides cannot change while this process lives.
+    chosen: Option<((u32, u32), Identity)>,
     /// Tells when the machine's mounts have changed.
     mounts: Option<OwnedFd>,
 }
@@ -106,15 +116,17 @@ impl Spawner {
                         continue;
                     };
                     self.answer(&frame, Channel::new(reply));
+                    self.is_busy = true;
                 }
-                Received::Nothing => {
-                    if let Some((limits, wanted)) = self.likely.take() {
-                        self.groups.prepare(&limits, wanted);
-                    }
-                }
+                Received::Nothing => match self.likely.take() {
+                    Some((limits, wanted)) => self.groups.prepare(&limits, wanted),
+                    None => self.is_busy = false,
+                },
                 Received::Closed => return Ok(()),
             }
-            self.groups.tidy();
+            if !self.is_busy {
+                self.groups.tidy();
+            }
             reap();
         }
     }
@@ -128,14 +140,19 @@ impl Spawner {
         if let Some(mounts) = &self.mounts {
             wanted.push(PollFd::new(mounts, PollFlags::PRI));
         }
-        wanted.extend(self.groups.sources());
+        if !self.is_busy {
+            wanted.extend(self.groups.sources());
+        }
         // What is likely is prepared only when nobody waits.
         let patience = match self.likely {
             Some(_) => Some(Duration::ZERO),
-            None => self.groups.patience(),
+            None => [self.groups.patience(), self.is_busy.then_some(BUSY)]
+                .into_iter()
+                .flatten()
+                .min(),
         };
         let patience = patience.map(|patience| Timespec {
-            tv_sec: 0,
+            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: patience.subsec_nanos().into(),
         });
         match poll(&mut wanted, patience.as_ref()) {
@@ -171,7 +188,11 @@ impl Spawner {
             .views
             .first()
             .map_or((0, 0), |view| (view.whose.owner, view.whose.group));
-        let identity = Identity::choose(owner, group)?;
+        let identity = match &self.chosen {
+            Some((of, identity)) if *of == (owner, group) => identity.clone(),
+            _ => Identity::choose(owner, group)?,
+        };
+        self.chosen = Some(((owner, group), identity.clone()));
         let entrances = self.group(&spec, reply)?;
         // Before the frame: how many of the descriptors lead into groups.
         let frame = [&entrances.counts(), frame].concat();
@@ -208,8 +229,10 @@ impl Spawner {
         } else {
             History::New
         };
+        // What was let go may be as new by now.
+        self.groups.tidy();
         let handed = self.groups.hand_out(&limits, wanted);
-        self.likely = Some((limits, wanted));
+        self.likely = (!self.groups.has_spare(&limits, wanted)).then_some((limits, wanted));
         let (report, entrances, seen) = match handed {
             Ok(handed) => (
                 Report::Grouped(Ok(handed.limited)),

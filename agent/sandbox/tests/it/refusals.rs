@@ -151,6 +151,8 @@ fn without_user_namespaces_nothing_runs_and_a_full_or_closed_disk_is_told() {
         mode: ViewMode::ReadOnly,
     });
     command.inputs.push((INSIDE.to_owned(), Vec::new()));
+    // The disk that is filled.
+    command.limits.tmp_bytes_max = 64 << 20;
     let finished = run(&command).unwrap();
     let told = text(&finished);
     assert_eq!(finished.ending, Ending::Exited(0), "{told}");

@@ -1,0 +1,138 @@
+//! Ending a command before its own end.
+//!
+//! First its own process is killed. Its end is what the sandbox's first process
+//! waits for: that kills everything else, reaps it and says so, before any of
+//! the sandbox is taken apart, which takes longer than all of that. Where no word
+//! comes, the first process is killed, and everything dies with it.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::Running;
+use crate::spawn::Ending;
+use crate::spawn::step::{Step, StepError};
+
+/// How long the first process may take to end the rest.
+const WORD_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long a killed sandbox may take to be gone before its spawner is killed too.
+const REAP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The command is being killed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) why: Ending,
+    /// When the first process is killed, if it has not been yet.
+    first_at: Option<Instant>,
+    /// When waiting for its end is given up.
+    until: Option<Instant>,
+}
+
+impl Stop {
+    /// When there is something to do next.
+    pub(super) fn next(self) -> Option<Instant> {
+        self.first_at.or(self.until)
+    }
+}
+
+impl Running {
+    /// Something is due. Returns whether there is more to wait for.
+    pub(super) fn go_on_stopping(&mut self, now: Instant) -> bool {
+        match &mut self.stop {
+            Some(stop) if stop.first_at.is_some_and(|at| now >= at) => {
+                stop.first_at = None;
+                self.kill_first();
+                true
+            }
+            Some(_) => false,
+            None if self.orphans => false,
+            None => {
+                self.stop_for(Ending::TimedOut);
+                true
+            }
+        }
+    }
+
+    pub(super) fn stop_for(&mut self, why: Ending) {
+        if self.stop.is_none() {
+            let now = Instant::now();
+            self.stop = Some(Stop {
+                why,
+                first_at: now.checked_add(WORD_TIMEOUT),
+                until: now.checked_add(REAP_TIMEOUT),
+            });
+            if !self.kill_command() {
+                self.kill_first();
+            }
+            self.close_the_way_out();
+        }
+    }
+
+    /// Ends every connection outside.
+    pub(super) fn close_the_way_out(&mut self) {
+        self.allow = None;
+        if let Some(proxy) = self.proxy.take() {
+            self.attempts = proxy.finish();
+        }
+    }
+
+    /// Kills the command's own process, and where the kernel can do that
+    /// everything in its groups; whether there is such a process.
+    fn kill_command(&self) -> bool {
+        if let Some(Ok(held)) = &self.group {
+            held.outlook.kill();
+        }
+        self.main
+            .as_ref()
+            .is_some_and(|main| pidfd_send_signal(main, Signal::KILL).is_ok())
+    }
+
+    /// Kills the first process, and with it everything in the sandbox.
+    pub(super) fn kill_first(&self) {
+        if let Some(Ok(held)) = &self.group {
+            held.outlook.kill();
+        }
+        if let Some(first) = &self.first {
+            // It can only fail for a process that is gone.
+            let _killed = pidfd_send_signal(first, Signal::KILL);
+        }
+    }
+
+    /// The first process ends after everything else in the sandbox.
+    pub(super) fn look_for_the_end(&mut self) -> Result<(), StepError> {
+        let Some(first) = &self.first else {
+            return Ok(());
+        };
+        let mut wanted = [PollFd::new(first, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match poll(&mut wanted, Some(&now)) {
+            Ok(count) => self.gone |= count > 0,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(StepError::new(Step::Wait, "poll", errno)),
+        }
+        if self.gone {
+            // The last report may have come in between.
+            self.listen()?;
+        }
+        Ok(())
+    }
+
+    /// Its end did not come in time: the spawner goes, and the kernel kills
+    /// all sandboxes with it.
+    pub(super) fn abandon(&mut self) {
+        if self.orphans {
+            self.stop = Some(Stop {
+                why: Ending::TimedOut,
+                first_at: None,
+                until: None,
+            });
+        } else {
+            self.pool.end(self.generation);
+        }
+        self.gone = true;
+    }
+}
