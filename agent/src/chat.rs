@@ -11,6 +11,7 @@ mod delegation;
 mod judge;
 mod loops;
 mod offered;
+mod replies;
 mod several;
 mod slips;
 mod told;
@@ -32,7 +33,7 @@ pub use self::{
 };
 use crate::{
     model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
-    runtime::{CallReport, Fate, Runtime, ToolResult},
+    runtime::{CallReport, Fate, Runtime, Talk, ToolResult},
     tools::{
         clarify,
         delegate::{Limits, Role},
@@ -43,14 +44,6 @@ use crate::{
 const ROUNDS_MAX: u32 = 90;
 /// Calls of one answer that are run; more is no plan but a flood.
 const CALLS_PER_ANSWER_MAX: usize = 128;
-
-/// What a model is asked when its rounds are spent.
-const SUM_UP: &str = "You've reached the maximum number of tool-calling iterations allowed. Please provide a final \
-                      response summarizing what you've found and accomplished so far, without calling any more tools.";
-/// What a call without a name is called.
-const NAMELESS: &str = "invalid_tool_call";
-/// Its last words if it has none then.
-const NO_SUMMARY: &str = "I reached the iteration limit and couldn't generate a summary.";
 
 /// A conversation of one agent with one model.
 #[derive(Debug)]
@@ -153,6 +146,7 @@ impl Chat {
     #[must_use]
     pub fn new(runtime: &Runtime, model: &str) -> Self {
         let agent = runtime.first_agent();
+        let Talk { guard, work } = runtime.talk();
         Self {
             agent,
             model: model.to_owned(),
@@ -160,11 +154,11 @@ impl Chat {
             depth: 0,
             rounds_max: ROUNDS_MAX,
             role: Role::Orchestrator,
-            limits: Limits::default(),
+            limits: work,
             delegated: Vec::new(),
             batches: 0,
             judge: None,
-            loops: Loops::default(),
+            loops: Loops::of(guard),
         }
     }
 
@@ -290,62 +284,6 @@ impl Chat {
         Ok(turn)
     }
 
-    /// Does what an answer is good for; how the turn ends, if it ends by it.
-    fn carry_out(
-        &mut self,
-        runtime: &mut Runtime,
-        port: &mut Ports<'_>,
-        reply: ModelReply,
-        next: Next,
-        turn: &mut ChatTurn,
-    ) -> Result<Option<TurnEnd>, ChatError> {
-        match next {
-            Next::Again => return Ok(None),
-            Next::Nudge { said, told } => {
-                self.messages.push(said_alone(said));
-                self.messages.push(Message::User(told.to_owned()));
-                return Ok(None);
-            }
-            Next::End(words) => {
-                port.watch.said(self.agent, &words);
-                turn.text = words;
-                if !reply.calls.is_empty() {
-                    return Ok(Some(TurnEnd::GaveUp));
-                }
-                self.messages.push(said_alone(slips::NOTHING));
-                return Ok(Some(TurnEnd::Answered));
-            }
-            Next::Make(_) | Next::Tell(_) => {}
-        }
-        port.watch.said(self.agent, &reply.text);
-        turn.text.clone_from(&reply.text);
-        if reply.calls.is_empty() {
-            self.messages.push(said_alone(&reply.text));
-            return Ok(Some(TurnEnd::Answered));
-        }
-        let (mut calls, instead) = match next {
-            Next::Tell(told) => (reply.calls, told.into_iter().map(Some).collect()),
-            Next::Make(instead) => several::each_once(reply.calls, instead, self.limits.tasks_max),
-            Next::Again | Next::Nudge { .. } | Next::End(_) => return Ok(None),
-        };
-        for call in calls.iter_mut().filter(|call| call.tool.trim().is_empty()) {
-            // A conversation with a nameless call is taken by no model.
-            NAMELESS.clone_into(&mut call.tool);
-        }
-        self.messages.push(Message::Assistant {
-            text: reply.text,
-            calls: calls.clone(),
-        });
-        self.answer(runtime, port, calls, instead, turn)?;
-        let Some(words) = self.loops.ended() else {
-            return Ok(None);
-        };
-        port.watch.said(self.agent, &words);
-        self.messages.push(said_alone(&words));
-        turn.text = words;
-        Ok(Some(TurnEnd::Halted))
-    }
-
     /// What work that goes on beside the conversation has to say when the model
     /// has nothing more to call.
     fn what_ended(
@@ -358,55 +296,6 @@ impl Chat {
             Some(batch) => self.finish(runtime, port, batch, turn).map(Some),
             None => self.endings(runtime),
         }
-    }
-
-    /// The names that are tools here. Calls of names that nearly are get them, and
-    /// what is nearly JSON becomes it.
-    fn known(&self, runtime: &Runtime, calls: &mut [ProposedCall]) -> Vec<String> {
-        let offers = offered::offers_at(self.depth, self.may_delegate());
-        let mut known: Vec<String> = offers.iter().map(|offer| offer.name.to_owned()).collect();
-        known.extend(runtime.tools_outside());
-        for call in &*calls {
-            if runtime.is_of_a_server(&call.tool) && !known.contains(&call.tool) {
-                known.push(call.tool.clone());
-            }
-        }
-        known.sort();
-        for call in calls {
-            if let Some(right) = slips::put_right(&call.arguments) {
-                call.arguments = right;
-            }
-            if !known.contains(&call.tool)
-                && let Some(meant) = slips::meant(&call.tool, &known)
-            {
-                call.tool.clone_from(meant);
-            }
-        }
-        known
-    }
-
-    /// Asks for last words when the rounds are spent; no tool is on offer any more.
-    fn sum_up(
-        &mut self,
-        runtime: &mut Runtime,
-        port: &mut Ports<'_>,
-        turn: &mut ChatTurn,
-    ) -> Result<(), ChatError> {
-        self.messages.push(Message::User(SUM_UP.to_owned()));
-        let text = match self.ask(runtime, port, Offered::Nothing) {
-            // What was done is done, whether or not there are words for it.
-            Err(ChatError::Model(_)) => String::new(),
-            reply => reply?.text,
-        };
-        let words = match text.trim() {
-            "" => NO_SUMMARY,
-            words => words,
-        };
-        port.watch.said(self.agent, words);
-        self.messages.push(said_alone(words));
-        words.clone_into(&mut turn.text);
-        turn.end = TurnEnd::RoundsSpent;
-        Ok(())
     }
 
     fn ask(
@@ -567,13 +456,6 @@ impl Chat {
 enum Offered {
     Tools,
     Nothing,
-}
-
-fn said_alone(words: &str) -> Message {
-    Message::Assistant {
-        text: words.to_owned(),
-        calls: Vec::new(),
-    }
 }
 
 /// A model's arguments; no text at all is an empty object.

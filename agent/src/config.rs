@@ -10,6 +10,7 @@ pub mod keys;
 pub mod models;
 mod rules;
 pub mod settings;
+pub mod talk;
 
 use std::{fmt, io, path::Path, path::PathBuf, time::Duration};
 
@@ -25,6 +26,7 @@ use toml::Spanned;
 
 pub use self::rules::RuleWords;
 use self::settings::{LimitsWords, SafetyWords, SandboxWords};
+use self::talk::ChatWords;
 use crate::runtime::{Ceilings, GrantWords};
 
 /// The whole file.
@@ -53,6 +55,9 @@ pub struct Config {
     /// How commands are made quick.
     #[serde(default)]
     sandbox: SandboxWords,
+    /// Models that go round in circles, and the agents they start.
+    #[serde(default)]
+    chat: ChatWords,
     /// The models.
     #[serde(default)]
     models: models::ModelsWords,
@@ -139,6 +144,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     }
     config.models.check().map_err(wrong)?;
     config.limits.check().map_err(wrong)?;
+    config.chat.check().map_err(wrong)?;
     let _chosen = config.sandbox.interpreters().map_err(wrong)?;
     path.clone_into(&mut config.file);
     text.clone_into(&mut config.text);
@@ -280,6 +286,7 @@ impl Config {
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
             interpreters: self.sandbox.both(&other.sandbox),
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
+            talk: self.chat.both(&other.chat),
         }
     }
 

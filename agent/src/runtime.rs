@@ -60,7 +60,7 @@ use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
     background::{JobEnd, JobRequest, JobView, Notice},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
-    ceilings::Ceilings,
+    ceilings::{Ceilings, Talk},
     change::FileChange,
     command::{CommandRequest, CommandRun, checked_text},
     external::{ExternalServer, OUTSIDE},

@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 49] = [
+pub const KEYS: [Key; 57] = [
     key(
         "mode",
         "prompt",
@@ -81,6 +81,46 @@ pub const KEYS: [Key; 49] = [
         "sandbox.fresh",
         "false",
         "nothing of a sandbox serves a second command, however empty it is; takes more processor time",
+    ),
+    key(
+        "chat.stop_loops",
+        "false",
+        "end a turn in which the model goes round in circles",
+    ),
+    key(
+        "chat.warn_loops",
+        "true",
+        "tell the model that it goes round in circles",
+    ),
+    key(
+        "chat.same_call_max",
+        "5",
+        "failures of the same call after which it is not made again, if loops are stopped",
+    ),
+    key(
+        "chat.same_tool_max",
+        "8",
+        "failures of one tool in a row that end the turn, if loops are stopped",
+    ),
+    key(
+        "chat.same_answer_max",
+        "5",
+        "equal answers after which a question is not put again, if loops are stopped",
+    ),
+    key(
+        "chat.children_max",
+        "3",
+        "tasks the model may hand to other agents at once",
+    ),
+    key(
+        "chat.children_depth_max",
+        "1",
+        "how deep agents may start agents; 1 is the first one only",
+    ),
+    key(
+        "chat.children_rounds_max",
+        "50",
+        "answers of the model a handed-out task may take",
     ),
     key("models.planner.backend", "http", "http, llama or scripted"),
     key(

@@ -14,6 +14,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize, Sandbox};
 
 use super::Runtime;
+use crate::{chat::Guard, tools::delegate};
 
 /// The ceilings of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,17 @@ pub struct Ceilings {
     pub interpreters: Option<Interpreters>,
     /// Whether every sandbox is made from the ground up.
     pub sandboxes_are_fresh: bool,
+    /// What bounds a conversation.
+    pub talk: Talk,
+}
+
+/// What bounds a conversation and the agents it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// A model that goes round in circles.
+    pub guard: Guard,
+    /// Work that is handed out.
+    pub work: delegate::Limits,
 }
 
 impl Ceilings {
@@ -128,6 +140,12 @@ impl Ceilings {
 }
 
 impl Runtime {
+    /// What bounds a conversation that begins.
+    #[must_use]
+    pub const fn talk(&self) -> Talk {
+        self.ceilings.talk
+    }
+
     /// Sets the ceilings of everything from here on.
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
         if ceilings.pool() != self.ceilings.pool() {
