@@ -2,7 +2,7 @@
 //! equal, and a pair it must not.
 
 use super::*;
-use crate::canon::RULES;
+use crate::canon::{CONVERSATION, RULES};
 
 /// What both subjects do in a case: two runs that are the same but for what a
 /// rule takes out, and two that are not.
@@ -52,6 +52,25 @@ fn worded(same: [StepTrace; 2], other: [StepTrace; 2]) -> Pairs {
         script: vec![call()],
         same: same.map(|one| vec![one]),
         other: other.map(|one| vec![one]),
+    }
+}
+
+/// One conversation; what a model was told in each run.
+fn told(same: [&str; 2], other: [&str; 2]) -> Pairs {
+    let one = |words: &str| {
+        let value = json!({"agents": {"parent": {"requests": 1, "told": [{"tool": words}]}}});
+        vec![StepTrace {
+            answer: json!({"decision": "none", "value": value}),
+            ..StepTrace::of(StepOutcome::Ran)
+        }]
+    };
+    Pairs {
+        script: vec![Step::Probe {
+            name: CONVERSATION.into(),
+            input: json!({}),
+        }],
+        same: same.map(one),
+        other: other.map(one),
     }
 }
 
@@ -174,6 +193,26 @@ fn pairs(rule: &str) -> Pairs {
                 [error(draft), error("No space left on device")],
             )
         }
+        "own-copies" => told(
+            [
+                r#"{"status": "dispatched", "live_transcripts": ["/home/u/.hermes/x.log"]}"#,
+                r#"{"status": "dispatched"}"#,
+            ],
+            [
+                r#"{"status": "dispatched", "count": 1}"#,
+                r#"{"status": "dispatched"}"#,
+            ],
+        ),
+        "tools-on-offer" => told(
+            [
+                "Tool 'x' does not exist. Available tools: browser_back, patch",
+                "Tool 'x' does not exist. Available tools: patch",
+            ],
+            [
+                "Tool 'x' does not exist. Available tools: patch",
+                "Tool 'y' does not exist. Available tools: patch",
+            ],
+        ),
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],
