@@ -120,6 +120,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
     ("check", "the oracle's verdict over all suites", check),
     ("selftest", "the oracle finds every planted fault", selftest),
     (
+        "patterns",
+        "each pattern of Hermes has a command it flags and one that gets past it",
+        patterns,
+    ),
+    (
         "fuzz",
         "the fuzz targets build and survive a short run",
         fuzz,
@@ -350,6 +355,10 @@ fn check() -> Result<End> {
 
 fn selftest() -> Result<End> {
     step(&mut cargo(&["bisim", "selftest"]))
+}
+
+fn patterns() -> Result<End> {
+    step(&mut cargo(&["bisim", "patterns"]))
 }
 
 /// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
