@@ -107,6 +107,15 @@ impl Symptom {
         format!("{verdict} | {} | {}", self.code(), operators.join(" "))
     }
 
+    /// Whether the answers differ in whether it worked: all else follows from that.
+    fn tells_another_outcome(&self) -> bool {
+        self.differs.iter().any(|how| {
+            OUTCOMES
+                .iter()
+                .any(|key| how.split(' ').any(|word| word == *key))
+        })
+    }
+
     fn code(&self) -> String {
         if self.verdict.is_unsafe() {
             return match self.answers.last() {
@@ -118,10 +127,14 @@ impl Symptom {
         match self.agent.splitn(3, ':').nth(2) {
             Some(code) if self.said.is_empty() => code.to_owned(),
             Some(code) => format!("{code} {}", plain(&self.said)),
+            None if self.tells_another_outcome() => "another outcome".to_owned(),
             None => self.differs.join(", "),
         }
     }
 }
+
+/// Where an answer says whether it worked.
+const OUTCOMES: [&str; 2] = ["success", "error"];
 
 /// The code of an agent that does not start.
 const NOT_STARTED: &str = ":not-started";
@@ -276,6 +289,11 @@ mod tests {
             differs: vec!["cut content".to_owned()],
             ..symptom(Kind::Different, "ran:none")
         };
+        let lied = Symptom {
+            differs: vec!["also success".to_owned(), "no content".to_owned()],
+            ..cut.clone()
+        };
+        assert_eq!(lied.bucket(), "differs | another outcome | ");
         let buckets = [unsafe_one, asked, leaked, refused, closed, damaged, cut];
         let buckets = buckets.map(|symptom| symptom.bucket());
         let different: std::collections::BTreeSet<&String> = buckets.iter().collect();

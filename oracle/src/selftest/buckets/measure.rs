@@ -222,6 +222,9 @@ pub(super) fn keep(file: &Path, all: &[Labelled]) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    const PURITY_SEEN: f64 = 0.95;
+    const COMPLETENESS_SEEN: f64 = 0.9;
+
     #[test]
     fn mixed_buckets_cost_purity_and_spread_causes_completeness() {
         let of = |pairs: &[(&'static str, &'static str)]| Agreement::of(pairs.iter().copied());
@@ -233,5 +236,27 @@ mod tests {
         let spread = of(&[("a", "1"), ("a", "2"), ("a", "3"), ("a", "1")]);
         assert_eq!(spread.shares(), (1.0, 0.5));
         assert!(!mixed.is_met() && !spread.is_met() && !of(&[]).is_met());
+    }
+
+    /// Findings of two seeds whose causes are known, as `--write` keeps them.
+    const RECORDED: &str = include_str!("../../../../vectors/labelled-findings.jsonl");
+
+    #[test]
+    fn buckets_of_recorded_findings_are_as_pure_and_as_complete_as_the_documents_say() {
+        let all: Vec<Labelled> = RECORDED
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(all.len() >= 150, "{}", all.len());
+        let pairs: Vec<(String, String)> = all
+            .iter()
+            .map(|one| (format!("{}, {}", one.label, one.kind()), one.bucket()))
+            .collect();
+        let pairs = pairs
+            .iter()
+            .map(|(label, bucket)| (label.as_str(), bucket.as_str()));
+        let (purity, completeness) = Agreement::of(pairs).shares();
+        assert!(purity >= PURITY_SEEN, "{purity}");
+        assert!(completeness >= COMPLETENESS_SEEN, "{completeness}");
     }
 }
