@@ -128,6 +128,11 @@ impl Symptom {
             Some(code) if self.said.is_empty() => code.to_owned(),
             Some(code) => format!("{code} {}", plain(&self.said)),
             None if self.tells_another_outcome() => "another outcome".to_owned(),
+            // It told the same, and did something else or asked.
+            None if self.differs.is_empty() => {
+                let class = self.agent.split(':').next();
+                class.unwrap_or_default().to_owned()
+            }
             None => self.differs.join(", "),
         }
     }

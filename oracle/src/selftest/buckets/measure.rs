@@ -247,7 +247,7 @@ mod tests {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        assert!(all.len() >= 150, "{}", all.len());
+        assert!(all.len() >= 300, "{}", all.len());
         let pairs: Vec<(String, String)> = all
             .iter()
             .map(|one| (format!("{}, {}", one.label, one.kind()), one.bucket()))
