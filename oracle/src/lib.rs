@@ -40,4 +40,5 @@ pub mod environment;
 pub mod exit;
 pub mod interrupt;
 pub mod lineage;
+pub mod nested_cargo;
 pub mod progress;

@@ -19,6 +19,7 @@ use crate::environment::{self, Starts};
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::lineage;
+use crate::nested_cargo;
 use crate::result::CaseResult;
 use crate::subject::{Processes, Restarting, Start, Subject};
 use crate::verdict::Kind;
@@ -158,7 +159,7 @@ fn choose(names: &[String]) -> Result<Vec<Fault>, String> {
 /// This build has no faults to plant: have cargo make one that has.
 fn with_faults(ambient: &Ambient, args: &SelftestArgs) -> u8 {
     let mut cargo = std::process::Command::new("cargo");
-    cargo
+    nested_cargo::apart(&mut cargo)
         .current_dir(&ambient.root)
         .args([
             "run",

@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<Passed> {
     let targets = root.join(TARGETS);
     if !args.no_targets {
         let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
-        build
+        bisim::nested_cargo::apart(&mut build)
             .env_remove("RUSTUP_TOOLCHAIN")
             .env("OUT", &targets)
             .env("FUZZ_BUILD", "--release --sanitizer none");

@@ -387,7 +387,7 @@ fn fuzz() -> Result<End> {
     // and the build is most of it.
     let out = root.join("target/fuzz-out");
     let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
-    build
+    bisim::nested_cargo::apart(&mut build)
         .env_remove("RUSTUP_TOOLCHAIN")
         .env("OUT", &out)
         .env("FUZZ_BUILD", "--dev --sanitizer none");

@@ -37,7 +37,7 @@ pub fn root() -> PathBuf {
 /// A cargo command in the workspace root.
 pub fn cargo() -> Command {
     let mut command = Command::new(ambient::cargo());
-    command.current_dir(root());
+    bisim::nested_cargo::apart(&mut command).current_dir(root());
     command
 }
 
