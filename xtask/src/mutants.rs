@@ -3,17 +3,21 @@
 //!
 //! The tool is cargo-mutants, which is installed by whoever wants to run this
 //! (`cargo install cargo-mutants --locked --version 27.1.0`); nothing else needs
-//! it. All of it takes hours on two processors, so `--shard` deals it out. A
-//! mutant that no test can notice is explained in `.ci/accepted-mutants.toml`.
+//! it. It builds anew for each mutant, which takes hours, so `--shard` deals
+//! them out; `--together` builds once with nearly all of them ([`together`]) and
+//! leaves it the rest. A mutant that no test can notice is explained in
+//! `.ci/accepted-mutants.toml`.
 
 use std::fs;
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args as ClapArgs, ValueEnum};
 use serde::Deserialize;
 
 use crate::cmd::{self, Passed};
+
+mod together;
+mod weave;
 
 /// Where results go.
 const PLACE: &str = "target/mutants";
@@ -29,6 +33,9 @@ pub struct Args {
     /// Only every n-th mutant, from the i-th on, counted from 0, as in `7/72`.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
+    /// All of them, most in one build: minutes instead of hours.
+    #[arg(long, conflicts_with = "shard")]
+    together: bool,
 }
 
 /// What is changed.
@@ -38,6 +45,53 @@ enum Of {
     Core,
     /// The relation that judges it, under the oracle's own tests.
     Relation,
+}
+
+/// A crate, or a part of one, and the tests that ought to notice.
+struct Place {
+    package: &'static str,
+    /// Its sources.
+    sources: &'static str,
+    /// Which of them are changed; all of them if empty.
+    files: &'static [&'static str],
+    /// What `cargo test` builds of it.
+    tests: &'static [&'static str],
+    /// The part of the tests' names to run; all of them if empty.
+    filter: &'static str,
+}
+
+impl Place {
+    /// Where the package is.
+    fn package_dir(&self) -> &'static str {
+        self.sources.trim_end_matches("/src")
+    }
+
+    /// What chooses the mutants.
+    fn chosen(&self) -> Vec<&'static str> {
+        let files = self.files.iter().flat_map(|file| ["--file", file]);
+        ["-p", self.package].into_iter().chain(files).collect()
+    }
+}
+
+impl Of {
+    const fn place(self) -> Place {
+        match self {
+            Self::Core => Place {
+                package: "hermitcrab-core",
+                sources: "agent/core/src",
+                files: &[],
+                tests: &["--lib", "--test", "it"],
+                filter: "",
+            },
+            Self::Relation => Place {
+                package: "bisim",
+                sources: "oracle/src",
+                files: &["oracle/src/relation.rs", "oracle/src/relation/**"],
+                tests: &["--lib"],
+                filter: "relation",
+            },
+        }
+    }
 }
 
 /// Mutants that may survive, with the reason.
@@ -61,6 +115,13 @@ struct Explained {
     change: String,
     /// Why no test can notice it.
     reason: String,
+    /// How many mutants it explains; more of the same description are none of it.
+    #[serde(default = "one")]
+    mutants: usize,
+}
+
+const fn one() -> usize {
+    1
 }
 
 impl Accepted {
@@ -82,16 +143,19 @@ impl Accepted {
         Ok(read)
     }
 
-    /// Why a survivor, as cargo-mutants tells it, may survive.
-    fn reason(&self, survivor: &str) -> Option<&str> {
-        let explains =
-            |one: &&Explained| survivor.starts_with(&one.file) && survivor.contains(&one.change);
-        Some(&self.mutant.iter().find(explains)?.reason)
+    /// Why a survivor, as cargo-mutants tells it, may survive. An entry is used
+    /// up by as many as it explains.
+    fn reason(&mut self, survivor: &str) -> Option<&str> {
+        let entry = self.mutant.iter_mut().find(|one| {
+            one.mutants > 0 && survivor.starts_with(&one.file) && survivor.contains(&one.change)
+        })?;
+        entry.mutants -= 1;
+        Some(&entry.reason)
     }
 }
 
 /// The counts cargo-mutants leaves.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Outcomes {
     missed: u64,
     caught: u64,
@@ -106,42 +170,112 @@ pub fn run(args: &Args) -> Result<Passed> {
         installed.is_ok_and(|output| output.status.success()),
         "cargo-mutants is not installed; run `cargo install cargo-mutants --locked --version 27.1.0`"
     );
+    let mut all = Outcomes::default();
+    let mut survivors = Vec::new();
+    let mut left = None;
+    if args.together {
+        let found = together::run(args.of)?;
+        all = found.counts;
+        survivors = found.survivors;
+        left = Some(found.left);
+    }
+    // `None` is everything; what was woven leaves something to do, or nothing.
+    if left.as_ref().is_none_or(|left| !left.is_empty()) {
+        let (seen, missed) = one_by_one(args, left.as_deref())?;
+        all = all.and(&seen);
+        survivors.extend(missed);
+    }
+    let killed = all.caught.saturating_add(all.timeout);
+    let viable = killed.saturating_add(all.missed);
+    let unexplained = unexplained(&mut Accepted::read()?, &survivors);
+    println!(
+        "{killed} of {viable} viable mutants are noticed, {} survive, {unexplained} of them \
+         without a reason, {} do not compile",
+        all.missed, all.unviable
+    );
+    ensure!(viable > 0, "no mutant was tried; the log is below {PLACE}");
+    Ok(Passed::when(unexplained == 0))
+}
+
+impl Outcomes {
+    const fn and(&self, other: &Self) -> Self {
+        Self {
+            missed: self.missed.saturating_add(other.missed),
+            caught: self.caught.saturating_add(other.caught),
+            timeout: self.timeout.saturating_add(other.timeout),
+            unviable: self.unviable.saturating_add(other.unviable),
+        }
+    }
+}
+
+/// Has cargo-mutants build and test each on its own: those named, or all.
+fn one_by_one(args: &Args, named: Option<&[String]>) -> Result<(Outcomes, Vec<String>)> {
+    let place = args.of.place();
     let mut tool = cmd::cargo();
     tool.args(["mutants", "--jobs", "1", "--timeout", TIMEOUT_SECONDS]);
     tool.args(["--no-shuffle", "--colors", "never", "--output", PLACE]);
     if let Some(shard) = &args.shard {
         tool.args(["--shard", shard, "--sharding", "round-robin"]);
     }
-    choose(&mut tool, args.of);
+    if let Some(named) = named {
+        tool.args([
+            "--re",
+            &named
+                .iter()
+                .map(|name| exactly(name))
+                .collect::<Vec<_>>()
+                .join("|"),
+        ]);
+    }
+    tool.args(place.chosen()).arg("--").args(place.tests);
+    if !place.filter.is_empty() {
+        tool.arg(place.filter);
+    }
     // Its exit status says whether one survived, which the counts say as well.
     let status = tool.status().context("cannot start cargo")?;
-    let path = cmd::root().join(PLACE).join("mutants.out/outcomes.json");
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let seen: Outcomes =
-        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
-    let killed = seen.caught.saturating_add(seen.timeout);
-    let viable = killed.saturating_add(seen.missed);
-    let survivors = cmd::root().join(PLACE).join("mutants.out/missed.txt");
-    let survivors = fs::read_to_string(&survivors)
-        .with_context(|| format!("cannot read {}", survivors.display()))?;
-    let unexplained = unexplained(&Accepted::read()?, &survivors);
-    println!(
-        "{killed} of {viable} viable mutants are noticed, {} survive, {unexplained} of them \
-         without a reason, {} do not compile",
-        seen.missed, seen.unviable
-    );
+    let results = cmd::root().join(PLACE).join("mutants.out");
+    let read = |name: &str| {
+        let path = results.join(name);
+        fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {} ({status})", path.display()))
+    };
+    let seen: Outcomes = serde_json::from_str(&read("outcomes.json")?)
+        .with_context(|| format!("the outcomes below {} are damaged", results.display()))?;
+    let missed = read("missed.txt")?;
+    let missed = missed.lines().filter(|line| !line.is_empty());
+    Ok((seen, missed.map(str::to_owned).collect()))
+}
+
+/// A pattern for exactly this name.
+fn exactly(name: &str) -> String {
+    let mut pattern = String::from("^");
+    for letter in name.chars() {
+        if !letter.is_ascii_alphanumeric() && letter.is_ascii() && letter != ' ' {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('$');
+    pattern
+}
+
+/// Every mutant there is, by the same choice.
+fn list(of: Of) -> Result<Vec<weave::Mutant>> {
+    let mut tool = cmd::cargo();
+    tool.args(["mutants", "--list", "--json"])
+        .args(of.place().chosen());
+    let listed = tool.output().context("cannot start cargo")?;
     ensure!(
-        viable > 0,
-        "no mutant was tried ({status}); the log is below {PLACE}"
+        listed.status.success(),
+        "cargo-mutants cannot list the mutants"
     );
-    Ok(Passed::when(unexplained == 0))
+    serde_json::from_slice(&listed.stdout).context("the list of mutants is damaged")
 }
 
 /// Prints each survivor; how many nobody has explained.
-fn unexplained(accepted: &Accepted, survivors: &str) -> usize {
+fn unexplained(accepted: &mut Accepted, survivors: &[String]) -> usize {
     let mut count = 0;
-    for survivor in survivors.lines().filter(|line| !line.is_empty()) {
+    for survivor in survivors {
         match accepted.reason(survivor) {
             Some(reason) => println!("survives: {survivor}: {reason}"),
             None => {
@@ -151,23 +285,6 @@ fn unexplained(accepted: &Accepted, survivors: &str) -> usize {
         }
     }
     count
-}
-
-fn choose(tool: &mut Command, of: Of) {
-    match of {
-        Of::Core => tool.args(["-p", "hermitcrab-core", "--", "--lib", "--test", "it"]),
-        Of::Relation => tool.args([
-            "-p",
-            "bisim",
-            "--file",
-            "oracle/src/relation.rs",
-            "--file",
-            "oracle/src/relation/**",
-            "--",
-            "--lib",
-            "relation",
-        ]),
-    };
 }
 
 #[cfg(test)]
@@ -182,17 +299,31 @@ mod tests {
     "#;
 
     #[test]
-    fn a_survivor_is_explained_only_by_file_and_change_together() {
-        let accepted = Accepted::parse(LIST).unwrap();
+    fn a_survivor_is_explained_only_by_file_and_change_together_and_not_too_often() {
         let guard = "replace match guard fault::is(Fault::ForgetExpiry) with false in weigh";
-        let survivors = format!(
-            "agent/core/src/monitor.rs:1:2: {guard}\n\
-             oracle/src/relation.rs:1:2: {guard}\n\
-             agent/core/src/monitor.rs:3:4: replace weigh with ()\n"
+        let survivors = [
+            format!("agent/core/src/monitor.rs:1:2: {guard}"),
+            format!("oracle/src/relation.rs:1:2: {guard}"),
+            "agent/core/src/monitor.rs:3:4: replace weigh with ()".to_owned(),
+        ];
+        assert_eq!(
+            unexplained(&mut Accepted::parse(LIST).unwrap(), &survivors),
+            2
         );
-        assert_eq!(unexplained(&accepted, &survivors), 2);
-        assert_eq!(unexplained(&Accepted::default(), &survivors), 3);
-        assert_eq!(unexplained(&accepted, ""), 0);
+        assert_eq!(unexplained(&mut Accepted::default(), &survivors), 3);
+        assert_eq!(unexplained(&mut Accepted::parse(LIST).unwrap(), &[]), 0);
+        let twice = [survivors[0].clone(), survivors[0].clone()];
+        assert_eq!(unexplained(&mut Accepted::parse(LIST).unwrap(), &twice), 1);
+        let two = LIST.replace("file =", "mutants = 2\n        file =");
+        assert_eq!(unexplained(&mut Accepted::parse(&two).unwrap(), &twice), 0);
+    }
+
+    #[test]
+    fn a_name_is_a_pattern_for_itself_alone() {
+        let name = "a/b.rs:1:2: replace <impl D for C>::fmt -> R<'_> with || + && in f";
+        let pattern = exactly(name);
+        assert!(pattern.starts_with("^a\\/b\\.rs\\:1") && pattern.ends_with("in f$"));
+        assert_eq!(pattern.replace('\\', ""), format!("^{name}$"));
     }
 
     #[test]
