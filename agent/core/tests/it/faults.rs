@@ -155,7 +155,12 @@ fn home(fault: Fault) -> Home {
         | Fault::OverlapRunsTogether
         | Fault::BatchLosesCalls
         | Fault::EditFailureIsYes
-        | Fault::EditUnseenIsAgreed => Home::Law,
+        | Fault::EditUnseenIsAgreed
+        | Fault::MoveTakesAnything
+        | Fault::MoveReplaces
+        | Fault::CutOffStays
+        | Fault::UndoOverlooksChanges
+        | Fault::UndoForgetsTrees => Home::Law,
         Fault::CommitWithoutAsking | Fault::DenialLooksLikeSuccess | Fault::ReadTruncates => {
             Home::Agent
         }
