@@ -232,7 +232,7 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
         Box::new(|| bench.confined(&bench.cold, &["/bin/true"], true)),
     )];
     lines.extend(in_turns(group, rounds, &base, recycled));
-    let mut others: Vec<Contender<'_>> = vec![
+    let cold: [Contender<'_>; 2] = [
         (
             "hermitcrab, cold, everything fresh".into(),
             Some(3.0),
@@ -244,8 +244,11 @@ fn one_by_one(bench: &Bench, rounds: usize, notes: &mut Vec<String>) -> Vec<Line
             Box::new(|| bench.confined(&bench.cold_fresh, &["/bin/true"], false)),
         ),
     ];
+    for one in cold {
+        lines.extend(in_turns(group, rounds / 2, &base, vec![one]));
+    }
     let bundle = tempfile::tempdir().unwrap();
-    others.extend(peers::that_run(bundle.path(), notes));
+    let others = peers::that_run(bundle.path(), notes);
     lines.extend(in_turns(group, rounds / 2, &base, others));
     lines
 }
