@@ -335,7 +335,8 @@ impl Chat {
             Err(why) => {
                 let mut result = crate::runtime::unreadable(&call.tool, &why);
                 port.watch.begins(runtime, self.agent, call, &Value::Null);
-                let _ = port.watch.ended(self.agent, call, &mut result);
+                // There is no call that could be made again.
+                let _then = port.watch.ended(self.agent, call, &mut result);
                 self.note(turn, call, result.fate, 0);
                 return Ok(result.text);
             }
@@ -368,7 +369,8 @@ impl Chat {
             text,
             fate: Fate::ToolError,
         };
-        let _ = port.watch.ended(self.agent, call, &mut result);
+        // There is no call that could be made again.
+        let _then = port.watch.ended(self.agent, call, &mut result);
         self.note(turn, call, result.fate, 0);
         result.text
     }

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -359,12 +360,22 @@ fn reach<'t>(tests: &'t [Test], tree: &Path) -> Result<BTreeMap<usize, Vec<&'t T
     let shown = seen.to_str().context("a path that is not UTF-8")?;
     let mut timed = Vec::new();
     for test in tests {
-        let _ = fs::remove_file(&seen);
+        // What an earlier test reached is not this one's.
+        match fs::remove_file(&seen) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {shown}"));
+            }
+            Ok(()) | Err(_) => {}
+        }
         let before = cmd::children_cpu();
         let passed = passes(&[test], ("MUTANTS_SEEN", shown))?;
         ensure!(passed, "`{}` fails without any mutant", test.name);
         let took = cmd::children_cpu().saturating_sub(before);
-        let seen = fs::read_to_string(&seen).unwrap_or_default();
+        let seen = match fs::read_to_string(&seen) {
+            // It reached none.
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            seen => seen.with_context(|| format!("cannot read {shown}"))?,
+        };
         let seen: Vec<usize> = seen.lines().filter_map(|line| line.parse().ok()).collect();
         timed.push((took, test, seen));
     }
