@@ -1,4 +1,5 @@
-//! The one argument: where the report goes.
+//! The arguments: where the report goes, or that this process is only there to
+//! put on the filter.
 
 use std::path::PathBuf;
 
@@ -11,4 +12,16 @@ pub fn write_to() -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// Whether the first argument is this one.
+pub fn first_is(word: &str) -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == word)
+}
+
+/// This very program.
+pub fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
 }

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ambient;
+mod filter;
 mod mechanisms;
 mod peers;
 mod sheet;
@@ -38,6 +39,9 @@ const REFILL: Duration = Duration::from_millis(12);
 fn main() {
     // Leaves a mechanism out when it is told to, to see what each costs.
     maybe_run_as_weakened_child();
+    if filter::maybe_install() {
+        return;
+    }
     let write_to = ambient::write_to();
     let rounds = if write_to.is_some() { 300 } else { 4 };
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -53,6 +57,8 @@ fn main() {
     )];
     let mut lines = one_by_one(&bench, rounds, &mut notes);
     lines.extend(mechanisms::left_out(&bench, rounds / 6));
+    let base = || bare(&["/bin/true"]);
+    lines.extend(filter::installed(rounds / 2, &base));
     lines.extend(interpreters(&bench, rounds / 2));
     lines.extend(pauses(&bench, rounds / 4));
     lines.extend(big_parents(&bench, rounds, write_to.is_some(), &mut notes));
