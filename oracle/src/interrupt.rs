@@ -4,8 +4,9 @@
 //! them. The first ends the workers (the kernel takes their worlds along) and
 //! lets the run report; the second leaves at once.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::signal::{SigSet, Signal};
 
@@ -13,18 +14,43 @@ use crate::subject::Processes;
 
 /// Whether the user has had enough.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt {
+    asked: Arc<AtomicBool>,
+    private: Arc<Mutex<Vec<PathBuf>>>,
+}
 
 impl Interrupt {
     /// Whether to stop.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
     }
 
     /// Asks to stop.
     pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Names a directory with copies of what is somebody's own, so that leaving
+    /// at once does not leave it behind.
+    pub fn takes_along(&self, directory: PathBuf) {
+        self.private
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(directory);
+    }
+
+    /// Removes the directories that were named; what cannot be removed is said.
+    fn remove_private(&self) {
+        let private = self.private.lock().unwrap_or_else(PoisonError::into_inner);
+        for directory in private.iter() {
+            match std::fs::remove_dir_all(directory) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    eprintln!("cannot remove `{}`: {error}", directory.display());
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Starts to watch. Must be called before other threads are started, so
@@ -44,6 +70,7 @@ impl Interrupt {
             while signals.wait().is_ok() {
                 if before {
                     processes.end_all();
+                    interrupt.remove_private();
                     std::process::exit(i32::from(crate::exit::INCONCLUSIVE));
                 }
                 before = true;
@@ -52,5 +79,22 @@ impl Interrupt {
                 processes.end_all();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_private_goes_when_one_leaves_at_once_and_what_is_gone_is_no_trouble() {
+        let interrupt = Interrupt::default();
+        let (kept, gone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(kept.path().join(".env"), "KEY=1").unwrap();
+        let (kept, gone) = (kept.keep(), gone.path().to_owned());
+        interrupt.takes_along(gone);
+        interrupt.takes_along(kept.clone());
+        interrupt.remove_private();
+        assert!(!kept.exists());
     }
 }

@@ -51,6 +51,9 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
         eprintln!("error: {message}");
         return exit::USAGE;
     }
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
     let snapshot = match Snapshot::take(&args.hermes_home, args.workspace.as_deref()) {
         Ok(snapshot) => snapshot,
         Err(message) => {
@@ -58,6 +61,7 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             return exit::USAGE;
         }
     };
+    interrupt.takes_along(snapshot.folder().to_owned());
     let journal = match args.no_replay {
         true => None,
         false => match open_journal(args, &out) {
@@ -68,7 +72,14 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
             }
         },
     };
-    match migrate(ambient, args, snapshot, journal, &out) {
+    match migrate(
+        ambient,
+        args,
+        snapshot,
+        journal,
+        &out,
+        (&interrupt, &processes),
+    ) {
         Ok(code) => code,
         Err(message) => {
             eprintln!("error: {message}");
@@ -123,6 +134,7 @@ fn migrate(
     mut snapshot: Snapshot,
     journal: Option<Mutex<Journal>>,
     out: &Path,
+    (interrupt, processes): (&Interrupt, &Processes),
 ) -> Result<u8, String> {
     let mut notes = std::mem::take(&mut snapshot.notes);
     let home = Home::read(&snapshot, &mut notes);
@@ -158,9 +170,6 @@ fn migrate(
             None
         }
     };
-    let interrupt = Interrupt::default();
-    let processes = Processes::default();
-    interrupt.watch(processes.clone());
     let clean = |text: &str| home.redactor.clean(text);
     let mut history = History::with(&snapshot, database);
     let mut lack: Option<Lack> = None;
@@ -170,8 +179,8 @@ fn migrate(
         proposals: &report.proposals,
         digest: snapshot.terms_digest(),
         journal,
-        interrupt: &interrupt,
-        processes: &processes,
+        interrupt,
+        processes,
     });
     let machine = match parts {
         None => Err("it was not wanted".to_owned()),

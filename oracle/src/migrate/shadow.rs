@@ -76,6 +76,8 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     let snapshot = Snapshot::take(&args.hermes_home, None).map_err(|what| (exit::USAGE, what))?;
     let mut notes = Vec::new();
     let home = Home::read(&snapshot, &mut notes);
+    // Hermes may run for days, and a copy of its secrets should not lie there so long.
+    drop(snapshot);
     let terms = Terms::new(&home.settings, &translate::translate(&home.settings));
     let report = args
         .report

@@ -95,6 +95,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// Where the copies are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The copy of a file, if there is one.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
