@@ -35,7 +35,7 @@ use hermitcrab_core::path::{PathError, RelPath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 pub use self::error::FsError;
-use self::list::list_as_found;
+use self::list::list_opened;
 pub use self::list::{Entry, Kind, Stat};
 pub(crate) use self::list::{list_dir, open_plain, read_plain};
 use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};

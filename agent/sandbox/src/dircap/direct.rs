@@ -14,7 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_file};
-use super::{DirCap, Entry, FsError, list_as_found, look_verb};
+use super::{DirCap, Entry, FsError, Stat, list_opened, look_verb};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -63,7 +63,7 @@ impl DirCap {
             OFlags::RDONLY | OFlags::DIRECTORY,
             Links::Refuse,
         )?;
-        list_as_found(&dir).map_err(|source| FsError::Io {
+        list_opened(&dir).map_err(|source| FsError::Io {
             operation: "list",
             path: path.clone(),
             source,
@@ -79,6 +79,43 @@ impl DirCap {
     pub fn leads_to(&self, permit: Permit<'_>, path: &RelPath) -> Result<RelPath, FsError> {
         let verb = look_verb(&permit);
         self.spend(permit, verb, path)?;
+        self.led_to(path)
+    }
+
+    /// Facts about what a name leads to, and where that is: [`DirCap::stat`] and
+    /// [`DirCap::leads_to`] of one and the same thing, each with its permit.
+    ///
+    /// # Errors
+    /// As for [`DirCap::stat`]; in the second place as for [`DirCap::leads_to`].
+    pub fn stat_and_leads_to(
+        &self,
+        facts: Permit<'_>,
+        way: Permit<'_>,
+        path: &RelPath,
+    ) -> Result<(Stat, Result<RelPath, FsError>), FsError> {
+        for permit in [facts, way] {
+            let verb = look_verb(&permit);
+            self.spend(permit, verb, path)?;
+        }
+        let facts = |fd: &OwnedFd| {
+            rustix::fs::fstat(fd)
+                .map(Stat::from)
+                .map_err(|errno| FsError::io("stat", path, errno))
+        };
+        // Without a link on the way a name leads to itself, and mostly there is none.
+        match open_beneath(self.as_fd(), path, OFlags::PATH, Links::Refuse) {
+            Ok(direct) => Ok((facts(&direct)?, Ok(path.clone()))),
+            Err(_) => {
+                let target = open_beneath(self.as_fd(), path, OFlags::PATH, Links::Follow)?;
+                Ok((facts(&target)?, self.led_to(path)))
+            }
+        }
+    }
+
+    fn led_to(&self, path: &RelPath) -> Result<RelPath, FsError> {
+        if open_beneath(self.as_fd(), path, OFlags::PATH, Links::Refuse).is_ok() {
+            return Ok(path.clone());
+        }
         let target = open_beneath(self.as_fd(), path, OFlags::PATH, Links::Follow)?;
         let real = self.name_of(&target, path)?;
         // The name is the kernel's word of a moment ago: it counts only if it

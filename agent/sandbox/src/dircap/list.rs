@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 
 use super::open::read_all;
 
@@ -79,9 +79,19 @@ pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
 }
 
 /// The names in an open directory, in the order the file system keeps them.
-pub(super) fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+    // Reading moves on in a directory, so one that stays open is not read itself.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    list_opened(&rustix::fs::openat(dir, ".", flags, Mode::empty())?)
+}
+
+/// The same for a directory that was opened for this and not read yet.
+pub(super) fn list_opened(dir: &OwnedFd) -> io::Result<Vec<Entry>> {
+    const AT_ONCE_BYTES: usize = 32 * 1024;
+    let mut buffer = Vec::with_capacity(AT_ONCE_BYTES);
+    let mut names = RawDir::new(dir, buffer.spare_capacity_mut());
     let mut entries = Vec::new();
-    for entry in rustix::fs::Dir::read_from(&dir)? {
+    while let Some(entry) = names.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
@@ -90,7 +100,7 @@ pub(super) fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
         let file_type = match entry.file_type() {
             // Some file systems do not say.
             FileType::Unknown => {
-                match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     // Gone meanwhile.
                     Err(_) => continue,

@@ -11,7 +11,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Judgement,
 };
-use hermitcrab_sandbox::dircap::{Entry, FsError, Kind, Stat};
+use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 
 use super::{
     super::{place::Place, turn::Stop},
@@ -147,9 +147,11 @@ impl Hands<'_> {
             else {
                 return Err(unknown(place));
             };
-            let failed = |error: FsError| stop(&error);
-            let stat = mount.cap.stat(first, &place.below).map_err(failed)?;
-            let real = mount.cap.leads_to(second, &place.below).ok();
+            let (stat, real) = mount
+                .cap
+                .stat_and_leads_to(first, second, &place.below)
+                .map_err(|error| stop(&error))?;
+            let real = real.ok();
             let names = permits
                 .next()
                 .filter(|_| stat.kind == Kind::Dir && real.as_ref() == Some(&place.below))
