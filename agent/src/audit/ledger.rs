@@ -33,6 +33,8 @@ pub struct Ledger {
     anchor: Option<Anchor>,
     /// Where the last record ended that was written since the start.
     reached: Option<Start>,
+    /// Whether records of looks may not be on the disk yet.
+    owes_looks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +141,7 @@ impl Ledger {
             index: Index::none(),
             anchor: None,
             reached: None,
+            owes_looks: false,
         };
         let opened = Opened {
             head: found.head,
@@ -158,17 +161,32 @@ impl Ledger {
         self.put(records, waits)
     }
 
-    /// The same for what ends a call that only looked: its intent is on the disk,
-    /// and nothing happens after its outcome, so that one waits for the next
-    /// record that waits.
+    /// The same for a call that only looks: nothing is other than it was when it
+    /// has looked, so its records wait for the next one that waits, or for
+    /// [`Ledger::settle_looks`], before which nobody may be told what was seen.
     ///
     /// # Errors
     /// As for [`Ledger::append`].
-    pub fn append_looked(&mut self, records: &[Record]) -> Result<(), LedgerError> {
+    pub fn append_look(&mut self, records: &[Record]) -> Result<(), LedgerError> {
+        let is_of_look = |record: &Record| matches!(record.kind.as_str(), "intent" | "outcome");
         let waits = records
             .iter()
-            .any(|record| !is_quiet(record) && record.kind != "outcome");
-        self.put(records, waits)
+            .any(|record| !is_quiet(record) && !is_of_look(record));
+        self.put(records, waits)?;
+        self.owes_looks |= !waits && records.iter().any(is_of_look);
+        Ok(())
+    }
+
+    /// Waits until the records of every look are on the disk, if some may not be.
+    ///
+    /// # Errors
+    /// The disk; what was seen must not be told then, and nothing more can be
+    /// appended.
+    pub fn settle_looks(&mut self) -> Result<(), LedgerError> {
+        if self.owes_looks {
+            self.settle()?;
+        }
+        Ok(())
     }
 
     fn put(&mut self, records: &[Record], waits: bool) -> Result<(), LedgerError> {
@@ -212,6 +230,7 @@ impl Ledger {
         if !waits {
             return Ok(());
         }
+        self.owes_looks = false;
         let vouched = self.vouch();
         if records.last().is_some_and(|last| last.kind == "ended") {
             return vouched;
@@ -226,10 +245,14 @@ impl Ledger {
     /// # Errors
     /// The disk; then nothing more can be appended.
     pub fn settle(&mut self) -> Result<(), LedgerError> {
+        if self.state == State::Failed {
+            return Err(LedgerError::Stopped(self.path.clone()));
+        }
         self.disk.sync().map_err(|error| {
             self.state = State::Failed;
             LedgerError::Io(self.path.clone(), error)
         })?;
+        self.owes_looks = false;
         self.vouch()
     }
 

@@ -50,36 +50,42 @@ impl Runtime {
         let asked = canonical(raw, standing, &Unlinked)?;
         let tool = Tool::offered(tool).ok_or(ScopeError::LinkUnknown)?;
         let (mut questions, mut changes) = (Vec::new(), ChangeSummary::default());
-        let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
-        let mut at = PathBuf::from(asked.to_string());
-        let mut missing = PathBuf::new();
-        let found = loop {
-            let Some((dir, below)) = hands.runtime.mounts.locate(&at) else {
-                // No call reaches anything there.
-                break at;
-            };
-            let place = Place {
-                dir,
-                below,
-                absolute: at.to_string_lossy().into_owned(),
-            };
-            if !hands.freely(Verb::FsRead, &place) && !hands.freely(Verb::FsList, &place) {
-                return Err(ScopeError::LinkUnknown);
-            }
-            match hands.real(&place) {
-                Ok(real) => break hands.runtime.mounts.really(&real),
-                Err(Stop::Missing) => {}
-                Err(_) => return Err(ScopeError::LinkUnknown),
-            }
-            match (hands.is_absent(&place), at.file_name()) {
-                (Ok(true), Some(name)) => missing = PathBuf::from(name).join(missing),
-                _ => return Err(ScopeError::LinkUnknown),
-            }
-            at.pop();
-        };
-        let found = found.join(missing);
+        let found = self.with_hands((by, tool), &mut questions, &mut changes, |hands| {
+            Ok(followed(hands, PathBuf::from(asked.to_string())))
+        });
+        let found = found.map_err(|_| ScopeError::LinkUnknown)??;
         ScopePath::lexical(found.to_str().ok_or(ScopeError::LinkUnknown)?)
     }
+}
+
+/// Where a path leads, as far as the directories that are held say.
+fn followed(hands: &mut Hands<'_>, mut at: PathBuf) -> Result<PathBuf, ScopeError> {
+    let mut missing = PathBuf::new();
+    let found = loop {
+        let Some((dir, below)) = hands.runtime.mounts.locate(&at) else {
+            // No call reaches anything there.
+            break at;
+        };
+        let place = Place {
+            dir,
+            below,
+            absolute: at.to_string_lossy().into_owned(),
+        };
+        if !hands.freely(Verb::FsRead, &place) && !hands.freely(Verb::FsList, &place) {
+            return Err(ScopeError::LinkUnknown);
+        }
+        match hands.real(&place) {
+            Ok(real) => break hands.runtime.mounts.really(&real),
+            Err(Stop::Missing) => {}
+            Err(_) => return Err(ScopeError::LinkUnknown),
+        }
+        match (hands.is_absent(&place), at.file_name()) {
+            (Ok(true), Some(name)) => missing = PathBuf::from(name).join(missing),
+            _ => return Err(ScopeError::LinkUnknown),
+        }
+        at.pop();
+    };
+    Ok(found.join(missing))
 }
 
 impl mounts::Mounts {

@@ -123,11 +123,11 @@ impl Runtime {
         let result = match (self.before_call(args), Tool::offered(tool)) {
             (Err(result), _) => result,
             (Ok(()), Some(tool)) => {
-                let mut hands = Hands::new(self, by, tool, &mut questions, &mut changes);
-                match hands.look_after() {
-                    Ok(()) => run(&mut hands, tool, args),
-                    Err(stop) => stopped(tool, &stop),
-                }
+                let done = self.with_hands((by, tool), &mut questions, &mut changes, |hands| {
+                    hands.look_after()?;
+                    run(hands, tool, args)
+                });
+                done.unwrap_or_else(|stop| stopped(tool, &stop))
             }
             (Ok(()), None) => self
                 .call_external(by, tool, args, &mut questions)
@@ -237,8 +237,8 @@ pub fn unreadable(tool: &str, why: &str) -> ToolResult {
     }
 }
 
-fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
-    let result = match tool {
+fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult, Stop> {
+    match tool {
         Tool::ReadFile => tools::read_file::run(hands, args),
         Tool::WriteFile => tools::write_file::run(hands, args),
         Tool::Patch => tools::patch::run(hands, args),
@@ -267,10 +267,6 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> ToolResult {
             denial: Denial::new(DenialCode::UnknownTool, tool),
             asked: false,
         }),
-    };
-    match result {
-        Ok(result) => result,
-        Err(stop) => stopped(tool, &stop),
     }
 }
 

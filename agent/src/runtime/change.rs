@@ -242,6 +242,7 @@ impl Hands<'_> {
         let (by, tool) = (self.by, self.tool);
         let ceilings = self.runtime.ceilings;
         let steering = self.runtime.steering.clone();
+        self.has_acted = true;
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let mut parts = Vec::new();
         for (dir, edits) in edits {

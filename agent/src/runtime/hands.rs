@@ -33,7 +33,7 @@ use super::{
     mounts::Mounts,
     place::{self, Place},
     shown,
-    turn::{Stop, Turn},
+    turn::{Reach, Stop, Turn},
 };
 use crate::digest::sha256;
 
@@ -55,6 +55,8 @@ pub struct Hands<'r> {
     pub(super) is_overtaken: bool,
     /// A directory this call has seen to be there.
     pub(super) seen_dir: Option<(DirId, RelPath)>,
+    /// Whether this call did anything but look.
+    pub(super) has_acted: bool,
 }
 
 /// What a place held before a write.
@@ -68,25 +70,40 @@ pub enum Before {
     Unread,
 }
 
-impl<'r> Hands<'r> {
-    pub(super) fn new(
-        runtime: &'r mut Runtime,
-        by: AgentId,
-        tool: Tool,
-        questions: &'r mut Vec<Asked>,
-        changes: &'r mut ChangeSummary,
-    ) -> Self {
-        Self {
-            runtime,
+impl Runtime {
+    /// Lets one call have its reach. What it saw leaves this only when the records
+    /// of its looks are on the disk.
+    pub(super) fn with_hands<R>(
+        &mut self,
+        (by, tool): (AgentId, Tool),
+        questions: &mut Vec<Asked>,
+        changes: &mut ChangeSummary,
+        act: impl FnOnce(&mut Hands<'_>) -> Result<R, Stop>,
+    ) -> Result<R, Stop> {
+        let mut hands = Hands {
+            runtime: self,
             by,
             tool,
             questions,
             changes,
             is_overtaken: false,
             seen_dir: None,
+            has_acted: false,
+        };
+        let done = act(&mut hands);
+        let has_acted = hands.has_acted;
+        match self.machine.settle_looks() {
+            Ok(()) => done,
+            Err(error) if has_acted => Err(Stop::Broken(error.to_string())),
+            Err(error) => Err(Stop::refused(Denial::new(
+                DenialCode::LedgerUnwritable,
+                error,
+            ))),
         }
     }
+}
 
+impl Hands<'_> {
     /// What this agent's edge remembers.
     pub fn state(&mut self) -> &mut AgentState {
         let config = &self.runtime.config;
@@ -348,12 +365,18 @@ impl<'r> Hands<'r> {
             .iter()
             .all(|action| matches!(action.verb(), Verb::FsList | Verb::FsRead));
         let event = self.called(call);
-        let (mut turn, mounts) = self.turn();
-        let (call, done) = turn.begin(event, shown, |permits| act(mounts, permits))?;
-        if only_looks {
-            turn.finish_look(call)?;
+        let reach = if only_looks {
+            Reach::Looks
         } else {
-            turn.finish(call, Outcome::Done(Digest::NONE))?;
+            self.has_acted = true;
+            Reach::Acts
+        };
+        let (mut turn, mounts) = self.turn();
+        let act = |permits: Vec<Permit<'_>>| act(mounts, permits);
+        let (call, done) = turn.begin_reaching(reach, event, shown, act)?;
+        match reach {
+            Reach::Looks => turn.finish_look(call)?,
+            Reach::Acts => turn.finish(call, Outcome::Done(Digest::NONE))?,
         }
         Ok(done)
     }
@@ -395,6 +418,7 @@ impl<'r> Hands<'r> {
 
     /// Reports a running call as over.
     pub(super) fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
+        self.has_acted = true;
         let (mut turn, _) = self.turn();
         turn.finish(call, outcome)
     }

@@ -83,13 +83,17 @@ impl Machine {
         self.turn_recorded(event, Ledger::append, act)
     }
 
-    /// A call that only looked is over; the disk is not waited for.
+    /// The same for a call that only looks: the disk is waited for before what was
+    /// seen is told ([`Machine::settle_looks`]).
     ///
     /// # Errors
-    /// The ledger cannot be written.
-    pub fn looked(&self, call: CallId, outcome: Outcome) -> Result<(), LedgerError> {
-        let event = Event::Finished { call, outcome };
-        self.turn_recorded(event, Ledger::append_looked, |_| ())
+    /// As for [`Machine::turn`].
+    pub fn turn_looking<R>(
+        &self,
+        event: Event,
+        act: impl FnOnce(Parts<'_>) -> R,
+    ) -> Result<R, LedgerError> {
+        self.turn_recorded(event, Ledger::append_look, act)
     }
 
     fn turn_recorded<R>(
@@ -121,6 +125,14 @@ impl Machine {
     /// The ledger cannot be written.
     pub fn step(&self, event: Event) -> Result<Parts<'static>, LedgerError> {
         self.turn(event, |parts| parts.without_permits())
+    }
+
+    /// Waits until the records of every look are on the disk.
+    ///
+    /// # Errors
+    /// The ledger cannot be written.
+    pub fn settle_looks(&self) -> Result<(), LedgerError> {
+        lock(&self.ledger).settle_looks()
     }
 
     /// Waits until every record is on the disk, those included that nothing waits for.

@@ -40,9 +40,12 @@ impl Runtime {
         let mut changes = ChangeSummary::default();
         let (answered, asked_before) = (self.given_by_answers(by), questions.len());
         self.steering = steering;
-        let mut hands = Hands::new(self, by, tool, questions, &mut changes);
-        let done = hands.look_after().and_then(|()| act(&mut hands));
-        let is_overtaken = hands.is_overtaken;
+        let mut is_overtaken = false;
+        let done = self.with_hands((by, tool), questions, &mut changes, |hands| {
+            let done = hands.look_after().and_then(|()| act(hands));
+            is_overtaken = hands.is_overtaken;
+            done
+        });
         self.steering = None;
         if is_overtaken && questions.len() > asked_before {
             self.void_answers(by, &answered);

@@ -1,7 +1,8 @@
 //! One event for the session, and everything that follows from it.
 //!
-//! Records reach the disk before permits are spent; a question is put in full
-//! and its answer bound to what was shown; whatever is not a permit is a stop.
+//! Records reach the disk before permits are spent, those of a look before what
+//! was seen is told; a question is put in full and its answer bound to what was
+//! shown; whatever is not a permit is a stop.
 
 use hermitcrab_core::{
     Permit,
@@ -10,7 +11,7 @@ use hermitcrab_core::{
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
-    session::{Event, Session},
+    session::{Event, Parts, Session},
 };
 
 use super::{call::Asked, machine::Machine};
@@ -96,6 +97,15 @@ pub struct Turn<'r> {
     pub note: Option<&'r str>,
 }
 
+/// What a call may do to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// It looks at files and directories, and nothing else.
+    Looks,
+    /// Anything.
+    Acts,
+}
+
 /// What one step came to.
 enum Came<R> {
     Done(CallId, R),
@@ -112,9 +122,20 @@ impl Turn<'_> {
         shown: impl FnOnce(&Question) -> S,
         spend: impl FnOnce(Vec<Permit<'_>>) -> R,
     ) -> Result<(CallId, R), Stop> {
+        self.begin_reaching(Reach::Acts, event, shown, spend)
+    }
+
+    /// The same for a call of which it is known whether it only looks.
+    pub(super) fn begin_reaching<R, S: Into<Shown>>(
+        &mut self,
+        reach: Reach,
+        event: Event,
+        shown: impl FnOnce(&Question) -> S,
+        spend: impl FnOnce(Vec<Permit<'_>>) -> R,
+    ) -> Result<(CallId, R), Stop> {
         let is_commit = matches!(event, Event::Effects { .. });
         let mut spend = Some(spend);
-        let question = match self.step(event, &mut spend)? {
+        let question = match self.step(reach, event, &mut spend)? {
             Came::Done(call, done) => return Ok((call, done)),
             Came::Refused(denial) => return Err(Stop::refused(denial)),
             Came::Asked(question) => question,
@@ -163,7 +184,7 @@ impl Turn<'_> {
         } else {
             Event::Answer(answer)
         };
-        match self.step(answer, &mut spend)? {
+        match self.step(reach, answer, &mut spend)? {
             Came::Done(call, done) => Ok((call, done)),
             Came::Refused(denial) => Err(Stop::Refused {
                 denial,
@@ -179,10 +200,11 @@ impl Turn<'_> {
 
     fn step<R, S: FnOnce(Vec<Permit<'_>>) -> R>(
         &self,
+        reach: Reach,
         event: Event,
         spend: &mut Option<S>,
     ) -> Result<Came<R>, Stop> {
-        let came = self.machine.turn(event, |parts| {
+        let act = |parts: Parts<'_>| {
             if let Some(question) = parts.question {
                 return Came::Asked(question);
             }
@@ -193,7 +215,11 @@ impl Turn<'_> {
                 (Some(call), Some(spend)) => Came::Done(call, spend(parts.permits)),
                 _ => Came::Refused(Denial::new(DenialCode::UnknownCall, "")),
             }
-        });
+        };
+        let came = match reach {
+            Reach::Looks => self.machine.turn_looking(event, act),
+            Reach::Acts => self.machine.turn(event, act),
+        };
         // Nothing was spent, so it is a refusal like any other.
         came.map_err(|error| Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error)))
     }
@@ -202,7 +228,7 @@ impl Turn<'_> {
     pub fn finish_look(&mut self, call: CallId) -> Result<(), Stop> {
         let outcome = Outcome::Done(Digest::NONE);
         self.machine
-            .looked(call, outcome)
+            .turn_looking(Event::Finished { call, outcome }, |_| ())
             .map_err(|error| Stop::Broken(error.to_string()))
     }
 

@@ -5,13 +5,18 @@ use crate::support;
 
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use hermitcrab::{
-    audit::{Ledger, Opened, Tail},
+    audit::{Ledger, Opened, Tail, disk::Disk},
     runtime::{GrantWords, Runtime},
 };
 use hermitcrab_core::{
@@ -367,53 +372,107 @@ fn a_full_disk_stops_the_effects_not_the_ledger() {
     assert!(intents >= made, "{intents} intents, {made} files");
 }
 
-#[test]
-fn the_end_of_a_look_waits_for_no_disk_and_lasts_with_the_next_record_that_does() {
-    let dirs = tempfile::tempdir().unwrap();
-    let workspace = dirs.path().canonicalize().unwrap().join("w");
+/// A runtime with a file to look at, on this disk.
+fn looking(disk: Box<dyn Disk>, root: &Path) -> Runtime {
+    let workspace = root.join("w");
     std::fs::create_dir_all(workspace.join("held")).unwrap();
-    std::fs::write(workspace.join("held/a.txt"), "one\n").unwrap();
-    let disk = Plug::holding(b"", 1 << 20, None);
-    let ledger = Ledger::on(Box::new(disk.clone()), Path::new("plugged")).unwrap();
+    std::fs::write(workspace.join("held/a.txt"), "wool\n").unwrap();
     let mut runtime = Runtime::open_on(
-        support::config(workspace.clone(), dirs.path().join("state")),
-        ledger,
+        support::config(workspace.clone(), root.join("state")),
+        Ledger::on(disk, Path::new("plugged")).unwrap(),
         Box::new(ScriptedUser::default()),
         Box::new(ManualClock::default()),
     )
     .unwrap();
-    let first = runtime.first_agent();
     let held = workspace.join("held").to_string_lossy().into_owned();
+    let first = runtime.first_agent();
     runtime
         .grant(first, &GrantWords::new("fs.*", &held))
         .unwrap();
-    let kinds = |bytes: &[u8]| -> Vec<String> {
-        records(bytes)
-            .iter()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-            .map(|line| line["kind"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    for (tool, args) in [
+    runtime
+}
+
+fn looks() -> [(&'static str, serde_json::Value); 2] {
+    [
         ("read_file", json!({"path": "held/a.txt"})),
-        ("search_files", json!({"pattern": "one", "path": "held"})),
-    ] {
+        ("search_files", json!({"pattern": "wool", "path": "held"})),
+    ]
+}
+
+#[test]
+fn what_was_seen_is_told_when_the_records_of_all_its_looks_are_on_the_disk() {
+    let dirs = tempfile::tempdir().unwrap();
+    let disk = Plug::holding(b"", 1 << 20, None);
+    let root = dirs.path().canonicalize().unwrap();
+    let mut runtime = looking(Box::new(disk.clone()), &root);
+    let first = runtime.first_agent();
+    for (tool, args) in looks() {
+        let (before, waited) = (disk.durable().len(), disk.borrow().syncs);
         let report = runtime.call(first, tool, &args);
-        assert!(report.text.contains("one"), "{}", report.text);
-        let written = kinds(&disk.borrow().written.clone());
-        let durable = kinds(&disk.durable());
-        assert_eq!(durable.last().map(String::as_str), Some("intent"), "{tool}");
-        assert_eq!(
-            written.last().map(String::as_str),
-            Some("outcome"),
-            "{tool}"
-        );
-        assert_eq!(written.len(), durable.len() + 1, "{tool}");
+        assert!(report.text.contains("wool"), "{}", report.text);
+        let written = disk.borrow().written.clone();
+        assert_eq!(written, disk.durable(), "{tool}");
+        let of_this = records(&written[before..]);
+        let kinds = |kind: &str| {
+            let kind = format!("\"kind\":\"{kind}\"");
+            of_this.iter().filter(|line| line.contains(&kind)).count()
+        };
+        assert!(kinds("intent") > 1, "{tool} looks more than once");
+        assert_eq!(kinds("intent"), kinds("outcome"), "{tool}");
+        assert_eq!(disk.borrow().syncs, waited + 1, "{tool}: one for all looks");
     }
+    // What changes something is announced on the disk, and so is its end.
+    let waited = disk.borrow().syncs;
     let args = json!({"path": "held/b.txt", "content": "two\n"});
     runtime.call(first, "write_file", &args);
-    // What ends a change is waited for, and takes along what came before it.
     let written = disk.borrow().written.clone();
     assert_eq!(written, disk.durable());
-    assert_eq!(kinds(&written).last().map(String::as_str), Some("outcome"));
+    assert_eq!(disk.borrow().syncs, waited + 2);
+    // What does not look waits for nothing.
+    let waited = disk.borrow().syncs;
+    runtime.call(first, "todo", &json!({}));
+    assert_eq!(disk.borrow().syncs, waited);
+}
+
+/// A disk that takes everything, and then cannot say that it has it.
+#[derive(Clone, Debug)]
+struct Doubtful(Plug, Arc<AtomicBool>);
+
+impl Disk for Doubtful {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(offset, into)
+    }
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        match self.1.load(Ordering::SeqCst) {
+            true => Err(io::Error::other("no answer")),
+            false => self.0.sync(),
+        }
+    }
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.0.cut(bytes)
+    }
+}
+
+#[test]
+fn what_was_seen_is_not_told_where_the_records_cannot_be_put_on_the_disk() {
+    for (tool, args) in looks() {
+        let dirs = tempfile::tempdir().unwrap();
+        let in_doubt = Arc::new(AtomicBool::new(false));
+        let disk = Doubtful(Plug::holding(b"", 1 << 20, None), Arc::clone(&in_doubt));
+        let root = dirs.path().canonicalize().unwrap();
+        let mut runtime = looking(Box::new(disk), &root);
+        let first = runtime.first_agent();
+        in_doubt.store(true, Ordering::SeqCst);
+        let report = runtime.call(first, tool, &args);
+        let refused = hermitcrab::runtime::Fate::Refused(DenialCode::LedgerUnwritable);
+        assert_eq!(report.fate, refused, "{tool}: {}", report.text);
+        assert!(!report.text.contains("wool"), "{tool}: {}", report.text);
+        // The disk that failed once is not believed again.
+        in_doubt.store(false, Ordering::SeqCst);
+        let report = runtime.call(first, tool, &args);
+        assert_eq!(report.fate, refused, "{tool}: {}", report.text);
+    }
 }

@@ -16,6 +16,8 @@ pub struct Inner {
     pub written: Vec<u8>,
     /// How much of it is on the disk for certain.
     pub durable: usize,
+    /// How often it was waited for.
+    pub syncs: usize,
     /// Points passed so far.
     pub points: usize,
     /// The point at which the plug is pulled.
@@ -38,6 +40,7 @@ impl Plug {
         Self(Arc::new(Mutex::new(Inner {
             written: bytes.to_vec(),
             durable: bytes.len(),
+            syncs: 0,
             points: 0,
             pull_at,
             stride,
@@ -108,6 +111,7 @@ impl Disk for Plug {
         let mut inner = self.borrow();
         inner.point();
         inner.durable = inner.written.len();
+        inner.syncs += 1;
         inner.point();
         Ok(())
     }
