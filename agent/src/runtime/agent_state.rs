@@ -9,6 +9,7 @@ use std::{
 };
 
 use hermitcrab_core::grant::AgentId;
+use regex::Regex;
 
 use super::{Runtime, RuntimeConfig};
 use crate::tools::todo;
@@ -24,6 +25,9 @@ pub struct AgentState {
     pub exported: Option<Vec<u8>>,
     /// What was read and how often.
     pub reads: ReadMemory,
+    /// The pattern searched for last: a page of results is often followed by the
+    /// next one.
+    pub pattern: Option<(String, Regex)>,
     /// Consecutive failures to find text, by file.
     pub patch_failures: BTreeMap<String, u32>,
     /// What is to do.
@@ -41,6 +45,7 @@ impl AgentState {
             cwd_is_from_command: false,
             exported: None,
             reads: ReadMemory::default(),
+            pattern: None,
             patch_failures: BTreeMap::new(),
             todo: Vec::new(),
             memory_failures: 0,

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 
 use hermitcrab_core::authority::Verb;
 use hermitcrab_sandbox::dircap::{Entry, Kind};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::{
@@ -29,8 +30,11 @@ const LIMIT_DEFAULT: i64 = 50;
 /// More rows than asked for that are looked at when context is shown.
 const CONTEXT_EXTRA_ROWS: usize = 200;
 
-/// Files read under one decision; the rest is read only if rows are lacking.
-const FILES_AT_ONCE: usize = 256;
+/// Files read under the first decision; the rest is read only if rows are
+/// lacking, twice as many each time.
+const FILES_AT_FIRST: usize = 32;
+/// Files read under one decision at most.
+const FILES_AT_ONCE_MAX: usize = 256;
 
 /// What a search prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,6 +330,17 @@ fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Resu
     Ok(results)
 }
 
+/// The pattern, compiled unless it was searched for last.
+fn compiled(hands: &mut Hands<'_>, pattern: &str) -> Result<Regex, String> {
+    let known = hands.state().pattern.as_ref();
+    if let Some((_, regex)) = known.filter(|(known, _)| known == pattern) {
+        return Ok(regex.clone());
+    }
+    let regex = basic_regex::compile(pattern)?;
+    hands.state().pattern = Some((pattern.to_owned(), regex.clone()));
+    Ok(regex)
+}
+
 /// Searches in the text of files.
 fn files_holding(
     hands: &mut Hands<'_>,
@@ -338,7 +353,7 @@ fn files_holding(
         kind,
         names,
     } = start;
-    let regex = match basic_regex::compile(&search.pattern) {
+    let regex = match compiled(hands, &search.pattern) {
         Ok(regex) => regex,
         Err(problem) => {
             let error = Results::error(format!("Search failed: grep: {problem}"));
@@ -376,7 +391,11 @@ fn files_holding(
         };
     let mut output = lines::Output::new(fetch);
     let mut unread: Vec<&Found> = Vec::new();
-    for batch in plain.chunks(FILES_AT_ONCE) {
+    let (mut rest, mut at_once) = (plain.as_slice(), FILES_AT_FIRST);
+    while !rest.is_empty() && !output.is_full() {
+        let (batch, later) = rest.split_at(at_once.min(rest.len()));
+        rest = later;
+        at_once = at_once.saturating_mul(2).min(FILES_AT_ONCE_MAX);
         let places: Vec<&Place> = batch.iter().map(|file| &file.place).collect();
         for (file, content) in batch.iter().zip(hands.read_all(&places)?) {
             let Some(content) = content else {
@@ -403,9 +422,6 @@ fn files_holding(
                     output.push(&format!("{}:{count}\n", file.printed));
                 }
             }
-        }
-        if output.is_full() {
-            break;
         }
     }
     if output.is_empty() {
