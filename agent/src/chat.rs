@@ -242,6 +242,9 @@ impl Chat {
         self.loops = self.loops.anew();
         let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
+        if self.depth == 0 {
+            runtime.list_outside(self.agent);
+        }
         self.messages.push(Message::User(words.to_owned()));
         loop {
             if !port.watch.goes_on() {
@@ -305,7 +308,10 @@ impl Chat {
         offered: Offered,
     ) -> Result<ModelReply, ChatError> {
         let offers = match offered {
-            Offered::Tools => offered::offers_at(self.depth, self.may_delegate()),
+            Offered::Tools => {
+                runtime.hear_offers(self.agent)?;
+                offered::offers_at(runtime, self.agent, self.depth, self.may_delegate())
+            }
             Offered::Nothing => Vec::new(),
         };
         let request = ModelRequest::new(&self.model, &self.messages).offering(&offers);

@@ -13,6 +13,7 @@ mod open;
 mod plan;
 mod repl;
 mod run;
+mod servers;
 mod session;
 mod shell;
 mod undo;
@@ -124,6 +125,8 @@ enum What {
     Remembered(caps::Remembered),
     /// Say what would become of an effect, and by which rule of which file and line
     Explain(explain::Explain),
+    /// Show the servers of tools outside; ask one which tools it has
+    Servers(servers::Servers),
     /// Show the ledger, follow it, or check it
     Audit(audit::Audit),
     /// Show the configuration, and change it
@@ -285,6 +288,7 @@ fn act(what: What) -> u8 {
         What::Session(arguments) => session::session(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),
+        What::Servers(arguments) => servers::servers(&arguments),
         What::Audit(arguments) => audit::audit(&arguments),
         What::Config(arguments) => config::config(&arguments),
         What::Model(arguments) => model::model(&arguments),

@@ -9,6 +9,7 @@ pub mod import;
 pub mod keys;
 pub mod models;
 mod rules;
+pub mod servers;
 pub mod settings;
 pub mod talk;
 
@@ -25,9 +26,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::rules::RuleWords;
+use self::servers::ServersWords;
 use self::settings::{LimitsWords, SafetyWords, SandboxWords};
 use self::talk::ChatWords;
-use crate::runtime::{Ceilings, GrantWords};
+use crate::runtime::{Ceilings, ExternalServer, GrantWords};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -58,6 +60,9 @@ pub struct Config {
     /// Models that go round in circles, and the agents they start.
     #[serde(default)]
     chat: ChatWords,
+    /// Servers of tools outside.
+    #[serde(default)]
+    servers: ServersWords,
     /// The models.
     #[serde(default)]
     models: models::ModelsWords,
@@ -145,6 +150,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     config.models.check().map_err(wrong)?;
     config.limits.check().map_err(wrong)?;
     config.chat.check().map_err(wrong)?;
+    servers::check(&config.servers).map_err(wrong)?;
     let _chosen = config.sandbox.interpreters().map_err(wrong)?;
     path.clone_into(&mut config.file);
     text.clone_into(&mut config.text);
@@ -288,6 +294,12 @@ impl Config {
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
             talk: self.chat.both(&other.chat),
         }
+    }
+
+    /// The servers of tools outside that both files name.
+    #[must_use]
+    pub fn servers(&self, administrator: &Self) -> Vec<ExternalServer> {
+        servers::both(&self.servers, &administrator.servers)
     }
 
     /// Whether nothing is to be kept unless the user says so each time.

@@ -19,6 +19,8 @@ pub mod scripted;
 mod stream;
 mod wire;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub use self::{
@@ -67,9 +69,9 @@ pub struct ProposedCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is for, for the model.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// Its parameters, as a JSON schema.
     pub parameters: Value,
 }

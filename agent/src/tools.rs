@@ -16,6 +16,7 @@ pub mod fence;
 pub mod foreground;
 pub mod fuzzy;
 pub mod lint;
+pub mod mcp;
 pub mod memory;
 pub mod output;
 pub mod patch;

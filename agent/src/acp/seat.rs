@@ -399,6 +399,9 @@ impl Seat {
             .chat
             .turn_watched(&mut self.runtime, port, words, &mut watcher);
         self.scene.borrow_mut().close_question(&self.link);
+        for line in self.runtime.take_told() {
+            self.link.say(&crate::screen::visible(&line));
+        }
         if self.control.is_cancelled() {
             return Ok(PromptResponse::new(StopReason::Cancelled));
         }

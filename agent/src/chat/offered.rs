@@ -1,5 +1,7 @@
 //! What a model is told: the tools it may propose, and where it is.
 
+use std::borrow::Cow;
+
 use hermitcrab_core::grant::AgentId;
 use serde_json::{Value, json};
 
@@ -9,12 +11,24 @@ use crate::{model::Offer, runtime::Runtime, tools::delegate::Task};
 /// writes no programs that call tools.
 const NOT_FOR_CHILDREN: [&str; 4] = ["clarify", "memory", "execute_code", "cronjob"];
 
-/// The tools on offer for an agent so far below the first.
-pub(super) fn offers_at(depth: u32, may_delegate: bool) -> Vec<Offer> {
+/// The tools on offer for an agent so far below the first, those of servers
+/// outside last.
+pub(super) fn offers_at(
+    runtime: &Runtime,
+    agent: AgentId,
+    depth: u32,
+    may_delegate: bool,
+) -> Vec<Offer> {
     let mut offers = offers(may_delegate);
     if depth > 0 {
-        offers.retain(|offer| !NOT_FOR_CHILDREN.contains(&offer.name));
+        offers.retain(|offer| !NOT_FOR_CHILDREN.contains(&offer.name.as_ref()));
     }
+    let outside = runtime.tools_outside(agent).into_iter();
+    offers.extend(outside.map(|tool| Offer {
+        name: tool.name.into(),
+        description: tool.description.into(),
+        parameters: tool.parameters,
+    }));
     offers
 }
 
@@ -23,10 +37,12 @@ pub(super) fn offers_at(depth: u32, may_delegate: bool) -> Vec<Offer> {
 pub fn offers(may_delegate: bool) -> Vec<Offer> {
     let mut offers = vec![
         Offer {
-            name: "terminal",
-            description: "Run a shell command on a copy of the workspace. The working directory and exported \
+            name: Cow::Borrowed("terminal"),
+            description: Cow::Borrowed(
+                "Run a shell command on a copy of the workspace. The working directory and exported \
                           variables stay for the next command. What it changes is kept if that is granted or the \
                           user says so. With background=true it goes on running; look after it with `process`.",
+            ),
             parameters: object(
                 json!({
                     "command": text("the command"),
@@ -41,8 +57,10 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "process",
-            description: "Look after background commands: list, poll, log, wait, kill, write, submit, close.",
+            name: Cow::Borrowed("process"),
+            description: Cow::Borrowed(
+                "Look after background commands: list, poll, log, wait, kill, write, submit, close.",
+            ),
             parameters: object(
                 json!({
                     "action": {"type": "string", "enum": ["list", "poll", "log", "wait", "kill", "write", "submit", "close"]},
@@ -56,8 +74,10 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "todo",
-            description: "Keep the list of what is to do in this session. Without arguments it is shown.",
+            name: Cow::Borrowed("todo"),
+            description: Cow::Borrowed(
+                "Keep the list of what is to do in this session. Without arguments it is shown.",
+            ),
             parameters: object(
                 json!({
                     "todos": {"type": "array", "items": {"type": "object"}, "description": "items of id, content and status (pending, in_progress, completed, cancelled)"},
@@ -67,8 +87,10 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "memory",
-            description: "Keep short notes beyond this session: add, replace or remove one, or several at once.",
+            name: Cow::Borrowed("memory"),
+            description: Cow::Borrowed(
+                "Keep short notes beyond this session: add, replace or remove one, or several at once.",
+            ),
             parameters: object(
                 json!({
                     "action": {"type": "string", "enum": ["add", "replace", "remove"]},
@@ -81,21 +103,23 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "skills_list",
-            description: "List the skills: instructions kept for work that comes again.",
+            name: Cow::Borrowed("skills_list"),
+            description: Cow::Borrowed(
+                "List the skills: instructions kept for work that comes again.",
+            ),
             parameters: object(json!({"category": text("only this category")}), &[]),
         },
         Offer {
-            name: "skill_view",
-            description: "Show a skill, or one of its files.",
+            name: Cow::Borrowed("skill_view"),
+            description: Cow::Borrowed("Show a skill, or one of its files."),
             parameters: object(
                 json!({"name": text("the skill"), "file_path": text("a file of it, such as references/api.md")}),
                 &["name"],
             ),
         },
         Offer {
-            name: "skill_manage",
-            description: "Make, change or remove a skill or one of its files.",
+            name: Cow::Borrowed("skill_manage"),
+            description: Cow::Borrowed("Make, change or remove a skill or one of its files."),
             parameters: object(
                 json!({
                     "action": {"type": "string", "enum": ["create", "edit", "patch", "delete", "write_file", "remove_file"]},
@@ -113,8 +137,8 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "read_file",
-            description: "Read a text file with line numbers.",
+            name: Cow::Borrowed("read_file"),
+            description: Cow::Borrowed("Read a text file with line numbers."),
             parameters: object(
                 json!({
                     "path": text("the file"),
@@ -125,16 +149,20 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "write_file",
-            description: "Write a whole file, with the directories on the way to it.",
+            name: Cow::Borrowed("write_file"),
+            description: Cow::Borrowed(
+                "Write a whole file, with the directories on the way to it.",
+            ),
             parameters: object(
                 json!({"path": text("the file"), "content": text("all of it")}),
                 &["path", "content"],
             ),
         },
         Offer {
-            name: "patch",
-            description: "Change files: replace text in one (mode replace), or apply a patch of several (mode patch).",
+            name: Cow::Borrowed("patch"),
+            description: Cow::Borrowed(
+                "Change files: replace text in one (mode replace), or apply a patch of several (mode patch).",
+            ),
             parameters: object(
                 json!({
                     "mode": {"type": "string", "enum": ["replace", "patch"]},
@@ -148,8 +176,10 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "search_files",
-            description: "Find text in files (target content) or files by name (target files).",
+            name: Cow::Borrowed("search_files"),
+            description: Cow::Borrowed(
+                "Find text in files (target content) or files by name (target files).",
+            ),
             parameters: object(
                 json!({
                     "pattern": text("a regular expression, or a name with wildcards"),
@@ -165,10 +195,12 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "cronjob",
-            description: "Keep the list of work to be done later: create, list, update, pause, resume, remove, run. A \
+            name: Cow::Borrowed("cronjob"),
+            description: Cow::Borrowed(
+                "Keep the list of work to be done later: create, list, update, pause, resume, remove, run. A \
                           job runs without anybody to ask, with the grants the person gave that job and no others; \
                           tell them which it needs.",
+            ),
             parameters: object(
                 json!({
                     "action": {"type": "string", "enum": ["create", "list", "update", "pause", "resume", "remove", "run"]},
@@ -185,14 +217,16 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
             ),
         },
         Offer {
-            name: "execute_code",
-            description: "Run a Python script. `from hermes_tools import terminal, read_file, ...` calls tools from \
+            name: Cow::Borrowed("execute_code"),
+            description: Cow::Borrowed(
+                "Run a Python script. `from hermes_tools import terminal, read_file, ...` calls tools from \
                           it; what it prints comes back.",
+            ),
             parameters: object(json!({"code": text("the script")}), &["code"]),
         },
         Offer {
-            name: "clarify",
-            description: "Ask the user a question, with up to four choices or none.",
+            name: Cow::Borrowed("clarify"),
+            description: Cow::Borrowed("Ask the user a question, with up to four choices or none."),
             parameters: object(
                 json!({"question": text("the question alone"), "choices": texts("what may be picked")}),
                 &["question"],
@@ -201,9 +235,9 @@ pub fn offers(may_delegate: bool) -> Vec<Offer> {
     ];
     if may_delegate {
         offers.push(Offer {
-            name: "delegate_task",
-            description: "Hand work to other agents. Each can read the workspace and run commands on a copy; it can \
-                          change things only with grants named in `grants`. The results come back as a message.",
+            name: Cow::Borrowed("delegate_task"),
+            description: Cow::Borrowed("Hand work to other agents. Each can read the workspace and run commands on a copy; it can \
+                          change things only with grants named in `grants`. The results come back as a message."),
             parameters: object(
                 json!({
                     "goal": text("what is to be done; the agent knows nothing else"),
@@ -282,7 +316,7 @@ mod tests {
     #[test]
     fn every_offer_is_a_tool_and_only_some_may_delegate() {
         for offer in offers(true) {
-            assert!(Tool::offered(offer.name).is_some(), "{}", offer.name);
+            assert!(Tool::offered(&offer.name).is_some(), "{}", offer.name);
             assert!(offer.parameters["properties"].is_object());
         }
         assert!(

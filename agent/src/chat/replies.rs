@@ -80,9 +80,11 @@ impl Chat {
     /// The names that are tools here. Calls of names that nearly are get them, and
     /// what is nearly JSON becomes it.
     pub(super) fn known(&self, runtime: &Runtime, calls: &mut [ProposedCall]) -> Vec<String> {
-        let offers = offered::offers_at(self.depth, self.may_delegate());
-        let mut known: Vec<String> = offers.iter().map(|offer| offer.name.to_owned()).collect();
-        known.extend(runtime.tools_outside());
+        let offers = offered::offers_at(runtime, self.agent, self.depth, self.may_delegate());
+        let mut known: Vec<String> = offers
+            .into_iter()
+            .map(|offer| offer.name.into_owned())
+            .collect();
         for call in &*calls {
             if runtime.is_of_a_server(&call.tool) && !known.contains(&call.tool) {
                 known.push(call.tool.clone());

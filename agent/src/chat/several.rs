@@ -13,6 +13,7 @@ use super::{CALLS_PER_ANSWER_MAX, Chat, ChatError, ChatTurn, Ports, arguments, r
 use crate::{
     model::{Message, ProposedCall},
     runtime::{Proposal, Runtime, ToolResult},
+    tools::mcp,
 };
 
 /// The calls without those that say once more what an earlier one of the same
@@ -75,7 +76,7 @@ impl Chat {
             }
             for call in piece {
                 let text = if port.watch.goes_on() {
-                    self.act(runtime, port, &call, turn)?
+                    mcp::framed(&call.tool, self.act(runtime, port, &call, turn)?)
                 } else {
                     ToolResult::error("stopped by the user; this call was not run").text
                 };
@@ -148,6 +149,7 @@ impl Chat {
                     self.ended(runtime, port, &call, arguments, result, turn)?
                 }
             };
+            let text = mcp::framed(&call.tool, text);
             self.tell(call, text);
         }
         Ok(())

@@ -133,7 +133,11 @@ fn key(path: &Path) -> Result<String, String> {
 }
 
 fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: &str) -> u8 {
-    match chat.turn(runtime, port, words) {
+    let turn = chat.turn(runtime, port, words);
+    for line in runtime.take_told() {
+        say(&crate::screen::visible(&line));
+    }
+    match turn {
         Ok(turn) => {
             told(&turn);
             match turn.end {

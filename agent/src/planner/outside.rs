@@ -125,12 +125,7 @@ pub fn read(text: &[u8]) -> Result<Outside, String> {
         tools.push(signature);
     }
     Ok(Outside {
-        server: ExternalServer {
-            name: server,
-            host: words.server.host,
-            port: words.server.port,
-            tools: Vec::new(),
-        },
+        server: ExternalServer::at(&server, &words.server.host, words.server.port),
         tools,
     })
 }

@@ -6,33 +6,47 @@
 //! comes back is data from the network and is remembered as such. This module
 //! must never start a server, and never follow one to another address.
 
+pub(super) mod exchange;
+pub(super) mod listing;
+mod server;
+
 use std::time::Duration;
 
 use hermitcrab_core::{
-    authority::{Host, HostPattern, Name, Object, Port, Verb},
+    authority::Verb,
     grant::AgentId,
     label::Source,
     outcome::{Denial, DenialCode},
+    time::Instant,
     tool::Tool,
-};
-use rmcp::{
-    ServiceExt as _,
-    model::{CallToolRequestParams, ContentBlock},
 };
 use serde_json::{Value, json};
 
+use self::listing::Listed;
+pub use self::{
+    listing::{Listing, OutsideTool},
+    server::ExternalServer,
+};
 use super::{
     Runtime,
     call::{Asked, Fate, ToolResult},
 };
-use crate::{digest::sha256, pyjson, tools::pytext};
+use crate::{
+    digest::sha256,
+    pyjson,
+    tools::mcp::{self, Answer},
+};
 
-/// How long a call may take, the connection included.
-const CALL_SECONDS_MAX: u64 = 60;
 /// Letters of an answer that reach the model.
 const ANSWER_LETTERS_MAX: usize = 100_000;
+/// Bytes of an answer with everything in it.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Servers one session may know.
 const SERVERS_MAX: usize = 64;
+/// Failures in a row after which a server is left alone for a while.
+const FAILURES_MAX: u32 = 3;
+/// How long.
+const REST: Duration = Duration::from_mins(1);
 
 /// Tools the compared agent has by itself and this one only from outside.
 pub const OUTSIDE: &[&str] = &[
@@ -55,38 +69,14 @@ pub const OUTSIDE: &[&str] = &[
     "web_search",
 ];
 
-/// A server and the tools that are taken from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExternalServer {
-    /// What it is called here.
-    pub name: String,
-    /// Its address or host name.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// Its tools that are offered under their own names, such as `web_search`;
-    /// every other one is `mcp_<server>_<tool>`.
-    pub tools: Vec<String>,
-}
-
-/// What a server answered.
-pub(super) struct Answer {
-    /// Its text.
-    pub text: String,
-    /// What it sent as data beside the text.
-    pub data: Option<Value>,
-    /// Whether it says that it did not work.
-    pub failed: bool,
-}
-
-impl Answer {
-    fn failed(text: String) -> Self {
-        Self {
-            text,
-            data: None,
-            failed: true,
-        }
-    }
+/// A declared server, and how it has done.
+#[derive(Clone, Debug)]
+pub(super) struct Declared {
+    server: ExternalServer,
+    listed: Listed,
+    /// Calls in a row that did not work, and when the last of them ended.
+    failures: u32,
+    failed_at: Option<Instant>,
 }
 
 impl Runtime {
@@ -95,46 +85,67 @@ impl Runtime {
     /// # Errors
     /// The refusal, for a name that is none or for too many servers.
     pub fn declare_external(&mut self, server: ExternalServer) -> Result<(), Denial> {
-        let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-        if server.name.is_empty() || !server.name.chars().all(plain) {
-            return Err(Denial::new(DenialCode::BadArguments, &server.name));
-        }
+        server.check()?;
+        let called = mcp::component(&server.name);
+        self.externals
+            .retain(|known| mcp::component(&known.server.name) != called);
         if self.externals.len() >= SERVERS_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
                 "servers in one session",
             ));
         }
-        host(&server)?;
-        self.externals.retain(|known| known.name != server.name);
-        self.externals.push(server);
+        self.externals.push(Declared {
+            server,
+            listed: Listed::NotYet,
+            failures: 0,
+            failed_at: None,
+        });
         Ok(())
     }
 
-    /// Whether a declared server has a tool of this name, as far as names tell.
+    /// Whether a declared server has a tool of this name: as far as names tell,
+    /// where it was not yet asked.
     #[must_use]
     pub fn is_of_a_server(&self, tool: &str) -> bool {
         self.external(tool).is_some()
     }
 
-    /// The tools of declared servers that go by their own names.
-    pub fn tools_outside(&self) -> impl Iterator<Item = String> {
-        let tools = self.externals.iter().flat_map(|server| &server.tools);
-        tools.cloned()
+    /// A declared server by its name.
+    pub(super) fn server(&self, name: &str) -> Option<&ExternalServer> {
+        self.externals
+            .iter()
+            .map(|known| &known.server)
+            .find(|server| server.name == name)
     }
 
     /// The server a tool's name leads to, and what the tool is called there.
-    pub(super) fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
-        if let Some(server) = self
+    fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
+        let listed = self.externals.iter().find_map(|known| match &known.listed {
+            Listed::Known(listing) => listing
+                .tools
+                .iter()
+                .find(|offered| offered.name == tool)
+                .map(|offered| (known.server.clone(), offered.inner.clone())),
+            Listed::NotYet | Listed::Never => None,
+        });
+        if listed.is_some() {
+            return listed;
+        }
+        let mut unlisted = self
             .externals
             .iter()
-            .find(|server| server.tools.iter().any(|known| known == tool))
-        {
+            .filter(|known| !matches!(known.listed, Listed::Known(_)))
+            .map(|known| &known.server);
+        let own = |server: &&ExternalServer| server.tools.iter().any(|known| known == tool);
+        if let Some(server) = unlisted.clone().find(own) {
             return Some((server.clone(), tool.to_owned()));
         }
-        let (server, inner) = tool.strip_prefix("mcp_")?.split_once('_')?;
-        let server = self.externals.iter().find(|known| known.name == server)?;
-        (!inner.is_empty()).then(|| (server.clone(), inner.to_owned()))
+        let (called, inner) = mcp::parts(tool)?;
+        let server = unlisted.find(|server| mcp::component(&server.name) == called)?;
+        server
+            .takes(inner)
+            .then(|| (server.clone(), inner.to_owned()))
     }
 
     /// Calls a tool outside; `None` if no server is known for the name.
@@ -156,26 +167,18 @@ impl Runtime {
                 fate: Fate::Refused(DenialCode::UnknownTool),
             });
         };
-        let object = match host(&server) {
-            Ok(object) => object,
-            Err(denial) => return Some(refused(&denial, false)),
-        };
-        let sent = json!({"tool": inner, "arguments": args}).to_string();
-        let shown = format!(
-            "call `{inner}` of the server `{}` at {}:{} with\n{sent}",
-            server.name, server.host, server.port
-        );
-        let action = (Verb::NetConnect, object, sha256(sent.as_bytes()));
+        if let Some(words) = self.rests(&server.name) {
+            return Some(ToolResult::error(&words));
+        }
         let before = questions.len();
-        let answer = self.guarded(by, Tool::External, action, shown, questions, |_| {
-            ask(&server, &inner, args)
-        });
-        let answer = match answer {
+        let answer = match self.asked_outside(by, &server, &inner, args, questions) {
             Ok(answer) => answer,
             Err(denial) => return Some(refused(&denial, questions.len() > before)),
         };
+        self.keeps_count(&server.name, answer.is_error);
         // Whoever may have written the answer is now part of what the agent knows.
         match &mut self.heard_late {
+            _ if !answer.is_heard => {}
             Some(late) => late.push(Source::Network),
             None => {
                 if let Err(denial) = self.hear(by, Source::Network) {
@@ -183,12 +186,87 @@ impl Runtime {
                 }
             }
         }
-        let text = pytext::head(&answer.text, ANSWER_LETTERS_MAX);
-        Some(if answer.failed {
-            ToolResult::error(text)
-        } else {
-            ToolResult::ran(&json!({ "result": text }))
+        Some(told(&answer))
+    }
+
+    /// One call of a server's tool, through the gate.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(super) fn asked_outside(
+        &mut self,
+        by: AgentId,
+        server: &ExternalServer,
+        inner: &str,
+        args: &Value,
+        questions: &mut Vec<Asked>,
+    ) -> Result<Answer, Denial> {
+        let sent = json!({"tool": inner, "arguments": args}).to_string();
+        let shown = format!(
+            "call `{inner}` of the server `{}` at {}:{} with\n{sent}",
+            server.name, server.host, server.port
+        );
+        let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
+        self.guarded(by, Tool::External, action, shown, questions, |_| {
+            exchange::told(server, exchange::call(server, inner, args))
         })
+    }
+
+    /// What is told instead of a call to a server that failed too often just now.
+    fn rests(&self, name: &str) -> Option<String> {
+        let known = self
+            .externals
+            .iter()
+            .find(|known| known.server.name == name)?;
+        let failed_at = known.failed_at.filter(|_| known.failures >= FAILURES_MAX)?;
+        let rest = u64::try_from(REST.as_millis()).unwrap_or(u64::MAX);
+        let past = self
+            .clock
+            .now()
+            .as_millis()
+            .saturating_sub(failed_at.as_millis());
+        let left = rest.checked_sub(past).filter(|left| *left > 0)?;
+        Some(mcp::unreachable_words(
+            name,
+            known.failures,
+            (left / 1000).max(1),
+        ))
+    }
+
+    fn keeps_count(&mut self, name: &str, has_failed: bool) {
+        let now = self.clock.now();
+        let mut declared = self.externals.iter_mut();
+        let Some(known) = declared.find(|known| known.server.name == name) else {
+            return;
+        };
+        if has_failed {
+            known.failures = known.failures.saturating_add(1);
+            known.failed_at = Some(now);
+        } else {
+            known.failures = 0;
+            known.failed_at = None;
+        }
+    }
+}
+
+/// An answer as a tool's result.
+fn told(answer: &Answer) -> ToolResult {
+    let mut shown = answer.shown.clone();
+    for part in ["result", "error"] {
+        if let Some(Value::String(text)) = shown.get_mut(part) {
+            *text = mcp::fitted(text, ANSWER_LETTERS_MAX);
+        }
+    }
+    let text = pyjson::text(&shown);
+    if text.len() > ANSWER_BYTES_MAX {
+        return ToolResult::error(&format!(
+            "the answer is longer than {ANSWER_BYTES_MAX} bytes and was not taken"
+        ));
+    }
+    if answer.is_error {
+        ToolResult::failed(&shown)
+    } else {
+        ToolResult::ran(&shown)
     }
 }
 
@@ -204,67 +282,4 @@ fn refused(denial: &Denial, asked: bool) -> ToolResult {
             Fate::Refused(code)
         },
     }
-}
-
-/// The server as a thing to connect to.
-pub(super) fn host(server: &ExternalServer) -> Result<Object, Denial> {
-    let name = Name::parse_caseless(&server.host)
-        .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
-    Ok(Object::Host(Host {
-        name: HostPattern::Exact(name),
-        port: Port::Only(server.port),
-    }))
-}
-
-/// One connection, one call, and the end of it.
-pub(super) fn ask(server: &ExternalServer, tool: &str, args: &Value) -> Answer {
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => return Answer::failed(format!("cannot call `{tool}`: {error}")),
-    };
-    let limit = Duration::from_secs(CALL_SECONDS_MAX);
-    let asked = async { tokio::time::timeout(limit, exchange(server, tool, args)).await };
-    match runtime.block_on(asked) {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(problem)) => Answer::failed(format!("cannot call `{tool}`: {problem}")),
-        Err(_) => Answer::failed(format!(
-            "cannot call `{tool}`: no answer in {CALL_SECONDS_MAX} seconds"
-        )),
-    }
-}
-
-async fn exchange(server: &ExternalServer, tool: &str, args: &Value) -> Result<Answer, String> {
-    let stream = tokio::net::TcpStream::connect((server.host.as_str(), server.port))
-        .await
-        .map_err(|error| error.to_string())?;
-    let client = ().serve(stream).await.map_err(|error| error.to_string())?;
-    let mut params = CallToolRequestParams::new(tool.to_owned());
-    params.arguments = args.as_object().cloned();
-    let result = client
-        .call_tool(params)
-        .await
-        .map_err(|error| error.to_string());
-    // What the server does after its answer is no concern of the call's.
-    let _ended = client.cancel().await;
-    let result = result?;
-    let text: Vec<String> = result
-        .content
-        .iter()
-        .map(|block| match block {
-            ContentBlock::Text(text) => text.text.clone(),
-            ContentBlock::Image(_)
-            | ContentBlock::Audio(_)
-            | ContentBlock::Resource(_)
-            | ContentBlock::ResourceLink(_) => "[content that is no text]".to_owned(),
-            _ => "[content of an unknown kind]".to_owned(),
-        })
-        .collect();
-    Ok(Answer {
-        text: text.join("\n"),
-        data: result.structured_content,
-        failed: result.is_error == Some(true),
-    })
 }

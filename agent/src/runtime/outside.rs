@@ -6,15 +6,12 @@
 //! not of everything any call has brought back.
 
 use hermitcrab_core::{
-    authority::Verb,
     grant::AgentId,
     outcome::{Denial, DenialCode},
-    tool::Tool,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Runtime, call::Asked, external, planned::Steering};
-use crate::digest::sha256;
+use super::{Runtime, call::Asked, planned::Steering};
 
 /// Bytes of an answer that a plan can hold.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
@@ -35,7 +32,7 @@ impl Runtime {
     #[must_use]
     pub fn is_outside(&self, tool: &str) -> bool {
         tool.split_once('.')
-            .is_some_and(|(server, _)| self.external(&format!("mcp_{server}_x")).is_some())
+            .is_some_and(|(server, _)| self.server(server).is_some())
     }
 
     /// Calls `server.tool` for a step of a plan. With `steering` it needs a
@@ -53,20 +50,9 @@ impl Runtime {
     ) -> Result<Given, Denial> {
         let unknown = || Denial::new(DenialCode::UnknownTool, tool);
         let (server, inner) = tool.split_once('.').ok_or_else(unknown)?;
-        let (server, inner) = self
-            .external(&format!("mcp_{server}_{inner}"))
-            .ok_or_else(unknown)?;
-        let object = external::host(&server)?;
-        let sent = json!({"tool": inner, "arguments": args}).to_string();
-        let shown = format!(
-            "call `{inner}` of the server `{}` at {}:{} with\n{sent}",
-            server.name, server.host, server.port
-        );
-        let action = (Verb::NetConnect, object, sha256(sent.as_bytes()));
+        let server = self.server(server).cloned().ok_or_else(unknown)?;
         self.steering = steering;
-        let answer = self.guarded(by, Tool::External, action, shown, questions, |_| {
-            external::ask(&server, &inner, args)
-        });
+        let answer = self.asked_outside(by, &server, inner, args, questions);
         self.steering = None;
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
@@ -78,7 +64,7 @@ impl Runtime {
         Ok(Given {
             text: answer.text,
             data: answer.data,
-            failed: answer.failed,
+            failed: answer.is_error,
         })
     }
 }

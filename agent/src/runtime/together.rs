@@ -33,10 +33,11 @@ use hermitcrab_sandbox::spawn::Sandbox;
 use serde_json::{Value, json};
 
 use super::{
-    Ceilings, ExternalServer, Runtime, RuntimeConfig, Steering,
+    Ceilings, Runtime, RuntimeConfig, Steering,
     agent_state::AgentState,
     background,
     call::{CallReport, ChangeSummary, Fate},
+    external::Declared,
     machine::Machine,
     mounts::Mounts,
     warden,
@@ -60,7 +61,7 @@ struct Share {
     clock: Arc<dyn Clock>,
     by: AgentId,
     state: AgentState,
-    externals: Vec<ExternalServer>,
+    externals: Vec<Declared>,
     config: RuntimeConfig,
     ceilings: Ceilings,
     steering: Option<Steering>,

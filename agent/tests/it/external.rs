@@ -22,6 +22,18 @@ fn reply(message: &Value) -> Option<Value> {
             "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "echo", "version": "1"},
         }),
+        "tools/list" => json!({"tools": [
+            {"name": "web_search", "description": "looks on the web", "inputSchema": {"required": ["query"],
+                "properties": {"query": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}},
+            {"name": "get-x", "description": "x", "inputSchema": {"type": "object"}},
+            {"name": "fail", "inputSchema": {"type": "object"}},
+        ]}),
+        "tools/call"
+            if params["name"] == "web_search" && params["arguments"]["query"] == "nothing" =>
+        {
+            let error = json!({"code": -32000, "message": "no such page, token=abc"});
+            return Some(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        }
         "tools/call" => {
             let text = format!(
                 "{} {}",
@@ -40,7 +52,7 @@ fn reply(message: &Value) -> Option<Value> {
 
 /// A server of the protocol, a message a line, that repeats what its tools are
 /// given; its port. One connection after the other until the test is over.
-fn serve() -> u16 {
+pub fn serve() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -64,10 +76,8 @@ fn bench() -> (Bench, u16) {
     bench
         .runtime
         .declare_external(ExternalServer {
-            name: "echo".into(),
-            host: "127.0.0.1".into(),
-            port,
             tools: vec!["web_search".into()],
+            ..ExternalServer::at("echo", "127.0.0.1", port)
         })
         .unwrap();
     (bench, port)
@@ -121,12 +131,12 @@ fn any_tool_of_a_server_has_a_name_here_and_its_failures_are_told() {
         ..GrantWords::new("net.connect", &here)
     };
     bench.runtime.grant(agent, &grant).unwrap();
-    let report = bench.runtime.call(agent, "mcp_echo_fail", &json!({}));
+    let report = bench.runtime.call(agent, "mcp__echo__fail", &json!({}));
     assert_eq!(report.fate, Fate::ToolError, "{}", report.text);
     assert_eq!(report.text, r#"{"error": "fail {}"}"#);
 
     // The one use is spent.
-    let report = bench.runtime.call(agent, "mcp_echo_fail", &json!({}));
+    let report = bench.runtime.call(agent, "mcp__echo__fail", &json!({}));
     assert!(
         matches!(report.fate, Fate::Refused(_) | Fate::AskedRefused(_)),
         "{}",
@@ -138,7 +148,7 @@ fn any_tool_of_a_server_has_a_name_here_and_its_failures_are_told() {
 fn tools_without_a_server_are_refused_with_the_next_step() {
     let mut bench = Bench::new();
     let agent = bench.runtime.first_agent();
-    for tool in ["browser_navigate", "mcp_nobody_x", "vision_analyze"] {
+    for tool in ["browser_navigate", "mcp__nobody__x", "vision_analyze"] {
         let report = bench.runtime.call(agent, tool, &json!({}));
         assert_eq!(
             report.fate,

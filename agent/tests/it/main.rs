@@ -42,6 +42,7 @@ mod planted;
 mod prompt;
 mod root;
 mod runtime;
+mod servers;
 mod session_cli;
 mod standing;
 mod standing_disk;

@@ -118,10 +118,8 @@ fn two_searches_that_wait_for_each_other_both_end_and_keep_their_order() {
     let mut bench = Bench::with_files();
     let port = meeting_place(2);
     let server = ExternalServer {
-        name: "meet".into(),
-        host: "127.0.0.1".into(),
-        port,
         tools: vec!["web_search".into()],
+        ..ExternalServer::at("meet", "127.0.0.1", port)
     };
     bench.runtime.declare_external(server).unwrap();
     let first = bench.runtime.first_agent();

@@ -127,8 +127,8 @@ fn words_are_heard_as_they_come_and_tools_are_called_in_the_form_they_have() {
     assert!(reply.tokens.0 > 1 && reply.tokens.1 > 3, "{reply:?}");
 
     let offers = [Offer {
-        name: "read_file",
-        description: "reads a file",
+        name: "read_file".into(),
+        description: "reads a file".into(),
         parameters: json!({"type": "object"}),
     }];
     let mut calls = 0;

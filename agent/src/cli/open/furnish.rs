@@ -1,4 +1,5 @@
-//! What a session holds from the start: everything configured, for its first agent.
+//! What a session holds and knows from the start: everything configured, for its
+//! first agent.
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
@@ -6,7 +7,7 @@ use super::{Ground, words};
 use crate::{
     cli::{Setting, Trouble},
     exit,
-    runtime::{Runtime, WordsError},
+    runtime::{ExternalServer, Runtime, WordsError},
 };
 
 fn unusable(error: WordsError) -> Trouble {
@@ -25,7 +26,17 @@ impl Ground {
             let words = words(grant, &self.places.current)?;
             runtime.grant(agent, &words).map_err(unusable)?;
         }
+        for server in self.servers() {
+            runtime
+                .declare_external(server)
+                .map_err(|denial| (denial.to_string(), exit::USAGE))?;
+        }
         Ok(())
+    }
+
+    /// The servers of tools outside that are configured.
+    pub fn servers(&self) -> Vec<ExternalServer> {
+        self.config.servers(&self.admin)
     }
 
     /// The same for a dry run: to look and to try, and nothing that could stand.

@@ -192,8 +192,8 @@ mod tests {
 
     fn offers() -> Vec<Offer> {
         vec![Offer {
-            name: "read_file",
-            description: "reads",
+            name: "read_file".into(),
+            description: "reads".into(),
             parameters: json!({"type": "object"}),
         }]
     }

@@ -1,0 +1,124 @@
+//! `servers`: what servers outside say about their tools, to be read by a person.
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Setting, Trouble, open, say};
+use crate::{
+    exit, pyjson,
+    runtime::{ExternalServer, GrantWords, Listing, Runtime},
+    screen::visible,
+};
+
+/// Which server.
+#[derive(Debug, Args)]
+pub struct Servers {
+    #[command(flatten)]
+    setting: Setting,
+    /// The server to ask, as the configuration names it; without it they are listed
+    #[arg(value_name = "SERVER")]
+    name: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists the servers, or asks one for its tools.
+pub fn servers(servers: &Servers) -> u8 {
+    match done(servers) {
+        Ok(code) => code,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn done(servers: &Servers) -> Result<u8, Trouble> {
+    let declared = open::ground(&servers.setting.place)?.servers();
+    let Some(name) = &servers.name else {
+        for server in declared {
+            println!("{}  {}:{}", server.name, server.host, server.port);
+        }
+        return Ok(exit::OK);
+    };
+    let Some(server) = declared.into_iter().find(|server| server.name == *name) else {
+        let name = name.escape_debug();
+        return Err((
+            format!(
+                "no server `{name}` is configured; name it in [servers.{name}] with its host and port"
+            ),
+            exit::USAGE,
+        ));
+    };
+    let mut runtime = open::open(&servers.setting)?;
+    let listing = asked(&mut runtime, &server);
+    runtime
+        .end_session()
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    let listing = listing?;
+    if servers.json {
+        println!("{}", pyjson::text(&as_json(&listing)));
+    } else {
+        shown(&server, &listing);
+    }
+    Ok(exit::OK)
+}
+
+/// Naming the server on the command line is the user's grant to ask it once.
+fn asked(runtime: &mut Runtime, server: &ExternalServer) -> Result<Listing, Trouble> {
+    let agent = runtime.first_agent();
+    let once = GrantWords {
+        uses: Some(1),
+        ..GrantWords::new("net.connect", &format!("{}:{}", server.host, server.port))
+    };
+    runtime
+        .grant(agent, &once)
+        .map_err(|error| (error.to_string(), exit::USAGE))?;
+    match runtime.listing(agent, server) {
+        Ok(Ok(listing)) => Ok(listing),
+        Ok(Err(why)) => Err((
+            format!(
+                "the server `{}` at {}:{} does not say which tools it has: {}",
+                server.name,
+                server.host,
+                server.port,
+                visible(&why)
+            ),
+            exit::ENVIRONMENT,
+        )),
+        Err(denial) => Err((denial.to_string(), exit::REFUSED)),
+    }
+}
+
+fn as_json(listing: &Listing) -> serde_json::Value {
+    let tools: Vec<_> = listing
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})
+        })
+        .collect();
+    json!({"listing": listing.digest, "tools": tools})
+}
+
+fn shown(server: &ExternalServer, listing: &Listing) {
+    for tool in &*listing.tools {
+        println!("{}", tool.name);
+        for line in tool.description.lines() {
+            println!("    {}", visible(line));
+        }
+        println!("    {}", visible(&pyjson::text(&tool.parameters)));
+    }
+    for line in &listing.left_out {
+        say(line);
+    }
+    if server.listing.as_ref() == Some(&listing.digest) {
+        println!("This is what the configuration says you have read.");
+    } else {
+        println!(
+            "If you have read this and trust it, put into [servers.{}]:\n    listing = \"{}\"",
+            server.name, listing.digest
+        );
+    }
+}

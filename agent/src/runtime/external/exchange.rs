@@ -1,0 +1,164 @@
+//! What is said to a server: one connection, one request, and the end of it.
+
+use std::{fmt, time::Duration};
+
+use rmcp::{
+    RoleClient, ServiceError, ServiceExt as _,
+    model::{CallToolRequestParams, PaginatedRequestParams},
+    service::RunningService,
+};
+use serde_json::{Value, json};
+
+use super::ExternalServer;
+use crate::tools::mcp::{self, Answer};
+
+/// How long a server may take to say which tools it has.
+const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
+/// Tools of one server that are looked at.
+const TOOLS_MAX: usize = 256;
+/// Parts a list of tools may come in.
+const PAGES_MAX: usize = 32;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no way to the server.
+    Unreachable(String),
+    /// It is no server of the protocol.
+    NotConnected(String),
+    /// It says that it cannot.
+    Refused(String),
+    /// It took too long.
+    Late(Duration),
+    /// The connection ended, or what came was no answer.
+    Broken(String),
+}
+
+impl Trouble {
+    /// In the words a model is told them in.
+    pub fn in_words(&self, server: &str) -> String {
+        match self {
+            Self::Unreachable(why) | Self::NotConnected(why) => {
+                format!("MCP server '{server}' is not connected ({why})")
+            }
+            Self::Refused(why) => format!("MCP call failed: McpError: {why}"),
+            Self::Late(limit) => {
+                let limit = limit.as_secs_f64();
+                format!(
+                    "MCP call failed: TimeoutError: MCP call timed out after {limit:.1}s (configured timeout: \
+                     {limit:.1}s)"
+                )
+            }
+            Self::Broken(why) => format!("MCP call failed: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why)
+            | Self::NotConnected(why)
+            | Self::Refused(why)
+            | Self::Broken(why) => f.write_str(why),
+            Self::Late(limit) => write!(f, "no answer in {} seconds", limit.as_secs()),
+        }
+    }
+}
+
+impl From<ServiceError> for Trouble {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused(error.message.into_owned()),
+            other => Self::Broken(other.to_string()),
+        }
+    }
+}
+
+/// Calls a tool, by the server's own name for it.
+pub fn call(server: &ExternalServer, tool: &str, args: &Value) -> Result<Answer, Trouble> {
+    in_time(server.call_time, async {
+        let client = connected(server).await?;
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = args.as_object().cloned();
+        let result = client.call_tool(params).await;
+        // What the server does after its answer is no concern of the call's.
+        let _ended = client.cancel().await;
+        let result = serde_json::to_value(result?)
+            .map_err(|error| Trouble::Broken(format!("the answer cannot be read: {error}")))?;
+        Ok(Answer::of(&result))
+    })
+}
+
+/// The tools of a server as it describes them: `name`, `description`,
+/// `inputSchema`. One that is called twice is there once.
+pub fn list(server: &ExternalServer) -> Result<Vec<Value>, Trouble> {
+    in_time(LISTING_TIME_MAX.min(server.call_time), async {
+        let client = connected(server).await?;
+        let listed = listed(&client).await;
+        // As for a call.
+        let _ended = client.cancel().await;
+        listed
+    })
+}
+
+async fn listed(client: &RunningService<RoleClient, ()>) -> Result<Vec<Value>, Trouble> {
+    let mut tools: Vec<Value> = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES_MAX {
+        let mut params = PaginatedRequestParams::default();
+        params.cursor = cursor;
+        let page = client.list_tools(Some(params)).await?;
+        for tool in page.tools {
+            let tool = json!({
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": *tool.input_schema,
+            });
+            if !tools.iter().any(|known| known["name"] == tool["name"]) {
+                tools.push(tool);
+            }
+        }
+        if tools.len() > TOOLS_MAX {
+            return Err(Trouble::Broken(format!(
+                "it has more than {TOOLS_MAX} tools"
+            )));
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
+    }
+    Err(Trouble::Broken(format!(
+        "its list of tools has more than {PAGES_MAX} parts"
+    )))
+}
+
+fn in_time<T>(
+    limit: Duration,
+    what: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    let asked = async { tokio::time::timeout(limit, what).await };
+    runtime.block_on(asked).unwrap_or(Err(Trouble::Late(limit)))
+}
+
+async fn connected(server: &ExternalServer) -> Result<RunningService<RoleClient, ()>, Trouble> {
+    let stream = tokio::net::TcpStream::connect((server.host.as_str(), server.port))
+        .await
+        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    ().serve(stream)
+        .await
+        .map_err(|error| Trouble::NotConnected(error.to_string()))
+}
+
+/// What a model is told of a call, whatever came of it.
+pub fn told(server: &ExternalServer, answer: Result<Answer, Trouble>) -> Answer {
+    answer.unwrap_or_else(|trouble| Answer {
+        is_heard: !matches!(trouble, Trouble::Unreachable(_)),
+        ..mcp::failed(&trouble.in_words(&server.name))
+    })
+}

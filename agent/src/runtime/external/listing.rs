@@ -1,0 +1,285 @@
+//! What servers outside say about their tools, for a model that is to call them.
+//!
+//! A server is asked once a session, through the gate like for a call. Its
+//! words are its own: a model that reads them has read data from the network,
+//! and that counts, unless the user has read exactly these words before and
+//! said so by their digest. Being listed permits nothing.
+
+use std::sync::Arc;
+
+use data_encoding::HEXLOWER;
+use hermitcrab_core::{
+    authority::{Cap, Verb},
+    grant::AgentId,
+    label::Source,
+    outcome::Denial,
+};
+use serde_json::Value;
+
+use super::{ExternalServer, exchange};
+use crate::{digest::sha256, runtime::Runtime, tools::mcp};
+
+/// Bytes of everything a server may say about its tools.
+const LISTING_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a tool's name here; backends take no longer ones.
+const NAME_BYTES_MAX: usize = 128;
+
+/// A tool of a server, as a model is offered it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutsideTool {
+    /// What it is called here.
+    pub name: String,
+    /// What the server says it is for.
+    pub description: String,
+    /// The form of its arguments.
+    pub parameters: Value,
+    /// What the server calls it.
+    pub(super) inner: String,
+}
+
+/// What a server said about its tools.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listing {
+    /// The tools that are taken from it.
+    pub tools: Arc<[OutsideTool]>,
+    /// The digest of all it said, in hex.
+    pub digest: String,
+    /// What of it cannot be offered, in words.
+    pub left_out: Vec<String>,
+}
+
+/// Whether it is known what a server has.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) enum Listed {
+    /// It was not asked, or could not be reached when it was.
+    NotYet,
+    /// It may not be asked in this session.
+    Never,
+    /// It said so.
+    Known(Listing),
+}
+
+impl Runtime {
+    /// Asks the declared servers that were not yet asked for their tools, if
+    /// the agent may connect to them. What did not work is told the user.
+    pub fn list_outside(&mut self, by: AgentId) {
+        let unknown: Vec<ExternalServer> = self
+            .externals
+            .iter()
+            .filter(|known| matches!(known.listed, Listed::NotYet))
+            .map(|known| known.server.clone())
+            .collect();
+        for server in unknown {
+            let listed = match self.listing(by, &server) {
+                Ok(Ok(listing)) => {
+                    self.told.extend(listing.left_out.iter().cloned());
+                    if server.listing.as_ref() != Some(&listing.digest) {
+                        self.told.push(unread(&server, &listing));
+                    }
+                    Listed::Known(listing)
+                }
+                Ok(Err(why)) => {
+                    self.told.push(format!(
+                        "the tools of the server `{}` are not offered: {why}",
+                        server.name
+                    ));
+                    Listed::NotYet
+                }
+                Err(denial) => {
+                    self.told.push(format!(
+                        "the tools of the server `{}` are not offered: {denial} ({}); {}",
+                        server.name,
+                        denial.code(),
+                        denial.code().next_step()
+                    ));
+                    Listed::Never
+                }
+            };
+            let mut declared = self.externals.iter_mut();
+            if let Some(known) = declared.find(|known| known.server.name == server.name) {
+                known.listed = listed;
+            }
+        }
+    }
+
+    /// What a server says about its tools.
+    ///
+    /// # Errors
+    /// The refusal; inside, why there is no answer.
+    pub fn listing(
+        &mut self,
+        by: AgentId,
+        server: &ExternalServer,
+    ) -> Result<Result<Listing, String>, Denial> {
+        let shown = format!(
+            "ask the server `{}` at {}:{} which tools it has",
+            server.name, server.host, server.port
+        );
+        let mut questions = Vec::new();
+        let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
+        let tool = hermitcrab_core::tool::Tool::External;
+        let listed = self.guarded(by, tool, action, shown, &mut questions, |_| {
+            exchange::list(server)
+        });
+        if let Err(error) = self.settle_wishes() {
+            self.told.push(error.to_string());
+        }
+        let listed = listed?;
+        Ok(listed
+            .map_err(|trouble| trouble.to_string())
+            .and_then(|tools| read(server, &tools)))
+    }
+
+    /// The tools of servers that an agent is offered: the first one all that are
+    /// known, every other those it could call with what it holds.
+    #[must_use]
+    pub fn tools_outside(&self, agent: AgentId) -> Vec<OutsideTool> {
+        self.offered_to(agent)
+            .flat_map(|(_, listing)| listing.tools.iter().cloned())
+            .collect()
+    }
+
+    /// An agent is about to be shown what is offered to it: the words of
+    /// servers that nobody has read count as read by it from here on.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn hear_offers(&mut self, agent: AgentId) -> Result<(), Denial> {
+        let is_unread = self
+            .offered_to(agent)
+            .any(|(server, listing)| server.listing.as_ref() != Some(&listing.digest));
+        if is_unread {
+            self.hear(agent, Source::Network)?;
+        }
+        Ok(())
+    }
+
+    fn offered_to(&self, agent: AgentId) -> impl Iterator<Item = (&ExternalServer, &Listing)> {
+        self.externals
+            .iter()
+            .filter_map(|known| match &known.listed {
+                Listed::Known(listing) => Some((&known.server, listing)),
+                Listed::NotYet | Listed::Never => None,
+            })
+            .filter(move |(server, listing)| {
+                !listing.tools.is_empty()
+                    && (agent == self.first_agent() || self.may_reach(agent, server))
+            })
+    }
+
+    fn may_reach(&self, agent: AgentId, server: &ExternalServer) -> bool {
+        let cap = server
+            .peer()
+            .ok()
+            .and_then(|peer| Cap::new(Verb::NetConnect, peer).ok());
+        cap.is_some_and(|cap| {
+            self.machine.look(|session| {
+                let mut held = session.held_by(agent);
+                held.any(|grant| grant.authority().covers_cap(&cap))
+            })
+        })
+    }
+}
+
+/// Said of words that nobody has vouched for.
+fn unread(server: &ExternalServer, listing: &Listing) -> String {
+    format!(
+        "the {} tools of the server `{}` are offered in its own words, so what the model reads counts as data from the \
+         network; once you have read them (`hermitcrab servers {}`), say so with `listing = \"{}\"` in \
+         [servers.{}]",
+        listing.tools.len(),
+        server.name,
+        server.name,
+        listing.digest,
+        server.name
+    )
+}
+
+/// A server's own list as it is offered here.
+fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
+    let said = Value::from(tools).to_string();
+    if said.len() > LISTING_BYTES_MAX {
+        return Err(format!(
+            "it says more than {LISTING_BYTES_MAX} bytes about its tools"
+        ));
+    }
+    let mut taken: Vec<OutsideTool> = Vec::new();
+    let mut left_out = Vec::new();
+    for tool in tools {
+        let inner = tool["name"].as_str().unwrap_or_default();
+        if !server.takes(inner) {
+            continue;
+        }
+        let name = server.offered_name(inner);
+        let is_taken = taken.iter().any(|known| known.name == name);
+        if inner.is_empty() || name.len() > NAME_BYTES_MAX || is_taken {
+            left_out.push(format!(
+                "the tool `{}` of the server `{}` is not offered: its name is {}",
+                inner.escape_debug(),
+                server.name,
+                if is_taken {
+                    "that of another one"
+                } else {
+                    "none that a model could call"
+                }
+            ));
+            continue;
+        }
+        let description = match tool["description"].as_str() {
+            Some(words) if !words.is_empty() => words.to_owned(),
+            _ => format!("MCP tool {inner} from {}", server.name),
+        };
+        taken.push(OutsideTool {
+            name,
+            description,
+            parameters: mcp::normalised(&tool["inputSchema"]),
+            inner: inner.to_owned(),
+        });
+    }
+    Ok(Listing {
+        tools: taken.into(),
+        digest: HEXLOWER.encode(sha256(said.as_bytes()).as_bytes()),
+        left_out,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{ExternalServer, read};
+
+    #[test]
+    fn what_a_server_says_is_taken_as_far_as_it_can_be_called() {
+        let server = ExternalServer {
+            only: ["a.b", "a-b", ""].map(str::to_owned).into(),
+            ..ExternalServer::at("echo", "127.0.0.1", 1)
+        };
+        let tools = [
+            json!({"name": "a.b", "description": null, "inputSchema": {"required": ["x"]}}),
+            json!({"name": "a-b", "description": "other", "inputSchema": {}}),
+            json!({"name": "c", "inputSchema": {}}),
+            json!({"name": "", "inputSchema": {}}),
+        ];
+        let listing = read(&server, &tools).expect("a list");
+        assert_eq!(listing.tools.len(), 1);
+        let tool = &listing.tools[0];
+        assert_eq!(tool.name, "mcp__echo__a_b");
+        assert_eq!(tool.inner, "a.b");
+        assert_eq!(tool.description, "MCP tool a.b from echo");
+        assert_eq!(tool.parameters, json!({"type": "object", "properties": {}}));
+        assert_eq!(listing.left_out.len(), 2, "{:?}", listing.left_out);
+    }
+
+    #[test]
+    fn any_other_word_of_a_server_is_another_digest() {
+        let server = ExternalServer::at("echo", "127.0.0.1", 1);
+        let told = |words: &str| {
+            let tools = [json!({"name": "a", "description": words, "inputSchema": {}})];
+            read(&server, &tools).expect("a list").digest
+        };
+        assert_eq!(told("one"), told("one"));
+        assert_ne!(told("one"), told("two"));
+        assert!(read(&server, &[json!({"name": "a", "x": "y".repeat(1 << 20)})]).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! A server outside, as it is declared: where it is and what is taken from it.
+
+use std::time::Duration;
+
+use hermitcrab_core::{
+    authority::{Host, HostPattern, Name, Object, Port},
+    outcome::{Denial, DenialCode},
+    tool::Tool,
+};
+
+use crate::tools::mcp;
+
+/// How long a call may take if nothing is said, the connection included.
+pub const CALL_TIME_USUAL: Duration = Duration::from_mins(5);
+/// The longest a call may take.
+pub const CALL_TIME_MAX: Duration = Duration::from_hours(1);
+/// Bytes of a name.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A server and the tools that are taken from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalServer {
+    /// What it is called here.
+    pub name: String,
+    /// Its address or host name.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Its tools that are offered under their own names, such as `web_search`;
+    /// every other one is `mcp__<server>__<tool>`.
+    pub tools: Vec<String>,
+    /// The tools that are taken from it, as it calls them; all if there are none.
+    pub only: Vec<String>,
+    /// How long a call may take, the connection included.
+    pub call_time: Duration,
+    /// The digest of what it says about its tools, if the user has read that.
+    pub listing: Option<String>,
+}
+
+impl ExternalServer {
+    /// A server at an address, with all of its tools.
+    #[must_use]
+    pub fn at(name: &str, host: &str, port: u16) -> Self {
+        Self {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            port,
+            tools: Vec::new(),
+            only: Vec::new(),
+            call_time: CALL_TIME_USUAL,
+            listing: None,
+        }
+    }
+
+    /// Whether it can be declared at all.
+    ///
+    /// # Errors
+    /// The refusal, with what is wrong.
+    pub fn check(&self) -> Result<(), Denial> {
+        let wrong = |what: String| Err(Denial::new(DenialCode::BadArguments, what));
+        if !is_server_name(&self.name) {
+            return wrong(format!(
+                "the server's name `{}` is not made of small letters, digits and single `-` or `_` between them",
+                self.name.escape_debug()
+            ));
+        }
+        if let Some(tool) = self.tools.iter().find(|tool| !is_tool_name(tool)) {
+            return wrong(format!(
+                "`{}` of the server `{}` cannot go by its own name: a name is made of letters, digits and `_`, and \
+                 is none of this program's tools",
+                tool.escape_debug(),
+                self.name
+            ));
+        }
+        if self.call_time.is_zero() || self.call_time > CALL_TIME_MAX {
+            return wrong(format!(
+                "a call of the server `{}` may take from 1 to {} seconds",
+                self.name,
+                CALL_TIME_MAX.as_secs()
+            ));
+        }
+        self.peer().map(drop)
+    }
+
+    /// The server as a thing to connect to.
+    ///
+    /// # Errors
+    /// Its host is no name.
+    pub fn peer(&self) -> Result<Object, Denial> {
+        let name = Name::parse_caseless(&self.host)
+            .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
+        Ok(Object::Host(Host {
+            name: HostPattern::Exact(name),
+            port: Port::Only(self.port),
+        }))
+    }
+
+    /// What one of its tools is called here.
+    #[must_use]
+    pub fn offered_name(&self, tool: &str) -> String {
+        if self.tools.iter().any(|known| known == tool) {
+            tool.to_owned()
+        } else {
+            mcp::tool_name(&self.name, tool)
+        }
+    }
+
+    /// Whether a tool of it is taken.
+    #[must_use]
+    pub fn takes(&self, tool: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|known| known == tool)
+    }
+}
+
+/// Two `_` are what stands between server and tool in a name.
+fn is_server_name(name: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    name.len() <= NAME_BYTES_MAX
+        && name
+            .split(['-', '_'])
+            .all(|part| !part.is_empty() && part.chars().all(plain))
+}
+
+fn is_tool_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= NAME_BYTES_MAX
+        && mcp::component(name) == name
+        && !name.starts_with(mcp::PREFIX)
+        && Tool::offered(name).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::ExternalServer;
+
+    fn named(name: &str) -> ExternalServer {
+        ExternalServer::at(name, "127.0.0.1", 1)
+    }
+
+    #[test]
+    fn a_name_can_be_told_from_the_tools_name_behind_it() {
+        for (name, is_one) in [
+            ("echo", true),
+            ("my-files_2", true),
+            ("", false),
+            ("a__b", false),
+            ("_a", false),
+            ("a-", false),
+            ("Echo", false),
+            ("a b", false),
+        ] {
+            assert_eq!(named(name).check().is_ok(), is_one, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_server_takes_the_name_of_a_tool_that_is_here() {
+        for (tool, is_free) in [
+            ("web_search", true),
+            ("read_file", false),
+            ("mcp__a__b", false),
+            ("a\"b", false),
+            ("", false),
+        ] {
+            let server = ExternalServer {
+                tools: vec![tool.to_owned()],
+                ..named("echo")
+            };
+            assert_eq!(server.check().is_ok(), is_free, "{tool}");
+        }
+    }
+
+    #[test]
+    fn a_call_takes_some_time_and_not_for_ever() {
+        for (seconds, is_right) in [(0, false), (1, true), (3600, true), (3601, false)] {
+            let server = ExternalServer {
+                call_time: Duration::from_secs(seconds),
+                ..named("echo")
+            };
+            assert_eq!(server.check().is_ok(), is_right, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn a_tool_goes_by_its_own_name_only_where_that_is_declared() {
+        let server = ExternalServer {
+            tools: vec!["web_search".to_owned()],
+            only: vec!["web_search".to_owned()],
+            ..named("echo")
+        };
+        assert_eq!(server.offered_name("web_search"), "web_search");
+        assert_eq!(server.offered_name("get-x"), "mcp__echo__get_x");
+        assert!(server.takes("web_search") && !server.takes("get-x"));
+        assert!(named("echo").takes("get-x"));
+    }
+}

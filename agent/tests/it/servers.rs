@@ -1,0 +1,378 @@
+//! Tools of servers outside in a chat: offered in the server's words, called
+//! through the gate, and counted as what they are.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{collections::VecDeque, fs, net::TcpListener, path::Path, process::Command};
+
+use hermitcrab::{
+    chat::{Chat, ChatTurn},
+    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, Offer, ProposedCall},
+    runtime::{ExternalServer, Fate, GrantWords},
+};
+use hermitcrab_core::outcome::DenialCode;
+use serde_json::{Value, json};
+
+use crate::{external::serve, support::Bench};
+
+/// A model that proposes these calls, one an answer, and keeps what it is offered and told.
+#[derive(Default)]
+struct Model {
+    calls: VecDeque<(&'static str, Value)>,
+    offered: Vec<Offer>,
+    told: Vec<String>,
+}
+
+impl Model {
+    fn calling(calls: &[(&'static str, Value)]) -> Self {
+        Self {
+            calls: calls.iter().cloned().collect(),
+            ..Self::default()
+        }
+    }
+
+    fn offer(&self, name: &str) -> Option<&Offer> {
+        self.offered.iter().find(|offer| offer.name == name)
+    }
+}
+
+impl ModelPort for Model {
+    fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        self.offered = request.offers.to_vec();
+        if let Some(Message::Tool { text, .. }) = request.messages.last() {
+            self.told.push(text.clone());
+        }
+        let mut reply = ModelReply::default();
+        match self.calls.pop_front() {
+            Some((tool, arguments)) => reply.calls.push(ProposedCall {
+                id: format!("c{}", self.calls.len()),
+                tool: tool.into(),
+                arguments: arguments.to_string(),
+            }),
+            None => reply.text = "done".into(),
+        }
+        Ok(reply)
+    }
+}
+
+/// A bench whose agent may talk to its model; which server is declared.
+fn bench(server: impl FnOnce(ExternalServer) -> ExternalServer) -> (Bench, String) {
+    let mut bench = Bench::with_files();
+    let port = serve();
+    bench
+        .runtime
+        .declare_external(server(ExternalServer::at("echo", "127.0.0.1", port)))
+        .unwrap();
+    grant(&mut bench, "model.send", "m");
+    (bench, format!("127.0.0.1:{port}"))
+}
+
+fn grant(bench: &mut Bench, verb: &str, on: &str) {
+    let agent = bench.runtime.first_agent();
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new(verb, on))
+        .unwrap();
+}
+
+fn talk(bench: &mut Bench, model: &mut Model) -> ChatTurn {
+    let mut chat = Chat::new(&bench.runtime, "m");
+    chat.turn(&mut bench.runtime, model, "go on").unwrap()
+}
+
+fn as_it_is(server: ExternalServer) -> ExternalServer {
+    server
+}
+
+#[test]
+fn a_model_is_offered_what_a_server_has_and_calls_it_by_that_name() {
+    let (mut bench, here) = bench(|server| ExternalServer {
+        tools: vec!["web_search".into()],
+        ..server
+    });
+    grant(&mut bench, "net.connect", &here);
+    // What the model read of the server is new to the grant: the user says so once more.
+    bench.user.words.borrow_mut().push_back("session");
+    let mut model = Model::calling(&[
+        ("mcp__echo__get_x", json!({"a": "long enough to be framed"})),
+        ("web_search", json!({"query": "q"})),
+        ("mcp__echo__fail", json!({})),
+        ("web_search", json!({"query": "nothing"})),
+    ]);
+    let turn = talk(&mut bench, &mut model);
+    let offer = model.offer("web_search").expect("its own name");
+    assert_eq!(offer.description, "looks on the web");
+    assert_eq!(
+        offer.parameters,
+        json!({"required": ["query"], "type": "object",
+               "properties": {"query": {"type": "string", "nullable": true}}})
+    );
+    assert!(model.offer("mcp__echo__get_x").is_some() && model.offer("read_file").is_some());
+    assert_eq!(
+        model.offer("mcp__echo__fail").unwrap().description,
+        "MCP tool fail from echo"
+    );
+    let fates: Vec<&Fate> = turn.made.iter().map(|made| &made.fate).collect();
+    assert_eq!(
+        fates,
+        [&Fate::Ran, &Fate::Ran, &Fate::ToolError, &Fate::ToolError]
+    );
+    // The server is called by its own name for the tool.
+    assert!(model.told[0].contains("get-x {"), "{}", model.told[0]);
+    let frame = "<untrusted_tool_result source=\"mcp__echo__get_x\">\n";
+    assert!(model.told[0].starts_with(frame), "{}", model.told[0]);
+    assert!(
+        model.told[2].contains(r#"{"error": "fail {}"}"#),
+        "{}",
+        model.told[2]
+    );
+    assert!(
+        model.told[3].contains("MCP call failed: McpError: no such page, [REDACTED]"),
+        "{}",
+        model.told[3]
+    );
+}
+
+#[test]
+fn a_server_is_asked_for_its_tools_only_with_a_capability_or_a_yes() {
+    let (mut bench, here) = bench(as_it_is);
+    let mut model = Model::calling(&[("mcp__echo__get_x", json!({}))]);
+    let turn = talk(&mut bench, &mut model);
+    assert!(
+        model
+            .offered
+            .iter()
+            .all(|offer| !offer.name.contains("mcp__"))
+    );
+    assert!(bench.user.shown.borrow()[0].contains("which tools it has"));
+    assert_eq!(
+        turn.made[0].fate,
+        Fate::AskedRefused(DenialCode::RejectedByUser)
+    );
+    let told = bench.runtime.take_told().join("\n");
+    assert!(told.contains("`echo` are not offered"), "{told}");
+
+    // A no holds for the session: whoever said it is not asked again.
+    let questions = bench.user.shown.borrow().len();
+    grant(&mut bench, "net.connect", &here);
+    let mut model = Model::default();
+    talk(&mut bench, &mut model);
+    assert_eq!(bench.user.shown.borrow().len(), questions);
+    assert!(
+        model
+            .offered
+            .iter()
+            .all(|offer| !offer.name.contains("mcp__"))
+    );
+}
+
+#[test]
+fn words_of_a_server_that_nobody_read_turn_grants_into_questions_and_read_ones_do_not() {
+    let write = ("write_file", json!({"path": "new.txt", "content": "x"}));
+    let (mut bench, here) = bench(as_it_is);
+    grant(&mut bench, "net.connect", &here);
+    let workspace = bench.workspace.to_string_lossy().into_owned();
+    grant(&mut bench, "fs.create", &workspace);
+    let turn = talk(
+        &mut bench,
+        &mut Model::calling(std::slice::from_ref(&write)),
+    );
+    assert_eq!(turn.made[0].questions, 1, "{:?}", turn.made);
+    let told = bench.runtime.take_told().join("\n");
+    let digest = told.split("listing = \"").nth(1).expect(&told);
+    let digest = digest.split('"').next().unwrap().to_owned();
+
+    for (listing, questions) in [(digest, 0), ("0".repeat(64), 1)] {
+        let (mut bench, here) = self::bench(|server| ExternalServer {
+            listing: Some(listing),
+            ..server
+        });
+        grant(&mut bench, "net.connect", &here);
+        let workspace = bench.workspace.to_string_lossy().into_owned();
+        grant(&mut bench, "fs.create", &workspace);
+        let mut model = Model::calling(std::slice::from_ref(&write));
+        let turn = talk(&mut bench, &mut model);
+        assert!(model.offer("mcp__echo__get_x").is_some());
+        assert_eq!(turn.made[0].questions, questions, "{:?}", turn.made);
+    }
+}
+
+#[test]
+fn only_what_is_taken_from_a_server_is_a_tool_here() {
+    let (mut bench, here) = bench(|server| ExternalServer {
+        only: vec!["get-x".into()],
+        ..server
+    });
+    grant(&mut bench, "net.connect", &here);
+    let mut model = Model::calling(&[("web_search", json!({"query": "q"}))]);
+    let turn = talk(&mut bench, &mut model);
+    assert!(model.offer("mcp__echo__get_x").is_some());
+    assert!(model.offer("mcp__echo__fail").is_none());
+    assert!(
+        model.told[0].contains("does not exist"),
+        "{}",
+        model.told[0]
+    );
+    assert!(turn.made.iter().all(|made| made.fate != Fate::Ran));
+    let agent = bench.runtime.first_agent();
+    let report = bench.runtime.call(agent, "mcp__echo__fail", &json!({}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
+}
+
+#[test]
+fn a_child_is_offered_only_servers_it_could_reach() {
+    for (is_forwarded, offers) in [(false, false), (true, true)] {
+        let (mut bench, here) = bench(as_it_is);
+        let agent = bench.runtime.first_agent();
+        let connect = GrantWords::new("net.connect", &here);
+        let grant = bench.runtime.grant(agent, &connect).unwrap();
+        let cap = bench.runtime.cap_of(agent, grant).to_string();
+        let grants = if is_forwarded { vec![cap] } else { Vec::new() };
+        let mut model =
+            Model::calling(&[("delegate_task", json!({"goal": "look", "grants": grants}))]);
+        let mut seen = Seen {
+            model: &mut model,
+            children: Vec::new(),
+        };
+        let mut chat = Chat::new(&bench.runtime, "m");
+        chat.turn(&mut bench.runtime, &mut seen, "go on").unwrap();
+        let children = seen.children;
+        assert!(!children.is_empty());
+        assert!(
+            children
+                .iter()
+                .all(|names| names.contains(&"mcp__echo__get_x".to_owned()) == offers),
+            "{children:?}"
+        );
+    }
+}
+
+/// Tells what children are offered from what the first agent is.
+struct Seen<'m> {
+    model: &'m mut Model,
+    children: Vec<Vec<String>>,
+}
+
+impl ModelPort for Seen<'_> {
+    fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        let names: Vec<String> = request
+            .offers
+            .iter()
+            .map(|offer| offer.name.to_string())
+            .collect();
+        if !names.contains(&"clarify".to_owned()) {
+            self.children.push(names);
+        }
+        self.model.complete(request)
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_and_after_three_failures_left_alone() {
+    let mut bench = Bench::with_files();
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = gone.local_addr().unwrap().port();
+    drop(gone);
+    bench
+        .runtime
+        .declare_external(ExternalServer::at("echo", "127.0.0.1", port))
+        .unwrap();
+    grant(&mut bench, "model.send", "m");
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{port}"));
+    let mut model = Model::default();
+    talk(&mut bench, &mut model);
+    let told = bench.runtime.take_told().join("\n");
+    assert!(told.contains("`echo` are not offered"), "{told}");
+    let agent = bench.runtime.first_agent();
+    let mut texts = Vec::new();
+    for _ in 0..4 {
+        let report = bench.runtime.call(agent, "mcp__echo__x", &json!({}));
+        assert_eq!(report.fate, Fate::ToolError);
+        texts.push(report.text);
+    }
+    assert!(
+        texts[2].contains("MCP server 'echo' is not connected"),
+        "{}",
+        texts[2]
+    );
+    assert!(
+        texts[3].contains("unreachable after 3 consecutive failures"),
+        "{}",
+        texts[3]
+    );
+    // Rested, it is tried again.
+    bench.clock.set(10_000_000);
+    let report = bench.runtime.call(agent, "mcp__echo__x", &json!({}));
+    assert!(report.text.contains("not connected"), "{}", report.text);
+}
+
+fn hermitcrab(home: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new("setsid")
+        .arg("--wait")
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(arguments)
+        .current_dir(home.join("proj"))
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn a_configured_server_is_shown_read_and_used_from_the_command_line() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("proj")).unwrap();
+    let config = home.path().join(".config/hermitcrab");
+    fs::create_dir_all(&config).unwrap();
+    let port = serve();
+    let write = |more: &str| {
+        let text = format!(
+            "[[grants]]\nverb = \"net.connect\"\non = \"127.0.0.1:{port}\"\n[[grants]]\nverb = \"fs.create\"\non = \".\"\n\
+             [servers.echo]\nhost = \"127.0.0.1\"\nport = {port}\n{more}[models.planner]\nbackend = \"scripted\"\n\
+             model = \"m\"\nfile = \"answers.json\"\n"
+        );
+        fs::write(config.join("config.toml"), text).unwrap();
+    };
+    let calls =
+        |tool: &str, arguments: Value| json!({"calls": [{"tool": tool, "arguments": arguments}]});
+    fs::write(
+        config.join("answers.json"),
+        format!(
+            "{}\n{}\n",
+            calls("mcp__echo__get_x", json!({})),
+            json!({"text": "there"})
+        ),
+    )
+    .unwrap();
+    write("");
+    let (code, said, told) = hermitcrab(home.path(), &["servers"]);
+    assert_eq!(
+        (code, said),
+        (0, format!("echo  127.0.0.1:{port}\n")),
+        "{told}"
+    );
+    let (code, said, told) = hermitcrab(home.path(), &["servers", "echo"]);
+    assert_eq!(code, 0, "{told}");
+    assert!(said.contains("mcp__echo__get_x\n    x\n"), "{said}");
+    let digest = said.split("listing = \"").nth(1).expect(&said);
+    write(&format!(
+        "listing = \"{}\"\n",
+        digest.split('"').next().unwrap()
+    ));
+    let (code, said, _) = hermitcrab(home.path(), &["servers", "echo"]);
+    assert!(code == 0 && said.contains("you have read"), "{said}");
+    let (code, said, told) = hermitcrab(home.path(), &["chat", "what is x?"]);
+    assert_eq!((code, said.as_str()), (0, "there\n"), "{told}");
+    assert!(told.contains("mcp__echo__get_x: done"), "{told}");
+    let (code, _, told) = hermitcrab(home.path(), &["servers", "nobody"]);
+    assert!(
+        code == 64 && told.contains("no server `nobody`"),
+        "{code} {told}"
+    );
+}
