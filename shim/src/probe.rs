@@ -9,6 +9,7 @@ mod approval;
 mod batch;
 mod edit;
 mod glue;
+mod mcp;
 mod path;
 mod support;
 
@@ -31,7 +32,13 @@ pub enum ProbeError {
 /// # Errors
 /// Nobody knows the name, the input does not fit, or Hermes raised.
 pub fn answer(py: Python<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    for family in [approval::answer, path::answer, edit::answer, batch::answer] {
+    for family in [
+        approval::answer,
+        path::answer,
+        edit::answer,
+        batch::answer,
+        mcp::answer,
+    ] {
         match family(py, name, input) {
             Err(ProbeError::Unknown) => {}
             answered => return answered,

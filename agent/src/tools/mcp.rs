@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 pub use self::{
-    answer::{Answer, failed, unreachable_words},
+    answer::{Answer, failed, refused, unreachable_words},
     schema::normalised,
 };
 use super::pytext;
@@ -39,6 +39,15 @@ pub fn component(name: &str) -> String {
 #[must_use]
 pub fn tool_name(server: &str, tool: &str) -> String {
     format!("{PREFIX}{}{BETWEEN}{}", component(server), component(tool))
+}
+
+/// What a tool is for, as its server says, or a line in its place.
+#[must_use]
+pub fn description(server: &str, tool: &str, said: Option<&str>) -> String {
+    match said {
+        Some(words) if !words.is_empty() => words.to_owned(),
+        _ => format!("MCP tool {tool} from {server}"),
+    }
 }
 
 /// The server's part and the tool's part of such a name.
@@ -79,7 +88,7 @@ static FRAME_WORD: LazyLock<Option<Regex>> =
 
 static SECRET: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?i)ghp_[A-Za-z0-9_]{1,255}|sk-[A-Za-z0-9_]{1,255}|Bearer\s+\S+|(?:token|key|password|secret)=[^\s&,;"']{1,255}"#,
+        r#"(?i)ghp_[A-Za-z0-9_]{1,255}|sk-[A-Za-z0-9_]{1,255}|Bearer\s+\S+|(?:token|key|API_KEY|password|secret)=[^\s&,;"']{1,255}"#,
     )
     .ok()
 });
@@ -138,7 +147,7 @@ mod tests {
     fn keys_are_struck_out_of_errors() {
         for (text, told) in [
             ("bad token=abc, x", "bad [REDACTED], x"),
-            ("API_KEY=1 Bearer q", "API_[REDACTED] [REDACTED]"),
+            ("API_KEY=1 Bearer q", "[REDACTED] [REDACTED]"),
             ("sk-1 ghp_2", "[REDACTED] [REDACTED]"),
             ("nothing here", "nothing here"),
         ] {

@@ -8,6 +8,7 @@ mod command;
 mod conversation;
 mod edit;
 mod input;
+mod mcp;
 mod path;
 mod plan;
 mod undo;
@@ -36,12 +37,13 @@ type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
 /// # Errors
 /// See [`ProbeError`].
 pub fn answer(world: &AgentWorld<'_>, name: &str, input: &Value) -> Result<Value, ProbeError> {
-    let families: [Family; 7] = [
+    let families: [Family; 8] = [
         command::answer,
         path::answer,
         edit::answer,
         batch::answer,
         conversation::answer,
+        mcp::answer,
         plan::answer,
         undo::answer,
     ];

@@ -35,23 +35,29 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// In the words a model is told them in.
-    pub fn in_words(&self, server: &str) -> String {
+    /// As a model is told it.
+    fn told(&self, server: &str) -> Answer {
         match self {
-            Self::Unreachable(why) | Self::NotConnected(why) => {
-                format!("MCP server '{server}' is not connected ({why})")
-            }
-            Self::Refused(why) => format!("MCP call failed: McpError: {why}"),
+            Self::Unreachable(why) => Answer {
+                is_heard: false,
+                ..not_connected(server, why)
+            },
+            Self::NotConnected(why) => not_connected(server, why),
+            Self::Refused(why) => mcp::refused(why),
             Self::Late(limit) => {
                 let limit = limit.as_secs_f64();
-                format!(
+                mcp::failed(&format!(
                     "MCP call failed: TimeoutError: MCP call timed out after {limit:.1}s (configured timeout: \
                      {limit:.1}s)"
-                )
+                ))
             }
-            Self::Broken(why) => format!("MCP call failed: {why}"),
+            Self::Broken(why) => mcp::failed(&format!("MCP call failed: {why}")),
         }
     }
+}
+
+fn not_connected(server: &str, why: &str) -> Answer {
+    mcp::failed(&format!("MCP server '{server}' is not connected ({why})"))
 }
 
 impl fmt::Display for Trouble {
@@ -157,8 +163,5 @@ async fn connected(server: &ExternalServer) -> Result<RunningService<RoleClient,
 
 /// What a model is told of a call, whatever came of it.
 pub fn told(server: &ExternalServer, answer: Result<Answer, Trouble>) -> Answer {
-    answer.unwrap_or_else(|trouble| Answer {
-        is_heard: !matches!(trouble, Trouble::Unreachable(_)),
-        ..mcp::failed(&trouble.in_words(&server.name))
-    })
+    answer.unwrap_or_else(|trouble| trouble.told(&server.name))
 }

@@ -225,10 +225,7 @@ fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
             ));
             continue;
         }
-        let description = match tool["description"].as_str() {
-            Some(words) if !words.is_empty() => words.to_owned(),
-            _ => format!("MCP tool {inner} from {}", server.name),
-        };
+        let description = mcp::description(&server.name, inner, tool["description"].as_str());
         taken.push(OutsideTool {
             name,
             description,

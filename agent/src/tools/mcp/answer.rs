@@ -32,6 +32,12 @@ pub fn failed(why: &str) -> Answer {
     }
 }
 
+/// A server that says it cannot do what it was asked.
+#[must_use]
+pub fn refused(why: &str) -> Answer {
+    failed(&format!("MCP call failed: McpError: {why}"))
+}
+
 /// What is told instead of a call to a server that failed again and again.
 #[must_use]
 pub fn unreachable_words(server: &str, failures: u32, seconds: u64) -> String {

@@ -1,0 +1,44 @@
+//! Tools of servers outside: what the agent offers of them, and what it tells of
+//! their answers. Values, not decisions; whether a call may be made is none of this.
+
+use hermitcrab::{pyjson, tools::mcp};
+use serde_json::{Value, json};
+
+use super::ProbeError;
+use super::input::{field, text};
+use crate::subject::agent_world::AgentWorld;
+
+/// Asks the agent one of the questions of this family.
+///
+/// # Errors
+/// See [`ProbeError`].
+pub(super) fn answer(
+    _world: &AgentWorld<'_>,
+    name: &str,
+    input: &Value,
+) -> Result<Value, ProbeError> {
+    let value = match name {
+        "mcp_tool_offer" => {
+            let (server, tool) = (text(input, "server")?, text(input, "tool")?);
+            let said = input.get("description").and_then(Value::as_str);
+            json!({
+                "name": mcp::tool_name(server, tool),
+                "description": mcp::description(server, tool, said),
+                "parameters": mcp::normalised(input.get("form").unwrap_or(&Value::Null)),
+            })
+        }
+        "mcp_tool_answer" => {
+            let answer = match input.get("refused").and_then(Value::as_str) {
+                Some(why) => mcp::refused(why),
+                None => mcp::Answer::of(field(input, "answer")?),
+            };
+            json!({"text": pyjson::text(&answer.shown)})
+        }
+        "tool_result_framed" => {
+            let (tool, text) = (text(input, "tool")?, text(input, "text")?);
+            json!({"text": mcp::framed(tool, text.to_owned())})
+        }
+        _ => return Err(ProbeError::Unknown),
+    };
+    Ok(json!({"decision": "none", "value": value}))
+}
