@@ -15,6 +15,7 @@ mod replies;
 mod several;
 mod slips;
 mod told;
+mod unwritten;
 mod watch;
 
 use std::fmt;
@@ -25,6 +26,7 @@ use serde_json::{Map, Value};
 use self::delegation::Batch;
 use self::loops::Loops;
 use self::slips::{Next, Slips};
+use self::unwritten::Unwritten;
 use self::watch::Ports;
 pub use self::{
     loops::{Counts, Guard},
@@ -59,6 +61,9 @@ pub struct Chat {
     batches: u32,
     judge: Option<String>,
     loops: Loops,
+    /// Whether what was not written is named; what that is.
+    names_unwritten: bool,
+    unwritten: Unwritten,
 }
 
 /// What happened to one proposed call.
@@ -146,7 +151,11 @@ impl Chat {
     #[must_use]
     pub fn new(runtime: &Runtime, model: &str) -> Self {
         let agent = runtime.first_agent();
-        let Talk { guard, work } = runtime.talk();
+        let Talk {
+            guard,
+            work,
+            names_unwritten,
+        } = runtime.talk();
         Self {
             agent,
             model: model.to_owned(),
@@ -159,6 +168,8 @@ impl Chat {
             batches: 0,
             judge: None,
             loops: Loops::of(guard),
+            names_unwritten,
+            unwritten: Unwritten::default(),
         }
     }
 
@@ -173,6 +184,13 @@ impl Chat {
     #[must_use]
     pub fn guarded(mut self, guard: Guard) -> Self {
         self.loops = Loops::of(guard);
+        self
+    }
+
+    /// Whether files that a turn was to change and did not are named at its end.
+    #[must_use]
+    pub fn naming_unwritten(mut self, names: bool) -> Self {
+        self.names_unwritten = names;
         self
     }
 
@@ -240,6 +258,7 @@ impl Chat {
             tokens: (0, 0),
         };
         self.loops = self.loops.anew();
+        self.unwritten = Unwritten::default();
         let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
         if self.depth == 0 {
@@ -254,6 +273,7 @@ impl Chat {
             }
             if turn.rounds >= self.rounds_max {
                 self.sum_up(runtime, port, &mut turn)?;
+                self.name_unwritten(port, &mut turn);
                 break;
             }
             turn.rounds += 1;
@@ -274,6 +294,7 @@ impl Chat {
             };
             let end = self.carry_out(runtime, port, reply, next, &mut turn)?;
             let Some(end) = end else { continue };
+            self.name_unwritten(port, &mut turn);
             if let Some(words) = self.what_ended(runtime, port, &mut turn)? {
                 // What follows is a turn of its own to whoever counts.
                 self.messages.push(Message::User(words));
@@ -404,8 +425,11 @@ impl Chat {
         }
         let judged = self.judged(runtime, port.model, call, &result.fate)?;
         self.note(turn, call, result.fate, questions);
+        let has_failed = loops::is_failure(&call.tool, &result.text);
         let told = self.loops.observe(&call.tool, arguments, &result.text);
         let text = result.text + &told.unwrap_or_default();
+        self.unwritten
+            .observe(&call.tool, arguments, &text, has_failed);
         Ok(match judged {
             Some(words) => format!("{text}\n{words}"),
             None => text,

@@ -16,6 +16,7 @@ use super::{
     Chat, ChatError, ChatTurn, Ports, TurnEnd, offered,
     slips::cut_short,
     told::{self, Handed, Report},
+    unwritten::Unwritten,
 };
 use crate::{
     ambient,
@@ -54,7 +55,8 @@ impl Chat {
     }
 
     /// Starts the children of a call. The first agent's children work when it
-    /// has nothing more to call; a child's own at once.
+    /// has nothing more to call, unless as much as may be is handed out already;
+    /// a child's own at once.
     pub(super) fn delegate(
         &mut self,
         runtime: &mut Runtime,
@@ -103,7 +105,7 @@ impl Chat {
             started: runtime.now(),
             moment: ambient::local_time(ambient::wall_time()).replace('T', " "),
         };
-        if self.depth == 0 {
+        if self.depth == 0 && self.delegated.len() < self.limits.tasks_max {
             let goals: Vec<&str> = batch
                 .jobs
                 .iter()
@@ -120,10 +122,17 @@ impl Chat {
             .enumerate()
             .map(|(place, report)| report.shown(place, &self.model))
             .collect();
-        Ok(ToolResult::ran(&json!({
+        let mut result = json!({
             "results": results,
             "total_duration_seconds": seconds_since(runtime, started),
-        })))
+        });
+        if self.depth == 0
+            && let Some(fields) = result.as_object_mut()
+        {
+            // Only where no more may be handed out does the first agent wait.
+            fields.insert("note".to_owned(), told::WAITED.into());
+        }
+        Ok(ToolResult::ran(&result))
     }
 
     /// What goes along with a task.
@@ -194,7 +203,8 @@ impl Chat {
     ) -> Result<Vec<Report>, ChatError> {
         let mut all = Vec::new();
         for (task, child) in jobs {
-            let report = self.run_one(runtime, port, &task, child, turn);
+            let mut report = self.run_one(runtime, port, &task, child, turn);
+            report.overwrites(&runtime.rewritten_by(self.agent, child));
             runtime.hear_from(self.agent, child)?;
             end(runtime, child);
             all.push(report.fitted());
@@ -225,6 +235,8 @@ impl Chat {
             batches: 0,
             judge: self.judge.clone(),
             loops: self.loops.anew(),
+            names_unwritten: self.names_unwritten,
+            unwritten: Unwritten::default(),
         };
         let came = chat.run(runtime, port, &task.goal);
         let seconds = seconds_since(runtime, started);
@@ -239,6 +251,7 @@ impl Chat {
             tokens,
             trace,
             is_cut: false,
+            stale: Vec::new(),
         };
         match came {
             Ok(done) => {

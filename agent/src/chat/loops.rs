@@ -292,7 +292,7 @@ fn way_out(tool: &str, count: u32) -> String {
 
 /// Whether a result looks like a failure. Only a count follows from it, so it
 /// may look at words.
-fn is_failure(tool: &str, result: &str) -> bool {
+pub(super) fn is_failure(tool: &str, result: &str) -> bool {
     let value: Option<Value> = serde_json::from_str(result).ok();
     let fields = value.as_ref().and_then(Value::as_object);
     let field = |name: &str| fields.and_then(|fields| fields.get(name));
@@ -322,7 +322,7 @@ fn is_failure(tool: &str, result: &str) -> bool {
 }
 
 /// Neither null, false, zero nor empty.
-fn is_something(value: &Value) -> bool {
+pub(super) fn is_something(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(is) => *is,

@@ -104,6 +104,18 @@ impl Chat {
         known
     }
 
+    /// Names what was to be written in this turn and was not, below the last
+    /// words. The conversation does not have it: it is for whoever reads these.
+    pub(super) fn name_unwritten(&mut self, port: &mut Ports<'_>, turn: &mut ChatTurn) {
+        let footer = std::mem::take(&mut self.unwritten).footer();
+        let Some(footer) = footer.filter(|_| self.names_unwritten && !turn.text.is_empty()) else {
+            return;
+        };
+        port.watch.said(self.agent, &footer);
+        let words = turn.text.trim_end().to_owned();
+        turn.text = format!("{words}\n\n{footer}");
+    }
+
     /// Asks for last words when the rounds are spent; no tool is on offer any more.
     pub(super) fn sum_up(
         &mut self,

@@ -20,6 +20,16 @@ const IN_THE_BACKGROUND: &str = "Subagent is running in the background. You and 
                                  result re-enters the conversation as a new message when it finishes. Do not wait or \
                                  poll \u{2014} just continue.";
 
+/// Said with what work brought that was waited for because as much as may be was
+/// handed out already.
+pub(super) const WAITED: &str = "The background delegation pool was at capacity \
+                                 (delegation.max_concurrent_children), so the subagent(s) ran SYNCHRONOUSLY and the \
+                                 result is included above. Raise delegation.max_concurrent_children in config.yaml to \
+                                 allow more concurrent background delegations.";
+
+/// Paths of changed files that are named in a report.
+const PATHS_MAX: usize = 8;
+
 /// What a call that hands out work gives at once.
 pub(super) fn handed_out(id: &str, goals: &[&str]) -> Value {
     let note = match goals.len() {
@@ -53,9 +63,34 @@ pub(super) struct Report {
     pub(super) trace: Vec<Value>,
     /// Its report is longer than what is handed on.
     pub(super) is_cut: bool,
+    /// Files it changed that its reader knows as they were; in the report if
+    /// there is one.
+    pub(super) stale: Vec<String>,
 }
 
 impl Report {
+    /// Says which files, known to whoever reads it, are no longer as they were.
+    pub(super) fn overwrites(&mut self, paths: &[String]) {
+        if paths.is_empty() {
+            return;
+        }
+        if self.summary.is_empty() {
+            self.stale = paths.to_vec();
+            return;
+        }
+        let named: Vec<&str> = paths.iter().take(PATHS_MAX).map(String::as_str).collect();
+        let more = match paths.len().saturating_sub(PATHS_MAX) {
+            0 => String::new(),
+            more => format!(" (+{more} more)"),
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            self.summary,
+            "\n\n[NOTE: subagent modified files the parent previously read \u{2014} re-read before editing: {}{more}]",
+            named.join(", ")
+        );
+    }
+
     /// The same with a report that fits.
     pub(super) fn fitted(mut self) -> Self {
         if let Some(shorter) = shortened(&self.summary) {
@@ -81,6 +116,9 @@ impl Report {
         if let Some(entry) = entry.as_object_mut() {
             if let Some(error) = &self.error {
                 entry.insert("error".into(), error.as_str().into());
+            }
+            if !self.stale.is_empty() {
+                entry.insert("stale_paths".into(), self.stale.clone().into());
             }
             if self.is_cut {
                 entry.insert("summary_truncated".into(), true.into());
@@ -284,6 +322,7 @@ mod tests {
             tokens: (1, 2),
             trace: Vec::new(),
             is_cut: false,
+            stale: Vec::new(),
         }
     }
 

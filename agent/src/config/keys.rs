@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 57] = [
+pub const KEYS: [Key; 58] = [
     key(
         "mode",
         "prompt",
@@ -106,6 +106,11 @@ pub const KEYS: [Key; 57] = [
         "chat.same_answer_max",
         "5",
         "equal answers after which a question is not put again, if loops are stopped",
+    ),
+    key(
+        "chat.name_unwritten",
+        "true",
+        "name the files that a turn was to change and did not, below its last words",
     ),
     key(
         "chat.children_max",

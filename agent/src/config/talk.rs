@@ -31,6 +31,9 @@ pub struct ChatWords {
     /// Equal answers after which the same question is not put again.
     #[serde(default)]
     pub same_answer_max: Option<u32>,
+    /// Name the files that a turn was to change and did not.
+    #[serde(default)]
+    pub name_unwritten: Option<bool>,
     /// Tasks one call may hand out.
     #[serde(default)]
     pub children_max: Option<u32>,
@@ -72,6 +75,11 @@ impl ChatWords {
         let (guard, work) = (Guard::default(), Limits::default());
         let count = |one, other, usual| least(one, other).unwrap_or(usual);
         Talk {
+            // Whoever wants them named gets them named.
+            names_unwritten: match (self.name_unwritten, other.name_unwritten) {
+                (Some(one), Some(two)) => one || two,
+                (one, two) => one.or(two).unwrap_or(true),
+            },
             guard: Guard {
                 warns: self.warn_loops.or(other.warn_loops).unwrap_or(guard.warns),
                 stops: [self, other]
@@ -141,6 +149,16 @@ mod tests {
         assert_eq!(both.guard.ended.same_call, 3);
         assert_eq!((both.work.tasks_max, both.work.rounds_max), (2, 9));
         assert!(!user.both(&usual).guard.stops);
+        let silent = ChatWords {
+            name_unwritten: Some(false),
+            ..usual.clone()
+        };
+        let naming = ChatWords {
+            name_unwritten: Some(true),
+            ..usual.clone()
+        };
+        assert!(!silent.both(&usual).names_unwritten);
+        assert!(silent.both(&naming).names_unwritten && usual.both(&usual).names_unwritten);
     }
 
     #[test]

@@ -71,6 +71,24 @@ impl AgentState {
 }
 
 impl Runtime {
+    /// The files a child wrote that its parent has read or written before. From
+    /// here on they count as written by the parent, for whoever started that.
+    pub fn rewritten_by(&mut self, parent: AgentId, child: AgentId) -> Vec<String> {
+        let written = match self.agents.get(&child) {
+            Some(state) => state.reads.written.clone(),
+            None => return Vec::new(),
+        };
+        let Some(state) = self.agents.get_mut(&parent) else {
+            return Vec::new();
+        };
+        let known = written
+            .iter()
+            .filter(|path| state.reads.files.contains_key(*path));
+        let known = known.cloned().collect();
+        state.reads.written.extend(written);
+        known
+    }
+
     /// Where an agent's relative paths start now.
     #[must_use]
     pub fn cwd_of(&self, agent: AgentId) -> PathBuf {
@@ -94,6 +112,8 @@ pub struct ReadMemory {
     parts: BTreeMap<Part, Stamp>,
     repeated: BTreeMap<Part, u32>,
     files: BTreeMap<String, Seen>,
+    /// What this agent and those it started have written.
+    written: BTreeSet<String>,
     /// What is noted on a copy, for the one it is a copy of.
     noted: Option<Vec<Noted>>,
 }
@@ -207,6 +227,10 @@ impl ReadMemory {
         if let Some(stamp) = stamp {
             self.files
                 .insert(path.to_owned(), Seen { stamp, whole: true });
+        }
+        self.written.insert(path.to_owned());
+        while self.written.len() > PARTS_MAX {
+            self.written.pop_first();
         }
     }
 

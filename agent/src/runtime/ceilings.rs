@@ -40,12 +40,24 @@ pub struct Ceilings {
 }
 
 /// What bounds a conversation and the agents it starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Talk {
     /// A model that goes round in circles.
     pub guard: Guard,
     /// Work that is handed out.
     pub work: delegate::Limits,
+    /// Whether files that a turn was to change and did not are named.
+    pub names_unwritten: bool,
+}
+
+impl Default for Talk {
+    fn default() -> Self {
+        Self {
+            guard: Guard::default(),
+            work: delegate::Limits::default(),
+            names_unwritten: true,
+        }
+    }
 }
 
 impl Ceilings {

@@ -429,3 +429,56 @@ fn an_orchestrator_hands_on_at_once_where_the_depth_allows_it() {
     assert_eq!(results["results"][1]["task_index"], 1);
     assert_eq!(results["results"][1]["exit_reason"], "completed");
 }
+
+#[test]
+fn files_a_child_overwrites_that_its_parent_knows_are_named_and_others_are_not() {
+    for (path, is_known) in [("n.txt", true), ("a.txt", false)] {
+        let mut bench = bench(false);
+        bench.put("a.txt", "one\n");
+        let mut grants = Vec::new();
+        for verb in ["fs.create", "fs.modify"] {
+            grants.push(bench.grant(verb, "").to_string());
+        }
+        let write = |path: &str| ("write_file", json!({"path": path, "content": "x\n"}));
+        let mut script = Script::default()
+            .calls(&[write("n.txt")])
+            .calls(&[("delegate_task", json!({"goal": "g", "grants": grants}))])
+            .says("handed out")
+            .calls(&[write(path)])
+            .says("written")
+            .says("so be it");
+        let turn = talk(&mut bench, &mut script, "go").unwrap();
+        assert_eq!(turn.text, "so be it");
+        assert_eq!(bench.text(path).as_deref(), Some("x\n"));
+        let report = &script.seen[5].1;
+        assert_eq!(
+            report.contains("re-read before editing: ") && report.contains("/n.txt]"),
+            is_known,
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn what_a_turn_did_not_change_is_named_below_its_last_words_and_only_there() {
+    for (names, ends_with) in [(true, "`none.txt` \u{2014} [patch] "), (false, "done")] {
+        let mut bench = bench(true);
+        let miss = json!({"path": "none.txt", "old_string": "a", "new_string": "b"});
+        let mut script = Script::default()
+            .calls(&[("patch", miss)])
+            .says("done")
+            .says("again");
+        let mut chat = Chat::new(&bench.runtime, "m").naming_unwritten(names);
+        let turn = chat.turn(&mut bench.runtime, &mut script, "go").unwrap();
+        assert!(turn.text.contains(ends_with), "{}", turn.text);
+        assert_eq!(turn.text == "done", !names);
+        let kept = Message::Assistant {
+            text: "done".into(),
+            calls: Vec::new(),
+        };
+        assert_eq!(chat.messages().last(), Some(&kept));
+        // The next turn has not failed at anything.
+        let turn = chat.turn(&mut bench.runtime, &mut script, "go").unwrap();
+        assert_eq!(turn.text, "again");
+    }
+}

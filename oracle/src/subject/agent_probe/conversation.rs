@@ -43,12 +43,19 @@ pub(super) fn answer(
     let settings = &world.job().settings;
     let limits = limits(settings);
     let guard = guard(settings);
+    let names_unwritten = settings
+        .get("display.file_mutation_verifier")
+        .and_then(Value::as_bool)
+        .unwrap_or(true);
     let last_words = world.with_runtime(|runtime| {
         let first = runtime.first_agent();
         runtime
             .grant(first, &GrantWords::new("model.send", MODEL))
             .map_err(|error| error.to_string())?;
-        let mut chat = Chat::new(runtime, MODEL).with_limits(limits).guarded(guard);
+        let mut chat = Chat::new(runtime, MODEL)
+            .with_limits(limits)
+            .guarded(guard)
+            .naming_unwritten(names_unwritten);
         chat.turn(runtime, &mut models, &format!("{MARK}{PARENT}"))
             .map(|turn| turn.text)
             .map_err(|error| error.to_string())
