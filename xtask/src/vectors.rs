@@ -14,6 +14,7 @@ mod emit;
 mod fixture;
 mod index;
 mod made;
+mod ordinary;
 mod path_security;
 mod paths_overlap;
 mod row;

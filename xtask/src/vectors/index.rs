@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::emit::Suite;
+use super::ordinary::Ordinary;
 
 /// `INDEX.md`: every suite with its cases, probes, tools and expectations.
 ///
@@ -24,6 +25,7 @@ pub fn render(vectors: &Path) -> anyhow::Result<String> {
     let mut flags = String::new();
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut total = 0;
+    let mut ordinary = Ordinary::default();
     for folder in ["suites", "regressions"] {
         for path in files(&vectors.join(folder))? {
             let body =
@@ -42,6 +44,7 @@ pub fn render(vectors: &Path) -> anyhow::Result<String> {
                     .count()
             };
             total += cases.len();
+            ordinary.count(&suite);
             text.push_str(&format!(
                 "| [{name}]({folder}/{}) | {} | {} | {} | {} | {} |\n",
                 path.file_name().unwrap_or_default().to_string_lossy(),
@@ -78,6 +81,7 @@ pub fn render(vectors: &Path) -> anyhow::Result<String> {
     for (step, times) in steps {
         text.push_str(&format!("| {step} | {times} |\n"));
     }
+    text.push_str(&ordinary.table());
     text.push_str(
         "\n## Flags\n\n| suite | flag | cases | what the cases do |\n|---|---|---:|---|\n",
     );
