@@ -122,10 +122,12 @@ fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
         ],
     );
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "a.txt says alpha\n",
-        "{errors}"
+    let said = String::from_utf8_lossy(&output.stdout);
+    let (words, footer) = said.split_once("\n\n").expect(&said);
+    assert_eq!(words, "a.txt says alpha", "{errors}");
+    assert!(
+        footer.contains("1 file(s) were NOT modified") && footer.contains("`b.txt`"),
+        "{footer}"
     );
     assert_eq!(output.status.code(), Some(0), "{errors}");
     // Nobody can be asked, and the file that was read could be behind the write.

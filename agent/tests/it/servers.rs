@@ -282,6 +282,9 @@ fn a_server_that_is_not_there_is_told_and_after_three_failures_left_alone() {
     talk(&mut bench, &mut model);
     let told = bench.runtime.take_told().join("\n");
     assert!(told.contains("`echo` are not offered"), "{told}");
+    // It is asked for its tools once a session, whether or not it answers.
+    talk(&mut bench, &mut model);
+    assert_eq!(bench.runtime.take_told(), Vec::<String>::new());
     let agent = bench.runtime.first_agent();
     let mut texts = Vec::new();
     for _ in 0..4 {

@@ -106,6 +106,13 @@ fn serve(mut stream: TcpStream, meet: &Barrier) {
                 let text = params["arguments"]["query"].clone();
                 json!({"content": [{"type": "text", "text": text}], "isError": false})
             }
+            // It does not say which tools it has.
+            Some("tools/list") => {
+                let error = json!({"code": -32601, "message": "no such method"});
+                let reply = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+                let _sent = writeln!(stream, "{reply}");
+                continue;
+            }
             _ => continue,
         };
         let reply = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});

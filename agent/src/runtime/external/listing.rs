@@ -51,9 +51,10 @@ pub struct Listing {
 /// Whether it is known what a server has.
 #[derive(Clone, Debug)]
 pub(in crate::runtime) enum Listed {
-    /// It was not asked, or could not be reached when it was.
+    /// It was not asked.
     NotYet,
-    /// It may not be asked in this session.
+    /// It was asked and did not say so, or may not be asked; it is not asked
+    /// again in this session.
     Never,
     /// It said so.
     Known(Listing),
@@ -83,7 +84,7 @@ impl Runtime {
                         "the tools of the server `{}` are not offered: {why}",
                         server.name
                     ));
-                    Listed::NotYet
+                    Listed::Never
                 }
                 Err(denial) => {
                     self.told.push(format!(
