@@ -230,7 +230,7 @@ fn looks_binary(content: &[u8]) -> bool {
 
 /// Lines `offset` and following, numbered, with what there is to say about them.
 fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> {
-    let last = offset + limit - 1;
+    let last = offset.saturating_add(limit).saturating_sub(1);
     let (from, count) = (
         usize::try_from(offset - 1).unwrap_or(0),
         usize::try_from(limit).unwrap_or(0),
@@ -251,7 +251,7 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
         .split('\n')
         .enumerate()
         .map(|(at, line)| {
-            let number = offset + i64::try_from(at).unwrap_or(0);
+            let number = offset.saturating_add(i64::try_from(at).unwrap_or(0));
             if line.chars().count() > LINE_LETTERS_MAX {
                 format!(
                     "{number}|{}... [truncated]",
@@ -267,14 +267,14 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
     let mut hint = truncated.then(|| {
         format!(
             "Use offset={} to continue reading (showing {offset}-{last} of {total} lines)",
-            last + 1
+            last.saturating_add(1)
         )
     });
     let mut content = numbered.join("\n");
     let mut next_offset = None;
     if content.chars().count() > RESULT_LETTERS_MAX {
         let (kept, lines) = within_budget(&content);
-        let next = offset + i64::try_from(lines).unwrap_or(0);
+        let next = offset.saturating_add(i64::try_from(lines).unwrap_or(0));
         let mut text = format!(
             "Output truncated at the {}-char read budget after {lines} line(s) (showing lines {offset}-{} of {total}). Use \
              offset={next} to continue.",
@@ -465,6 +465,13 @@ mod tests {
             shown("\u{feff}a\n", 5, 1, 500).get("content"),
             Some(&json!("1|a\n2|"))
         );
+    }
+
+    #[test]
+    fn the_largest_offset_is_behind_every_file() {
+        let part = shown("one\n", 4, i64::MAX, 2000);
+        assert_eq!(part.get("truncated"), Some(&json!(false)));
+        assert_eq!(part.get("content"), Some(&json!(format!("{}|", i64::MAX))));
     }
 
     #[test]
