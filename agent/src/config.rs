@@ -26,10 +26,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::rules::RuleWords;
-use self::servers::ServersWords;
+use self::servers::{ServerWords, ServersWords};
 use self::settings::{LimitsWords, SafetyWords, SandboxWords};
 use self::talk::ChatWords;
-use crate::runtime::{Ceilings, ExternalServer, GrantWords};
+use crate::runtime::{Ceilings, GrantWords};
 
 /// The whole file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -297,8 +297,10 @@ impl Config {
     }
 
     /// The servers of tools outside that both files name.
-    #[must_use]
-    pub fn servers(&self, administrator: &Self) -> Vec<ExternalServer> {
+    pub fn servers<'c>(
+        &'c self,
+        administrator: &'c Self,
+    ) -> impl Iterator<Item = (&'c str, &'c ServerWords)> {
         servers::both(&self.servers, &administrator.servers)
     }
 

@@ -26,6 +26,7 @@ use serde_json::Value;
 pub use self::{
     cancel::Cancel,
     failure::ModelError,
+    http::tls::config as trusted,
     limits::{ReplyLimits, Structured},
 };
 

@@ -38,7 +38,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
     let declared = open::ground(&servers.setting.place)?.servers();
     let Some(name) = &servers.name else {
         for server in declared {
-            println!("{}  {}:{}", server.name, server.host, server.port);
+            println!("{}  {}", server.name, server.place());
         }
         return Ok(exit::OK);
     };
@@ -46,7 +46,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         let name = name.escape_debug();
         return Err((
             format!(
-                "no server `{name}` is configured; name it in [servers.{name}] with its host and port"
+                "no server `{name}` is configured; name it in [servers.{name}] with its `url`, or its `host` and `port`"
             ),
             exit::USAGE,
         ));
@@ -79,10 +79,9 @@ fn asked(runtime: &mut Runtime, server: &ExternalServer) -> Result<Listing, Trou
         Ok(Ok(listing)) => Ok(listing),
         Ok(Err(why)) => Err((
             format!(
-                "the server `{}` at {}:{} does not say which tools it has: {}",
+                "the server `{}` at {} does not say which tools it has: {}",
                 server.name,
-                server.host,
-                server.port,
+                server.place(),
                 visible(&why)
             ),
             exit::ENVIRONMENT,

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::model::Structured;
+use crate::model::{Structured, open::KeyPlaces};
 
 /// Where a model is, if nothing says so.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
@@ -169,14 +169,17 @@ impl BackendWords {
                 "`structured` is json_schema, json_object, gbnf or none, not `{structured}`"
             ));
         }
-        let places = [&self.key_env, &self.key_file, &self.key_keyring];
-        if places.into_iter().flatten().count() > 1 {
-            return Err(
-                "the key comes from one of `key_env`, `key_file` and `key_keyring`, not from more"
-                    .to_owned(),
-            );
+        self.key_places().check()
+    }
+
+    /// Where its key is.
+    #[must_use]
+    pub fn key_places(&self) -> KeyPlaces<'_> {
+        KeyPlaces {
+            env: self.key_env.as_deref(),
+            file: self.key_file.as_deref(),
+            keyring: self.key_keyring.as_deref(),
         }
-        Ok(())
     }
 
     /// What counts for one kind alone is set for no other: it would be read by nobody.

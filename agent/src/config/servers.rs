@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
 
-use crate::runtime::ExternalServer;
+use crate::{
+    model::open::{KeyPlaces, Surroundings},
+    runtime::{ExternalServer, Key, Web},
+};
 
 /// All of them, by name.
 pub type ServersWords = BTreeMap<String, ServerWords>;
@@ -17,10 +20,24 @@ pub type ServersWords = BTreeMap<String, ServerWords>;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerWords {
-    /// Its address or name.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
+    /// Its address or name, if it speaks over a bare connection.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Its port there.
+    #[serde(default)]
+    pub port: Option<u16>,
+    /// Its address, if it speaks HTTP.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// The variable of the environment that holds the key for it.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// The file that holds the key.
+    #[serde(default)]
+    pub key_file: Option<String>,
+    /// Its name in the keyring of the desktop, below `service hermitcrab`.
+    #[serde(default)]
+    pub key_keyring: Option<String>,
     /// Tools that go by their own names, such as `web_search`.
     #[serde(default)]
     pub tools: Vec<String>,
@@ -36,9 +53,17 @@ pub struct ServerWords {
 }
 
 impl ServerWords {
-    fn server(&self, name: &str) -> ExternalServer {
-        let usual = ExternalServer::at(name, &self.host, self.port);
-        ExternalServer {
+    fn server(&self, name: &str) -> Result<ExternalServer, String> {
+        let usual = match (&self.url, &self.host, self.port) {
+            (Some(url), None, None) => {
+                ExternalServer::at_url(name, url).map_err(|denial| denial.to_string())?
+            }
+            (None, Some(host), Some(port)) => ExternalServer::at(name, host, port),
+            _ => {
+                return Err("a server has a `url`, or a `host` and a `port`".to_owned());
+            }
+        };
+        Ok(ExternalServer {
             tools: self.tools.clone(),
             only: self.only.clone(),
             call_time: self
@@ -46,7 +71,45 @@ impl ServerWords {
                 .map_or(usual.call_time, Duration::from_secs),
             listing: self.listing.clone(),
             ..usual
+        })
+    }
+
+    fn key_places(&self) -> KeyPlaces<'_> {
+        KeyPlaces {
+            env: self.key_env.as_deref(),
+            file: self.key_file.as_deref(),
+            keyring: self.key_keyring.as_deref(),
         }
+    }
+
+    fn check(&self, name: &str) -> Result<(), String> {
+        self.key_places().check()?;
+        let server = self.server(name)?;
+        if server.web.is_none() && self.has_key() {
+            return Err("a key goes with a `url` only".to_owned());
+        }
+        server.check().map_err(|denial| denial.to_string())
+    }
+
+    const fn has_key(&self) -> bool {
+        self.key_env.is_some() || self.key_file.is_some() || self.key_keyring.is_some()
+    }
+
+    /// The server with its key, as it can be called.
+    ///
+    /// # Errors
+    /// Why it cannot, in words.
+    pub fn open(&self, name: &str, around: &Surroundings<'_>) -> Result<ExternalServer, String> {
+        let key = self
+            .key_places()
+            .key(around)
+            .map_err(|error| error.to_string())?;
+        let key = key.as_deref().map(Key::new).transpose();
+        let key = key.map_err(|denial| denial.to_string())?;
+        let mut server = self.server(name)?;
+        server.web = server.web.map(|web| Web { key, ..web });
+        server.check().map_err(|denial| denial.to_string())?;
+        Ok(server)
     }
 }
 
@@ -57,29 +120,29 @@ impl ServerWords {
 pub fn check(servers: &ServersWords) -> Result<(), String> {
     for (name, words) in servers {
         words
-            .server(name)
-            .check()
-            .map_err(|denial| format!("servers.{}: {denial}", name.escape_debug()))?;
+            .check(name)
+            .map_err(|why| format!("servers.{}: {why}", name.escape_debug()))?;
     }
     Ok(())
 }
 
-/// Those of both files.
-#[must_use]
-pub fn both(user: &ServersWords, administrator: &ServersWords) -> Vec<ExternalServer> {
+/// Those of both files, by name.
+pub fn both<'w>(
+    user: &'w ServersWords,
+    administrator: &'w ServersWords,
+) -> impl Iterator<Item = (&'w str, &'w ServerWords)> {
     let users = user
         .iter()
         .filter(|(name, _)| !administrator.contains_key(*name));
     administrator
         .iter()
         .chain(users)
-        .map(|(name, words)| words.server(name))
-        .collect()
+        .map(|(name, words)| (name.as_str(), words))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ServersWords, both, check};
+    use super::{ServersWords, Surroundings, both, check};
 
     fn words(text: &str) -> ServersWords {
         toml::from_str(text).expect("servers")
@@ -89,18 +152,39 @@ mod tests {
     fn of_two_servers_of_one_name_the_administrators_counts() {
         let user = words("[a]\nhost = \"h\"\nport = 1\n[b]\nhost = \"h\"\nport = 2\n");
         let administrator = words("[a]\nhost = \"h\"\nport = 3\ntimeout_seconds = 9\n");
-        let servers = both(&user, &administrator);
-        let found: Vec<(&str, u16, u64)> = servers
-            .iter()
-            .map(|server| {
-                (
-                    server.name.as_str(),
-                    server.port,
-                    server.call_time.as_secs(),
-                )
-            })
+        let found: Vec<(&str, Option<u16>)> = both(&user, &administrator)
+            .map(|(name, words)| (name, words.port))
             .collect();
-        assert_eq!(found, [("a", 3, 9), ("b", 2, 300)]);
+        assert_eq!(found, [("a", Some(3)), ("b", Some(2))]);
+    }
+
+    #[test]
+    fn a_server_is_opened_with_its_key_and_not_without() {
+        let found = words(
+            "[a]\nurl = \"https://h.example/mcp\"\nkey_env = \"K\"\ntimeout_seconds = 9\n[b]\nurl = \"http://h.example\"\nkey_env = \"K\"\n",
+        );
+        let open = |name: &str, key: Option<&str>| {
+            let around = Surroundings {
+                variable: &|_| key.map(str::to_owned),
+                home: std::path::Path::new("/"),
+                dir: std::path::Path::new("/"),
+            };
+            found.get(name).expect("a server").open(name, &around)
+        };
+        let server = open("a", Some("secret")).expect("a server");
+        assert_eq!(
+            (server.place(), server.port),
+            ("https://h.example/mcp".to_owned(), 443)
+        );
+        assert_eq!(server.call_time.as_secs(), 9);
+        assert!(server.web.is_some_and(|web| web.key.is_some()));
+        assert!(open("a", None).expect_err("no key").contains("`K`"));
+        assert!(open("a", Some("two words")).is_err());
+        assert!(
+            open("b", Some("secret"))
+                .expect_err("unsealed")
+                .contains("https")
+        );
     }
 
     #[test]
@@ -115,6 +199,20 @@ mod tests {
             (
                 "[a]\nhost = \"h\"\nport = 1\ntools = [\"terminal\"]\n",
                 "own name",
+            ),
+            ("[a]\nhost = \"h\"\n", "a `url`"),
+            (
+                "[a]\nhost = \"h\"\nport = 1\nurl = \"http://h\"\n",
+                "a `url`",
+            ),
+            ("[a]\nurl = \"ftp://h\"\n", "http://"),
+            (
+                "[a]\nhost = \"h\"\nport = 1\nkey_env = \"K\"\n",
+                "`url` only",
+            ),
+            (
+                "[a]\nurl = \"https://h\"\nkey_env = \"K\"\nkey_file = \"f\"\n",
+                "not from more",
             ),
         ] {
             let found = check(&words(text)).expect_err(text);

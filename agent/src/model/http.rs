@@ -8,7 +8,7 @@
 //! once; the thread ends with the connection's own time limit at the latest.
 
 mod exchange;
-mod tls;
+pub(super) mod tls;
 
 use std::{fmt, time::Duration};
 

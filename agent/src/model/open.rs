@@ -43,7 +43,7 @@ pub fn open(
         Kind::Http => {
             let config = HttpConfig {
                 base_url: words.base_url().to_owned(),
-                key: key(words, around)?,
+                key: words.key_places().key(around)?,
                 structured: words
                     .structured
                     .as_deref()
@@ -125,20 +125,52 @@ fn placed(path: &str, around: &Surroundings<'_>) -> std::path::PathBuf {
     }
 }
 
-/// The key, from the environment or from a file that nobody else may read.
-fn key(words: &BackendWords, around: &Surroundings<'_>) -> Result<Option<String>, ModelError> {
-    if let Some(name) = &words.key_env {
-        return match (around.variable)(name) {
-            Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-            _ => Err(ModelError::Address(format!(
-                "the variable `{name}` that `key_env` names holds no key"
-            ))),
-        };
+/// Where a key is written down, in the words of a configuration.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyPlaces<'w> {
+    /// The variable of the environment that holds it.
+    pub env: Option<&'w str>,
+    /// The file that holds it.
+    pub file: Option<&'w str>,
+    /// Its name in the keyring of the desktop.
+    pub keyring: Option<&'w str>,
+}
+
+impl KeyPlaces<'_> {
+    /// Whether there is one place at most.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let places = [self.env, self.file, self.keyring];
+        if places.into_iter().flatten().count() > 1 {
+            return Err(
+                "the key comes from one of `key_env`, `key_file` and `key_keyring`, not from more"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
-    match (&words.key_file, &words.key_keyring) {
-        (Some(file), _) => key_in(&placed(file, around)).map(Some),
-        (None, Some(name)) => keyring::key(name).map(Some),
-        (None, None) => Ok(None),
+
+    /// The key, if one is written down: from the environment, from a file that
+    /// nobody else may read, or from the keyring.
+    ///
+    /// # Errors
+    /// `address`: it is not where it should be, in words.
+    pub fn key(&self, around: &Surroundings<'_>) -> Result<Option<String>, ModelError> {
+        if let Some(name) = self.env {
+            return match (around.variable)(name) {
+                Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+                _ => Err(ModelError::Address(format!(
+                    "the variable `{name}` that `key_env` names holds no key"
+                ))),
+            };
+        }
+        match (self.file, self.keyring) {
+            (Some(file), _) => key_in(&placed(file, around)).map(Some),
+            (None, Some(name)) => keyring::key(name).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 }
 

@@ -50,8 +50,12 @@ struct FileWords {
 #[serde(deny_unknown_fields)]
 struct ServerWords {
     name: String,
-    host: String,
-    port: u16,
+    #[serde(default)]
+    host: Option<String>,
+    #[serde(default)]
+    port: Option<u16>,
+    #[serde(default)]
+    url: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -98,7 +102,7 @@ pub fn read(text: &[u8]) -> Result<Outside, String> {
     if words.version != 1 {
         return Err(format!("version {} is not known here", words.version));
     }
-    let server = words.server.name;
+    let server = words.server.name.clone();
     let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     if server.is_empty() || !server.chars().all(plain) {
         return Err(format!(
@@ -124,10 +128,15 @@ pub fn read(text: &[u8]) -> Result<Outside, String> {
         }
         tools.push(signature);
     }
-    Ok(Outside {
-        server: ExternalServer::at(&server, &words.server.host, words.server.port),
-        tools,
-    })
+    let place = words.server;
+    let server = match (&place.url, &place.host, place.port) {
+        (Some(url), None, None) => {
+            ExternalServer::at_url(&server, url).map_err(|denial| denial.to_string())?
+        }
+        (None, Some(host), Some(port)) => ExternalServer::at(&server, host, port),
+        _ => return Err("a server has a `url`, or a `host` and a `port`".to_owned()),
+    };
+    Ok(Outside { server, tools })
 }
 
 fn signature(server: &str, tool: ToolWords) -> Result<Signature, String> {

@@ -7,8 +7,10 @@
 //! must never start a server, and never follow one to another address.
 
 pub(super) mod exchange;
+mod http;
 pub(super) mod listing;
 mod server;
+mod web;
 
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ use self::listing::Listed;
 pub use self::{
     listing::{Listing, OutsideTool},
     server::ExternalServer,
+    web::{Key, Web},
 };
 use super::{
     Runtime,
@@ -203,8 +206,9 @@ impl Runtime {
     ) -> Result<Answer, Denial> {
         let sent = json!({"tool": inner, "arguments": args}).to_string();
         let shown = format!(
-            "call `{inner}` of the server `{}` at {}:{} with\n{sent}",
-            server.name, server.host, server.port
+            "call `{inner}` of the server `{}` at {} with\n{sent}",
+            server.name,
+            server.place()
         );
         let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
         self.guarded(by, Tool::External, action, shown, questions, |_| {

@@ -13,99 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::support::editor::model;
-
-/// What the clients are installed from.
-const LOCKS: [&str; 3] = ["requirements.lock", "package.json", "package-lock.json"];
-/// What drives them.
-const SCRIPTS: [&str; 3] = ["peer.py", "peer.mjs", "validate.py"];
-
-/// The clients, installed once from their locks into a directory of their own.
-struct Peers(PathBuf);
-
-impl Peers {
-    /// The clients, or why there are none here.
-    fn ready() -> Option<Self> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers");
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("acp-peers");
-        fs::create_dir_all(&place).unwrap();
-        let lock = fs::File::create(place.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let wanted: Vec<u8> = LOCKS
-            .iter()
-            .flat_map(|name| fs::read(source.join(name)).unwrap())
-            .collect();
-        for name in SCRIPTS {
-            let script = fs::read(source.join(name)).unwrap();
-            // Another test may be reading it.
-            if fs::read(place.join(name)).ok() != Some(script.clone()) {
-                fs::write(place.join(name), script).unwrap();
-            }
-        }
-        if fs::read(place.join("stamp")).ok() != Some(wanted.clone()) {
-            for name in LOCKS {
-                fs::copy(source.join(name), place.join(name)).unwrap();
-            }
-            if let Err(why) = install(&place) {
-                println!("SKIPPED: the clients cannot be installed here: {why}");
-                return None;
-            }
-            fs::write(place.join("stamp"), wanted).unwrap();
-        }
-        Some(Self(place))
-    }
-
-    fn python(&self) -> PathBuf {
-        self.0.join("venv/bin/python")
-    }
-}
-
-fn run(command: &mut Command) -> Result<(), String> {
-    let shown = format!("{command:?}");
-    match command.stdin(Stdio::null()).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!(
-            "{shown}: {}",
-            String::from_utf8_lossy(&output.stderr)
-                .lines()
-                .last()
-                .unwrap_or_default()
-        )),
-        Err(error) => Err(format!("{shown}: {error}")),
-    }
-}
-
-fn install(place: &Path) -> Result<(), String> {
-    let python = ["python3.11", "python3.12", "python3.13"]
-        .into_iter()
-        .find(|name| run(Command::new(name).arg("--version")).is_ok())
-        .ok_or("no Python from 3.11 to 3.13")?;
-    let venv = place.join("venv");
-    let _ = fs::remove_dir_all(&venv);
-    run(Command::new(python).args(["-m", "venv"]).arg(&venv))?;
-    run(Command::new(venv.join("bin/pip"))
-        .args([
-            "install",
-            "--quiet",
-            "--no-input",
-            "--require-hashes",
-            "--only-binary",
-            ":all:",
-        ])
-        .args(["--disable-pip-version-check", "-r"])
-        .arg(place.join("requirements.lock")))?;
-    // Not `npm ci`: it insists on optional packages for other systems, which the
-    // lock leaves out. What is in the lock is taken as it is there.
-    run(Command::new("npm")
-        .args([
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-save",
-        ])
-        .current_dir(place))
-}
+use crate::support::{editor::model, peers::Peers};
 
 /// A workspace, and the agent behind something that writes down what passes.
 struct Place {
@@ -190,12 +98,8 @@ impl Place {
             std::thread::sleep(Duration::from_millis(20));
         }
         let output = Command::new(peers.python())
-            .arg(peers.0.join("validate.py"))
-            .arg(
-                peers
-                    .0
-                    .join("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json"),
-            )
+            .arg(peers.script("validate.py"))
+            .arg(peers.script("node_modules/@agentclientprotocol/sdk/schema/v1/schema.json"))
             .args([self.log("sent"), self.log("came")])
             .output()
             .unwrap();
@@ -354,13 +258,13 @@ fn shows_each_file(dir: &Path, call: &Value) {
 
 fn python(peers: &Peers) -> Command {
     let mut client = Command::new(peers.python());
-    client.arg(peers.0.join("peer.py"));
+    client.arg(peers.script("peer.py"));
     client
 }
 
 fn node(peers: &Peers) -> Command {
     let mut client = Command::new("node");
-    client.arg(peers.0.join("peer.mjs"));
+    client.arg(peers.script("peer.mjs"));
     client
 }
 
@@ -470,7 +374,7 @@ fn acpx(peers: &Peers, place: &Place, options: &[&str], script: &Value) -> Comma
         .collect();
     fs::write(&agent, format!("exec {}\n", command.join(" "))).unwrap();
     let mut acpx = Command::new("node");
-    acpx.arg(peers.0.join("node_modules/acpx/dist/cli.js"))
+    acpx.arg(peers.script("node_modules/acpx/dist/cli.js"))
         .args(["--agent", &format!("sh {}", agent.display())])
         .arg("--cwd")
         .arg(place.dir.path().join("proj"))

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use support::Bench;
 
 /// What a server says to one message; nothing to a notice.
-fn reply(message: &Value) -> Option<Value> {
+pub fn reply(message: &Value) -> Option<Value> {
     let id = message.get("id")?;
     let params = &message["params"];
     let result = match message["method"].as_str()? {

@@ -5,7 +5,7 @@ use hermitcrab_core::{grant::AgentId, outcome::Denial};
 
 use super::{Ground, words};
 use crate::{
-    cli::{Setting, Trouble},
+    cli::{Setting, Trouble, say},
     exit,
     runtime::{ExternalServer, Runtime, WordsError},
 };
@@ -34,9 +34,18 @@ impl Ground {
         Ok(())
     }
 
-    /// The servers of tools outside that are configured.
+    /// The servers of tools outside that are configured. Those whose key is not
+    /// there are named and left out: the rest of the session does not need them.
     pub fn servers(&self) -> Vec<ExternalServer> {
-        self.config.servers(&self.admin)
+        let around = self.surroundings();
+        let mut servers = Vec::new();
+        for (name, words) in self.config.servers(&self.admin) {
+            match words.open(name, &around) {
+                Ok(server) => servers.push(server),
+                Err(why) => say(&format!("the server `{name}` is left out: {why}")),
+            }
+        }
+        servers
     }
 
     /// The same for a dry run: to look and to try, and nothing that could stand.

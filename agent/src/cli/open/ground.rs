@@ -146,6 +146,11 @@ pub fn ground(place: &Where) -> Result<Ground, Trouble> {
 }
 
 impl Ground {
+    /// Where keys of servers outside are looked for.
+    pub fn surroundings(&self) -> model::open::Surroundings<'_> {
+        around(&self.places)
+    }
+
     /// What the sandbox can do on this machine.
     pub fn isolation(&self) -> Result<Isolation, Trouble> {
         ambient::probe(&SpawnerProgram::Own)

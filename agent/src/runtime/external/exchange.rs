@@ -6,10 +6,13 @@ use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
     model::{CallToolRequestParams, PaginatedRequestParams},
     service::RunningService,
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
 };
 use serde_json::{Value, json};
 
-use super::ExternalServer;
+use super::{ExternalServer, http::Carrier, web::Web};
 use crate::tools::mcp::{self, Answer};
 
 /// How long a server may take to say which tools it has.
@@ -153,12 +156,31 @@ fn in_time<T>(
 }
 
 async fn connected(server: &ExternalServer) -> Result<RunningService<RoleClient, ()>, Trouble> {
+    if let Some(web) = &server.web {
+        return over_http(web, server.call_time).await;
+    }
     let stream = tokio::net::TcpStream::connect((server.host.as_str(), server.port))
         .await
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
     ().serve(stream)
         .await
         .map_err(|error| Trouble::NotConnected(error.to_string()))
+}
+
+async fn over_http(web: &Web, time: Duration) -> Result<RunningService<RoleClient, ()>, Trouble> {
+    let carrier = Carrier::new(&web.url, time).map_err(Trouble::Unreachable)?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(web.url.as_str());
+    if let Some(key) = &web.key {
+        config = config.auth_header(key.reveal());
+    }
+    let transport = StreamableHttpClientTransport::with_client(carrier.clone(), config);
+    ().serve(transport).await.map_err(|error| {
+        if carrier.has_heard() {
+            Trouble::NotConnected(error.to_string())
+        } else {
+            Trouble::Unreachable(error.to_string())
+        }
+    })
 }
 
 /// What a model is told of a call, whatever came of it.

@@ -113,8 +113,9 @@ impl Runtime {
         server: &ExternalServer,
     ) -> Result<Result<Listing, String>, Denial> {
         let shown = format!(
-            "ask the server `{}` at {}:{} which tools it has",
-            server.name, server.host, server.port
+            "ask the server `{}` at {} which tools it has",
+            server.name,
+            server.place()
         );
         let mut questions = Vec::new();
         let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));

@@ -8,6 +8,7 @@ use hermitcrab_core::{
     tool::Tool,
 };
 
+use super::web::{self, Web};
 use crate::tools::mcp;
 
 /// How long a call may take if nothing is said, the connection included.
@@ -26,6 +27,8 @@ pub struct ExternalServer {
     pub host: String,
     /// Its port.
     pub port: u16,
+    /// Its address, if it speaks HTTP; otherwise messages go over the bare connection, one a line.
+    pub web: Option<Web>,
     /// Its tools that are offered under their own names, such as `web_search`;
     /// every other one is `mcp__<server>__<tool>`.
     pub tools: Vec<String>,
@@ -45,10 +48,36 @@ impl ExternalServer {
             name: name.to_owned(),
             host: host.to_owned(),
             port,
+            web: None,
             tools: Vec::new(),
             only: Vec::new(),
             call_time: CALL_TIME_USUAL,
             listing: None,
+        }
+    }
+
+    /// A server that speaks HTTP at an address, with all of its tools.
+    ///
+    /// # Errors
+    /// `bad-arguments`: the address is none.
+    pub fn at_url(name: &str, url: &str) -> Result<Self, Denial> {
+        let (host, port) = web::place(url)?;
+        Ok(Self {
+            web: Some(Web {
+                url: url.to_owned(),
+                key: None,
+            }),
+            ..Self::at(name, &host, port)
+        })
+    }
+
+    /// Where it is, for a person.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.web {
+            Some(web) => web.url.clone(),
+            None if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
+            None => format!("{}:{}", self.host, self.port),
         }
     }
 
@@ -78,6 +107,20 @@ impl ExternalServer {
                 self.name,
                 CALL_TIME_MAX.as_secs()
             ));
+        }
+        if let Some(web) = &self.web {
+            if web::place(&web.url)? != (self.host.clone(), self.port) {
+                return wrong(format!(
+                    "the address of the server `{}` leads elsewhere than to its host",
+                    self.name
+                ));
+            }
+            if web.key.is_some() && !web::may_carry_a_key(&web.url, &self.host) {
+                return wrong(format!(
+                    "the key of the server `{}` would go over the network unsealed; its address begins with https://, or the server is on this machine",
+                    self.name
+                ));
+            }
         }
         self.peer().map(drop)
     }
@@ -133,7 +176,7 @@ fn is_tool_name(name: &str) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use super::ExternalServer;
+    use super::{super::web::Key, ExternalServer, Web};
 
     fn named(name: &str) -> ExternalServer {
         ExternalServer::at(name, "127.0.0.1", 1)
@@ -181,6 +224,26 @@ mod tests {
             };
             assert_eq!(server.check().is_ok(), is_right, "{seconds}");
         }
+    }
+
+    #[test]
+    fn a_key_goes_only_where_the_address_leads_and_not_unsealed_over_a_network() {
+        let with_key = |url: &str| {
+            let server = ExternalServer::at_url("echo", url).expect(url);
+            let web = server.web.clone().map(|web| Web {
+                key: Key::new("k").ok(),
+                ..web
+            });
+            ExternalServer { web, ..server }
+        };
+        assert_eq!(with_key("https://example.com/mcp").check(), Ok(()));
+        assert_eq!(with_key("http://127.0.0.1:1/mcp").check(), Ok(()));
+        assert!(with_key("http://example.com/mcp").check().is_err());
+        let elsewhere = ExternalServer {
+            host: "other.example".to_owned(),
+            ..with_key("https://example.com/mcp")
+        };
+        assert!(elsewhere.check().is_err());
     }
 
     #[test]
