@@ -32,12 +32,18 @@ pub(super) fn carry(from: Place<'_>, to: Place<'_>) -> Result<(), Errno> {
 fn carry_below(from: Place<'_>, to: Place<'_>, depth: u32) -> Result<(), Errno> {
     let depth = depth.checked_sub(1).ok_or(Errno::LOOP)?;
     let source = open(from)?;
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&source)?.st_mode & 0o7777);
-    match rustix::fs::mkdirat(to.0, to.1, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
+    let made = match rustix::fs::mkdirat(to.0, to.1, JUST_MADE) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
         Err(errno) => return Err(errno),
-    }
+    };
     let target = open(to)?;
+    // Of two that were cut off in the middle the one that was just made has no mode of
+    // its own yet, whichever way they are carried.
+    let mode = match mode_of(&target)? {
+        own if !made && own != JUST_MADE => own,
+        _ => mode_of(&source)?,
+    };
     let mut names = Vec::new();
     for entry in Dir::read_from(&source)? {
         let entry = entry?;
@@ -60,6 +66,15 @@ fn carry_below(from: Place<'_>, to: Place<'_>, depth: u32) -> Result<(), Errno> 
     }
     rustix::fs::fchmod(&target, mode)?;
     rustix::fs::unlinkat(from.0, from.1, AtFlags::REMOVEDIR)
+}
+
+/// The mode of a directory until its entries have arrived.
+const JUST_MADE: Mode = Mode::RWXU;
+
+fn mode_of(dir: &OwnedFd) -> Result<Mode, Errno> {
+    Ok(Mode::from_raw_mode(
+        rustix::fs::fstat(dir)?.st_mode & 0o7777,
+    ))
 }
 
 fn step(place: Place<'_>, goal: Place<'_>, depth: u32) -> Result<(), Errno> {
@@ -117,6 +132,28 @@ mod tests {
             fs::read_link(dir.path().join("d/l")).unwrap().as_os_str(),
             "a"
         );
+    }
+
+    #[test]
+    fn a_directory_has_its_own_mode_wherever_carrying_it_was_cut_off() {
+        for (left, there) in [
+            // Going: the slot was just made. Coming back: the place was.
+            (0o700, 0o751),
+            (0o751, 0o700),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, mode) in [("t", left), ("d", there)] {
+                let path = dir.path().join(name);
+                fs::create_dir(&path).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            }
+            fs::write(dir.path().join("t/a"), "a").unwrap();
+            let fd = fs::File::open(dir.path()).unwrap();
+            carry((fd.as_fd(), b"t"), (fd.as_fd(), b"d")).unwrap();
+            let back = fs::metadata(dir.path().join("d")).unwrap();
+            assert_eq!(back.permissions().mode() & 0o7777, 0o751, "{left:o}");
+            assert_eq!(fs::read_to_string(dir.path().join("d/a")).unwrap(), "a");
+        }
     }
 
     #[test]
