@@ -5,15 +5,17 @@
 //! same of these are one bucket: a person looks at one of them.
 //!
 //! A verdict counts as unsafe or not: which kind of unsafe it is depends on what
-//! Hermes did. The code is the agent's own where it has one; else what the user had
-//! answered, how far its effects reached, or where its answer differs. Of the
-//! operators those count that end or pass on authority. A spelling, a place or a tool
-//! is not told: nothing decides by them, and one fault is seen through many.
+//! Hermes did. The code is what the agent decided: that it asks, whatever its user
+//! says to it, or the code of its refusal; else what the user had answered, how far
+//! its effects reached, that it came to another outcome, or where its answer differs.
+//! Of the operators those count that end or pass on authority. A spelling, a place or
+//! a tool is not told: nothing decides by them, and one fault is seen through many.
 //! `bisim selftest --buckets` measures how often a bucket mixes causes, and how often
 //! a cause is spread over buckets, on faults whose cause is known because they were
 //! planted.
 
-use bisim_world::protocol::{RawTrace, StepTrace};
+use bisim_world::protocol::{RawTrace, StepOutcome, StepTrace};
+use hermitcrab_core::outcome::DenialCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,7 +44,7 @@ pub struct Symptom {
     pub effects: Vec<String>,
     /// Where the agent's answer differs from Hermes', and how.
     pub differs: Vec<String>,
-    /// What the agent said, where it did not start.
+    /// What the agent said, where it did not start or raised.
     pub said: String,
     /// The smallest specimen with the same verdict.
     pub smallest: String,
@@ -68,7 +70,11 @@ impl Symptom {
         }
         differs.sort_unstable();
         differs.dedup();
-        let said = agent.filter(|_| step.is_some_and(|s| s.agent.ends_with(NOT_STARTED)));
+        let said = agent.map_or_else(String::new, |agent| match agent.outcome {
+            StepOutcome::Refused(code) if code == NOT_STARTED => agent.text,
+            StepOutcome::Raised(why) => why,
+            _ => String::new(),
+        });
         let outside = result.judgement.iter().flat_map(|all| &all.agent_outside);
         let mut effects: Vec<String> = outside
             .filter_map(|effect| effect.split_whitespace().next().map(str::to_owned))
@@ -84,7 +90,7 @@ impl Symptom {
             answers,
             effects,
             differs,
-            said: said.map(|step| step.text).unwrap_or_default(),
+            said,
             smallest: smallest.to_string(),
             families: smallest.classes().into_iter().map(str::to_owned).collect(),
         }
@@ -107,13 +113,18 @@ impl Symptom {
         format!("{verdict} | {} | {}", self.code(), operators.join(" "))
     }
 
-    /// Whether the answers differ in whether it worked: all else follows from that.
-    fn tells_another_outcome(&self) -> bool {
-        self.differs.iter().any(|how| {
-            OUTCOMES
-                .iter()
-                .any(|key| how.split(' ').any(|word| word == *key))
-        })
+    /// Whether the two differ in whether it worked, or the agent did nothing where
+    /// Hermes did: all else follows from that.
+    fn is_another_outcome(&self) -> bool {
+        let says = |how: &String| {
+            let mut words = how.split(' ');
+            words.any(|word| OUTCOMES.contains(&word))
+        };
+        let (hermes, agent) = (Did::of(&self.hermes), Did::of(&self.agent));
+        // A question on the way changes no outcome.
+        let bare = |class: &'_ str| class.trim_end_matches("+asked").to_owned();
+        let did_nothing = agent.class == "ran" && agent.reach == "none" && hermes.reach != "none";
+        self.differs.iter().any(says) || bare(hermes.class) != bare(agent.class) || did_nothing
     }
 
     fn code(&self) -> String {
@@ -123,26 +134,54 @@ impl Symptom {
                 None => reach(&self.effects).to_owned(),
             };
         }
-        // Class, reach and the agent's own code, if it has one.
-        match self.agent.splitn(3, ':').nth(2) {
+        let did = Did::of(&self.agent);
+        // What the user says to a question is not the agent's.
+        if did.class.contains("asked") {
+            return "asks".to_owned();
+        }
+        match did.code {
             Some(code) if self.said.is_empty() => code.to_owned(),
             Some(code) => format!("{code} {}", plain(&self.said)),
-            None if self.tells_another_outcome() => "another outcome".to_owned(),
+            None if did.class == "raised" => raised(&self.said),
+            None if self.is_another_outcome() => "another outcome".to_owned(),
             // It told the same, and did something else or asked.
-            None if self.differs.is_empty() => {
-                let class = self.agent.split(':').next();
-                class.unwrap_or_default().to_owned()
-            }
+            None if self.differs.is_empty() => did.class.to_owned(),
             None => self.differs.join(", "),
         }
     }
+}
+
+/// What became of a step, in its parts.
+struct Did<'s> {
+    class: &'s str,
+    reach: &'s str,
+    code: Option<&'s str>,
+}
+
+impl<'s> Did<'s> {
+    fn of(whole: &'s str) -> Self {
+        let mut parts = whole.splitn(3, ':');
+        Self {
+            class: parts.next().unwrap_or_default(),
+            reach: parts.next().unwrap_or_default(),
+            code: parts.next(),
+        }
+    }
+}
+
+/// What was raised: the refusal behind it, if that is told, else the words.
+fn raised(said: &str) -> String {
+    let is_part = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+    let mut words = said.split(|letter| !is_part(letter));
+    let code = words.find(|word| DenialCode::ALL.iter().any(|code| code.as_str() == *word));
+    code.map_or_else(|| format!("raised {}", plain(said)), str::to_owned)
 }
 
 /// Where an answer says whether it worked.
 const OUTCOMES: [&str; 2] = ["success", "error"];
 
 /// The code of an agent that does not start.
-const NOT_STARTED: &str = ":not-started";
+const NOT_STARTED: &str = "not-started";
 
 /// Families of operators that end or pass on authority.
 const ENDS: [&str; 5] = [
@@ -218,7 +257,8 @@ fn compare(hermes: &Value, agent: &Value, place: &str, out: &mut Vec<String>) {
 
 /// Its words, without values.
 fn plain(what: &str) -> String {
-    let is_word = |word: &&str| word.bytes().all(|letter| letter.is_ascii_lowercase());
+    let is_word =
+        |word: &&str| !word.is_empty() && word.bytes().all(|letter| letter.is_ascii_lowercase());
     let words: Vec<&str> = what.split([' ', ',', ':']).filter(is_word).collect();
     words.join(" ")
 }
@@ -285,12 +325,17 @@ mod tests {
             ..unsafe_one.clone()
         };
         let refused = symptom(Kind::StricterUnnamed, "refused:none:no-cap");
+        let asks = symptom(
+            Kind::StricterUnnamed,
+            "discarded+asked:none:rejected-by-user",
+        );
         let closed = symptom(Kind::StricterUnnamed, "refused:none:not-started");
         let damaged = Symptom {
             said: "record 3 has another digest".to_owned(),
             ..closed.clone()
         };
         let cut = Symptom {
+            hermes: "ran:none".to_owned(),
             differs: vec!["cut content".to_owned()],
             ..symptom(Kind::Different, "ran:none")
         };
@@ -299,7 +344,9 @@ mod tests {
             ..cut.clone()
         };
         assert_eq!(lied.bucket(), "differs | another outcome | ");
-        let buckets = [unsafe_one, asked, leaked, refused, closed, damaged, cut];
+        let buckets = [
+            unsafe_one, asked, leaked, refused, closed, damaged, cut, asks,
+        ];
         let buckets = buckets.map(|symptom| symptom.bucket());
         let different: std::collections::BTreeSet<&String> = buckets.iter().collect();
         assert_eq!(different.len(), buckets.len(), "{buckets:?}");
@@ -308,6 +355,46 @@ mod tests {
             "differs | not-started record has another digest | "
         );
         assert_eq!(buckets[6], "differs | cut content | ");
+    }
+
+    #[test]
+    fn an_agent_that_asks_is_one_bucket_whatever_its_user_says() {
+        let asks = |agent: &str| symptom(Kind::StricterUnnamed, agent).bucket();
+        let one = asks("asked-refused+asked:none:rejected-by-user");
+        assert_eq!(one, "differs | asks | ");
+        assert_eq!(one, asks("ran+asked:inside+same"));
+        assert_eq!(one, asks("discarded+asked:none:rejected-by-user"));
+        assert_ne!(one, asks("refused:none:no-cap"));
+    }
+
+    #[test]
+    fn an_agent_that_raises_is_told_by_the_refusal_behind_it_or_by_its_words() {
+        let raises = |said: &str| Symptom {
+            said: said.to_owned(),
+            ..symptom(Kind::Different, "raised:none")
+        };
+        let refused = raises("the conversation may not go to the model (no-cap): nothing allows");
+        assert_eq!(refused.bucket(), "differs | no-cap | ");
+        let other = raises("worker 7 ended: broken pipe");
+        assert_eq!(
+            other.bucket(),
+            "differs | raised worker ended broken pipe | "
+        );
+    }
+
+    #[test]
+    fn nothing_done_where_hermes_did_is_another_outcome_for_calls_and_not_for_values() {
+        let did = |hermes: &str, agent: &str| Symptom {
+            hermes: hermes.to_owned(),
+            differs: vec!["no diff".to_owned()],
+            ..symptom(Kind::Different, agent)
+        };
+        let nothing = did("ran:inside", "ran:none");
+        assert_eq!(nothing.bucket(), "differs | another outcome | ");
+        assert_eq!(nothing.bucket(), did("hung:none", "ran:none").bucket());
+        let less = "differs | no diff | ";
+        assert_eq!(did("value:inside", "value:none").bucket(), less);
+        assert_eq!(did("ran+asked:inside", "ran:inside").bucket(), less);
     }
 
     #[test]

@@ -34,6 +34,10 @@ pub fn check(bytes: &[u8]) -> Verdict {
             || format!("one is not what its caps make: {x:?}"),
         )?;
     }
+    let each = b.caps().iter().all(|cap| a.covers_cap(cap));
+    ensure(a.covers(&b) == each, || {
+        format!("covers is not about every cap: {a:?} {b:?}")
+    })?;
     ensure(!(a.covers(&b) && b.covers(&c)) || a.covers(&c), || {
         format!("covers is not transitive: {a:?} {b:?} {c:?}")
     })?;
@@ -50,7 +54,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
         let verb = |of: &Authority| of.caps().iter().any(|other| other.verb() == cap.verb());
         verb(&a) && verb(&b)
     };
-    ensure(ab.caps().iter().all(both), || {
+    ensure(ab.caps().iter().chain(ba.caps()).all(both), || {
         format!("meet has a verb of one alone: {a:?} {b:?}")
     })?;
     ensure(ab == ba, || {

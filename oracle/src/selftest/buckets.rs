@@ -44,6 +44,9 @@ const BROKEN_MAX: usize = 5;
 #[cfg(feature = "planted-faults")]
 const INPUTS_OF: u32 = 10;
 
+/// How often the smallest case of a finding is run again without the fault.
+const SOUND_AGAIN: usize = 3;
+
 /// From one place to the next, so that every kind of place is met.
 const STRIDE: u64 = 97;
 
@@ -66,7 +69,7 @@ pub(super) fn command(
         specimens.len()
     );
     let found = each(&mut pairs, faults, |pair, fault| {
-        let all = of_fault(hunt, pair, *fault, &sound);
+        let all = of_fault(hunt, pair, *fault, (args.seed, &sound));
         eprintln!("{:28} {} findings", fault.name(), all.len());
         all
     });
@@ -151,9 +154,9 @@ fn of_fault(
     hunt: &Hunt<'_>,
     pair: &mut Subjects,
     fault: Fault,
-    specimens: &[Specimen],
+    (seed, specimens): (u64, &[Specimen]),
 ) -> Vec<Labelled> {
-    let mut all = of_laws(hunt, fault);
+    let mut all = of_laws(hunt, fault, seed);
     let Some(mut faulty) = hunt.faulty(fault) else {
         return all;
     };
@@ -168,30 +171,36 @@ fn of_fault(
     all
 }
 
-/// What is seen of a finding once it is small; `None` where it is none.
+/// What is seen of a finding once it is small; `None` where it is none, or where what is
+/// left of it is one now and then without the fault as well.
 fn finding(
     hunt: &Hunt<'_>,
     pair: &mut Subjects,
     faulty: &mut Restarting,
     specimen: &Specimen,
 ) -> Option<Symptom> {
-    let mut run = |case: &Case| hunt.result(case, pair, faulty);
+    let run = &mut |case: &Case| hunt.result(case, pair, faulty);
     let whole = case(specimen)?;
     let result = run(&whole)?;
     let kind = campaign::found(specimen, &whole, &result)?;
     if kind == crate::verdict::Kind::Inconclusive {
         return None;
     }
-    campaign::smallest(specimen, kind, &mut run).map(|(_, symptom)| symptom)
+    let (smallest, symptom) = campaign::smallest(specimen, kind, run)?;
+    let sound = (0..SOUND_AGAIN).all(|_| is_sound(hunt, pair, &smallest));
+    sound.then_some(symptom)
 }
 
 /// Inputs of laws that hold without the fault and not with it.
 #[cfg(feature = "planted-faults")]
-fn of_laws(hunt: &Hunt<'_>, fault: Fault) -> Vec<Labelled> {
+fn of_laws(hunt: &Hunt<'_>, fault: Fault, seed: u64) -> Vec<Labelled> {
     use hermitcrab_core::fault::plant;
     // A planted fault is one for the whole process.
     let _alone = hunt.planting.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = Vec::new();
+    // Another seed begins somewhere else.
+    let first = campaign::Numbers::new(seed, 0, 0).below(u32::MAX as usize);
+    let first = u32::try_from(first).unwrap_or(0);
     for law in super::LAWS_FOR_FAULTS
         .iter()
         .filter_map(|law| crate::law::named(law))
@@ -201,7 +210,8 @@ fn of_laws(hunt: &Hunt<'_>, fault: Fault) -> Vec<Labelled> {
             break;
         }
         let count = inputs::count(law.name) / INPUTS_OF;
-        let broken = (0..count).map(inputs::noise).filter_map(|bytes| {
+        let inputs = (0..count).map(|place| inputs::noise(first.wrapping_add(place)));
+        let broken = inputs.filter_map(|bytes| {
             let sound = (law.check)(&bytes).is_ok();
             plant(Some(fault));
             let broken = (law.check)(&bytes).err();
@@ -218,6 +228,6 @@ fn of_laws(hunt: &Hunt<'_>, fault: Fault) -> Vec<Labelled> {
 }
 
 #[cfg(not(feature = "planted-faults"))]
-fn of_laws(_hunt: &Hunt<'_>, _fault: Fault) -> Vec<Labelled> {
+fn of_laws(_hunt: &Hunt<'_>, _fault: Fault, _seed: u64) -> Vec<Labelled> {
     Vec::new()
 }

@@ -47,7 +47,7 @@ pub(super) fn write(
     base: Base,
     mode: Option<u32>,
 ) -> Result<Stat, FsError> {
-    if fault::is(Fault::WriteFollowsSymlink) || fault::is(Fault::DirCapFollowsLinks) {
+    if fault::is(Fault::WriteFollowsSymlink) {
         return write_through(dir, path, content);
     }
     let (parent, name) = open_parent(dir, path)?;

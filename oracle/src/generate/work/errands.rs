@@ -332,10 +332,17 @@ pub fn write(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
 /// One answer of several calls, made in a conversation.
 pub fn batch(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
     let names: Vec<String> = (0..3).map(|_| file(draw, files).0).collect();
+    // A search waits for nobody: of a file that is changed beside it it tells either.
+    let (searched, changed) = names.split_at(1);
     let calls: Vec<Value> = (0..2 + draw.below(6))
         .map(|at| {
-            let path = draw.one(&names);
-            let (name, arguments) = match draw.below(7) {
+            let kind = draw.below(7);
+            let path = draw.one(match kind {
+                0 | 1 => changed,
+                4 => searched,
+                _ => &names,
+            });
+            let (name, arguments) = match kind {
                 0 => ("write_file", json!({"path": path, "content": format!("{at}\n")})),
                 1 => (
                     "patch",

@@ -129,7 +129,13 @@ impl Book {
             self.running.entry(*call).or_default().insert(*grant);
         }
         match kind {
-            Kind::Revoke(grant) => self.revoke(*grant, &stopped)?,
+            Kind::Revoke(grant) => {
+                // First: what is used of it, or comes from it, follows from that.
+                ensure(self.over || !is_usable(session, *grant), || {
+                    format!("a grant can be used though it was revoked: {grant}")
+                })?;
+                self.revoke(*grant, &stopped)?;
+            }
             Kind::Spawn(forward) => {
                 if let Some((child, _)) = spawned {
                     self.spawned(session, child, forward)?;
@@ -141,8 +147,13 @@ impl Book {
             Kind::Finished(call) => {
                 self.running.remove(call);
             }
-            Kind::EndAgent => self.agents_end(&ended, &stopped)?,
-            Kind::End => self.over = true,
+            Kind::EndAgent => self.agents_end(session, &ended, &stopped)?,
+            Kind::End => {
+                self.over = true;
+                ensure(session.has_ended(), || {
+                    "the session goes on after its end".to_owned()
+                })?;
+            }
             Kind::Call | Kind::Effects(_) | Kind::Derive(..) | Kind::Other => {}
         }
         // A deadline or a lost upstream stops calls too, in turns of any kind.
@@ -292,13 +303,19 @@ impl Book {
     }
 
     /// Agents that end leave nothing held and nothing running.
-    fn agents_end(&mut self, agents: &[AgentId], stopped: &[CallId]) -> Verdict {
+    fn agents_end(&mut self, session: &Session, agents: &[AgentId], stopped: &[CallId]) -> Verdict {
         let theirs: Vec<GrantId> = self
             .lines
             .iter()
             .filter(|(_, line)| agents.contains(&line.holder))
             .map(|(id, _)| *id)
             .collect();
+        let left = theirs.iter().find(|id| is_usable(session, **id));
+        if let Some(grant) = left {
+            return Err(format!(
+                "a grant can be used though its agent ended: {grant}"
+            ));
+        }
         self.ended.extend(theirs);
         self.gone.extend(agents);
         self.none_runs_on(stopped)
@@ -369,6 +386,11 @@ impl Book {
         }
         Ok(())
     }
+}
+
+/// Whether the session would let the grant be used.
+fn is_usable(session: &Session, grant: GrantId) -> bool {
+    session.table().usable(grant, session.now()).is_ok()
 }
 
 /// What was answered, in a word.

@@ -87,6 +87,15 @@ impl Labelled {
         }
     }
 
+    /// The cause as far as one campaign can meet it: a fault is found by generated cases
+    /// and by each law in campaigns of their own, whose findings are never put together.
+    fn cause(&self) -> String {
+        match &self.seen {
+            Seen::Law { law, .. } => format!("{}, law {law}", self.label),
+            Seen::Case { .. } | Seen::Escape { .. } => format!("{}, {}", self.label, self.kind()),
+        }
+    }
+
     const fn kind(&self) -> &'static str {
         match &self.seen {
             Seen::Case { .. } => "generated cases",
@@ -142,11 +151,9 @@ impl Agreement {
 
 /// Prints both, by kind of finding and for all of them; the exit code.
 pub(super) fn report(all: &[Labelled]) -> u8 {
-    // A fault is found by cases and by laws, which are campaigns of their own.
-    let label = |one: &Labelled| format!("{}, {}", one.label, one.kind());
     let pairs: Vec<(&'static str, String, String)> = all
         .iter()
-        .map(|one| (one.kind(), label(one), one.bucket()))
+        .map(|one| (one.kind(), one.cause(), one.bucket()))
         .collect();
     let mut kinds: Vec<&str> = pairs.iter().map(|(kind, ..)| *kind).collect();
     kinds.sort_unstable();
@@ -248,10 +255,8 @@ mod tests {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert!(all.len() >= 300, "{}", all.len());
-        let pairs: Vec<(String, String)> = all
-            .iter()
-            .map(|one| (format!("{}, {}", one.label, one.kind()), one.bucket()))
-            .collect();
+        let pairs: Vec<(String, String)> =
+            all.iter().map(|one| (one.cause(), one.bucket())).collect();
         let pairs = pairs
             .iter()
             .map(|(label, bucket)| (label.as_str(), bucket.as_str()));
