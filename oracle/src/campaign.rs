@@ -14,6 +14,7 @@
 
 mod benign;
 mod bucket;
+mod crashes;
 mod dealer;
 pub mod escape;
 mod examine;
@@ -201,7 +202,12 @@ impl Hunt<'_> {
 fn directory(args: &FuzzArgs) -> String {
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
-        Target::Paths | Target::Sequences | Target::Races | Target::Plans | Target::BenignTools => {
+        Target::Paths
+        | Target::Sequences
+        | Target::Races
+        | Target::Crashes
+        | Target::Plans
+        | Target::BenignTools => {
             format!("fuzz-{}-{:016x}", args.target.word(), args.seed)
         }
     }

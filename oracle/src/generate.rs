@@ -12,6 +12,7 @@
 //! they are only ever run inside a world.
 
 pub mod benign;
+pub mod crashes;
 pub mod effect;
 pub mod judge;
 pub mod operator;
@@ -22,6 +23,7 @@ pub mod races;
 pub mod script;
 pub mod sequences;
 pub mod specimen;
+pub mod surroundings;
 pub mod targeted;
 pub mod variant;
 pub mod work;
@@ -29,6 +31,7 @@ pub mod work;
 #[cfg(test)]
 mod tests;
 
+pub use crashes::{CRASHES, Crash};
 pub use effect::{Effect, SEEDS, Seed};
 pub use operator::{Class, Operator, Salt};
 pub use paths::PathCall;
@@ -36,6 +39,7 @@ pub use plans::Trial;
 pub use races::Race;
 pub use sequences::Sequence;
 pub use specimen::{Specimen, Target};
+pub use surroundings::{CONTEXTS, USUAL};
 pub use targeted::TARGETED;
-pub use variant::{CONTEXTS, DEPTH_MAX, Link, Rendered, Variant};
+pub use variant::{DEPTH_MAX, Link, Rendered, Variant};
 pub use work::Errand;

@@ -148,7 +148,8 @@ impl Holdings {
     /// What a call or probe did that nothing held covers, in words. Charges
     /// the uses of what does cover it.
     pub fn outside(&mut self, step: &Step, seen: &StepSeen, approval: Approval) -> Vec<String> {
-        let by = match step {
+        let made = step.cut().map_or(step, |cut| &cut.step);
+        let by = match made {
             Step::Call { by, .. } => by.clone(),
             Step::Probe { .. }
             | Step::Grant(_)

@@ -178,7 +178,9 @@ pub fn judge_seen(
         .job
         .script
         .iter()
-        .rposition(|step| matches!(step, Step::Call { .. } | Step::Probe { .. }))
+        .rposition(|step| {
+            matches!(step, Step::Call { .. } | Step::Probe { .. }) || step.cut().is_some()
+        })
         .unwrap_or(0);
     let mut diverged = false;
     for (index, step) in case.job.script.iter().enumerate() {

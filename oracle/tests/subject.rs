@@ -1,8 +1,19 @@
 //! Workers that are lost in the middle of a case.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(target_arch = "x86_64")]
+use std::collections::BTreeSet;
+
+#[cfg(target_arch = "x86_64")]
+use bisim::case::{Case, Defaults};
+#[cfg(target_arch = "x86_64")]
+use bisim::generate::Specimen;
 use bisim::subject::{Processes, Restarting, Start, Subject};
+#[cfg(target_arch = "x86_64")]
+use bisim_world::flip::Seen;
 use bisim_world::protocol::{Context, Drive, End, Job, Step, StepOutcome, UserModel, WorldSpec};
+#[cfg(target_arch = "x86_64")]
+use bisim_world::protocol::{FsEffect, RawTrace};
 use serde_json::json;
 
 fn job(command: &str) -> Job {
@@ -40,6 +51,49 @@ fn agent(processes: &Processes) -> Option<Restarting> {
             None
         }
     }
+}
+
+/// A run of the agent that is killed right before this change to files, and goes on.
+#[cfg(target_arch = "x86_64")]
+fn cut_off(agent: &mut Restarting, before: u32) -> (Seen, Vec<FsEffect>, RawTrace) {
+    let name = format!("crash:command-many~{before}");
+    let file = Specimen::named(&name).unwrap().case_file().unwrap();
+    let case = Case::resolve("generated", &Defaults::default(), file);
+    let trace = agent.run(case.job).unwrap();
+    let first = trace.steps.first().unwrap();
+    assert_eq!(first.outcome, StepOutcome::Ran, "{name}: {first:?}");
+    let seen = serde_json::from_value(first.answer.clone()).unwrap();
+    (seen, first.effects.clone(), trace)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_kill_in_the_middle_of_a_commit_leaves_all_of_it_or_nothing_and_the_agent_works_on() {
+    let processes = Processes::default();
+    let Some(mut agent) = agent(&processes) else {
+        return;
+    };
+    // Nobody makes so many changes: it is killed once the call is over.
+    let (seen, whole, _) = cut_off(&mut agent, 160);
+    assert!(!seen.cut && seen.changes > 20, "{seen:?}");
+    assert!(whole.len() > 5, "{whole:?}");
+    let last = u32::try_from(seen.changes).unwrap();
+    let mut left = BTreeSet::new();
+    for before in (1..=last).step_by(7).chain([last]) {
+        let (seen, effects, trace) = cut_off(&mut agent, before);
+        assert!(seen.cut, "{before}: {seen:?}");
+        assert_eq!(seen.changes + 1, u64::from(before));
+        assert!(
+            effects.is_empty() || effects == whole,
+            "{before}: {effects:?}"
+        );
+        left.insert(effects.is_empty());
+        assert_eq!(trace.end, End::Finished, "{before}");
+        let after = trace.steps.last().unwrap();
+        let made = |effect: &FsEffect| effect.path.ends_with("/cz/after.txt");
+        assert!(after.effects.iter().any(made), "{before}: {after:?}");
+    }
+    assert_eq!(left.len(), 2, "both ends were seen");
 }
 
 #[test]

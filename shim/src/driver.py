@@ -276,6 +276,15 @@ class Session:
             return self.answers.pop(0)
         return self.answers[0] if self.answers else "deny"
 
+    def hush(self):
+        """Whoever is asked from here on says no."""
+        self.kept = self.answers[-1:]
+        self.answers = []
+
+    def speak(self):
+        """The last of the words before goes on."""
+        self.answers = self.kept
+
     def spawn(self, child):
         """Start a child; what the model is told about it."""
         if self.plan is not None:

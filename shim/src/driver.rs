@@ -186,7 +186,15 @@ impl HermesDriver {
             Step::Revoke { grant } => standings.withdraw(session, grant),
             // Scopes (once, session, always) do not run out by themselves.
             Step::Advance { .. } => Ok(unsupported("no-expiry")),
-            Step::Restart(restart) => restart::run(session, restart),
+            Step::Restart(restart) => {
+                // Hermes is not killed in the middle: it makes the whole call.
+                if let Some(cut) = &restart.during {
+                    session.call_method0("hush")?;
+                    self.step(py, session, standings, &cut.step)?;
+                    session.call_method0("speak")?;
+                }
+                restart::run(session, restart)
+            }
         }
     }
 }

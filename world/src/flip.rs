@@ -4,7 +4,9 @@
 //! thing and given another. The names are exchanged (`renameat2`) from outside,
 //! by a process the world cannot see: all the time, or right before the n-th
 //! system call that names them, which leaves no window between a check and a
-//! use untried and repeats itself.
+//! use untried and repeats itself. In the same way a step can be cut off: the
+//! world's first process is killed right before its n-th system call that changes
+//! files.
 //!
 //! This must never change anything but the two names, puts them back before
 //! anybody looks at what a step did, and is gone with the step.
@@ -125,57 +127,6 @@ impl Flipper {
         .is_ok()
     }
 
-    /// Begins a step of the world whose first process is `interior`, with its
-    /// children if `follow`. What was begun ends when it is dropped.
-    pub(crate) fn begin(
-        &self,
-        interior: Pid,
-        follow: bool,
-        forker: &dyn Forker,
-    ) -> Result<Running<'_>, WorldError> {
-        let mut running = Running {
-            flipper: self,
-            process: None,
-            seen: Seen::default(),
-        };
-        if let When::First(_) = self.flip.when {
-            running.seen.flips = u64::from(self.exchange());
-            return Ok(running);
-        }
-        let (reader, writer) = std::io::pipe().at("make a pipe")?;
-        let observer = nix::unistd::getpid();
-        match forker.fork().at("fork flipper")? {
-            Forked::Child => {
-                drop(reader);
-                let worked = die_with(observer)
-                    .and_then(|()| Notes::new(writer))
-                    .and_then(|notes| match self.flip.when {
-                        When::First(_) => Ok(()),
-                        When::Always(_) => self.always(notes),
-                        When::Before(number) => {
-                            trace::run(self, interior, follow, (number, false), notes)
-                        }
-                        When::During(number) => {
-                            trace::run(self, interior, follow, (number, true), notes)
-                        }
-                    });
-                forker.exit(if worked.is_ok() { 0 } else { 70 })
-            }
-            Forked::Parent { child } => {
-                drop(writer);
-                let mut process = Process {
-                    pid: Pid::from_raw(child),
-                    notes: reader,
-                };
-                let mut ready = [0_u8];
-                let begun = process.notes.read_exact(&mut ready);
-                running.process = Some(process);
-                begun.at("begin to change places")?;
-                Ok(running)
-            }
-        }
-    }
-
     /// Until it is killed.
     fn always(&self, mut notes: Notes) -> Result<(), WorldError> {
         self.exchange();
@@ -188,35 +139,116 @@ impl Flipper {
     }
 }
 
-/// The process that exchanges.
+/// A world whose steps something happens to.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject {
+    /// Its first process.
+    pub(crate) interior: Pid,
+    /// Whether what it starts is watched as well.
+    pub(crate) follow: bool,
+}
+
+/// Begins a step: its names change places as `flipper` says, and it is cut off right
+/// before this change to files. What was begun ends when it is dropped.
+pub(crate) fn begin<'f>(
+    flipper: Option<&'f Flipper>,
+    cut: Option<u32>,
+    subject: Subject,
+    forker: &dyn Forker,
+) -> Result<Running<'f>, WorldError> {
+    let mut running = Running {
+        flipper,
+        processes: Vec::new(),
+        seen: Seen::default(),
+    };
+    let mut traced = None;
+    if let Some(flipper) = flipper {
+        match flipper.flip.when {
+            When::First(_) => running.seen.flips = u64::from(flipper.exchange()),
+            When::Always(_) => {
+                let process = Process::begin(forker, &|notes| flipper.always(notes))?;
+                running.processes.push(process);
+            }
+            When::Before(number) => traced = Some((flipper, number, false)),
+            When::During(number) => traced = Some((flipper, number, true)),
+        }
+    }
+    if traced.is_some() || cut.is_some() {
+        let orders = trace::Orders { flip: traced, cut };
+        let process = Process::begin(forker, &|notes| trace::run(subject, &orders, notes))?;
+        running.processes.push(process);
+    }
+    Ok(running)
+}
+
+/// A process that exchanges or cuts off.
 struct Process {
     pid: Pid,
     notes: PipeReader,
 }
 
-/// A step with names that change places.
+impl Process {
+    fn begin(
+        forker: &dyn Forker,
+        work: &dyn Fn(Notes) -> Result<(), WorldError>,
+    ) -> Result<Self, WorldError> {
+        let (reader, writer) = std::io::pipe().at("make a pipe")?;
+        let observer = nix::unistd::getpid();
+        match forker.fork().at("fork flipper")? {
+            Forked::Child => {
+                drop(reader);
+                let worked = die_with(observer)
+                    .and_then(|()| Notes::new(writer))
+                    .and_then(work);
+                forker.exit(if worked.is_ok() { 0 } else { 70 })
+            }
+            Forked::Parent { child } => {
+                drop(writer);
+                let mut process = Self {
+                    pid: Pid::from_raw(child),
+                    notes: reader,
+                };
+                let mut ready = [0_u8];
+                if let Err(error) = process.notes.read_exact(&mut ready) {
+                    process.end();
+                    return Err(error).at("begin to change places");
+                }
+                Ok(process)
+            }
+        }
+    }
+
+    fn end(&mut self) -> Seen {
+        // What it traced goes on by itself once it is dead.
+        // If it is gone already there is nothing to end.
+        let _ = kill(self.pid, Signal::SIGKILL);
+        let _ = waitpid(self.pid, None);
+        note::read(&mut self.notes)
+    }
+}
+
+/// A step to which something happens.
 pub(crate) struct Running<'f> {
-    flipper: &'f Flipper,
-    process: Option<Process>,
+    flipper: Option<&'f Flipper>,
+    processes: Vec<Process>,
     seen: Seen,
 }
 
 impl Running<'_> {
-    /// Ends it, puts the names back, and says how often they changed places.
+    /// Ends it, puts the names back, and says what happened.
     pub(crate) fn end(mut self) -> Seen {
         self.stop();
         self.seen
     }
 
     fn stop(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            // What it traced goes on by itself once it is dead.
-            // If it is gone already there is nothing to end.
-            let _ = kill(process.pid, Signal::SIGKILL);
-            let _ = waitpid(process.pid, None);
-            self.seen = note::read(&mut process.notes);
+        for mut process in self.processes.drain(..) {
+            self.seen.add(process.end());
         }
-        if self.flipper.one.is_link() && self.flipper.exchange() {
+        if let Some(flipper) = self.flipper
+            && flipper.one.is_link()
+            && flipper.exchange()
+        {
             self.seen.put_back = true;
         }
     }

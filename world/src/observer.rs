@@ -24,11 +24,11 @@ use crate::protocol::{End, FileSpec, FsEffect, RawTrace, StepOutcome, StepTrace,
 use crate::sink::Sink;
 use crate::{loopback, rights};
 
-mod flipping;
+mod course;
 mod layers;
 mod watch;
 
-use flipping::Flipping;
+use course::Course;
 use layers::{Layers, tripwires};
 use watch::Watch;
 
@@ -40,6 +40,8 @@ pub(crate) const MERGED: &str = "/.w/merged";
 pub(crate) enum Report {
     /// A step begins.
     Begin,
+    /// The call of a step that is to be cut off has ended by itself.
+    Over,
     /// A step has ended.
     Step(Box<StepTrace>),
     /// The harness failed inside the world.
@@ -57,6 +59,15 @@ pub(crate) struct Brief {
     pub(crate) deadline_ms: u64,
     /// What changes places, and whether also while the subject's children look.
     pub(crate) flip: Option<(Flip, bool)>,
+    /// By step: the change to files right before which it is cut off. Empty where none is.
+    pub(crate) cuts: Vec<Option<u32>>,
+}
+
+impl Brief {
+    /// Whether something happens to the steps from outside.
+    pub(crate) fn has_course(&self) -> bool {
+        self.flip.is_some() || !self.cuts.is_empty()
+    }
 }
 
 /// From an observer to the zygote.
@@ -64,8 +75,11 @@ pub(crate) struct Brief {
 pub(crate) enum ToZygote {
     /// The world is built. One message with [`PLACES`] descriptors follows.
     Ready,
-    /// The deadline has passed: end the interior.
+    /// The deadline has passed, or a call that was to be cut off is over: end the interior.
     TimeIsUp,
+    /// The interior has ended in the middle of this step: another one is to go on there,
+    /// and this is what the steps so far told the model.
+    Again { step: usize, texts: Vec<String> },
     /// The world is over, and this was seen.
     Seen(Box<RawTrace>),
     /// The harness failed.
@@ -86,8 +100,8 @@ pub(crate) enum Ended {
     Signalled(i32),
 }
 
-/// From the zygote to an observer of a world in which something changes places:
-/// the interior's process number. It comes first.
+/// From the zygote to an observer of a world to whose steps something happens: the
+/// interior's process number. It comes first, and after each [`ToZygote::Again`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Born(pub(crate) i32);
 
@@ -124,20 +138,21 @@ fn watch_over(
     let mut sink = Sink::open()?;
     let layers = Layers::mount(&brief.files)?;
     let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
-    let flipping = match &brief.flip {
+    let flipper = match &brief.flip {
         None => None,
-        Some((flip, follow)) => Some(Flipping {
-            flipper: Flipper::prepare(Path::new(MERGED), flip)?,
-            follow: *follow,
-            forker,
-            interior: None,
-        }),
+        Some((flip, _)) => Some(Flipper::prepare(Path::new(MERGED), flip)?),
     };
     // What changes places is above the starting tree, and no effect as it stands.
-    let before = match flipping {
+    let before = match flipper {
         None => Vec::new(),
         Some(_) => lister.list().at("list effects")?,
     };
+    let course = brief.has_course().then(|| Course {
+        flipper,
+        cuts: brief.cuts.clone(),
+        follow: brief.flip.as_ref().is_some_and(|(_, follow)| *follow),
+        forker,
+    });
     let until = Instant::now() + Duration::from_millis(brief.deadline_ms);
     let [mounts, network] = ["mnt", "net"].map(|kind| {
         rustix::fs::open(
@@ -155,7 +170,7 @@ fn watch_over(
         reports,
         answers,
         until,
-        flipping,
+        course,
     };
     let mut list = || -> Result<Vec<FsEffect>, WorldError> {
         let mut effects = lister.list().at("list effects")?;

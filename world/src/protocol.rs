@@ -12,6 +12,10 @@ use serde_json::Value;
 
 use crate::flip::Flip;
 
+mod restart;
+
+pub use restart::{Cut, Damage, Harm, Kept, Restart};
+
 /// Bumped whenever a message changes meaning; both sides refuse another one.
 pub const PROTOCOL_VERSION: u32 = 1;
 /// The longest frame either side accepts, in bytes.
@@ -285,6 +289,23 @@ pub enum Standing {
     Mode(String),
 }
 
+impl Step {
+    /// The call this step cuts off, if it does.
+    #[must_use]
+    pub fn cut(&self) -> Option<&Cut> {
+        match self {
+            Self::Restart(restart) => restart.during.as_deref(),
+            Self::Call { .. }
+            | Self::Probe { .. }
+            | Self::Grant(_)
+            | Self::Revoke { .. }
+            | Self::Advance { .. }
+            | Self::EndSession {}
+            | Self::Spawn { .. } => None,
+        }
+    }
+}
+
 /// One step of a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -331,90 +352,6 @@ pub enum Step {
         #[serde(default)]
         forward: Vec<String>,
     },
-}
-
-/// An end without a word, and another start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Restart {
-    /// What becomes of what it keeps; absent: nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub damage: Option<Damage>,
-    /// Whether the person has it put in order before the start.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub repair: bool,
-}
-
-impl Restart {
-    /// Whether what the user said "always" to still counts afterwards.
-    #[must_use]
-    pub fn keeps_answers(&self) -> bool {
-        match &self.damage {
-            None => true,
-            // Answers hold by themselves once the person has put the record in order.
-            Some(damage) => damage.of == Kept::Ledger && self.repair,
-        }
-    }
-}
-
-/// What became of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Damage {
-    /// What it befell.
-    pub of: Kept,
-    /// What befell it.
-    pub how: Harm,
-}
-
-/// What a subject keeps on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kept {
-    /// Answers that outlive a session: the agent's store, Hermes' settings.
-    Answers,
-    /// What was done, and by what right.
-    Ledger,
-    /// What the agent's store is sealed with.
-    Key,
-    /// How far the agent's store and ledger were known to reach.
-    Anchor,
-    /// The machine itself.
-    Machine,
-}
-
-/// What can befall it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Harm {
-    /// It is gone.
-    Missing,
-    /// Nothing is in it.
-    Empty,
-    /// The second half is gone.
-    HalfGone,
-    /// The last bytes are gone, as if writing them had been cut off.
-    CutOff,
-    /// Its last line is gone, whole.
-    LastLineGone,
-    /// One bit in each stretch of 512 bytes is another.
-    BitsFlipped,
-    /// Everybody may read and write it.
-    OpenToAll,
-    /// A symbolic link to it stands in its place.
-    Linked,
-    /// A directory stands in its place.
-    Directory,
-    /// The person took the answers back.
-    Withdrawn,
-    /// The person took the answers back, and an older copy was put in its place.
-    RolledBack,
-    /// The disk takes nothing more of it from then on.
-    Full,
-    /// The machine was started again.
-    Rebooted,
-    /// A month and a day went by.
-    MonthLater,
 }
 
 /// Everything seen while a job ran.
@@ -546,18 +483,23 @@ pub struct NetAttempt {
     pub head: String,
 }
 
-/// Writes one frame and flushes.
+/// Writes one frame and flushes. It is given to the pipe whole, so that a writer who is
+/// killed leaves no beginning of a short one behind.
 ///
 /// # Errors
 /// The message is longer than [`FRAME_BYTES_MAX`], or the pipe fails.
 pub fn write_frame<T: Serialize>(pipe: &mut impl Write, message: &T) -> io::Result<()> {
-    let body = serde_json::to_vec(message).map_err(io::Error::other)?;
-    let length = u32::try_from(body.len())
+    const LENGTH_BYTES: usize = size_of::<u32>();
+    let mut frame = vec![0; LENGTH_BYTES];
+    serde_json::to_writer(&mut frame, message).map_err(io::Error::other)?;
+    let length = u32::try_from(frame.len().saturating_sub(LENGTH_BYTES))
         .ok()
         .filter(|length| *length <= FRAME_BYTES_MAX)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "frame too long"))?;
-    pipe.write_all(&length.to_le_bytes())?;
-    pipe.write_all(&body)?;
+    if let Some(head) = frame.first_chunk_mut::<LENGTH_BYTES>() {
+        *head = length.to_le_bytes();
+    }
+    pipe.write_all(&frame)?;
     pipe.flush()
 }
 

@@ -58,19 +58,14 @@ impl Worlds {
         if let Some(world) = &job.world {
             files.extend(world.files.iter().cloned());
         }
-        let flip = job
-            .world
-            .as_ref()
-            .and_then(|world| world.flip.as_ref())
-            .cloned();
+        let flip = job.world.as_ref().and_then(|world| world.flip.clone());
         let own_state = driver.own_state(job);
         let brief = Brief {
             files,
             own_state: own_state.iter().map(|path| (*path).to_owned()).collect(),
             deadline_ms: job.deadline_ms,
-            flip: flip
-                .clone()
-                .map(|flip| (flip, driver.interior() == crate::zygote::Interior::Plain)),
+            flip: flip.map(|flip| (flip, driver.interior() == crate::zygote::Interior::Plain)),
+            cuts: cuts(job, driver),
         };
         let stage = "make the observer's pipes";
         let (socket, far) = UnixStream::pair().at(stage)?;
@@ -79,11 +74,11 @@ impl Worlds {
         let given = [far.as_fd(), reports.as_fd(), answers.as_fd()];
         let observer = self.stem.grow(&brief, given)?;
         drop((far, reports, answers));
-        let steps = StepSink {
-            reports: File::from(OwnedFd::from(reports_interior)),
-            answers: File::from(OwnedFd::from(answers_interior)),
-            texts: Vec::new(),
-            waits: flip.is_some(),
+        let ends = Ends {
+            reports: OwnedFd::from(reports_interior),
+            answers: OwnedFd::from(answers_interior),
+            waits: brief.has_course(),
+            goes_on: !brief.cuts.is_empty(),
         };
         let mut live = Live {
             socket,
@@ -92,7 +87,7 @@ impl Worlds {
             until: Instant::now() + Duration::from_millis(job.deadline_ms) + GRACE,
             interior: None,
         };
-        let outcome = self.follow(&mut live, job, driver, forker, steps);
+        let outcome = self.follow(&mut live, job, driver, forker, ends);
         let left = live.end(outcome.is_err());
         let observing = self.stem.reaped()?;
         left?;
@@ -105,28 +100,33 @@ impl Worlds {
         job: &Job,
         driver: &dyn Driver,
         forker: &dyn Forker,
-        steps: StepSink,
+        ends: Ends,
     ) -> Result<RawTrace, WorldError> {
         match live.hear()? {
             ToZygote::Ready => {}
             ToZygote::Failed { stage, message } => return Err(WorldError { stage, message }),
-            ToZygote::TimeIsUp | ToZygote::Seen(_) => return Err(out_of_turn()),
+            ToZygote::TimeIsUp | ToZygote::Again { .. } | ToZygote::Seen(_) => {
+                return Err(out_of_turn());
+            }
         }
         let places = rights::receive::<PLACES>(&live.socket).at("receive the world")?;
+        let steps = ends.sink(None, Vec::new())?;
         self.fork_interior(live, job, driver, forker, steps, &places)?;
-        drop(places);
-        if let (Some(Interior { pid, .. }), Some(_)) = (
-            &live.interior,
-            job.world.as_ref().and_then(|world| world.flip.as_ref()),
-        ) {
-            write_frame(&mut live.socket, &Born(pid.as_raw())).at("tell the observer")?;
-        }
+        // Only who makes another interior keeps what that takes: the observer sees the
+        // end of the others by the end of their pipe.
+        let kept = ends.goes_on.then_some((ends, places));
         loop {
-            match live.hear()? {
-                ToZygote::TimeIsUp => live.kill_interior()?,
-                ToZygote::Seen(trace) => return Ok(*trace),
-                ToZygote::Failed { stage, message } => return Err(WorldError { stage, message }),
-                ToZygote::Ready => return Err(out_of_turn()),
+            match (live.hear()?, &kept) {
+                (ToZygote::TimeIsUp, _) => live.kill_interior()?,
+                (ToZygote::Again { step, texts }, Some((ends, places))) => {
+                    let steps = ends.sink(Some(step), texts)?;
+                    self.fork_interior(live, job, driver, forker, steps, places)?;
+                }
+                (ToZygote::Seen(trace), _) => return Ok(*trace),
+                (ToZygote::Failed { stage, message }, _) => {
+                    return Err(WorldError { stage, message });
+                }
+                (ToZygote::Ready | ToZygote::Again { .. }, _) => return Err(out_of_turn()),
             }
         }
     }
@@ -141,6 +141,7 @@ impl Worlds {
         mut steps: StepSink,
         places: &[OwnedFd; PLACES],
     ) -> Result<(), WorldError> {
+        let waits = steps.waits;
         unshare(CloneFlags::CLONE_NEWPID).at("unshare pid namespace")?;
         let forked = forker.fork();
         if let Ok(Forked::Child) = forked {
@@ -157,10 +158,47 @@ impl Worlds {
         let back = setns(&self.pids, CloneFlags::CLONE_NEWPID).at("return from pid namespace");
         if let Ok(Forked::Parent { child }) = forked {
             live.interior = Some(Interior::new(Pid::from_raw(child))?);
+            if waits {
+                write_frame(&mut live.socket, &Born(child)).at("tell the observer")?;
+            }
         }
         forked.at("fork world")?;
         back
     }
+}
+
+/// The interior's ends of the two pipes to its observer.
+struct Ends {
+    reports: OwnedFd,
+    answers: OwnedFd,
+    waits: bool,
+    /// Whether another interior may follow on the first.
+    goes_on: bool,
+}
+
+impl Ends {
+    fn sink(&self, again: Option<usize>, texts: Vec<String>) -> Result<StepSink, WorldError> {
+        let stage = "hand on the observer's pipes";
+        Ok(StepSink {
+            reports: File::from(self.reports.try_clone().at(stage)?),
+            answers: File::from(self.answers.try_clone().at(stage)?),
+            texts,
+            waits: self.waits,
+            again,
+        })
+    }
+}
+
+/// Where each step is cut off; nothing for a job without such a step, and for a subject
+/// that cannot be.
+fn cuts(job: &Job, driver: &dyn Driver) -> Vec<Option<u32>> {
+    let cuts = job
+        .script
+        .iter()
+        .map(|step| step.cut().map(|cut| cut.before));
+    let cuts: Vec<Option<u32>> = cuts.collect();
+    let any = driver.can_be_cut_off() && cuts.iter().any(Option::is_some);
+    if any { cuts } else { Vec::new() }
 }
 
 fn out_of_turn() -> WorldError {

@@ -75,7 +75,14 @@ pub trait Driver {
     /// Answers one step of a job that has no world; only probes can be answered.
     fn pure(&self, job: &Job, step: &Step) -> StepTrace;
 
-    /// Runs the script. Called once, in the world, as its pid 1.
+    /// Whether the subject can be killed in the middle of a step and go on after it. If
+    /// not, it makes the whole call of such a step and is started again by itself.
+    fn can_be_cut_off(&self) -> bool {
+        false
+    }
+
+    /// Runs the script. Called once, in the world, as its pid 1; and once more for each
+    /// step that was cut off, from there on.
     ///
     /// # Errors
     /// The harness failed; a subject's own failures are outcomes of steps.
@@ -99,6 +106,8 @@ pub struct StepSink {
     pub(crate) texts: Vec<String>,
     /// Whether a step begins only when the observer says so.
     pub(crate) waits: bool,
+    /// Where this process goes on, if another one has ended there.
+    pub(crate) again: Option<usize>,
 }
 
 impl StepSink {
@@ -106,6 +115,22 @@ impl StepSink {
     #[must_use]
     pub fn filled(&self, step: &Step) -> Step {
         crate::script::filled(step, &self.texts)
+    }
+
+    /// The step at which the process before this one was killed: the subject is started
+    /// there again, and the steps before it are over. `None` in a world's first process.
+    #[must_use]
+    pub const fn again(&self) -> Option<usize> {
+        self.again
+    }
+
+    /// Says that a call which is to be cut off has ended by itself, and waits for the end.
+    ///
+    /// # Errors
+    /// The observer is gone.
+    pub fn over(&mut self) -> Result<(), WorldError> {
+        write_frame(&mut self.reports, &Report::Over).at("report step")?;
+        self.answers.read_exact(&mut [0_u8]).at("wait for the end")
     }
 
     /// Says that a step begins, so that a step that never ends is seen; where

@@ -84,6 +84,9 @@ pub struct Examined {
     /// its respelling through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<Vec<String>>,
+    /// What is left of a call in whose middle the agent was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Left>,
 }
 
 impl Examined {
@@ -100,6 +103,7 @@ impl Examined {
             why: None,
             windows: None,
             matched: None,
+            left: None,
         }
     }
 }
@@ -111,6 +115,30 @@ pub struct Windows {
     pub hermes: bisim_world::flip::Seen,
     /// Under the agent.
     pub agent: bisim_world::flip::Seen,
+}
+
+/// What is left of a call in whose middle the agent was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Left {
+    /// How many changes to files it had made.
+    pub changes: u64,
+    /// Whether it was killed before its end; else once it was over.
+    pub is_cut: bool,
+    /// How much.
+    pub what: Part,
+}
+
+/// How much of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// No effect of it.
+    Nothing,
+    /// What Hermes did, who was not killed.
+    Whole,
+    /// Something else.
+    Other,
 }
 
 /// The three workers of one thread.
@@ -137,9 +165,11 @@ impl Trio {
         let mut out = Examined::of(index, specimen.to_string());
         let fate = match specimen {
             Specimen::Command(variant) => self.look(variant, judge, &mut out),
-            Specimen::Path(_) | Specimen::Sequence(_) | Specimen::Plan(_) | Specimen::Work(_) => {
-                self.compare(specimen, judge, &mut out)
-            }
+            Specimen::Path(_)
+            | Specimen::Sequence(_)
+            | Specimen::Crash(_)
+            | Specimen::Plan(_)
+            | Specimen::Work(_) => self.compare(specimen, judge, &mut out),
             Specimen::Race(_) => self.race(specimen, judge, &mut out),
         };
         match fate {
@@ -244,6 +274,9 @@ impl Trio {
         let case = case(specimen)?;
         let result = run_case(&case, judge, &mut self.subjects);
         out.verdict = Some(result.label.clone());
+        if let Specimen::Crash(_) = specimen {
+            out.left = left(&result);
+        }
         if result.verdict.kind == Kind::Inconclusive {
             return Err(WorldError::new("verdict", result.verdict.why.clone()));
         }
@@ -281,14 +314,9 @@ impl Trio {
         let (Some(hermes), Some(agent)) = (&result.hermes, &result.agent) else {
             return Err(WorldError::new("verdict", result.verdict.why));
         };
-        let seen = |trace: &RawTrace| {
-            trace.steps.first().and_then(|step| {
-                serde_json::from_value::<bisim_world::flip::Seen>(step.answer.clone()).ok()
-            })
-        };
-        // A step that was cut short has not said how often names changed places.
-        out.windows = seen(hermes)
-            .zip(seen(agent))
+        // A step that ran out of time has not said how often names changed places.
+        out.windows = course(hermes)
+            .zip(course(agent))
             .map(|(hermes, agent)| Windows { hermes, agent });
         out.verdict = Some(result.label.clone());
         Ok(if result.agent_effect {
@@ -370,6 +398,29 @@ pub fn smallest(
             None => return Some(best),
         }
     }
+}
+
+/// What happened to the first step of a run from outside.
+fn course(trace: &RawTrace) -> Option<bisim_world::flip::Seen> {
+    serde_json::from_value(trace.steps.first()?.answer.clone()).ok()
+}
+
+/// What is left of a call in whose middle the agent was killed.
+fn left(result: &CaseResult) -> Option<Left> {
+    let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
+    let (whole, found) = (hermes.steps.first()?, agent.steps.first()?);
+    let seen = course(agent)?;
+    Some(Left {
+        changes: seen.changes,
+        is_cut: seen.cut,
+        what: if found.effects.is_empty() {
+            Part::Nothing
+        } else if found.effects == whole.effects {
+            Part::Whole
+        } else {
+            Part::Other
+        },
+    })
 }
 
 /// How far a plan came: the kinds of errors of a proposal are not those of a step.

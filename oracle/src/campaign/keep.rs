@@ -40,8 +40,9 @@ impl Log {
         // Which way of dealing it is: a log is gone on with only by the way it was begun.
         let deal = match target {
             Target::Commands => 3,
-            Target::Races => 2,
-            Target::Paths | Target::Sequences | Target::Plans | Target::BenignTools => 1,
+            Target::Races => 3,
+            Target::Paths | Target::Sequences | Target::Plans | Target::BenignTools => 2,
+            Target::Crashes => 1,
         };
         let mut head = json!({ "seed": seed, "variants": deal });
         if !target.is_commands()
@@ -196,6 +197,7 @@ mod tests {
             why: None,
             windows: None,
             matched: None,
+            left: None,
         }
     }
 

@@ -4,13 +4,16 @@
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary as _, Unstructured};
+use bisim_world::flip::When;
 use bisim_world::protocol::Context;
 
+use crate::generate::crashes::CHANGES_MAX;
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
 use crate::generate::races::{self, SWAPS};
 use crate::generate::{
-    Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Trial, Variant, operators,
+    CRASHES, Crash, Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Trial, USUAL,
+    Variant, operators,
 };
 
 /// Variants with a single operator at the front of every campaign: each
@@ -31,8 +34,21 @@ pub fn specimen(target: Target, seed: u64, index: u64) -> Option<Specimen> {
     (0..TRIES)
         .filter_map(|again| {
             let mut numbers = Numbers::new(seed, index, again);
-            if target == Target::Races && index < *RACE_SINGLES {
-                return plain_race(seed, index).map(Specimen::Race);
+            if target == Target::Races {
+                let (place, turn) = (
+                    index.checked_div(RACE_TURNS)?,
+                    index.checked_rem(RACE_TURNS)?,
+                );
+                if turn == RACE_TURNS.wrapping_sub(1) {
+                    return raced_start(seed, place, &mut numbers).map(Specimen::Race);
+                }
+                let place = index.checked_sub(place)?;
+                if place < *RACE_SINGLES {
+                    return plain_race(seed, place).map(Specimen::Race);
+                }
+            }
+            if target == Target::Crashes && index < CRASH_SINGLES {
+                return plain_crash(seed, index).map(Specimen::Crash);
             }
             if target == Target::Plans && index < PLAN_SINGLES {
                 return plain_plan(seed, index).map(Specimen::Plan);
@@ -86,6 +102,7 @@ fn plain_plan(seed: u64, index: u64) -> Option<Trial> {
             None => Vec::new(),
             Some(twist) => vec![(TWISTS.get(twist)?, salt)],
         },
+        context: USUAL,
     })
 }
 
@@ -107,6 +124,40 @@ fn plain_race(seed: u64, index: u64) -> Option<Race> {
         swap: SWAPS.get(place.checked_rem(SWAPS.len())?)?,
         holding: Holding::All,
         when: races::moments().nth(moment)?,
+        cut: None,
+    })
+}
+
+/// Every so many-th race is one against the start after a kill.
+const RACE_TURNS: u64 = 4;
+
+/// All pairs under all operations in turn, killed and raced at moments the numbers say.
+fn raced_start(seed: u64, place: u64, numbers: &mut Numbers) -> Option<Race> {
+    let round = (races::operations().count() * SWAPS.len()) as u64;
+    let moments: Vec<When> = races::moments().collect();
+    let before = numbers.below(usize::try_from(CHANGES_MAX).ok()?);
+    Some(Race {
+        when: *moments.get(numbers.below(moments.len()))?,
+        cut: Some(u32::try_from(before).ok()?.checked_add(1)?),
+        ..plain_race(seed, place.checked_rem(round)?)?
+    })
+}
+
+/// Every operation, killed right before every change.
+const CRASH_SINGLES: u64 = CRASHES.len() as u64 * CHANGES_MAX as u64;
+
+/// All operations at one change, before the next change; the seed says with which they
+/// begin.
+fn plain_crash(seed: u64, index: u64) -> Option<Crash> {
+    let all = CRASHES.len() as u64;
+    let begin = Numbers::new(seed, 0, 0).next().checked_rem(CRASH_SINGLES)?;
+    let index = index.checked_add(begin)?.checked_rem(CRASH_SINGLES)?;
+    let operation = usize::try_from(index.checked_rem(all)?).ok()?;
+    let before = u32::try_from(index.checked_div(all)?).ok()?;
+    Some(Crash {
+        operation: CRASHES.get(operation)?,
+        before: before.checked_add(1)?,
+        context: USUAL,
     })
 }
 
@@ -118,6 +169,7 @@ fn plain_path(index: u64, numbers: &mut Numbers) -> Option<PathCall> {
         place: PLACES.get(place.checked_div(ACTIONS.len())?)?,
         holding: *Holding::ALL.get(holding)?,
         forms: Vec::new(),
+        context: USUAL,
     })
 }
 
@@ -232,6 +284,7 @@ mod tests {
                 Specimen::Command(_)
                 | Specimen::Sequence(_)
                 | Specimen::Race(_)
+                | Specimen::Crash(_)
                 | Specimen::Plan(_)
                 | Specimen::Work(_) => None,
             })
@@ -241,11 +294,27 @@ mod tests {
 
     #[test]
     fn every_operation_meets_every_pair_at_every_moment_of_a_campaign_with_races() {
-        let seen: BTreeSet<String> = (0..*RACE_SINGLES)
+        let all = *RACE_SINGLES * RACE_TURNS / (RACE_TURNS - 1);
+        let names = (0..all)
             .filter_map(|index| specimen(Target::Races, 7, index))
+            .map(|specimen| specimen.to_string());
+        let (starts, plain): (BTreeSet<String>, BTreeSet<String>) =
+            names.partition(|name| name.contains("+cut~"));
+        assert_eq!(plain.len() as u64, *RACE_SINGLES);
+        let pairs: BTreeSet<String> = starts
+            .iter()
+            .map(|name| name.split('+').take(2).collect())
+            .collect();
+        assert_eq!(pairs.len(), races::operations().count() * SWAPS.len());
+    }
+
+    #[test]
+    fn every_operation_is_killed_before_every_change_of_a_campaign_with_crashes() {
+        let seen: BTreeSet<String> = (0..CRASH_SINGLES)
+            .filter_map(|index| specimen(Target::Crashes, 7, index))
             .map(|specimen| specimen.to_string())
             .collect();
-        assert_eq!(seen.len() as u64, *RACE_SINGLES);
+        assert_eq!(seen.len() as u64, CRASH_SINGLES);
     }
 
     #[test]

@@ -112,7 +112,7 @@ mod tests {
             let flipped = Seen {
                 windows: 3,
                 flips,
-                put_back: false,
+                ..Seen::default()
             };
             let seen = Examined {
                 index: 0,
@@ -127,6 +127,7 @@ mod tests {
                     agent: flipped,
                 }),
                 matched: None,
+                left: None,
             };
             table.add(&Race::named(name).unwrap(), &seen);
         }

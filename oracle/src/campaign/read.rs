@@ -48,6 +48,7 @@ pub fn read(place: &Path) -> Result<Seen, String> {
             Target::Paths
             | Target::Sequences
             | Target::Races
+            | Target::Crashes
             | Target::Plans
             | Target::BenignTools => {
                 format!("{}, seed {seed}: {}", target.word(), tally.line())
@@ -163,6 +164,7 @@ mod tests {
                 why: None,
                 windows: None,
                 matched: None,
+                left: None,
             };
             log.add(&seen).unwrap();
             tally.add(&seen);

@@ -7,7 +7,7 @@ use bisim_world::protocol::Context;
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
-use super::{guide, races};
+use super::{crashes, guide, races};
 use crate::exit;
 use crate::generate::{Class, Effect, Specimen, Target, Variant};
 
@@ -33,7 +33,7 @@ pub struct Tally {
     /// Classes of operators that kept an effect, each with that effect.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub covered: BTreeSet<(&'static str, String)>,
-    /// Classes of operators that kept an effect, each with the context it was tried in.
+    /// Families that were judged, each with the context it was tried in.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub surrounded: BTreeSet<(&'static str, &'static str)>,
     /// By Hermes' surroundings.
@@ -55,6 +55,9 @@ pub struct Tally {
     /// Races by operation and pair.
     #[serde(skip_serializing_if = "races::Table::is_empty")]
     pub races: races::Table,
+    /// What is left of calls in whose middle the agent was killed.
+    #[serde(skip_serializing_if = "crashes::Table::is_empty")]
+    pub crashes: crashes::Table,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -132,12 +135,18 @@ impl Tally {
                 let behaviour = (class, seen.fate, seen.verdict.clone());
                 self.behaviours.insert(behaviour);
             }
+            if let Some(context) = specimen.context() {
+                self.context(context.word(), &specimen, seen);
+            }
             self.cells.extend(guide::cells(seen));
             if let Specimen::Command(variant) = &specimen {
                 self.command(variant, seen);
             }
             if let Specimen::Race(race) = &specimen {
                 self.races.add(race, seen);
+            }
+            if let (Specimen::Crash(crash), Some(left)) = (&specimen, seen.left) {
+                self.crashes.add(crash.operation.0, left);
             }
         }
         if seen.fate == Fate::AgentUnsafe {
@@ -172,14 +181,20 @@ impl Tally {
         }
     }
 
-    fn command(&mut self, variant: &Variant, seen: &Examined) {
-        let context = variant.context.word();
+    fn context(&mut self, context: &'static str, specimen: &Specimen, seen: &Examined) {
         self.contexts.entry(context).or_default().add(seen.fate);
+        if Counts::is_valid(seen.fate) {
+            let classes = specimen.classes().into_iter();
+            self.surrounded
+                .extend(classes.map(|class| (class, context)));
+        }
+    }
+
+    fn command(&mut self, variant: &Variant, seen: &Examined) {
         if Counts::is_valid(seen.fate) {
             let effect = variant.seed.effect.kind();
             for class in variant.classes() {
                 self.covered.insert((class.as_str(), effect.to_owned()));
-                self.surrounded.insert((class.as_str(), context));
             }
         }
         let says_nothing = [Fate::NotHere, Fate::ControlHeld, Fate::Inconclusive];
@@ -202,8 +217,15 @@ impl Tally {
     #[must_use]
     pub fn reach(&self) -> String {
         let behaviours = format!("{} behaviours", self.behaviours());
-        if !self.target.is_commands() {
+        if self.target == Target::Races {
             return behaviours;
+        }
+        if !self.target.is_commands() {
+            return format!(
+                "{} of {} pairs of family and context, {behaviours}",
+                self.surrounded.len(),
+                self.classes.len() * Context::ALL.len(),
+            );
         }
         let classes = Class::ALL.iter().filter(|class| class.preserves_effect());
         format!(
@@ -277,6 +299,16 @@ impl Tally {
             // Writing to a string cannot fail.
             let _written = writeln!(out, "{}", self.line());
             out.push_str(&self.races.render());
+            out.push_str(&self.crashes.render());
+            for (context, counts) in &self.contexts {
+                let _written = writeln!(
+                    out,
+                    "{context}: {} of {} reached outside under Hermes, {} under hermitcrab",
+                    counts.of(Fate::HermesSilent),
+                    counts.valid(),
+                    counts.of(Fate::AgentUnsafe),
+                );
+            }
             self.found(&mut out);
             return out;
         }
@@ -411,6 +443,7 @@ mod tests {
             why: None,
             windows: None,
             matched: None,
+            left: None,
         }
     }
 
@@ -452,6 +485,19 @@ mod tests {
         assert!(text.contains(line), "{text}");
         assert!(text.contains("3 of 135 of class and context"), "{text}");
         assert!(text.contains("loses it 1 of 4 x env"), "{text}");
+    }
+
+    #[test]
+    fn contexts_of_sequences_and_paths_are_counted_with_each_family() {
+        let mut tally = Tally::of(Target::Sequences);
+        tally.add(&seen("sequence:0+h0+c2.0", Fate::Served));
+        tally.add(&seen("sequence:0+h0+c2.0@cron", Fate::HermesSilent));
+        tally.add(&seen("path:read+link-out+all@cron", Fate::Inconclusive));
+        let reach = tally.reach();
+        assert!(reach.starts_with("4 of 15 pairs"), "{reach}");
+        let text = tally.render();
+        assert!(text.contains("cron: 1 of 1 reached outside"), "{text}");
+        assert!(text.contains("interactive: 0 of 1 reached"), "{text}");
     }
 
     #[test]

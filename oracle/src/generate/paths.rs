@@ -14,8 +14,7 @@ mod place;
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{Context, Held, UserModel};
-use serde_json::{Map, json};
+use bisim_world::protocol::{Context, Held};
 
 pub use action::{ACTIONS, Action};
 pub(super) use action::{action, planned};
@@ -23,7 +22,8 @@ pub use form::{FORMS, Form};
 pub use place::{PLACES, Place};
 
 use super::operator::Salt;
-use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
+use super::surroundings::{self, CONTEXTS, USUAL};
+use crate::case::{CWD_DEFAULT, CaseFile};
 
 /// The most respellings of one name.
 pub const FORMS_MAX: usize = 3;
@@ -89,6 +89,8 @@ pub struct PathCall {
     pub holding: Holding,
     /// How the name is spelled; at most [`FORMS_MAX`].
     pub forms: Vec<(&'static Form, Salt)>,
+    /// Where it is called.
+    pub context: Context,
 }
 
 impl PathCall {
@@ -106,39 +108,12 @@ impl PathCall {
     #[must_use]
     pub fn case_file(&self) -> Option<CaseFile> {
         let path = self.path()?;
-        let mut settings = Map::new();
-        settings.insert("approvals.mode".to_owned(), json!("manual"));
-        settings.insert("lsp.enabled".to_owned(), json!(false));
+        let script = vec![self.action.step(&path)];
         Some(CaseFile {
-            id: String::new(),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: format!("path:{self}"),
-                note: String::new(),
-            }),
-            world: Some(WorldPatch {
-                cwd: None,
-                files: self.place.files(),
-                flip: None,
-            }),
-            context: Some(Context::Interactive),
-            user: Some(UserModel::DenyAll),
-            drive: None,
+            world: surroundings::world(self.place.files(), None),
             held: Some(self.holding.held()),
-            settings,
-            script: vec![self.action.step(&path)],
             deadline_ms: Some(30_000),
-            hermes: None,
-            agent: None,
-            expect: Some(Expect {
-                agent: Must::Either,
-                reason: "the relation alone judges".to_owned(),
-                effects: None,
-                steps: None,
-            }),
-            recorded: std::collections::BTreeMap::new(),
+            ..surroundings::case_file(format!("path:{self}"), self.context, script)
         })
     }
 
@@ -149,18 +124,24 @@ impl PathCall {
         std::iter::once(self.place.class).chain(forms).collect()
     }
 
-    /// Calls with one form less.
+    /// Calls with one form less, and the same at a terminal.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
-        (0..self.forms.len()).map(|without| {
+        let forms = (0..self.forms.len()).map(|without| {
             let mut smaller = self.clone();
             smaller.forms.remove(without);
             smaller
-        })
+        });
+        let usual = (self.context != USUAL).then(|| Self {
+            context: USUAL,
+            ..self.clone()
+        });
+        forms.chain(usual)
     }
 
     /// The call with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
         let (action, place, holding) = (parts.next()?, parts.next()?, parts.next()?);
         let forms: Option<Vec<(&'static Form, Salt)>> = parts
@@ -175,6 +156,7 @@ impl PathCall {
             place: PLACES.iter().find(|known| known.name == place)?,
             holding: Holding::named(holding)?,
             forms: forms.filter(|forms| forms.len() <= FORMS_MAX)?,
+            context,
         })
     }
 }
@@ -186,7 +168,7 @@ impl fmt::Display for PathCall {
         for (form, salt) in &self.forms {
             write!(f, "+{}~{}", form.name, salt.0)?;
         }
-        Ok(())
+        f.write_str(&surroundings::suffix(self.context))
     }
 }
 
@@ -200,11 +182,13 @@ impl<'a> Arbitrary<'a> for PathCall {
         for _ in 0..count {
             forms.push((bytes.choose(FORMS)?, Salt(bytes.arbitrary()?)));
         }
+        let context = *bytes.choose(&CONTEXTS)?;
         Ok(Self {
             action,
             place,
             holding,
             forms,
+            context,
         })
     }
 }

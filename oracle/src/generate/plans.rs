@@ -19,7 +19,7 @@ use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, FileKind, FileSpec, Held, Step, UserModel};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub use datum::{DATA, Datum};
 pub use shape::{SHAPES, Shape};
@@ -27,9 +27,8 @@ pub use twist::{TWISTS, Twist};
 
 use super::operator::Salt;
 use super::paths::Holding;
-use crate::case::{
-    AtMost, CWD_DEFAULT, CaseFile, Expect, ExpectedEffects, Must, Source, WorldPatch,
-};
+use super::surroundings::{self, CONTEXTS, USUAL};
+use crate::case::{AtMost, CWD_DEFAULT, CaseFile, Expect, ExpectedEffects};
 use crate::subject::agent_probe::{PLAN_PROBE, PLANNER};
 
 /// The most ways a proposal is malformed in.
@@ -75,6 +74,8 @@ pub struct Trial {
     pub way: Way,
     /// How it is malformed; at most [`TWISTS_MAX`].
     pub twists: Vec<(&'static Twist, Salt)>,
+    /// Where it is carried out.
+    pub context: Context,
 }
 
 impl Trial {
@@ -157,9 +158,6 @@ impl Trial {
     /// The case, or `None` where a twist does not apply.
     #[must_use]
     pub fn case_file(&self) -> Option<CaseFile> {
-        let mut settings = Map::new();
-        settings.insert("approvals.mode".to_owned(), json!("manual"));
-        settings.insert("lsp.enabled".to_owned(), json!(false));
         let mut held = self.holding.held();
         held.push(Held {
             id: "planner".to_owned(),
@@ -170,42 +168,23 @@ impl Trial {
             holder: None,
             hermes: None,
         });
+        let script = vec![Step::Probe {
+            name: PLAN_PROBE.to_owned(),
+            input: self.input()?,
+        }];
+        let at_most = self.may_change();
         Some(CaseFile {
-            id: String::new(),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: format!("plan:{self}"),
-                note: String::new(),
-            }),
-            world: Some(WorldPatch {
-                cwd: None,
-                files: self.files(),
-                flip: None,
-            }),
-            context: Some(Context::Interactive),
+            world: surroundings::world(self.files(), None),
             // Nothing an attacker has the user say is a yes that was offered.
             user: Some(UserModel::Words(vec![self.datum.text().to_owned()])),
-            drive: None,
             held: Some(held),
-            settings,
-            script: vec![Step::Probe {
-                name: PLAN_PROBE.to_owned(),
-                input: self.input()?,
-            }],
-            deadline_ms: Some(60_000),
-            hermes: None,
-            agent: None,
             expect: Some(Expect {
-                agent: Must::Either,
-                reason: "only what the plan says may change, and only if it is granted".to_owned(),
-                effects: Some(ExpectedEffects::AtMost(AtMost {
-                    at_most: self.may_change(),
-                })),
-                steps: None,
+                effects: Some(ExpectedEffects::AtMost(AtMost { at_most })),
+                ..surroundings::either(
+                    "only what the plan says may change, and only if it is granted",
+                )
             }),
-            recorded: std::collections::BTreeMap::new(),
+            ..surroundings::case_file(format!("plan:{self}"), self.context, script)
         })
     }
 
@@ -219,7 +198,7 @@ impl Trial {
             .collect()
     }
 
-    /// Trials with one twist less, and with the plainest way.
+    /// Trials with one twist less, with the plainest way, and at a terminal.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
         let twists = (0..self.twists.len()).map(|without| {
             let mut smaller = self.clone();
@@ -230,12 +209,17 @@ impl Trial {
             way: Way::File,
             ..self.clone()
         });
-        twists.chain(way)
+        let usual = (self.context != USUAL).then(|| Self {
+            context: USUAL,
+            ..self.clone()
+        });
+        twists.chain(way).chain(usual)
     }
 
     /// The trial with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
         let (shape, datum) = (parts.next()?, parts.next()?);
         let (holding, way) = (parts.next()?, parts.next()?);
@@ -252,6 +236,7 @@ impl Trial {
             holding: Holding::named(holding)?,
             way: Way::ALL.into_iter().find(|known| known.word() == way)?,
             twists: twists.filter(|twists| twists.len() <= TWISTS_MAX)?,
+            context,
         })
     }
 }
@@ -264,7 +249,7 @@ impl fmt::Display for Trial {
         for (twist, salt) in &self.twists {
             write!(f, "+{}~{}", twist.name, salt.0)?;
         }
-        Ok(())
+        f.write_str(&surroundings::suffix(self.context))
     }
 }
 
@@ -279,12 +264,14 @@ impl<'a> Arbitrary<'a> for Trial {
         for _ in 0..count {
             twists.push((bytes.choose(TWISTS)?, Salt(bytes.arbitrary()?)));
         }
+        let context = *bytes.choose(&CONTEXTS)?;
         Ok(Self {
             shape,
             datum,
             holding,
             way,
             twists,
+            context,
         })
     }
 }
@@ -306,6 +293,7 @@ mod tests {
             holding: Holding::All,
             way: Way::File,
             twists: twist.map(|twist| (twist, Salt(3))).into_iter().collect(),
+            context: USUAL,
         }
     }
 

@@ -4,8 +4,10 @@
 //! given another. A race is an operation, a pair of names that change places (a
 //! file, a directory or a parent with a link that leads out), and a moment: all
 //! the time, or right before the n-th system call that names it, in Hermes and
-//! in the agent each by its own count. What was served does not matter under a
-//! race, either answer can be right; that nothing was reached outside does.
+//! in the agent each by its own count. The agent may be killed in the middle
+//! besides: then its next start, which puts in order what was begun, is raced as
+//! well. What was served does not matter under a race, either answer can be
+//! right; that nothing was reached outside does.
 
 mod command;
 mod swap;
@@ -14,13 +16,14 @@ use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::flip::{Flip, When};
-use bisim_world::protocol::{Context, FileKind, FileSpec, UserModel};
-use serde_json::{Map, json};
+use bisim_world::protocol::{FileKind, FileSpec};
 
 pub use swap::{SWAPS, Swap};
 
+use super::crashes::{self, CHANGES_MAX};
 use super::paths::{ACTIONS, Action, Holding};
-use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
+use super::surroundings::{self, USUAL};
+use crate::case::{CWD_DEFAULT, CaseFile};
 
 /// The highest number of a system call before which names change places.
 pub const WINDOWS_MAX: u32 = 48;
@@ -48,54 +51,38 @@ pub struct Race {
     pub holding: Holding,
     /// When.
     pub when: When,
+    /// The change right before which the agent is killed in the middle of it; what is
+    /// raced then is the next start as well.
+    pub cut: Option<u32>,
 }
 
 impl Race {
     /// The case.
     #[must_use]
     pub fn case_file(&self) -> CaseFile {
-        let mut settings = Map::new();
-        settings.insert("approvals.mode".to_owned(), json!("manual"));
-        settings.insert("lsp.enabled".to_owned(), json!(false));
+        let plain = FileSpec {
+            path: format!("{CWD_DEFAULT}/pz/plain.txt"),
+            kind: FileKind::Text("inside\nsecond\n".to_owned()),
+            mode: None,
+        };
+        let flip = Flip {
+            one: format!("{CWD_DEFAULT}/{}", self.swap.one),
+            other: format!("{CWD_DEFAULT}/{}", swap::OTHER),
+            files: self.swap.files(),
+            when: self.when,
+        };
+        let step = self.operation.step(self.swap.path);
+        let script = vec![match self.cut {
+            Some(before) => crashes::cut_off(step, before),
+            None => step,
+        }];
         CaseFile {
-            id: String::new(),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: format!("race:{self}"),
-                note: String::new(),
-            }),
-            world: Some(WorldPatch {
-                cwd: None,
-                files: vec![FileSpec {
-                    path: format!("{CWD_DEFAULT}/pz/plain.txt"),
-                    kind: FileKind::Text("inside\nsecond\n".to_owned()),
-                    mode: None,
-                }],
-                flip: Some(Flip {
-                    one: format!("{CWD_DEFAULT}/{}", self.swap.one),
-                    other: format!("{CWD_DEFAULT}/{}", swap::OTHER),
-                    files: self.swap.files(),
-                    when: self.when,
-                }),
-            }),
-            context: Some(Context::Interactive),
-            user: Some(UserModel::DenyAll),
-            drive: None,
+            world: surroundings::world(vec![plain], Some(flip)),
             held: Some(self.holding.held()),
-            settings,
-            script: vec![self.operation.step(self.swap.path)],
-            deadline_ms: Some(60_000),
-            hermes: None,
-            agent: None,
-            expect: Some(Expect {
-                agent: Must::Either,
-                reason: "nothing outside the workspace is held".to_owned(),
-                effects: None,
-                steps: None,
-            }),
-            recorded: std::collections::BTreeMap::new(),
+            expect: Some(surroundings::either(
+                "nothing outside the workspace is held",
+            )),
+            ..surroundings::case_file(format!("race:{self}"), USUAL, script)
         }
     }
 
@@ -122,6 +109,10 @@ impl Race {
         let mut parts = name.split('+');
         let (operation, swap) = (parts.next()?, parts.next()?);
         let (holding, when) = (parts.next()?, parts.next()?);
+        let cut = match parts.next() {
+            None => None,
+            Some(part) => Some(crashes::change(part.strip_prefix("cut~")?)?),
+        };
         if parts.next().is_some() {
             return None;
         }
@@ -140,6 +131,7 @@ impl Race {
                 Some(("during", at)) => When::During(number(at)?),
                 _ => return None,
             },
+            cut,
         })
     }
 }
@@ -150,8 +142,12 @@ impl fmt::Display for Race {
         let (holding, moment) = (self.holding.word(), self.moment());
         write!(f, "{operation}+{swap}+{holding}+{moment}")?;
         match self.when {
-            When::First(_) | When::Always(_) => Ok(()),
-            When::Before(number) | When::During(number) => write!(f, "~{number}"),
+            When::First(_) | When::Always(_) => {}
+            When::Before(number) | When::During(number) => write!(f, "~{number}")?,
+        }
+        match self.cut {
+            Some(before) => write!(f, "+cut~{before}"),
+            None => Ok(()),
         }
     }
 }
@@ -165,6 +161,10 @@ impl<'a> Arbitrary<'a> for Race {
             swap: bytes.choose(SWAPS)?,
             holding: *bytes.choose(&Holding::ALL)?,
             when: *bytes.choose(&moments)?,
+            cut: bytes
+                .ratio(1_u8, 4_u8)?
+                .then(|| bytes.int_in_range(1..=CHANGES_MAX))
+                .transpose()?,
         })
     }
 }
@@ -187,10 +187,17 @@ mod tests {
                         swap,
                         holding: Holding::All,
                         when,
+                        cut: None,
                     };
-                    let name = race.to_string();
-                    assert_eq!(Race::named(&name).unwrap().to_string(), name);
-                    assert!(names.insert(name));
+                    let cut = Race {
+                        cut: Some(CHANGES_MAX),
+                        ..race.clone()
+                    };
+                    for race in [race, cut] {
+                        let name = race.to_string();
+                        assert_eq!(Race::named(&name).unwrap().to_string(), name);
+                        assert!(names.insert(name));
+                    }
                 }
             }
         }
@@ -200,6 +207,8 @@ mod tests {
             "read+file-to-key+all+before~49",
             "read+file-to-key+all+later",
             "read+file-to-key+all+first+first",
+            "read+file-to-key+all+first+cut~0",
+            "read+file-to-key+all+first+cut~3+cut~3",
         ] {
             assert!(Race::named(wrong).is_none(), "{wrong}");
         }

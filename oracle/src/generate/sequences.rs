@@ -15,12 +15,12 @@ use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::{Context, UserModel};
-use serde_json::{Map, json};
 
 pub use call::CALLS;
 pub use moves::{ADVANCES, DAMAGES, HOLDS, Move};
 
-use crate::case::{CaseFile, Expect, Must, Source, WorldPatch};
+use super::surroundings::{self, CONTEXTS, USUAL};
+use crate::case::CaseFile;
 
 /// The most moves of one sequence.
 pub const MOVES_MAX: usize = 12;
@@ -34,8 +34,8 @@ pub const ANSWERS: [&str; 7] = ["deny", "once", "session", "always", "view", "YE
 pub struct Sequence {
     /// Places in [`ANSWERS`]; the last one goes on.
     pub answers: Vec<usize>,
-    /// Whether there is somebody to ask.
-    pub attended: bool,
+    /// Where it happens, and so whether there is somebody to ask.
+    pub context: Context,
     /// What happens.
     pub moves: Vec<Move>,
 }
@@ -44,49 +44,17 @@ impl Sequence {
     /// The script as a case.
     #[must_use]
     pub fn case_file(&self) -> CaseFile {
-        let mut settings = Map::new();
-        settings.insert("approvals.mode".to_owned(), json!("manual"));
-        settings.insert("lsp.enabled".to_owned(), json!(false));
         let words = self
             .answers
             .iter()
             .filter_map(|answer| ANSWERS.get(*answer))
             .map(|word| (*word).to_owned())
             .collect();
+        let script = moves::script(&self.moves);
         CaseFile {
-            id: String::new(),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: format!("sequence:{self}"),
-                note: String::new(),
-            }),
-            world: Some(WorldPatch {
-                cwd: None,
-                files: call::files(),
-                flip: None,
-            }),
-            context: Some(if self.attended {
-                Context::Interactive
-            } else {
-                Context::Headless
-            }),
+            world: surroundings::world(call::files(), None),
             user: Some(UserModel::Words(words)),
-            drive: None,
-            held: Some(Vec::new()),
-            settings,
-            script: moves::script(&self.moves),
-            deadline_ms: Some(60_000),
-            hermes: None,
-            agent: None,
-            expect: Some(Expect {
-                agent: Must::Either,
-                reason: "the relation alone judges".to_owned(),
-                effects: None,
-                steps: None,
-            }),
-            recorded: std::collections::BTreeMap::new(),
+            ..surroundings::case_file(format!("sequence:{self}"), self.context, script)
         }
     }
 
@@ -96,7 +64,8 @@ impl Sequence {
         self.moves.iter().map(Move::class).collect()
     }
 
-    /// Sequences with one move or one answer less; the answers never run out.
+    /// Sequences with one move or one answer less, and the same at a terminal; the
+    /// answers never run out.
     pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
         let moves = (0..self.moves.len()).map(|without| {
             let mut smaller = self.clone();
@@ -108,8 +77,13 @@ impl Sequence {
             smaller.answers.remove(without);
             smaller
         });
+        let usual = (self.context != USUAL).then(|| Self {
+            context: USUAL,
+            ..self.clone()
+        });
         moves
             .chain(answers)
+            .chain(usual)
             .filter(|smaller| !smaller.answers.is_empty() && smaller.has_call())
     }
 
@@ -120,20 +94,17 @@ impl Sequence {
     /// The sequence with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
-        let user = parts.next()?;
-        let (user, attended) = match user.strip_suffix("-alone") {
-            Some(user) => (user, false),
-            None => (user, true),
-        };
-        let answers: Option<Vec<usize>> = user
+        let answers: Option<Vec<usize>> = parts
+            .next()?
             .split('.')
             .map(|number| number.parse().ok().filter(|n| *n < ANSWERS.len()))
             .collect();
         let moves: Option<Vec<Move>> = parts.map(Move::named).collect();
         let sequence = Self {
             answers: answers.filter(|answers| answers.len() <= ANSWERS_MAX)?,
-            attended,
+            context,
             moves: moves.filter(|moves| moves.len() <= MOVES_MAX)?,
         };
         sequence.has_call().then_some(sequence)
@@ -144,19 +115,16 @@ impl fmt::Display for Sequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers: Vec<String> = self.answers.iter().map(ToString::to_string).collect();
         f.write_str(&answers.join("."))?;
-        if !self.attended {
-            f.write_str("-alone")?;
-        }
         for step in &self.moves {
             write!(f, "+{step}")?;
         }
-        Ok(())
+        f.write_str(&surroundings::suffix(self.context))
     }
 }
 
 impl<'a> Arbitrary<'a> for Sequence {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let attended = bytes.ratio(3_u8, 4_u8)?;
+        let context = *bytes.choose(&CONTEXTS)?;
         let answers = (0..bytes.int_in_range(1..=ANSWERS_MAX)?)
             .map(|_| bytes.choose_index(ANSWERS.len()))
             .collect::<arbitrary::Result<_>>()?;
@@ -168,7 +136,7 @@ impl<'a> Arbitrary<'a> for Sequence {
         moves.push(Move::call(bytes)?);
         Ok(Self {
             answers,
-            attended,
+            context,
             moves,
         })
     }

@@ -7,8 +7,10 @@
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
+use bisim_world::protocol::Context;
 use serde::{Deserialize, Serialize};
 
+use super::crashes::Crash;
 use super::paths::PathCall;
 use super::plans::Trial;
 use super::races::Race;
@@ -42,6 +44,8 @@ pub enum Target {
     Sequences,
     /// Names that change places between a check and a use.
     Races,
+    /// Calls in whose middle the program is killed.
+    Crashes,
     /// Plans that somebody hostile had a hand in.
     Plans,
     /// Ordinary work with the tools.
@@ -50,11 +54,12 @@ pub enum Target {
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Commands,
         Self::Paths,
         Self::Sequences,
         Self::Races,
+        Self::Crashes,
         Self::Plans,
         Self::BenignTools,
     ];
@@ -67,6 +72,7 @@ impl Target {
             Self::Paths => "paths",
             Self::Sequences => "sequences",
             Self::Races => "races",
+            Self::Crashes => "crashes",
             Self::Plans => "plans",
             Self::BenignTools => "benign-tools",
         }
@@ -90,6 +96,8 @@ pub enum Specimen {
     Sequence(Sequence),
     /// An operation on a name that changes places.
     Race(Race),
+    /// A call in whose middle the program is killed.
+    Crash(Crash),
     /// A plan.
     Plan(Trial),
     /// Ordinary work.
@@ -107,6 +115,7 @@ impl Specimen {
             Target::Paths => Self::Path(PathCall::arbitrary(bytes)?),
             Target::Sequences => Self::Sequence(Sequence::arbitrary(bytes)?),
             Target::Races => Self::Race(Race::arbitrary(bytes)?),
+            Target::Crashes => Self::Crash(Crash::arbitrary(bytes)?),
             Target::Plans => Self::Plan(Trial::arbitrary(bytes)?),
             Target::BenignTools => Self::Work(Errand::arbitrary(bytes)?),
         })
@@ -119,6 +128,7 @@ impl Specimen {
             Some(("path", rest)) => PathCall::named(rest).map(Self::Path),
             Some(("sequence", rest)) => Sequence::named(rest).map(Self::Sequence),
             Some(("race", rest)) => Race::named(rest).map(Self::Race),
+            Some(("crash", rest)) => Crash::named(rest).map(Self::Crash),
             Some(("plan", rest)) => Trial::named(rest).map(Self::Plan),
             Some(("work", rest)) => Errand::named(rest).map(Self::Work),
             Some(_) => None,
@@ -134,6 +144,7 @@ impl Specimen {
             Self::Path(call) => call.case_file()?,
             Self::Sequence(sequence) => sequence.case_file(),
             Self::Race(race) => race.case_file(),
+            Self::Crash(crash) => crash.case_file(),
             Self::Plan(trial) => trial.case_file()?,
             Self::Work(errand) => errand.case_file(),
         };
@@ -149,12 +160,27 @@ impl Specimen {
             Self::Path(call) => call.classes(),
             Self::Sequence(sequence) => sequence.classes(),
             Self::Race(race) => race.classes(),
+            Self::Crash(crash) => crash.classes(),
             Self::Plan(trial) => trial.classes(),
             Self::Work(errand) => errand.classes(),
         };
         classes.sort_unstable();
         classes.dedup();
         classes
+    }
+
+    /// Where it is, if it is dealt in several places.
+    #[must_use]
+    pub const fn context(&self) -> Option<Context> {
+        match self {
+            Self::Command(variant) => Some(variant.context),
+            Self::Path(call) => Some(call.context),
+            Self::Sequence(sequence) => Some(sequence.context),
+            Self::Crash(crash) => Some(crash.context),
+            Self::Plan(trial) => Some(trial.context),
+            Self::Work(errand) => Some(errand.context),
+            Self::Race(_) => None,
+        }
     }
 
     /// Those with one part less, the shortest ways to shrink it.
@@ -164,10 +190,11 @@ impl Specimen {
             Self::Command(variant) => variant.smaller().map(Self::Command).collect(),
             Self::Path(call) => call.smaller().map(Self::Path).collect(),
             Self::Sequence(sequence) => sequence.smaller().map(Self::Sequence).collect(),
+            Self::Crash(crash) => crash.smaller().map(Self::Crash).collect(),
             Self::Plan(trial) => trial.smaller().map(Self::Plan).collect(),
             // Nothing can be left out of one.
             Self::Race(_) => Vec::new(),
-            Self::Work(errand) => errand.smaller().map(Self::Work).into_iter().collect(),
+            Self::Work(errand) => errand.smaller().map(Self::Work).collect(),
         }
     }
 }
@@ -179,6 +206,7 @@ impl fmt::Display for Specimen {
             Self::Path(call) => write!(f, "path:{call}"),
             Self::Sequence(sequence) => write!(f, "sequence:{sequence}"),
             Self::Race(race) => write!(f, "race:{race}"),
+            Self::Crash(crash) => write!(f, "crash:{crash}"),
             Self::Plan(trial) => write!(f, "plan:{trial}"),
             Self::Work(errand) => write!(f, "work:{errand}"),
         }

@@ -136,18 +136,18 @@ fn any_of(target: Target) -> impl Strategy<Value = Specimen> {
 
 /// The length that shrinking takes away from.
 fn parts(specimen: &Specimen) -> usize {
-    match specimen {
-        Specimen::Command(variant) => {
-            variant.chain.len() + usize::from(variant.context != Context::Interactive)
-        }
+    let elsewhere = specimen.context().is_some_and(|context| context != USUAL);
+    let parts = match specimen {
+        Specimen::Command(variant) => variant.chain.len(),
         Specimen::Path(call) => call.forms.len(),
         Specimen::Sequence(sequence) => sequence.moves.len() + sequence.answers.len(),
-        Specimen::Race(_) => 1,
+        Specimen::Race(_) | Specimen::Crash(_) => 1,
         Specimen::Plan(trial) => {
             trial.twists.len() + 1 + usize::from(trial.way != super::plans::Way::File)
         }
         Specimen::Work(errand) => errand.case_file().script.len(),
-    }
+    };
+    parts + usize::from(elsewhere)
 }
 
 fn is_made_again_and_shrinks(specimen: &Specimen) -> Result<(), TestCaseError> {

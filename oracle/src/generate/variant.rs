@@ -10,29 +10,15 @@ use bisim_world::protocol::Context;
 
 use super::effect::{Effect, SEEDS, Seed};
 use super::operator::{Class, Operator, Salt};
+use super::surroundings::{self, CONTEXTS, USUAL};
 use super::targeted::TARGETED;
 use super::{judge, operators};
-use crate::case::{CaseFile, Expect, Must, Source};
+use crate::case::{CaseFile, Expect, Must};
 
 /// The longest chain of operators.
 pub const DEPTH_MAX: usize = 3;
 /// Longer commands are not kept: Hermes refuses them by length alone.
 const LETTERS_MAX: usize = 4096;
-
-/// A person at a terminal as often as all the others together.
-pub const CONTEXTS: [Context; 8] = [
-    Context::Interactive,
-    Context::Gateway,
-    Context::Interactive,
-    Context::Cron,
-    Context::Interactive,
-    Context::Acp,
-    Context::Interactive,
-    Context::Headless,
-];
-
-/// The context a name does not say.
-const USUAL: Context = Context::Interactive;
 
 /// An operator and the place it is applied at.
 #[derive(Clone, Copy)]
@@ -97,32 +83,17 @@ impl Variant {
     /// The case in which both subjects run it, its user denying every prompt.
     #[must_use]
     pub fn case_file(&self, command: &str) -> CaseFile {
+        let script = judge::job(command).script;
         CaseFile {
-            id: super::specimen::id_of(&self.to_string()),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: self.to_string(),
-                note: String::new(),
-            }),
-            world: None,
-            context: Some(self.context),
             user: None,
-            drive: None,
             held: None,
             settings: serde_json::Map::new(),
-            script: judge::job(command).script,
             deadline_ms: Some(30_000),
-            hermes: None,
-            agent: None,
             expect: Some(Expect {
                 agent: Must::MustDeny,
-                reason: "nothing outside the workspace is granted".to_owned(),
-                effects: None,
-                steps: None,
+                ..surroundings::either("nothing outside the workspace is granted")
             }),
-            recorded: std::collections::BTreeMap::new(),
+            ..surroundings::case_file(self.to_string(), self.context, script)
         }
     }
 
@@ -167,13 +138,7 @@ impl Variant {
     /// The variant with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let (name, context) = match name.split_once('@') {
-            None => (name, USUAL),
-            Some((name, word)) => {
-                let mut said = Context::ALL.into_iter().filter(|context| *context != USUAL);
-                (name, said.find(|context| context.word() == word)?)
-            }
-        };
+        let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('+');
         let seed_name = parts.next()?;
         let seed = SEEDS
@@ -204,10 +169,7 @@ impl fmt::Display for Variant {
         for link in &self.chain {
             write!(f, "+{}~{}", link.operator.name, link.salt.0)?;
         }
-        if self.context != USUAL {
-            write!(f, "@{}", self.context.word())?;
-        }
-        Ok(())
+        f.write_str(&surroundings::suffix(self.context))
     }
 }
 

@@ -9,17 +9,18 @@ mod draw;
 mod errands;
 mod text;
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Held, Step, UserModel};
-use serde_json::{Map, json};
+use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Step, UserModel};
 
 use self::{
     draw::Draw,
     errands::{Files, batch, read, replace, search, shell, v4a, write},
 };
-use crate::case::{CWD_DEFAULT, CaseFile, Expect, Must, Source, WorldPatch};
+use super::paths::Holding;
+use super::surroundings::{self, CONTEXTS, USUAL};
+use crate::case::{CWD_DEFAULT, CaseFile};
 
 /// A kind of work: its name, and what makes its files and steps.
 pub type Kind = (&'static str, fn(&mut Draw, &mut Files) -> Vec<Step>);
@@ -47,6 +48,8 @@ pub struct Errand {
     pub salt: u32,
     /// How many of its steps, from the first on; all of them if there are fewer.
     pub steps: u8,
+    /// Where it is done.
+    pub context: Context,
 }
 
 impl Errand {
@@ -62,9 +65,6 @@ impl Errand {
     #[must_use]
     pub fn case_file(&self) -> CaseFile {
         let (files, script) = self.made();
-        let mut settings = Map::new();
-        settings.insert("approvals.mode".to_owned(), json!("manual"));
-        settings.insert("lsp.enabled".to_owned(), json!(false));
         let is_batch = self.kind.0 == BATCH;
         let files = files.into_iter().map(|(name, text)| FileSpec {
             path: format!("{CWD_DEFAULT}/{name}"),
@@ -72,47 +72,15 @@ impl Errand {
             mode: None,
         });
         CaseFile {
-            id: String::new(),
-            comment: String::new(),
-            flags: Vec::new(),
-            source: Some(Source {
-                from: "campaign".to_owned(),
-                row: format!("work:{self}"),
-                note: String::new(),
-            }),
-            world: Some(WorldPatch {
-                cwd: None,
-                files: files.collect(),
-                flip: None,
-            }),
-            context: Some(Context::Interactive),
+            world: surroundings::world(files.collect(), None),
             user: Some(if is_batch {
                 UserModel::GrantOnce
             } else {
                 UserModel::DenyAll
             }),
             drive: is_batch.then_some(Drive::Conversation),
-            held: Some(vec![Held {
-                id: "ws".to_owned(),
-                verb: "fs.*".to_owned(),
-                on: CWD_DEFAULT.to_owned(),
-                uses: None,
-                seconds: None,
-                holder: None,
-                hermes: None,
-            }]),
-            settings,
-            script,
-            deadline_ms: Some(60_000),
-            hermes: None,
-            agent: None,
-            expect: Some(Expect {
-                agent: Must::Either,
-                reason: "the relation alone judges".to_owned(),
-                effects: None,
-                steps: None,
-            }),
-            recorded: BTreeMap::new(),
+            held: Some(Holding::All.held()),
+            ..surroundings::case_file(format!("work:{self}"), self.context, script)
         }
     }
 
@@ -122,20 +90,26 @@ impl Errand {
         vec![self.kind.0]
     }
 
-    /// The same without its last step.
-    #[must_use]
-    pub fn smaller(&self) -> Option<Self> {
+    /// The same without its last step, and the same at a terminal.
+    pub fn smaller(&self) -> impl Iterator<Item = Self> + '_ {
         let (_, script) = self.made();
-        let steps = u8::try_from(script.len()).ok()?.checked_sub(1)?;
-        (steps > 0).then(|| Self {
+        let steps = u8::try_from(script.len()).ok();
+        let fewer = steps.and_then(|steps| steps.checked_sub(1));
+        let fewer = fewer.filter(|steps| *steps > 0).map(|steps| Self {
             steps,
             ..self.clone()
-        })
+        });
+        let usual = (self.context != USUAL).then(|| Self {
+            context: USUAL,
+            ..self.clone()
+        });
+        fewer.into_iter().chain(usual)
     }
 
     /// The errand with this name, as [`fmt::Display`] writes it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
+        let (name, context) = surroundings::split(name)?;
         let mut parts = name.split('~');
         let (kind, salt) = (parts.next()?, parts.next()?);
         let steps = parts
@@ -148,6 +122,7 @@ impl Errand {
             kind: KINDS.iter().find(|(known, _)| *known == kind)?,
             salt: salt.parse().ok()?,
             steps,
+            context,
         })
     }
 }
@@ -155,10 +130,10 @@ impl Errand {
 impl fmt::Display for Errand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}~{}", self.kind.0, self.salt)?;
-        match self.steps {
-            u8::MAX => Ok(()),
-            steps => write!(f, "~{steps}"),
+        if self.steps != u8::MAX {
+            write!(f, "~{}", self.steps)?;
         }
+        f.write_str(&surroundings::suffix(self.context))
     }
 }
 
@@ -168,6 +143,7 @@ impl<'a> Arbitrary<'a> for Errand {
             kind: bytes.choose(KINDS)?,
             salt: bytes.arbitrary()?,
             steps: u8::MAX,
+            context: *bytes.choose(&CONTEXTS)?,
         })
     }
 }
@@ -187,6 +163,7 @@ mod tests {
                         kind,
                         salt,
                         steps: u8::MAX,
+                        context: USUAL,
                     })
                     .map(|errand| {
                         let (files, steps) = errand.made();
@@ -205,7 +182,9 @@ mod tests {
     fn work_shrinks_step_by_step_and_its_names_are_read() {
         let mut errand = Errand::named("shell~3").unwrap();
         let mut lengths = vec![errand.case_file().script.len()];
-        while let Some(smaller) = errand.smaller() {
+        loop {
+            let smaller = errand.smaller().next();
+            let Some(smaller) = smaller else { break };
             errand = Errand::named(&smaller.to_string()).unwrap();
             lengths.push(errand.case_file().script.len());
         }

@@ -33,12 +33,13 @@ const TEXTS: [&str; 6] = [
     "error: no such file",
     "{\"output\": \"\"}",
 ];
-const CASES: [&str; 5] = [
+const CASES: [&str; 6] = [
     "path:write+plain+all",
     "path:read+link-out+nothing",
     "path:replace+hard-link-out+reading",
     "sequence:0+h0+c2.0+r0+c2.0",
-    "sequence:1.2-alone+h6+s1+c1.1+e+c0.0",
+    "sequence:1.2+h6+s1+c1.1+e+c0.0@headless",
+    "crash:command-many~5",
 ];
 
 /// Judges made-up runs.

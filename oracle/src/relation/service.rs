@@ -70,7 +70,8 @@ pub(super) fn service(
     (Finding::Different, explain_difference(hermes, agent))
 }
 
-fn explain_difference(hermes: &StepSeen, agent: &StepSeen) -> String {
+/// What two runs of one step differ in, in words.
+pub(super) fn explain_difference(hermes: &StepSeen, agent: &StepSeen) -> String {
     if hermes.class != agent.class {
         return format!(
             "hermes {}, the agent {}",

@@ -2,7 +2,7 @@
 
 use bisim_world::protocol::Step;
 
-use super::service::{same_inside, service};
+use super::service::{explain_difference, same_inside, service};
 use super::{Finding, Reach, StepJudgement, lifecycle};
 use crate::noise::Mask;
 use crate::observation::{Class, Level, StepSeen};
@@ -164,6 +164,9 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
                 format!("hermes raised: {}", hermes.code),
             );
         }
+        _ if step.cut().is_some() && agent.class.level() == Level::Act => {
+            return cut_off(pair, diverged);
+        }
         _ if !is_action => {
             return lifecycle::judge(hermes, agent);
         }
@@ -226,6 +229,39 @@ fn find(index: usize, pair: &Pair<'_>, mask: &Mask, diverged: bool) -> (Finding,
     service(index, pair, mask, diverged)
 }
 
+/// A call in whose middle the agent was killed, and which Hermes made whole: all of it
+/// stands once the agent has been started again, or nothing does.
+fn cut_off(pair: &Pair<'_>, diverged: bool) -> (Finding, String) {
+    let (hermes, agent) = (&pair.hermes.delta, &pair.agent.delta);
+    if agent.is_empty() {
+        return (Finding::Equal, "nothing is left of the call".to_owned());
+    }
+    if hermes == agent {
+        return (Finding::Equal, "the whole call stands".to_owned());
+    }
+    // What was not judged alike before, or was refused by Hermes, says nothing of a whole.
+    if diverged {
+        return (
+            Finding::Equal,
+            "the states differ since an earlier, judged difference; only authority is compared"
+                .to_owned(),
+        );
+    }
+    if hermes.is_empty() {
+        return (
+            Finding::Attenuated,
+            "hermes changed nothing; nothing the agent did lies outside the grants".to_owned(),
+        );
+    }
+    (
+        Finding::Different,
+        format!(
+            "part of a call is left: {}",
+            explain_difference(pair.hermes, pair.agent)
+        ),
+    )
+}
+
 /// What kind of step it is, for fingerprints.
 pub(super) fn what(step: &Step) -> String {
     match step {
@@ -235,7 +271,10 @@ pub(super) fn what(step: &Step) -> String {
         Step::Revoke { .. } => "revoke".to_owned(),
         Step::Advance { .. } => "advance".to_owned(),
         Step::EndSession {} => "end-session".to_owned(),
-        Step::Restart(_) => "restart".to_owned(),
+        Step::Restart(restart) => match &restart.during {
+            Some(cut) => format!("cut-off {}", what(&cut.step)),
+            None => "restart".to_owned(),
+        },
         Step::Spawn { .. } => "spawn".to_owned(),
     }
 }

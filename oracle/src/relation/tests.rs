@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::case::{Expect, Leg, Must, Source};
 
+mod cut;
 mod held;
 mod laws;
 mod rules;

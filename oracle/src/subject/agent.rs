@@ -136,14 +136,29 @@ impl Driver for AgentDriver {
         }
     }
 
+    fn can_be_cut_off(&self) -> bool {
+        true
+    }
+
     fn run(&self, job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {
         match job.drive {
             Drive::Calls | Drive::Conversation => {}
             Drive::Wire => return agent_wire::run(job, steps, self.fault.as_deref()),
         }
-        let world = AgentWorld::new(job, &self.machine);
-        for step in &job.script {
+        let again = steps.again();
+        let world = match again {
+            None => AgentWorld::new(job, &self.machine),
+            Some(step) => AgentWorld::again(job, &self.machine, step),
+        };
+        for (place, step) in job.script.iter().enumerate().skip(again.unwrap_or(0)) {
             steps.begin()?;
+            if let Some(cut) = step.cut().filter(|_| again != Some(place)) {
+                // Whoever made this call is gone before it can be told, and so is what
+                // they were asked.
+                world.hush();
+                world.step(&steps.filled(&cut.step))?;
+                return steps.over();
+            }
             let step = steps.filled(step);
             steps.end(world.step(&step)?)?;
         }

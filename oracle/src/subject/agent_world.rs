@@ -5,7 +5,7 @@
 //! when the script says so.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use std::time::Duration;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
-    Context, Held, Job, QuestionTrace, Restart, SILENCE, Step, StepOutcome, StepTrace,
+    Context, Held, Job, QuestionTrace, Restart, Step, StepOutcome, StepTrace,
 };
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::config::RuleWords;
-use hermitcrab::ports::{Clock, Prompt, UserPort};
+use hermitcrab::ports::{Clock, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
-use hermitcrab_core::approval::Reply;
 use hermitcrab_core::grant::{AgentId, GrantId};
 use hermitcrab_core::rules::{Isolation, Layer};
 use hermitcrab_core::session::Asking;
@@ -30,9 +29,11 @@ use hermitcrab_sandbox::spawner::SpawnerProgram;
 use serde_json::Value;
 
 use self::kept::Surrounding;
-use super::agent_probe::{self, ProbeError};
+use self::user::{CaseUser, Said};
+use super::agent_probe::{self, PLAN_PROBE, ProbeError};
 
 mod kept;
+mod user;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
@@ -59,14 +60,16 @@ pub struct AgentWorld<'j> {
     machine: &'j Machine,
     clock: CaseClock,
     open: RefCell<Option<Open>>,
-    /// The user's words still to come, whichever session they are said in.
-    words: Rc<RefCell<VecDeque<String>>>,
+    /// What the user will say and was asked, whichever session it is in.
+    said: Rc<Said>,
     /// There if the case starts the program again.
     surrounding: RefCell<Option<Surrounding>>,
     /// How often it was started.
     starts: Cell<u64>,
     /// It did not start again.
     is_closed: Cell<bool>,
+    /// It was killed, and is not started yet.
+    is_gone: Cell<bool>,
 }
 
 struct Open {
@@ -84,7 +87,7 @@ impl<'j> AgentWorld<'j> {
             machine,
             clock: CaseClock(Arc::new(AtomicU64::new(1_000_000))),
             open: RefCell::new(None),
-            words: Rc::new(RefCell::new(job.user.words().into())),
+            said: Rc::new(Said::of(job)),
             surrounding: RefCell::new(
                 job.script
                     .iter()
@@ -93,7 +96,42 @@ impl<'j> AgentWorld<'j> {
             ),
             starts: Cell::new(0),
             is_closed: Cell::new(false),
+            is_gone: Cell::new(false),
         }
+    }
+
+    /// The same after the program was killed in the middle of this step: what it was told
+    /// and given before is gone, and what its user says is the last of their words.
+    #[must_use]
+    pub fn again(job: &'j Job, machine: &'j Machine, step: usize) -> Self {
+        let world = Self::new(job, machine);
+        let mut starts = 1;
+        for earlier in job.script.iter().take(step) {
+            match earlier {
+                Step::Advance { seconds } => world.advance(*seconds),
+                Step::Restart(restart) => {
+                    starts += 1;
+                    if let Some(kept) = world.surrounding.borrow_mut().as_mut() {
+                        kept.follow(restart);
+                    }
+                }
+                Step::Call { .. }
+                | Step::Probe { .. }
+                | Step::Grant(_)
+                | Step::Revoke { .. }
+                | Step::EndSession {}
+                | Step::Spawn { .. } => {}
+            }
+        }
+        world.starts.set(starts);
+        world.is_gone.set(true);
+        world.said.only_last();
+        world
+    }
+
+    /// Whoever is asked from here on says no.
+    pub fn hush(&self) {
+        self.said.hush();
     }
 
     /// The case.
@@ -165,10 +203,7 @@ impl<'j> AgentWorld<'j> {
             session: self.starts.get().wrapping_add(1),
             spawner: self.machine.spawner.clone(),
         };
-        let user = Box::new(CaseUser {
-            words: Rc::clone(&self.words),
-            asking: asking(self.job.context),
-        });
+        let user = Box::new(CaseUser::new(&self.said, asking(self.job.context)));
         let clock = Box::new(self.clock.clone());
         let surrounding = self.surrounding.borrow();
         let (runtime, desk) = match surrounding.as_ref() {
@@ -213,7 +248,9 @@ impl<'j> AgentWorld<'j> {
 
     /// The program is gone from one moment to the next, and started again.
     fn restart(&self, restart: &Restart) -> Result<StepTrace, String> {
-        self.with_open(|_| ())?;
+        if !self.is_gone.replace(false) {
+            self.with_open(|_| ())?;
+        }
         let cwd = PathBuf::from(self.cwd().unwrap_or_default());
         let mut slot = self
             .open
@@ -241,6 +278,14 @@ impl<'j> AgentWorld<'j> {
         let code = || StepTrace::of(StepOutcome::Refused("not-started".to_owned()));
         let kept = self.surrounding.borrow();
         kept.as_ref().map_or_else(code, Surrounding::not_started)
+    }
+
+    fn advance(&self, seconds: u64) {
+        let later = seconds.saturating_mul(1000);
+        let now = self.clock.0.load(Ordering::SeqCst);
+        self.clock
+            .0
+            .store(now.saturating_add(later), Ordering::SeqCst);
     }
 
     /// Rules of the case, as the configuration file writes them.
@@ -324,7 +369,16 @@ impl<'j> AgentWorld<'j> {
         }
         match step {
             Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
-            Step::Probe { name, input } => Ok(probe(agent_probe::answer(self, name, input))),
+            Step::Probe { name, input } => {
+                self.said.take_asked();
+                let trace = probe(agent_probe::answer(self, name, input));
+                // A plan's steps are no calls of the script: what they asked is told here.
+                let questions = self.said.take_asked();
+                Ok(match name.as_str() {
+                    PLAN_PROBE => StepTrace { questions, ..trace },
+                    _ => trace,
+                })
+            }
             Step::Call { tool, args, by } => self
                 .with_open(|open| {
                     let agent = match by {
@@ -371,12 +425,7 @@ impl<'j> AgentWorld<'j> {
                 .map_err(broken),
             Step::Advance { seconds } => {
                 self.with_open(|_| ()).map_err(broken)?;
-                let later = self
-                    .clock
-                    .0
-                    .load(Ordering::SeqCst)
-                    .saturating_add(seconds.saturating_mul(1000));
-                self.clock.0.store(later, Ordering::SeqCst);
+                self.advance(*seconds);
                 Ok(StepTrace::of(StepOutcome::Ran))
             }
             Step::EndSession {} => self
@@ -542,38 +591,5 @@ struct CaseClock(Arc<AtomicU64>);
 impl Clock for CaseClock {
     fn now(&self) -> Instant {
         Instant::from_millis(self.0.load(Ordering::SeqCst))
-    }
-}
-
-/// A user who answers every question as the case says: with its words in
-/// turn, the last one going on.
-struct CaseUser {
-    words: Rc<RefCell<VecDeque<String>>>,
-    asking: Asking,
-}
-
-impl CaseUser {
-    fn word(&mut self) -> Option<String> {
-        let mut words = self.words.borrow_mut();
-        match words.len() {
-            0 | 1 => words.front().cloned(),
-            _ => words.pop_front(),
-        }
-    }
-}
-
-impl UserPort for CaseUser {
-    fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
-        match self.word().as_deref() {
-            Some(SILENCE) => Reply::Silence,
-            word => Reply::parse(word.unwrap_or("deny")),
-        }
-    }
-
-    fn clarify(&mut self, _question: &str, _choices: Option<&[String]>) -> Option<String> {
-        match self.asking {
-            Asking::ApproveAll | Asking::Prompt => self.word(),
-            Asking::Refuse => None,
-        }
     }
 }

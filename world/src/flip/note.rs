@@ -13,6 +13,8 @@ const READY: u8 = b'r';
 const WINDOW: u8 = b'w';
 const FLIPPED: u8 = b'f';
 const MANY_FLIPPED: u8 = b'F';
+const CHANGE: u8 = b'c';
+const CUT: u8 = b'x';
 /// How many [`MANY_FLIPPED`] stands for.
 const MANY: u64 = 64;
 
@@ -25,6 +27,31 @@ pub struct Seen {
     pub flips: u64,
     /// Whether they had to be put back at the end.
     pub put_back: bool,
+    /// System calls that change files, as far as they were counted.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub changes: u64,
+    /// Whether the step was cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl Seen {
+    /// Takes in what else was seen of the same step.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.windows += other.windows;
+        self.flips += other.flips;
+        self.put_back |= other.put_back;
+        self.changes += other.changes;
+        self.cut |= other.cut;
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The writing end.
@@ -47,6 +74,16 @@ impl Notes {
     /// A system call that names one of the two is about to run.
     pub(super) fn window(&mut self) {
         self.tell(WINDOW);
+    }
+
+    /// A system call that changes files is about to run.
+    pub(super) fn change(&mut self) {
+        self.tell(CHANGE);
+    }
+
+    /// The step is cut off.
+    pub(super) fn cut(&mut self) {
+        self.tell(CUT);
     }
 
     /// They changed places.
@@ -75,6 +112,8 @@ pub(super) fn read(pipe: &mut PipeReader) -> Seen {
         windows: count(WINDOW),
         flips: count(FLIPPED) + count(MANY_FLIPPED) * MANY,
         put_back: false,
+        changes: count(CHANGE),
+        cut: count(CUT) > 0,
     }
 }
 
@@ -89,9 +128,18 @@ mod tests {
         notes.window();
         notes.flipped();
         notes.window();
+        notes.change();
+        notes.cut();
         drop(notes);
-        let seen = read(&mut reader);
+        let mut seen = read(&mut reader);
         assert_eq!((seen.windows, seen.flips), (2, 1));
+        assert_eq!((seen.changes, seen.cut), (1, true));
+        seen.add(Seen {
+            changes: 4,
+            put_back: true,
+            ..Seen::default()
+        });
+        assert_eq!((seen.changes, seen.cut, seen.put_back), (5, true, true));
 
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut notes = Notes::new(writer).unwrap();

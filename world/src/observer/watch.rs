@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::flipping::Flipping;
+use super::course::{self, Course};
 use super::{Ended, Report, ToZygote};
 use crate::error::{AtStage, WorldError};
+use crate::flip::Running;
 use crate::protocol::{End, FsEffect, StepTrace, read_frame, write_frame};
 use crate::sink::Sink;
 
@@ -19,7 +20,14 @@ pub(super) struct Watch<'z> {
     pub(super) reports: File,
     pub(super) answers: File,
     pub(super) until: Instant,
-    pub(super) flipping: Option<Flipping<'z>>,
+    pub(super) course: Option<Course<'z>>,
+}
+
+/// Who has something to say.
+enum Speaks {
+    Nobody,
+    Interior,
+    Zygote,
 }
 
 impl Watch<'_> {
@@ -30,16 +38,21 @@ impl Watch<'_> {
         sink: &mut Sink,
         list: &mut dyn FnMut() -> Result<Vec<FsEffect>, WorldError>,
     ) -> Result<(Vec<StepTrace>, bool, End), WorldError> {
-        let mut steps = Vec::new();
+        let mut steps: Vec<StepTrace> = Vec::new();
         let mut begun = false;
         let mut failed = None;
         let mut timed_out = false;
-        let mut flipping = self.flipping.take();
-        let interior = match &mut flipping {
-            Some(flipping) => Some(flipping.hear(self.zygote)?),
+        let mut ended = None;
+        let course = self.course.take();
+        let mut interior = match course {
+            Some(_) => Some(course::hear(self.zygote)?),
             None => None,
         };
+        // The zygote keeps the pipes of a world that goes on after an end.
+        let has_cuts = course.as_ref().is_some_and(Course::has_cuts);
         let mut running = None;
+        // What was seen of the step before it was cut off.
+        let mut before_cut = None;
         loop {
             let now = Instant::now();
             if now >= self.until {
@@ -47,24 +60,46 @@ impl Watch<'_> {
                 break;
             }
             let wait = (self.until - now).min(sink.next_wake().unwrap_or(Duration::MAX));
-            match self.wait(sink, wait)? {
-                false => continue,
-                true => match read_frame::<Report>(&mut self.reports) {
+            match self.wait(sink, wait, has_cuts)? {
+                Speaks::Nobody => continue,
+                Speaks::Zygote => {
+                    let how = read_frame::<Ended>(self.zygote).at("wait for world")?;
+                    let at = steps.len();
+                    let cut_off = begun && before_cut.is_none();
+                    let cut = course.as_ref().and_then(|course| course.cut(at));
+                    if !cut_off || cut.is_none() {
+                        ended = how;
+                        break;
+                    }
+                    let running = running.take().map(Running::end);
+                    before_cut = Some(running.unwrap_or_default());
+                    let texts = steps.iter().map(|step| step.text.clone()).collect();
+                    let again = ToZygote::Again { step: at, texts };
+                    write_frame(self.zygote, &again).at("go on after an end")?;
+                    interior = Some(course::hear(self.zygote)?);
+                }
+                Speaks::Interior => match read_frame::<Report>(&mut self.reports) {
                     // Closed: the interior is ending.
                     Ok(None) | Err(_) => break,
                     Ok(Some(Report::Begin)) => {
                         begun = true;
-                        if let (Some(flipping), Some(interior)) = (&flipping, interior) {
-                            running = Some(flipping.begin(interior)?);
+                        if let (Some(course), Some(interior)) = (&course, interior) {
+                            let cut = course.cut(steps.len()).filter(|_| before_cut.is_none());
+                            running = Some(course.begin(interior, cut)?);
                             if self.answers.write_all(&[1]).is_err() {
                                 break;
                             }
                         }
                     }
+                    Ok(Some(Report::Over)) => {
+                        write_frame(self.zygote, &ToZygote::TimeIsUp).at("end a call")?;
+                    }
                     Ok(Some(Report::Step(mut step))) => {
                         begun = false;
                         if let Some(running) = running.take() {
-                            step.answer = serde_json::to_value(running.end()).at("report step")?;
+                            let mut seen = running.end();
+                            seen.add(before_cut.take().unwrap_or_default());
+                            step.answer = serde_json::to_value(seen).at("report step")?;
                         }
                         step.effects = list()?;
                         steps.push(*step);
@@ -81,7 +116,7 @@ impl Watch<'_> {
         }
         // The dead would be waited for by whoever follows them.
         drop(running);
-        let end = self.end(timed_out)?;
+        let end = self.end(timed_out, ended)?;
         sink.drain();
         match failed {
             Some(error) => Err(error),
@@ -89,9 +124,13 @@ impl Watch<'_> {
         }
     }
 
-    /// Serves the sink for at most `wait`; true once the interior has something to say.
-    fn wait(&self, sink: &mut Sink, wait: Duration) -> Result<bool, WorldError> {
+    /// Serves the sink for at most `wait`; who has something to say then. The zygote is
+    /// listened to only where it speaks before it is asked.
+    fn wait(&self, sink: &mut Sink, wait: Duration, zygote: bool) -> Result<Speaks, WorldError> {
         let mut watched = vec![PollFd::new(self.reports.as_fd(), PollFlags::POLLIN)];
+        if zygote {
+            watched.push(PollFd::new(self.zygote.as_fd(), PollFlags::POLLIN));
+        }
         watched.extend(
             sink.descriptors()
                 .map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
@@ -104,20 +143,32 @@ impl Watch<'_> {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(errno) => return Err(WorldError::new("poll", errno)),
         }
-        let reported = watched.first().and_then(PollFd::any).unwrap_or(false);
+        let any = |place: usize| watched.get(place).and_then(PollFd::any).unwrap_or(false);
+        // What the interior said before its end comes before its end.
+        let speaks = if any(0) {
+            Speaks::Interior
+        } else if zygote && any(1) {
+            Speaks::Zygote
+        } else {
+            Speaks::Nobody
+        };
         drop(watched);
         sink.serve();
-        Ok(reported)
+        Ok(speaks)
     }
 
     /// Ends the world. The zygote waits for its pid 1, whose death kills every
     /// process in it before anybody is told of it.
-    fn end(&mut self, timed_out: bool) -> Result<End, WorldError> {
+    fn end(&mut self, timed_out: bool, ended: Option<Ended>) -> Result<End, WorldError> {
         let stage = "wait for world";
         if timed_out {
             write_frame(self.zygote, &ToZygote::TimeIsUp).at(stage)?;
         }
-        match read_frame::<Ended>(self.zygote).at(stage)? {
+        let ended = match ended {
+            Some(ended) => Some(ended),
+            None => read_frame::<Ended>(self.zygote).at(stage)?,
+        };
+        match ended {
             Some(_) if timed_out => Ok(End::TimedOut),
             Some(Ended::Exited(0)) => Ok(End::Finished),
             Some(Ended::Exited(status)) => Ok(End::Died(format!("exit {status}"))),

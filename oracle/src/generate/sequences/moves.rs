@@ -6,6 +6,7 @@ use arbitrary::Unstructured;
 use bisim_world::protocol::{Damage, Harm, Held, Kept, Restart, Step};
 
 use super::call;
+use crate::generate::crashes::{self, CHANGES_MAX};
 
 /// A grant: its name, verb, place, uses and seconds.
 pub type Hold = (
@@ -89,12 +90,19 @@ pub enum Move {
     End,
     /// The program ends without a word.
     Restart(usize),
+    /// The program is killed in the middle of a call, right before this change to files.
+    Crash {
+        /// Which call, by the first agent.
+        call: usize,
+        /// Which change.
+        before: u32,
+    },
 }
 
 impl Move {
     /// One of any kind.
     pub(super) fn arbitrary(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
-        Ok(match bytes.int_in_range(0..=15_u8)? {
+        Ok(match bytes.int_in_range(0..=17_u8)? {
             0..=3 => Self::Hold(bytes.choose_index(HOLDS.len())?),
             4..=5 => Self::Revoke(bytes.choose_index(4)?),
             6..=7 => Self::Spawn(bytes.int_in_range(0..=15)?),
@@ -102,6 +110,10 @@ impl Move {
             12 => Self::Advance(bytes.choose_index(ADVANCES.len())?),
             13 => Self::End,
             14 => Self::Restart(bytes.choose_index(DAMAGES.len())?),
+            15..=16 => Self::Crash {
+                call: bytes.choose_index(call::CALLS.len())?,
+                before: bytes.int_in_range(1..=CHANGES_MAX)?,
+            },
             _ => Self::Hold(0),
         })
     }
@@ -125,6 +137,7 @@ impl Move {
             Self::Advance(_) => "clock",
             Self::End => "session-end",
             Self::Restart(_) => "restart",
+            Self::Crash { .. } => "crash",
         }
     }
 
@@ -147,6 +160,12 @@ impl Move {
             }
             "a" => Self::Advance(number().filter(|n| *n < ADVANCES.len())?),
             "e" if rest.is_empty() => Self::End,
+            "k" => {
+                let (call, before) = rest.split_once('.')?;
+                let call = call.parse().ok().filter(|n| *n < call::CALLS.len())?;
+                let before = crashes::change(before)?;
+                Self::Crash { call, before }
+            }
             "x" => Self::Restart(number().filter(|n| *n < DAMAGES.len())?),
             _ => return None,
         })
@@ -163,6 +182,7 @@ impl fmt::Display for Move {
             Self::Advance(number) => write!(f, "a{number}"),
             Self::End => f.write_str("e"),
             Self::Restart(number) => write!(f, "x{number}"),
+            Self::Crash { call, before } => write!(f, "k{call}.{before}"),
         }
     }
 }
@@ -213,7 +233,13 @@ pub(super) fn script(moves: &[Move]) -> Vec<Step> {
                 Step::Restart(Restart {
                     damage: *damage,
                     repair: false,
+                    during: None,
                 })
+            }),
+            Move::Crash { call, before } => call::step(call, None).map(|step| {
+                grants.clear();
+                children.clear();
+                crashes::cut_off(step, before)
             }),
         };
         steps.extend(step);

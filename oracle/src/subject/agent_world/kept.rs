@@ -142,15 +142,7 @@ impl Surrounding {
                     damage::apply::<Trouble>(&state_dir.join(name), how, withdraw)
                         .map_err(|trouble| trouble.0)?
                 }
-                (None, Harm::Rebooted) => {
-                    self.boot = self.boot.wrapping_add(1);
-                    true
-                }
-                (None, Harm::MonthLater) => {
-                    self.now = self.now.saturating_add(MONTH_MS);
-                    true
-                }
-                (None, _) => false,
+                (None, how) => self.machine(how),
             };
             if !done {
                 return Ok(false);
@@ -160,6 +152,34 @@ impl Surrounding {
             repair::repair(state_dir, 1).map_err(|error| error.to_string())?;
         }
         Ok(true)
+    }
+
+    /// What befell the machine at a start that is over.
+    pub(super) fn follow(&mut self, restart: &Restart) {
+        if let Some(damage) = restart.damage.filter(|damage| damage.of == Kept::Machine) {
+            self.machine(damage.how);
+        }
+    }
+
+    /// What befalls the machine; `false`: no such thing can.
+    fn machine(&mut self, how: Harm) -> bool {
+        match how {
+            Harm::Rebooted => self.boot = self.boot.wrapping_add(1),
+            Harm::MonthLater => self.now = self.now.saturating_add(MONTH_MS),
+            Harm::Missing
+            | Harm::Empty
+            | Harm::HalfGone
+            | Harm::CutOff
+            | Harm::LastLineGone
+            | Harm::BitsFlipped
+            | Harm::OpenToAll
+            | Harm::Linked
+            | Harm::Directory
+            | Harm::Withdrawn
+            | Harm::RolledBack
+            | Harm::Full => return false,
+        }
+        true
     }
 
     /// The person takes back every answer that is kept.
