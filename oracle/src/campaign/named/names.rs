@@ -19,17 +19,28 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     let acted = [":inside", ":outside"]
         .iter()
         .any(|reach| step.agent.contains(reach));
+    let path = args.get("path").and_then(serde_json::Value::as_str);
+    let names = || {
+        let one = path.map(str::to_owned).into_iter();
+        one.chain(patched(args))
+    };
+    // Hermes waits at a pipe until somebody writes to it; nobody does.
+    let is_pipe = |path: String| {
+        is_below(case, &path, |kind| match kind {
+            FileKind::Fifo(_) => true,
+            FileKind::Symlink(target) => is_below(case, target, |k| matches!(k, FileKind::Fifo(_))),
+            _ => false,
+        })
+    };
+    if step.hermes.starts_with("hung:none") && !acted && names().any(is_pipe) {
+        return Some("waits-at-a-pipe");
+    }
     // Hermes reads the lines a search prints, and a name with a line break is two of them.
     if tool == "search_files" && files(case).any(|(path, _)| path.contains('\n')) {
         return Some("a-name-of-two-lines");
     }
     // To Hermes `..` is the parent of where a link leads, to the agent of the
     // link: `what/../x` is `x` by its name, and leads nowhere by way of outside.
-    let path = args.get("path").and_then(serde_json::Value::as_str);
-    let names = || {
-        let one = path.map(str::to_owned).into_iter();
-        one.chain(patched(args))
-    };
     if !acted && names().any(|path| goes_up_after_a_link(case, &path)) {
         return Some("up-from-a-link");
     }
@@ -38,7 +49,10 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
         return Some("git-in-other-letters");
     }
     // The agent says of a file that it is too large to be read whole, and does nothing.
-    let is_large = |path: String| is_below_large(case, &path);
+    let is_large = |path: String| {
+        let of = |kind: &FileKind| matches!(kind, FileKind::Sparse(size) if *size > READ_BYTES_MAX);
+        is_below(case, &path, of)
+    };
     if step.agent.starts_with("tool-error:none") && names().any(is_large) {
         return Some("more-than-is-read-at-once");
     }
@@ -67,14 +81,11 @@ fn patched(args: &serde_json::Value) -> Vec<String> {
     heads.flatten().collect()
 }
 
-/// Whether the path names a prepared file of more than is read at once.
-fn is_below_large(case: &Case, path: &str) -> bool {
+/// Whether the path names a prepared file of this kind.
+fn is_below(case: &Case, path: &str, is_kind: impl Fn(&FileKind) -> bool) -> bool {
     let steps = path.split('/').filter(|name| !matches!(*name, "" | "."));
     let path = steps.collect::<Vec<_>>().join("/");
-    files(case).any(|(file, kind)| {
-        let is_large = matches!(kind, FileKind::Sparse(size) if *size > READ_BYTES_MAX);
-        is_large && (file.ends_with(&format!("/{path}")))
-    })
+    files(case).any(|(file, kind)| is_kind(kind) && file.ends_with(&format!("/{path}")))
 }
 
 /// How many prepared links lie on the way; one more than are followed where
@@ -153,6 +164,7 @@ mod tests {
     use super::*;
     use crate::case::Defaults;
     use crate::generate::Specimen;
+    use crate::relation::Finding;
 
     #[test]
     fn links_are_counted_on_the_whole_way() {
@@ -180,17 +192,66 @@ mod tests {
         }
     }
 
+    /// What names the difference of a call of this file tool.
+    fn named(name: &str, path: &str, hermes: &str, agent: &str) -> Option<&'static str> {
+        let mut file = Specimen::named(name).unwrap().case_file().unwrap();
+        file.script = vec![Step::Call {
+            tool: "read_file".to_owned(),
+            args: serde_json::json!({ "path": path }),
+            by: None,
+        }];
+        let case = Case::resolve("generated", &Defaults::default(), file);
+        let step = StepJudgement {
+            step: 0,
+            finding: Finding::Different,
+            what: "call:read_file".to_owned(),
+            hermes: hermes.to_owned(),
+            agent: agent.to_owned(),
+            why: String::new(),
+        };
+        rule(&case, &step)
+    }
+
     #[test]
     fn only_a_large_file_is_more_than_is_read() {
+        let large = Some("more-than-is-read-at-once");
         for (name, path, expected) in [
-            ("path:read+huge-file+all", "pz//huge.bin", true),
-            ("path:read+huge-file+all", "/home/u/proj/pz/huge.bin", true),
-            ("path:read+huge-file+all", "pz/plain.txt", false),
-            ("path:read+sparse-file+all", "pz/sparse.bin", false),
+            ("path:read+huge-file+all", "pz//huge.bin", large),
+            ("path:read+huge-file+all", "/home/u/proj/pz/huge.bin", large),
+            ("path:read+huge-file+all", "pz/plain.txt", None),
+            ("path:read+sparse-file+all", "pz/sparse.bin", None),
         ] {
-            let file = Specimen::named(name).unwrap().case_file().unwrap();
-            let case = Case::resolve("generated", &Defaults::default(), file);
-            assert_eq!(is_below_large(&case, path), expected, "{name} {path}");
+            let found = named(name, path, "ran:inside", "tool-error:none");
+            assert_eq!(found, expected, "{name} {path}");
+        }
+    }
+
+    #[test]
+    fn only_hermes_waits_at_a_pipe_and_the_agent_does_nothing_there() {
+        let waits = Some("waits-at-a-pipe");
+        let pipe = "path:read+pipe+all";
+        for (name, path, hermes, agent, expected) in [
+            (pipe, "./pz/pipe", "hung:none", "tool-error:none", waits),
+            (
+                "path:read+link-to-pipe+all",
+                "pz/link",
+                "hung:none",
+                "tool-error:none",
+                waits,
+            ),
+            (pipe, "pz/pipe", "hung:none", "ran:inside", None),
+            (pipe, "pz/pipe", "ran:none", "tool-error:none", None),
+            (pipe, "pz/other", "hung:none", "tool-error:none", None),
+            (
+                "path:read+plain+all",
+                "pz/pipe",
+                "hung:none",
+                "ran:none",
+                None,
+            ),
+        ] {
+            let found = named(name, path, hermes, agent);
+            assert_eq!(found, expected, "{path} {hermes} {agent}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Differences in what is told of a call that both made.
 
-use bisim_world::protocol::{FileKind, FsEffect, RawTrace, Step};
+use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
+use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
 use super::followed;
@@ -14,8 +15,15 @@ use crate::result::CaseResult;
 pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'static str> {
     let at = step.step;
     let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
-    let (told, heard) = (told(hermes, at)?, told(agent, at)?);
     let (more, other) = effects(hermes, agent, at);
+    if let Some(cut) = case.job.script.get(at).and_then(Step::cut) {
+        let is_write =
+            matches!(&cut.step, Step::Call { tool, .. } if FILE_TOOLS.contains(&tool.as_str()));
+        let stray = |effect: &FsEffect| is_stray(effect, &more);
+        let strays = is_write && !other.is_empty() && other.iter().all(stray);
+        return strays.then_some("left-beside-a-write");
+    }
+    let (told, heard) = (told(hermes, at)?, told(agent, at)?);
     if !other.is_empty() {
         return None;
     }
@@ -39,6 +47,12 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if same_without("similar_files") && is_below_a_file(case, at) {
         return more.is_empty().then_some("names-below-a-file");
     }
+    // Asked for the names below a link Hermes' `find` looks at the link itself, where its
+    // ripgrep and the agent look behind it; the worlds have no ripgrep.
+    let count = |value: &Value| value.get("total_count").and_then(Value::as_u64);
+    if count(&told) == Some(0) && count(&heard) > Some(0) && lists_below_a_link(case, at) {
+        return more.is_empty().then_some("names-below-a-link");
+    }
     // Hermes tells the model of a person's yes; the questions themselves are compared.
     if same_without("approval") {
         if more.is_empty() {
@@ -49,6 +63,27 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
         return far.then_some("yes-to-what-is-out-of-reach");
     }
     None
+}
+
+/// Tools that put one file in place without the journal.
+const FILE_TOOLS: [&str; 2] = ["write_file", "patch"];
+
+/// How many letters come after the prefix of a temporary name.
+const TEMPORARY_LETTERS: usize = 24;
+
+/// Whether this is what one file's write had made beside it when it was cut off: its
+/// temporary name, or a directory that Hermes made as well and nothing is in yet.
+fn is_stray(effect: &FsEffect, more: &[FsEffect]) -> bool {
+    let name = effect.path.rsplit('/').next().unwrap_or_default();
+    let is_temporary = name.strip_prefix(TEMPORARY_PREFIX).is_some_and(|letters| {
+        letters.len() == TEMPORARY_LETTERS && letters.bytes().all(|l| l.is_ascii_hexdigit())
+    });
+    let is_empty = |one: &FsEffect| one.digest.is_empty() && one.size == 0;
+    let as_well = |hermes: &FsEffect| {
+        hermes.path == effect.path && hermes.kind == effect.kind && is_empty(hermes)
+    };
+    effect.kind == EffectKind::Created
+        && (is_temporary || is_empty(effect) && more.iter().any(as_well))
 }
 
 fn is_command(case: &Case, at: usize) -> bool {
@@ -91,6 +126,36 @@ fn begins_before(case: &Case, at: usize) -> bool {
     before.any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)))
 }
 
+/// Whether the call asks for the names below a path that is itself a prepared link into
+/// the workspace; a slash behind it leads anybody to where it leads.
+fn lists_below_a_link(case: &Case, at: usize) -> bool {
+    let Some(Step::Call { tool, args, .. }) = case.job.script.get(at) else {
+        return false;
+    };
+    let field = |name: &str| args.get(name).and_then(Value::as_str);
+    let path = field("path").unwrap_or_default();
+    if tool != "search_files" || field("target") != Some("files") || path.ends_with(['/', '.']) {
+        return false;
+    }
+    let steps = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    let path = steps.collect::<Vec<_>>().join("/");
+    let mut files = case.job.world.iter().flat_map(|world| &world.files);
+    files.any(|file| {
+        let leads_in = match &file.kind {
+            FileKind::Symlink(target) if target.starts_with('/') => below(target, case.cwd()),
+            FileKind::Symlink(target) => !target.contains(".."),
+            FileKind::Dir(_)
+            | FileKind::Text(_)
+            | FileKind::Base64(_)
+            | FileKind::Hardlink(_)
+            | FileKind::Fifo(_)
+            | FileKind::Sparse(_)
+            | FileKind::Mount(_) => false,
+        };
+        leads_in && file.path.ends_with(&format!("/{path}"))
+    })
+}
+
 /// Whether the call names something below a plain file of the case.
 fn is_below_a_file(case: &Case, at: usize) -> bool {
     let Some(Step::Call { args, .. }) = case.job.script.get(at) else {
@@ -110,7 +175,7 @@ fn is_below_a_file(case: &Case, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bisim_world::protocol::{EffectKind, End, StepOutcome, StepTrace};
+    use bisim_world::protocol::{End, StepOutcome, StepTrace};
     use serde_json::json;
 
     use super::*;
@@ -153,15 +218,25 @@ mod tests {
         let file = Specimen::named(name).unwrap().case_file().unwrap();
         let case = Case::resolve("generated", &Defaults::default(), file);
         let steps = case.job.script.len();
-        let step = StepJudgement {
-            step: steps - 1,
+        let step = judgement(steps - 1);
+        let (hermes, agent) = (trace(steps, &told, more), trace(steps, &heard, other));
+        let result = result(&case, &step, hermes, agent);
+        assert_eq!(rule(&case, &result, &step), expected, "{name} {told}");
+    }
+
+    fn judgement(step: usize) -> StepJudgement {
+        StepJudgement {
+            step,
             finding: Finding::Different,
             what: String::new(),
             hermes: String::new(),
             agent: String::new(),
             why: String::new(),
-        };
-        let result = CaseResult {
+        }
+    }
+
+    fn result(case: &Case, step: &StepJudgement, hermes: RawTrace, agent: RawTrace) -> CaseResult {
+        CaseResult {
             id: case.id.clone(),
             suite: case.suite.clone(),
             label: String::new(),
@@ -172,14 +247,13 @@ mod tests {
                 hermes_outside: Vec::new(),
                 agent_outside: Vec::new(),
             }),
-            hermes: Some(trace(steps, &told, more)),
-            agent: Some(trace(steps, &heard, other)),
+            hermes: Some(hermes),
+            agent: Some(agent),
             adversarial: false,
             hermes_effect: false,
             agent_effect: false,
             attempts: Vec::new(),
-        };
-        assert_eq!(rule(&case, &result, &step), expected, "{name} {told}");
+        }
     }
 
     #[test]
@@ -225,6 +299,105 @@ mod tests {
                 (content.clone(), &[]),
                 expected,
             );
+        }
+    }
+
+    #[test]
+    fn only_a_temporary_name_or_an_empty_new_directory_is_a_stray_of_a_write() {
+        let made = |path: &str, digest: &str| FsEffect {
+            path: format!("/home/u/proj/cz/{path}"),
+            kind: EffectKind::Created,
+            digest: digest.to_owned(),
+            size: digest.len() as u64,
+            mode: 0o700,
+        };
+        let hermes = [
+            FsEffect {
+                mode: 0o755,
+                ..made("deep", "")
+            },
+            made("deep/new.txt", "ab"),
+        ];
+        let temporary = ".hermitcrab-0284ae5879b981516e2deb2c";
+        for (effect, expected) in [
+            (made(temporary, ""), true),
+            (made(temporary, "ab"), true),
+            (made("deep", ""), true),
+            (made("deep/new.txt", "a"), false),
+            (made("other", ""), false),
+            (made(".hermitcrab-0284", ""), false),
+            (made(".hermitcrab-0284ae5879b981516e2deb2x", ""), false),
+            (
+                FsEffect {
+                    kind: EffectKind::Modified,
+                    ..made(temporary, "ab")
+                },
+                false,
+            ),
+        ] {
+            assert_eq!(is_stray(&effect, &hermes), expected, "{effect:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_was_cut_off_is_named_and_a_command_never() {
+        let stray = "/home/u/proj/cz/.hermitcrab-0284ae5879b981516e2deb2c";
+        for (name, agent, expected) in [
+            ("crash:write-over~30", stray, Some("left-beside-a-write")),
+            ("crash:replace~30", stray, Some("left-beside-a-write")),
+            ("crash:write-over~30", "/home/u/proj/cz/one.txt", None),
+            ("crash:command-many~30", stray, None),
+            ("crash:plan-create~30", stray, None),
+        ] {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            let mut agent = trace(1, &Value::Null, &[agent]);
+            agent.steps[0].effects[0].kind = EffectKind::Created;
+            let hermes = trace(1, &Value::Null, &["/home/u/proj/cz/two.txt"]);
+            let step = judgement(0);
+            let result = result(&case, &step, hermes, agent);
+            assert_eq!(rule(&case, &result, &step), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_behind_a_link_are_named_where_hermes_has_none_and_the_path_is_the_link() {
+        let (none, some) = (json!({"total_count": 0}), json!({"total_count": 2}));
+        let named = Some("names-below-a-link");
+        for (name, told, heard, expected) in [
+            (
+                "path:search-names+short-chain-inside+all",
+                &none,
+                &some,
+                named,
+            ),
+            (
+                "path:search-names+directory-outside+all",
+                &none,
+                &some,
+                None,
+            ),
+            (
+                "path:search-names+short-chain-inside+all",
+                &some,
+                &none,
+                None,
+            ),
+            (
+                "path:search-names+short-chain-inside+all",
+                &some,
+                &some,
+                None,
+            ),
+            (
+                "path:search-content+short-chain-inside+all",
+                &none,
+                &some,
+                None,
+            ),
+            ("path:search-names+plain+all", &none, &some, None),
+        ] {
+            check(name, (told.clone(), &[]), (heard.clone(), &[]), expected);
         }
     }
 
