@@ -1,5 +1,6 @@
 //! `bisim benign`: how often is work stopped that nobody should be asked about?
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use arbitrary::{Arbitrary as _, Unstructured};
@@ -20,6 +21,7 @@ pub fn command(args: &BenignArgs) -> u8 {
     let started = Instant::now();
     let mut alarms = Vec::new();
     let (mut jobs, mut decisions) = (0_u64, 0_u64);
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let mut desk = None;
     for index in 0..args.count {
         if index.is_multiple_of(JOBS_PER_SESSION) {
@@ -34,6 +36,7 @@ pub fn command(args: &BenignArgs) -> u8 {
             continue;
         };
         jobs += 1;
+        *kinds.entry(job.kind).or_default() += 1;
         decisions += 1 + job.effects.len() as u64;
         if let Err(alarm) = desk.decide(&job) {
             alarms.push(alarm);
@@ -41,6 +44,9 @@ pub fn command(args: &BenignArgs) -> u8 {
     }
     for alarm in alarms.iter().take(SHOWN_MAX) {
         println!("ALARM {alarm}");
+    }
+    for (kind, count) in &kinds {
+        println!("{kind}: {count} jobs");
     }
     let seconds = started.elapsed().as_secs_f64().max(0.001);
     println!(

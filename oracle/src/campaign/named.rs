@@ -124,6 +124,16 @@ fn is_held(case: &Case, at: usize) -> bool {
     };
     // A patch names its files in its text; what leads elsewhere is nobody's.
     path.is_some_and(|path| {
+        // A change looks first; where only a grant for so many uses lets it look, that
+        // use may have been the last.
+        let mut left = holdings.clone();
+        left.spend();
+        let looks_freely = left.may(by.as_deref(), "fs.read", &path);
+        let holdings = if verbs.contains(&"fs.read") || looks_freely {
+            &holdings
+        } else {
+            &left
+        };
         verbs
             .iter()
             .all(|verb| holdings.may(by.as_deref(), verb, &path))
@@ -205,6 +215,9 @@ mod tests {
             ("sequence:0+a4+c14.0", 1, false),
             ("sequence:0+a4+e+c14.0", 2, true),
             ("sequence:0+h2+c2.0", 1, true),
+            ("sequence:0+a4+h2+c2.0", 2, false),
+            ("sequence:0+a4+h2+c0.0", 2, true),
+            ("sequence:0+a4+h0+c2.0", 2, true),
             ("sequence:0+h2+c2.0+c2.0", 2, false),
             ("sequence:0+h0+s1+c7.1", 2, false),
         ] {

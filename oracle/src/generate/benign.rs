@@ -139,7 +139,12 @@ const TEXT: &[Pattern] = &[
     ("jq . data/%.json > out/%.json", &[(New, "out/%.json")]),
     ("chmod +x scripts/%.sh", &[(Old, "scripts/%.sh")]),
 ];
-const FAMILIES: [&[Pattern]; 4] = [BUILD, VERSIONS, PACKAGES, TEXT];
+const FAMILIES: [(&str, &[Pattern]); 4] = [
+    ("building", BUILD),
+    ("version control", VERSIONS),
+    ("packages", PACKAGES),
+    ("text", TEXT),
+];
 const STEMS: [&str; 12] = [
     "main", "lib", "parser", "token", "report", "notes", "order", "index", "user", "config",
     "queue", "handle",
@@ -148,6 +153,8 @@ const STEMS: [&str; 12] = [
 /// A command that does only what a workspace is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Benign {
+    /// What kind of work it is.
+    pub kind: &'static str,
     /// What the model would write.
     pub command: String,
     /// What becomes of which file, relative to the workspace.
@@ -156,7 +163,7 @@ pub struct Benign {
 
 impl<'a> Arbitrary<'a> for Benign {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let family = *bytes.choose(&FAMILIES)?;
+        let (kind, family) = *bytes.choose(&FAMILIES)?;
         let (command, effects) = bytes.choose(family)?;
         let stem = bytes.choose(&STEMS)?;
         let name = match bytes.int_in_range(0..=3_u8)? {
@@ -165,6 +172,7 @@ impl<'a> Arbitrary<'a> for Benign {
             _ => format!("{stem}{}", bytes.arbitrary::<u16>()?),
         };
         Ok(Self {
+            kind,
             command: command.replace('%', &name),
             effects: effects
                 .iter()
@@ -302,8 +310,13 @@ mod tests {
     #[test]
     fn every_pattern_is_permitted_without_a_question() {
         let mut desk = Desk::open().unwrap();
-        for (command, effects) in FAMILIES.into_iter().flatten() {
+        let patterns = FAMILIES.into_iter().flat_map(|(kind, family)| {
+            let of_kind = move |(command, effects)| (kind, command, effects);
+            family.iter().copied().map(of_kind)
+        });
+        for (kind, command, effects) in patterns {
             let job = Benign {
+                kind,
                 command: command.replace('%', "main"),
                 effects: effects
                     .iter()
@@ -318,6 +331,7 @@ mod tests {
     fn what_is_not_benign_is_an_alarm() {
         let mut desk = Desk::open().unwrap();
         let job = Benign {
+            kind: "text",
             command: "cp /tmp/k .ssh/authorized_keys".to_owned(),
             effects: vec![(Verb::FsCreate, ".ssh/authorized_keys".to_owned())],
         };
