@@ -26,6 +26,7 @@ mod plan;
 mod races;
 mod read;
 mod replay;
+pub mod screen;
 mod tally;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ pub use self::bucket::{Symptom, of_law};
 use self::dealer::Dealer;
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate, found, smallest};
-use self::keep::Log;
+use self::keep::{Deal, Log};
 pub use self::patterns::{command as patterns, flagged};
 pub use self::plan::{Numbers, SINGLES, specimen, variant};
 pub use self::read::{Seen, is_campaign, merge, read};
@@ -57,6 +58,13 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
+    if args.screen.is_some() && !args.target.is_commands() {
+        eprintln!(
+            "error: only commands are screened; leave out --screen, or --target {}",
+            args.target.word()
+        );
+        return exit::USAGE;
+    }
     let catalogue = match check::load(&ambient.root.join("vectors")) {
         Ok((_, catalogue)) => catalogue,
         Err(code) => return code,
@@ -76,7 +84,11 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             return exit::ENVIRONMENT;
         }
     };
-    let log = match Log::open(&place, args.target, args.seed, args.resume) {
+    let deal = match args.screen {
+        None => Deal::Worlds(args.target),
+        Some(_) => Deal::Screen,
+    };
+    let log = match Log::open(&place, deal, args.seed, args.resume) {
         Ok(log) => log,
         Err(message) => {
             eprintln!("error: {message}");
@@ -99,7 +111,11 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         interrupt: &interrupt,
         processes,
     };
-    match hunt.run(log, &place) {
+    let hunted = match args.screen {
+        None => hunt.run(log, &place),
+        Some(places) => screen::run(&hunt, places, log, &place),
+    };
+    match hunted {
         Ok(tally) => {
             print!("{}", tally.render());
             println!(
@@ -128,13 +144,17 @@ struct Hunt<'a> {
 }
 
 impl Hunt<'_> {
-    fn run(&self, mut log: Log, place: &Path) -> Result<Tally, String> {
-        let jobs = self
-            .args
+    /// How many threads with workers there are.
+    fn jobs(&self) -> usize {
+        self.args
             .jobs
             .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
             .unwrap_or(1)
-            .max(1);
+            .max(1)
+    }
+
+    fn run(&self, mut log: Log, place: &Path) -> Result<Tally, String> {
+        let jobs = self.jobs();
         let until = Instant::now().checked_add(self.args.time);
         let mut tally = Tally::of(self.args.target);
         let old = log.take_old();
@@ -200,6 +220,9 @@ impl Hunt<'_> {
 
 /// The usual name of a campaign's directory.
 fn directory(args: &FuzzArgs) -> String {
+    if args.screen.is_some() {
+        return screen::directory(args.seed);
+    }
     match args.target {
         Target::Commands => format!("fuzz-{:016x}", args.seed),
         Target::Paths

@@ -215,6 +215,10 @@ pub struct FuzzArgs {
     /// Stop after this many places of the campaign.
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
+    /// Only ask Hermes' guard and the agent about the commands at this many places, by the
+    /// thousand, and send into worlds what is new about them.
+    #[arg(long, value_name = "N", conflicts_with = "count")]
+    pub screen: Option<u64>,
     /// Which campaign; the same number is the same variants everywhere.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
@@ -410,7 +414,7 @@ impl Shard {
     }
 }
 
-fn parse_shard(text: &str) -> Result<Shard, String> {
+pub(crate) fn parse_shard(text: &str) -> Result<Shard, String> {
     let wrong = || "write it as part/parts, such as 1/4".to_owned();
     let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
     let part = part.parse().map_err(|_| wrong())?;

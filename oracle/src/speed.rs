@@ -5,6 +5,7 @@
 //! It measures and writes; nothing is ever decided from it.
 
 mod cases;
+mod screen;
 mod targets;
 mod worlds;
 
@@ -65,11 +66,14 @@ fn measure(
     subjects: &mut check::Subjects,
 ) -> Result<(), String> {
     let started = Instant::now();
+    let mut lane = String::new();
     let mut text = String::from(
         "# What the harness costs\n\n\
          Written by `cargo xtask campaign-report`; do not edit. One run on one machine.\n\n",
     );
+    screen::measure(starts, processes)?.tell(&mut lane);
     worlds::measure(starts, processes, args.worlds)?.tell(&mut text);
+    text.push_str(&lane);
     cases::measure(all, args.cases, subjects)?.tell(&mut text);
     match &args.targets {
         Some(place) => targets::measure(ambient, place, args.seconds)?.tell(&mut text),

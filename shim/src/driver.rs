@@ -18,6 +18,7 @@ use crate::worker::describe;
 
 mod fate;
 mod restart;
+mod screen;
 mod settings;
 mod standing;
 mod wire;
@@ -25,7 +26,7 @@ mod wire;
 use standing::Standings;
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 6] = [
+const SOURCES: [(&CStr, &CStr); 7] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
@@ -45,6 +46,10 @@ const SOURCES: [(&CStr, &CStr); 6] = [
     (
         c"hermes_shim_wire",
         pyo3::ffi::c_str!(include_str!("driver/wire.py")),
+    ),
+    (
+        c"hermes_shim_screen",
+        pyo3::ffi::c_str!(include_str!("driver/screen.py")),
     ),
     (
         c"hermes_shim_driver",
@@ -169,6 +174,9 @@ impl HermesDriver {
                     answer: serde_json::from_str(&told).unwrap_or_default(),
                     ..StepTrace::of(StepOutcome::Ran)
                 })
+            }
+            Step::Probe { name, input } if screen::NAMES.contains(&name.as_str()) => {
+                screen::answer(py, session, name, input)
             }
             Step::Probe { name, input } if PLAN_PROBES.contains(&name.as_str()) => {
                 carried_out(py, session, input)

@@ -247,7 +247,8 @@ impl Trio {
         Ok(found)
     }
 
-    fn present(&mut self) -> Result<&BTreeSet<&'static str>, WorldError> {
+    /// The programs the worlds of this machine have, of those that variants need.
+    pub(super) fn present(&mut self) -> Result<&BTreeSet<&'static str>, WorldError> {
         let found = match self.present.take() {
             Some(found) => found,
             None => {

@@ -18,6 +18,37 @@ pub const LOG: &str = "campaign.jsonl";
 /// The name of the counts inside it.
 pub const SUMMARY: &str = "campaign.json";
 
+/// How the places of a campaign come into worlds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deal {
+    /// Each of them.
+    Worlds(Target),
+    /// Only what is new about commands both sides were asked about.
+    Screen,
+}
+
+impl Deal {
+    /// What is dealt.
+    pub const fn target(self) -> Target {
+        match self {
+            Self::Worlds(target) => target,
+            Self::Screen => Target::Commands,
+        }
+    }
+
+    /// Which way of dealing it is: a log is gone on with only by the way it was begun.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::Screen => 4,
+            Self::Worlds(Target::Commands | Target::Races) => 3,
+            Self::Worlds(
+                Target::Paths | Target::Sequences | Target::Plans | Target::BenignTools,
+            ) => 2,
+            Self::Worlds(Target::Crashes) => 1,
+        }
+    }
+}
+
 /// The append-only log: a head with the seed, then a line per variant.
 pub struct Log {
     file: File,
@@ -32,19 +63,13 @@ impl Log {
     /// # Errors
     /// There is one already and it is not to be resumed, it is of another
     /// campaign, a line in its middle is damaged, or it cannot be written.
-    pub fn open(place: &Path, target: Target, seed: u64, resume: bool) -> Result<Self, String> {
+    pub fn open(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<Self, String> {
         let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
             format!("cannot {what} `{}`: {error}", path.display())
         };
-        // Which way of dealing it is: a log is gone on with only by the way it was begun.
-        let deal = match target {
-            Target::Commands => 3,
-            Target::Races => 3,
-            Target::Paths | Target::Sequences | Target::Plans | Target::BenignTools => 2,
-            Target::Crashes => 1,
-        };
-        let mut head = json!({ "seed": seed, "variants": deal });
+        let target = deal.target();
+        let mut head = json!({ "seed": seed, "variants": deal.number() });
         if !target.is_commands()
             && let Some(head) = head.as_object_mut()
         {
@@ -204,7 +229,7 @@ mod tests {
     #[test]
     fn a_log_cut_in_mid_line_is_resumed_without_losing_or_repeating_a_variant() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), Target::Commands, 5, false).unwrap();
+        let mut log = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, false).unwrap();
         log.add(&seen(0)).unwrap();
         log.add(&seen(1)).unwrap();
         drop(log);
@@ -212,19 +237,19 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.get(..text.len() - 7).unwrap()).unwrap();
         assert!(
-            Log::open(dir.path(), Target::Commands, 5, false).is_err(),
+            Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, false).is_err(),
             "it is there already"
         );
         assert!(
-            Log::open(dir.path(), Target::Commands, 6, true).is_err(),
+            Log::open(dir.path(), Deal::Worlds(Target::Commands), 6, true).is_err(),
             "another seed"
         );
-        let mut log = Log::open(dir.path(), Target::Commands, 5, true).unwrap();
+        let mut log = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true).unwrap();
         assert_eq!(log.take_old(), [seen(0)]);
         log.add(&seen(1)).unwrap();
         drop(log);
         assert_eq!(
-            Log::open(dir.path(), Target::Commands, 5, true)
+            Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true)
                 .unwrap()
                 .take_old(),
             [seen(0), seen(1)]
@@ -234,11 +259,11 @@ mod tests {
     #[test]
     fn a_damaged_line_in_the_middle_is_refused_and_named() {
         let dir = tempfile::tempdir().unwrap();
-        drop(Log::open(dir.path(), Target::Commands, 5, false).unwrap());
+        drop(Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, false).unwrap());
         let path = dir.path().join("campaign.jsonl");
         let head = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{head}garbage\n")).unwrap();
-        let error = Log::open(dir.path(), Target::Commands, 5, true)
+        let error = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true)
             .err()
             .unwrap();
         assert!(error.contains("line 2"), "{error}");
@@ -247,7 +272,7 @@ mod tests {
     #[test]
     fn a_finding_becomes_a_vector_that_loads_and_says_how_it_was_found() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = Log::open(dir.path(), Target::Commands, 5, false).unwrap();
+        let mut log = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, false).unwrap();
         let found = Examined {
             fate: Fate::AgentUnsafe,
             smallest: Some("delete-file".to_owned()),

@@ -12,8 +12,8 @@ use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
 use crate::generate::races::{self, SWAPS};
 use crate::generate::{
-    CRASHES, Crash, Link, Operator, PathCall, Race, SEEDS, Salt, Specimen, Target, Trial, USUAL,
-    Variant, operators,
+    CRASHES, Crash, Link, Operator, PathCall, Race, Rendered, SEEDS, Salt, Specimen, Target, Trial,
+    USUAL, Variant, operators,
 };
 
 /// Variants with a single operator at the front of every campaign: each
@@ -176,17 +176,23 @@ fn plain_path(index: u64, numbers: &mut Numbers) -> Option<PathCall> {
 /// The variant at this place, or `None` where none was found.
 #[must_use]
 pub fn variant(seed: u64, index: u64) -> Option<Variant> {
-    (0..TRIES)
-        .filter_map(|again| {
-            let mut numbers = Numbers::new(seed, index, again);
-            if index < *SINGLES {
-                single(index, &mut numbers)
-            } else {
-                let bytes: Vec<u8> = (0..8).flat_map(|_| numbers.next().to_le_bytes()).collect();
-                Variant::arbitrary(&mut Unstructured::new(&bytes)).ok()
-            }
-        })
-        .find(|variant| variant.render().is_some())
+    rendered(seed, index).map(|(variant, _)| variant)
+}
+
+/// The variant at this place with its text, or `None` where none was found.
+#[must_use]
+pub fn rendered(seed: u64, index: u64) -> Option<(Variant, Rendered)> {
+    (0..TRIES).find_map(|again| {
+        let mut numbers = Numbers::new(seed, index, again);
+        let variant = if index < *SINGLES {
+            single(index, &mut numbers)
+        } else {
+            let bytes: Vec<u8> = (0..8).flat_map(|_| numbers.next().to_le_bytes()).collect();
+            Variant::arbitrary(&mut Unstructured::new(&bytes)).ok()
+        }?;
+        let rendered = variant.render()?;
+        Some((variant, rendered))
+    })
 }
 
 fn single(index: u64, numbers: &mut Numbers) -> Option<Variant> {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::examine::{Examined, Fate};
-use super::keep::{self, Log};
+use super::keep::{self, Deal, Log};
+use super::screen::{self, Round, Told};
 use super::tally::Tally;
 use crate::generate::Target;
 
@@ -26,6 +27,19 @@ struct Head {
     seed: u64,
     #[serde(default)]
     target: Target,
+    /// Which way of dealing it was.
+    #[serde(default)]
+    variants: u64,
+}
+
+impl Head {
+    fn deal(self) -> Deal {
+        if self.variants == Deal::Screen.number() {
+            Deal::Screen
+        } else {
+            Deal::Worlds(self.target)
+        }
+    }
 }
 
 /// The head of `campaign.json`.
@@ -39,7 +53,7 @@ struct Against {
 /// # Errors
 /// There is no log, or it is damaged before its last line.
 pub fn read(place: &Path) -> Result<Seen, String> {
-    let (Head { seed, target }, examined) = log(place)?;
+    let (Head { seed, target, .. }, examined) = log(place)?;
     let mut tally = Tally::of(target);
     examined.iter().for_each(|seen| tally.add(seen));
     Ok(Seen {
@@ -96,12 +110,23 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     };
     let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
     fs::create_dir_all(place).map_err(io)?;
-    let Head { seed, target } = *seed;
-    let mut log = Log::open(place, target, seed, false)?;
+    let (deal, Head { seed, target, .. }) = (seed.deal(), *seed);
+    let mut log = Log::open(place, deal, seed, false)?;
     let mut tally = Tally::of(target);
     for seen in all.values() {
         log.add(seen)?;
         tally.add(seen);
+    }
+    if deal == Deal::Screen {
+        let mut rounds: Vec<Round> = Vec::new();
+        for part in parts {
+            for round in screen::rounds_of(part)? {
+                if !rounds.contains(&round) {
+                    rounds.push(round);
+                }
+            }
+        }
+        tally.screen = Some(Told::of_all(&rounds, |index| all.get(&index)));
     }
     keep::summary(place, seed, hermes, &tally)?;
     Ok(tally)
@@ -151,7 +176,7 @@ mod tests {
     fn part(dir: &Path, name: &str, seed: u64, seen: &[(u64, Fate)]) -> PathBuf {
         let place = dir.join(name);
         fs::create_dir(&place).unwrap();
-        let mut log = Log::open(&place, Target::Commands, seed, false).unwrap();
+        let mut log = Log::open(&place, Deal::Worlds(Target::Commands), seed, false).unwrap();
         let mut tally = Tally::default();
         for (index, fate) in seen {
             let seen = Examined {

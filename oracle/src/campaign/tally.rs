@@ -7,6 +7,7 @@ use bisim_world::protocol::Context;
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
+use super::screen::Told;
 use super::{crashes, guide, races};
 use crate::exit;
 use crate::generate::{Class, Effect, Specimen, Target, Variant};
@@ -58,6 +59,9 @@ pub struct Tally {
     /// What is left of calls in whose middle the agent was killed.
     #[serde(skip_serializing_if = "crashes::Table::is_empty")]
     pub crashes: crashes::Table,
+    /// What was said of commands before any went into a world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screen: Option<Told>,
     /// Why there was no conclusion, with how often.
     pub inconclusive: BTreeMap<String, u64>,
     /// Verdicts, by label.
@@ -342,6 +346,9 @@ impl Tally {
                 counts.of(Fate::AgentUnsafe),
             );
         }
+        if let Some(screen) = &self.screen {
+            out.push_str(&screen.render());
+        }
         self.offenders(&mut out);
         // Writing to a string cannot fail.
         let _written = writeln!(out, "{}", self.reach());
@@ -392,12 +399,17 @@ impl Tally {
         }
     }
 
+    fn lane_is_wrong(&self) -> bool {
+        let screen = self.screen.as_ref();
+        screen.is_some_and(|screen| !screen.disagree.is_empty())
+    }
+
     /// The exit code of the campaign.
     #[must_use]
     pub fn exit(&self) -> u8 {
         if self.all.of(Fate::AgentUnsafe) > 0 {
             exit::UNSAFE
-        } else if self.all.of(Fate::Differs) > 0 {
+        } else if self.all.of(Fate::Differs) > 0 || self.lane_is_wrong() {
             exit::UNEXPLAINED
         } else if self.all.of(Fate::Inconclusive) > 0 || self.all.of(Fate::ControlFired) > 0 {
             exit::INCONCLUSIVE

@@ -4,6 +4,7 @@
 //! a finding is replayed from its name alone and shrinks link by link.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary, Unstructured};
 use bisim_world::protocol::Context;
@@ -19,6 +20,8 @@ use crate::case::{CaseFile, Expect, Must};
 pub const DEPTH_MAX: usize = 3;
 /// Longer commands are not kept: Hermes refuses them by length alone.
 const LETTERS_MAX: usize = 4096;
+
+static OPERATORS: LazyLock<Vec<&'static Operator>> = LazyLock::new(|| operators::all().collect());
 
 /// An operator and the place it is applied at.
 #[derive(Clone, Copy)]
@@ -182,12 +185,12 @@ impl fmt::Debug for Variant {
 impl<'a> Arbitrary<'a> for Variant {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let seed = bytes.choose(SEEDS)?;
-        let all: Vec<&'static Operator> = operators::all().collect();
+        let all = LazyLock::force(&OPERATORS);
         let depth = bytes.int_in_range(1..=DEPTH_MAX)?;
         let mut chain = Vec::with_capacity(depth);
         for _ in 0..depth {
             chain.push(Link {
-                operator: bytes.choose(&all)?,
+                operator: bytes.choose(all)?,
                 salt: Salt(bytes.arbitrary()?),
             });
         }

@@ -1,0 +1,393 @@
+//! `bisim fuzz --screen N`: commands by the thousand before both guards, and only what
+//! is new about them in worlds.
+//!
+//! A case in a world costs worlds; what Hermes' guard and the agent's core say of a
+//! command costs neither. Here both are only asked: the real Hermes by the entry its
+//! terminal tool uses, thousands of commands at once in one interpreter that has a
+//! disposable world around it, the agent's core in this process. Nothing is run and
+//! nothing is believed: what is new ([`novelty`]) goes on into three worlds as any
+//! variant of a campaign does, and it is counted where these tell something else.
+//!
+//! A screening is a function of its seed and of what was seen. Rounds are of one
+//! length; what goes on from a round is fixed by the rounds before it, so neither the
+//! number of workers nor a kill changes anything.
+
+mod desk;
+mod guard;
+mod lane;
+mod novelty;
+mod rounds;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::guard::{Guard, HermesGuard, NoGuard};
+pub use self::lane::{Batch, Piece, Screened, deal, screen};
+pub use self::novelty::{Agreement, Chosen, Key, Known, agreement};
+use self::rounds::Rounds;
+pub use self::rounds::{Round, Told, of as rounds_of};
+use super::examine::{Examined, Trio};
+use super::keep::{self, Log};
+use super::tally::Tally;
+use super::{Hunt, LINE_EVERY, escape, plan};
+use crate::generate::{SEEDS, Specimen};
+
+/// Places asked about at once: a world for each context of them is little beside them.
+pub const PIECE: u64 = 4096;
+/// Places of a round.
+const ROUND: u64 = 4 * PIECE;
+/// How often a piece is asked about when its worker is lost.
+const TRIES: usize = 2;
+
+/// What a guard says of a command before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Said {
+    /// It may run, and nobody is asked.
+    Permit,
+    /// Its user is asked.
+    Ask,
+    /// It is refused, whoever there is to ask.
+    Deny,
+}
+
+impl Said {
+    /// Its word in counts.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Permit => "permit",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+
+    const fn of_letter(letter: char) -> Option<Self> {
+        match letter {
+            'p' => Some(Self::Permit),
+            'a' => Some(Self::Ask),
+            'd' => Some(Self::Deny),
+            _ => None,
+        }
+    }
+}
+
+/// The workers of one thread.
+struct Bench {
+    guard: HermesGuard,
+    trio: Trio,
+}
+
+/// A screening under way.
+pub(super) struct Screening<'a> {
+    hunt: &'a Hunt<'a>,
+    /// How many places there are.
+    places: u64,
+    until: Option<Instant>,
+    benches: Vec<Bench>,
+    present: BTreeSet<&'static str>,
+    known: Known,
+    log: Log,
+    rounds: Rounds,
+    /// Everything examined, by place.
+    examined: BTreeMap<u64, Examined>,
+    tally: Tally,
+    line: Instant,
+}
+
+/// Screens these many places; the rounds of the log are not asked about again.
+pub(super) fn run(
+    hunt: &Hunt<'_>,
+    places: u64,
+    mut log: Log,
+    place: &Path,
+) -> Result<Tally, String> {
+    let mut tally = Tally::of(hunt.args.target);
+    let old = log.take_old();
+    old.iter().for_each(|seen| tally.add(seen));
+    let (rounds, done) = Rounds::open(place)?;
+    let mut benches: Vec<Bench> = (0..hunt.jobs())
+        .map(|_| Bench {
+            guard: HermesGuard::new(hunt.starts, &hunt.processes),
+            trio: Trio::new(hunt.starts, &hunt.processes),
+        })
+        .collect();
+    let first = benches.first_mut().ok_or("there are no workers")?;
+    let present = first.trio.present().map_err(|error| error.to_string())?;
+    let present = present.clone();
+    let matched: Result<Vec<Vec<String>>, _> = SEEDS
+        .iter()
+        .map(|seed| escape::matched(first.guard.worker(), &seed.script().print()))
+        .collect();
+    let matched = matched.map_err(|error| error.to_string())?;
+    let mut screening = Screening {
+        hunt,
+        places,
+        until: Instant::now().checked_add(hunt.args.time),
+        benches,
+        present,
+        known: Known::new(matched),
+        log,
+        rounds,
+        examined: old.into_iter().map(|seen| (seen.index, seen)).collect(),
+        tally,
+        line: Instant::now(),
+    };
+    let all = screening.all(done)?;
+    let Screening {
+        mut tally,
+        examined,
+        ..
+    } = screening;
+    tally.screen = Some(Told::of_all(&all, |index| examined.get(&index)));
+    keep::summary(place, hunt.args.seed, &hunt.args.hermes, &tally)?;
+    Ok(tally)
+}
+
+impl Screening<'_> {
+    /// Every round: those that are done, and those that are left while there is time.
+    fn all(&mut self, done: Vec<Round>) -> Result<Vec<Round>, String> {
+        let mut all = Vec::new();
+        let mut done = done.into_iter();
+        let mut from = 0;
+        while from < self.places {
+            let to = self.places.min(from.saturating_add(ROUND));
+            let round = match done.next() {
+                Some(round) if self.is_mine(&round, from) => {
+                    self.learn(&round.chosen)?;
+                    round
+                }
+                Some(round) => {
+                    return Err(format!(
+                        "the rounds in this directory go on from place {} where this screening goes on \
+                         from {from}; give the --shard of the first run, or name another --report",
+                        round.from
+                    ));
+                }
+                None => match self.round(from, to)? {
+                    Some(round) => round,
+                    None => break,
+                },
+            };
+            from = round.to;
+            all.push(round);
+        }
+        Ok(all)
+    }
+
+    fn is_mine(&self, round: &Round, from: u64) -> bool {
+        round.from == from && round.to > from && round.shard == self.shard()
+    }
+
+    fn shard(&self) -> Option<String> {
+        let shard = self.hunt.args.shard;
+        shard.map(|shard| format!("{}/{}", shard.part, shard.parts))
+    }
+
+    fn is_over(&self) -> bool {
+        self.hunt.interrupt.is_set() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// One round; `None` where the time is up before its end.
+    fn round(&mut self, from: u64, to: u64) -> Result<Option<Round>, String> {
+        let Some(pieces) = self.ask(from, to)? else {
+            return Ok(None);
+        };
+        let mut round = Round {
+            from,
+            to,
+            shard: self.shard(),
+            ..Round::default()
+        };
+        pieces.iter().for_each(|piece| round.add(piece));
+        let screened: Vec<Screened> = pieces.into_iter().flat_map(|one| one.screened).collect();
+        let mut tried = BTreeSet::new();
+        loop {
+            let seed = self.hunt.args.seed;
+            let chosen = self.known.choose(&screened, |index| {
+                let variant = plan::variant(seed, index);
+                let needs = variant.map(|variant| variant.needs());
+                !tried.contains(&index)
+                    && needs.is_some_and(|all| all.iter().all(|one| self.present.contains(one)))
+            });
+            if chosen.is_empty() {
+                break;
+            }
+            if !self.examine(&chosen)? {
+                return Ok(None);
+            }
+            self.learn(&chosen)?;
+            tried.extend(chosen.iter().map(|one| one.index));
+            round.chosen.extend(chosen);
+        }
+        self.rounds.add(&round)?;
+        if self.line.elapsed() >= LINE_EVERY {
+            self.line = Instant::now();
+            self.say(to);
+        }
+        Ok(Some(round))
+    }
+
+    fn say(&self, to: u64) {
+        let left = self
+            .until
+            .map(|until| until.saturating_duration_since(self.line));
+        eprintln!(
+            "{to} of {} places screened, {} things shown, {}; {} s left",
+            self.places,
+            self.known.shown().count(),
+            self.tally.line(),
+            left.unwrap_or_default().as_secs(),
+        );
+    }
+
+    /// What both sides say at all these places; `None` where the time is up.
+    fn ask(&mut self, from: u64, to: u64) -> Result<Option<Vec<Piece>>, String> {
+        let mut starts: Vec<u64> = Vec::new();
+        let mut at = from;
+        while at < to {
+            starts.push(at);
+            at = at.saturating_add(PIECE);
+        }
+        starts.reverse();
+        let (seed, shard) = (self.hunt.args.seed, self.hunt.args.shard);
+        let left = Mutex::new(starts);
+        let pieces = Mutex::new(BTreeMap::new());
+        let mut benches = std::mem::take(&mut self.benches);
+        let this = &*self;
+        let asked: Result<(), String> = std::thread::scope(|scope| {
+            let running: Vec<_> = benches
+                .iter_mut()
+                .map(|bench| {
+                    let (left, pieces) = (&left, &pieces);
+                    scope.spawn(move || {
+                        while !this.is_over() {
+                            let start = left.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                            let Some(start) = start else { break };
+                            let places = start..to.min(start.saturating_add(PIECE));
+                            let mut last = Err("nobody was asked".to_owned());
+                            for _ in 0..TRIES {
+                                last = screen(seed, places.clone(), shard, &mut bench.guard)
+                                    .map_err(|error| error.to_string());
+                                if last.is_ok() || this.is_over() {
+                                    break;
+                                }
+                            }
+                            match last {
+                                Ok(piece) => {
+                                    let mut all =
+                                        pieces.lock().unwrap_or_else(PoisonError::into_inner);
+                                    all.insert(start, piece);
+                                }
+                                Err(_) if this.is_over() => break,
+                                Err(error) => return Err(error),
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            joined(running)
+        });
+        self.benches = benches;
+        asked?;
+        let pieces = pieces.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let wanted = to.saturating_sub(from).div_ceil(PIECE);
+        Ok((pieces.len() as u64 == wanted).then(|| pieces.into_values().collect()))
+    }
+
+    /// Has worlds show what was chosen, but for what they showed before; whether all
+    /// was shown before the time was up.
+    fn examine(&mut self, chosen: &[Chosen]) -> Result<bool, String> {
+        let seed = self.hunt.args.seed;
+        let left: Vec<u64> = chosen
+            .iter()
+            .rev()
+            .map(|one| one.index)
+            .filter(|index| !self.examined.contains_key(index))
+            .collect();
+        let wanted = left.len();
+        let left = Mutex::new(left);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut benches = std::mem::take(&mut self.benches);
+        let (hunt, until) = (self.hunt, self.until);
+        let is_over =
+            || hunt.interrupt.is_set() || until.is_some_and(|until| Instant::now() >= until);
+        let (mut failed, mut shown) = (None, 0);
+        let ended = std::thread::scope(|scope| {
+            let running: Vec<_> = benches
+                .iter_mut()
+                .map(|bench| {
+                    let (left, sender, is_over) = (&left, sender.clone(), &is_over);
+                    scope.spawn(move || {
+                        while !is_over() {
+                            let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                            let Some(index) = next else { break };
+                            let variant = plan::variant(seed, index)
+                                .ok_or_else(|| format!("place {index} has no variant"))?;
+                            let specimen = Specimen::Command(variant);
+                            let seen = bench.trio.examine(index, &specimen, hunt.judge);
+                            if hunt.interrupt.is_set() || sender.send(seen).is_err() {
+                                break;
+                            }
+                        }
+                        Ok(())
+                    })
+                })
+                .collect();
+            drop(sender);
+            for seen in receiver {
+                shown += 1;
+                self.tally.add(&seen);
+                if let Err(message) = self.log.add(&seen) {
+                    failed = Some(message);
+                    hunt.interrupt.set();
+                }
+                self.examined.insert(seen.index, seen);
+            }
+            joined(running)
+        });
+        self.benches = benches;
+        ended?;
+        match failed {
+            Some(message) => Err(message),
+            None => Ok(shown == wanted),
+        }
+    }
+
+    fn learn(&mut self, chosen: &[Chosen]) -> Result<(), String> {
+        for one in chosen {
+            let Some(seen) = self.examined.get(&one.index) else {
+                return Err(format!(
+                    "place {} went on into worlds, and the campaign's log has nothing of it",
+                    one.index
+                ));
+            };
+            self.known.learn(one, seen);
+        }
+        Ok(())
+    }
+}
+
+fn joined(
+    running: Vec<std::thread::ScopedJoinHandle<'_, Result<(), String>>>,
+) -> Result<(), String> {
+    let mut all = Ok(());
+    for one in running {
+        let ended = one
+            .join()
+            .unwrap_or_else(|_| Err("a thread died".to_owned()));
+        all = all.and(ended);
+    }
+    all
+}
+
+/// What a screening is called on the disk.
+pub(super) fn directory(seed: u64) -> String {
+    format!("fuzz-screen-{seed:016x}")
+}

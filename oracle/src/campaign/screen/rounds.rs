@@ -1,0 +1,268 @@
+//! What a screening leaves on the disk: a line for each round that was finished.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Said;
+use super::lane::Piece;
+use super::novelty::{Agreement, Chosen, agreement};
+use crate::campaign::Examined;
+
+/// The name of the log inside a campaign's directory.
+pub const ROUNDS: &str = "screen.jsonl";
+
+/// How many commands had these decisions: context, Hermes, the agent.
+pub type Counts = BTreeMap<String, u64>;
+
+/// A round that was finished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Its first place.
+    pub from: u64,
+    /// Where the next begins.
+    pub to: u64,
+    /// Which part of the places, as `1/4`; all of them without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// What was said.
+    pub counts: Counts,
+    /// Look-alikes and places with nothing, which nobody was asked about.
+    pub left_out: u64,
+    /// What went on into worlds.
+    pub chosen: Vec<Chosen>,
+}
+
+impl Round {
+    /// Counts what a piece gave.
+    pub fn add(&mut self, piece: &Piece) {
+        for one in &piece.screened {
+            let (context, hermes, agent) = (one.context.word(), one.hermes, one.agent);
+            let name = format!("{context} {} {}", hermes.word(), agent.word());
+            *self.counts.entry(name).or_default() += 1;
+        }
+        self.left_out += piece.controls + piece.empty;
+    }
+}
+
+/// The log of rounds.
+pub struct Rounds {
+    file: File,
+    path: PathBuf,
+}
+
+impl Rounds {
+    /// Goes on with a log, or begins one; and the rounds it holds.
+    ///
+    /// # Errors
+    /// A line before its last is damaged, or it cannot be written.
+    pub fn open(place: &Path) -> Result<(Self, Vec<Round>), String> {
+        let path = place.join(ROUNDS);
+        let (rounds, whole) = read(&path)?;
+        let failed = |error: std::io::Error| format!("cannot open `{}`: {error}", path.display());
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        file.set_len(whole).map_err(failed)?;
+        Ok((Self { file, path }, rounds))
+    }
+
+    /// Appends a round.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn add(&mut self, round: &Round) -> Result<(), String> {
+        let line = serde_json::to_string(round).map_err(|error| error.to_string())?;
+        writeln!(self.file, "{line}")
+            .map_err(|error| format!("cannot write `{}`: {error}", self.path.display()))
+    }
+}
+
+/// The rounds of a campaign that was run before; none where nothing was screened.
+///
+/// # Errors
+/// A line before its last is damaged.
+pub fn of(place: &Path) -> Result<Vec<Round>, String> {
+    read(&place.join(ROUNDS)).map(|(rounds, _)| rounds)
+}
+
+/// Whole lines, and how many bytes they are; a killed run may have left half a line.
+fn read(path: &Path) -> Result<(Vec<Round>, u64), String> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?,
+    };
+    let whole = text.rfind('\n').map_or(0, |last| last + 1);
+    let lines = text.get(..whole).unwrap_or_default().lines().zip(1..);
+    let rounds = lines.map(|(line, number)| {
+        serde_json::from_str(line)
+            .map_err(|error| format!("line {number} of `{}` is damaged: {error}", path.display()))
+    });
+    Ok((rounds.collect::<Result<_, String>>()?, whole as u64))
+}
+
+/// All rounds together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// Commands both sides were asked about.
+    pub commands: u64,
+    /// Those no side was asked about.
+    pub left_out: u64,
+    /// By context and what the two said.
+    pub counts: Counts,
+    /// What went on into worlds.
+    pub chosen: u64,
+    /// Of these, what worlds and lane could be compared about.
+    pub compared: u64,
+    /// Places at which the worlds do not tell what the lane told.
+    pub disagree: Vec<u64>,
+    /// Things that worlds showed: cells, pairs of decisions, effects let through.
+    pub shown: u64,
+}
+
+impl Told {
+    /// Counts a round.
+    pub fn add(&mut self, round: &Round) {
+        for (name, count) in &round.counts {
+            *self.counts.entry(name.clone()).or_default() += count;
+            self.commands += count;
+        }
+        self.left_out += round.left_out;
+        self.chosen += round.chosen.len() as u64;
+    }
+
+    /// All rounds, and what worlds showed of what went on into them.
+    #[must_use]
+    pub fn of_all<'e>(rounds: &[Round], examined: impl Fn(u64) -> Option<&'e Examined>) -> Self {
+        let mut told = Self::default();
+        let mut shown = BTreeSet::new();
+        for round in rounds {
+            told.add(round);
+            for chosen in &round.chosen {
+                let Some(seen) = examined(chosen.index) else {
+                    continue;
+                };
+                let keys = chosen.keys.iter();
+                shown.extend(keys.filter(|key| key.is_shown_by(chosen, seen)));
+                match agreement(chosen, seen) {
+                    Agreement::Agree => told.compared += 1,
+                    Agreement::Differ => {
+                        told.compared += 1;
+                        told.disagree.push(chosen.index);
+                    }
+                    Agreement::Unknown => {}
+                }
+            }
+        }
+        told.shown = shown.len() as u64;
+        told
+    }
+
+    fn of(&self, place: usize, said: Said) -> u64 {
+        let has = |name: &str| name.split(' ').nth(place) == Some(said.word());
+        let all = self.counts.iter().filter(|(name, _)| has(name));
+        all.map(|(_, count)| count).sum()
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for (place, who) in [(1, "Hermes' guard"), (2, "the agent")] {
+            // Writing to a string cannot fail.
+            let _written = writeln!(
+                out,
+                "{who}, asked about {} commands and what they do: lets {} through, asks about {}, refuses {}",
+                self.commands,
+                self.of(place, Said::Permit),
+                self.of(place, Said::Ask),
+                self.of(place, Said::Deny),
+            );
+        }
+        let _written = writeln!(
+            out,
+            "{} went on into worlds, which showed {} things not met before; of {} that could be compared, {} told something else there",
+            self.chosen,
+            self.shown,
+            self.compared,
+            self.disagree.len(),
+        );
+        for index in &self.disagree {
+            let _written = writeln!(out, "DISAGREES: place {index}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lane::Screened;
+    use super::*;
+    use bisim_world::protocol::Context;
+
+    fn round(from: u64) -> Round {
+        let mut round = Round {
+            from,
+            to: from + 2,
+            ..Round::default()
+        };
+        let one = |index, hermes| Screened {
+            index,
+            seed: 0,
+            context: Context::Interactive,
+            hermes,
+            agent: Said::Ask,
+        };
+        round.add(&Piece {
+            screened: vec![one(from, Said::Permit), one(from + 1, Said::Deny)],
+            controls: 3,
+            empty: 1,
+        });
+        round
+    }
+
+    #[test]
+    fn a_log_cut_in_mid_line_keeps_its_whole_rounds_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut log, old) = Rounds::open(dir.path()).unwrap();
+        assert_eq!(old, []);
+        log.add(&round(0)).unwrap();
+        log.add(&round(2)).unwrap();
+        drop(log);
+        let path = dir.path().join(ROUNDS);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.get(..text.len() - 9).unwrap()).unwrap();
+        let (mut log, old) = Rounds::open(dir.path()).unwrap();
+        assert_eq!(old, [round(0)]);
+        log.add(&round(2)).unwrap();
+        drop(log);
+        assert_eq!(of(dir.path()).unwrap(), [round(0), round(2)]);
+        fs::write(&path, format!("garbage\n{text}")).unwrap();
+        let error = Rounds::open(dir.path()).err().unwrap();
+        assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn rounds_are_told_together() {
+        let mut told = Told::default();
+        told.add(&round(0));
+        told.add(&round(2));
+        assert_eq!((told.commands, told.left_out), (4, 8));
+        let text = told.render();
+        assert!(
+            text.contains("4 commands and what they do: lets 2 through, asks about 0, refuses 2"),
+            "{text}"
+        );
+        assert!(
+            text.contains("lets 0 through, asks about 4, refuses 0"),
+            "{text}"
+        );
+    }
+}
