@@ -5,6 +5,7 @@
 //! subject a trace comes from.
 
 mod complaints;
+mod consent;
 mod conversations;
 mod unwritten;
 
@@ -12,6 +13,7 @@ use bisim_world::protocol::{EffectKind, FsEffect};
 use serde_json::Value;
 
 pub use self::complaints::without_complaints;
+pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
 pub use self::unwritten::without_drafts;
 
@@ -25,7 +27,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -77,6 +79,10 @@ pub const RULES: [Rule; 14] = [
     Rule {
         name: "tools-on-offer",
         doc: "the list of tools after `Available tools: ` is each subject's own: Hermes has tools that need services outside; that the named tool is none of them is compared",
+    },
+    Rule {
+        name: "reason-asked",
+        doc: "where the person was asked about a command and said yes, both say so in the same sentence; the reason in it is each subject's own: Hermes names the pattern it saw in the spelling, the agent what the command did",
     },
     Rule {
         name: "job-file",

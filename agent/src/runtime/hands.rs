@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hermitcrab_core::{
     Permit,
     action::Action,
-    approval::{CallId, Question},
+    approval::{CallId, Question, Reply},
     authority::{DirId, Verb},
     digest::Digest,
     grant::{AgentId, Uses},
@@ -111,6 +111,23 @@ impl Hands<'_> {
             .agents
             .entry(self.by)
             .or_insert_with(|| AgentState::new(config))
+    }
+
+    /// How many questions this call has led to so far.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// Whether this call led to questions after the first so many, and the user
+    /// said yes to each.
+    #[must_use]
+    pub fn was_allowed(&self, since: usize) -> bool {
+        let asked = self.questions.get(since..).unwrap_or_default();
+        !asked.is_empty()
+            && asked
+                .iter()
+                .all(|asked| Reply::parse(&asked.answer).verdict().is_ok())
     }
 
     /// Where relative paths start.

@@ -32,6 +32,11 @@ const PIPED: &str = "PTY disabled for this command because it expects piped stdi
                      --with-token). For local background processes, call process(action='close') after writing so \
                      it receives EOF.";
 
+/// Said of a command that the user was asked about and allowed. What was asked is
+/// what it did, or was to reach, beyond its grants; no spelling is judged.
+const ALLOWED: &str =
+    "Command required approval (beyond what is granted) and was approved by the user.";
+
 fn failed(message: &str, status: &str) -> ToolResult {
     ToolResult::failed(&json!({"output": "", "exit_code": -1, "error": message, "status": status}))
 }
@@ -119,12 +124,14 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return in_background(hands, command, workdir, &given);
     }
     let timeout = Duration::from_secs(u64::try_from(seconds.max(1)).unwrap_or(1));
+    let asked = hands.asked();
     let run = hands.run(&CommandRequest {
         command,
         workdir,
         timeout,
     })?;
-    Ok(worded(command, seconds, &run))
+    let was_allowed = hands.was_allowed(asked);
+    Ok(worded(command, seconds, &run, was_allowed))
 }
 
 /// Starts the command and returns at once.
@@ -152,6 +159,7 @@ fn in_background(
         watch: if notify { Vec::new() } else { watch.clone() },
         terminal: wants_terminal && !reads_a_pipe,
     };
+    let asked = hands.asked();
     let job = hands.start(&request)?;
     let mut result = Map::new();
     result.insert("output".into(), "Background process started".into());
@@ -159,6 +167,9 @@ fn in_background(
     result.insert("pid".into(), Value::Null);
     result.insert("exit_code".into(), 0.into());
     result.insert("error".into(), Value::Null);
+    if hands.was_allowed(asked) {
+        result.insert("approval".into(), ALLOWED.into());
+    }
     if wants_terminal && reads_a_pipe {
         result.insert("pty_note".into(), PIPED.into());
     }
@@ -192,7 +203,7 @@ fn plain_in_path(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "/\\:_-.~ +@=,".contains(letter)
 }
 
-fn worded(command: &str, seconds: i64, run: &CommandRun) -> ToolResult {
+fn worded(command: &str, seconds: i64, run: &CommandRun, was_allowed: bool) -> ToolResult {
     let (status, suffix) = match run.ending {
         Ending::Exited(status) => (status, String::new()),
         Ending::Signalled(signal) => (-signal, String::new()),
@@ -238,6 +249,9 @@ fn worded(command: &str, seconds: i64, run: &CommandRun) -> ToolResult {
     result.insert("output".into(), shown.into());
     result.insert("exit_code".into(), status.into());
     result.insert("error".into(), Value::Null);
+    if was_allowed {
+        result.insert("approval".into(), ALLOWED.into());
+    }
     if let Some(note) = exit_note::note(command, status) {
         result.insert("exit_code_meaning".into(), note.into());
     }

@@ -213,6 +213,20 @@ fn pairs(rule: &str) -> Pairs {
                 "Tool 'y' does not exist. Available tools: patch",
             ],
         ),
+        "reason-asked" => {
+            let asked = |why: &str, end: &str| json!({"output": "x", "approval": format!("Command required approval ({why}) and was approved by {end}")});
+            said(
+                "terminal",
+                [
+                    asked("a pattern", "the user."),
+                    asked("an effect", "the user."),
+                ],
+                [
+                    asked("a pattern", "the user."),
+                    asked("a pattern", "a judge."),
+                ],
+            )
+        }
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],
