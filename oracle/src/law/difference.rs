@@ -5,6 +5,9 @@
 //! (a yes to a call covers more under Hermes than under the agent, so the same
 //! run may be beyond the one's grants), and one uncovered effect more is found.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use arbitrary::Unstructured;
 use bisim_world::protocol::{
     EffectKind, End, FsEffect, NetAttempt, QuestionTrace, RawTrace, StepOutcome, StepTrace,
@@ -42,21 +45,30 @@ const CASES: [&str; 6] = [
     "crash:command-many~5",
 ];
 
+/// These cases, which are the same for every input.
+static MADE: LazyLock<BTreeMap<&str, Case>> = LazyLock::new(|| {
+    let made = CASES.into_iter().filter_map(|name| {
+        let file = Specimen::named(name)?.case_file()?;
+        let case = Case::resolve("generated", &Defaults::default(), file);
+        Some((name, case))
+    });
+    made.collect()
+});
+
 /// Judges made-up runs.
 pub fn check(bytes: &[u8]) -> Verdict {
     let mut bytes = Unstructured::new(bytes);
     let name = bytes.choose(&CASES).copied().unwrap_or("");
-    let Some(file) = Specimen::named(name).and_then(|specimen| specimen.case_file()) else {
+    let Some(case) = MADE.get(name) else {
         return Err(format!("{name} is no case"));
     };
-    let case = Case::resolve("generated", &Defaults::default(), file);
     let steps = case.job.script.len();
     let (hermes, agent) = (trace(&mut bytes, steps), trace(&mut bytes, steps));
-    let judged = judge_traces(&case, &hermes, None, &agent);
-    ensure(judged == judge_traces(&case, &hermes, None, &agent), || {
+    let judged = judge_traces(case, &hermes, None, &agent);
+    ensure(judged == judge_traces(case, &hermes, None, &agent), || {
         "judged twice, two judgements".to_owned()
     })?;
-    let same = judge_traces(&case, &agent, None, &agent);
+    let same = judge_traces(case, &agent, None, &agent);
     for step in &same.steps {
         ensure(
             step.finding != Finding::Different
@@ -68,7 +80,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
         return Ok(());
     }
     let more = beyond(&agent, &mut bytes);
-    let judged = judge_traces(&case, &hermes, None, &more);
+    let judged = judge_traces(case, &hermes, None, &more);
     ensure(found(&judged), || {
         format!("an effect beyond the grants is not found: {judged:?}")
     })

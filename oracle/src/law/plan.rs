@@ -1,16 +1,21 @@
 //! Plans: whatever a model proposes, and whatever the tools then answer.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary as _, Unstructured};
 use hermitcrab::{actions, planner::draft};
 use hermitcrab_core::plan::interp::{Next, Reply};
 use hermitcrab_core::plan::limits::{ERRORS_MAX, STEPS_MAX};
-use hermitcrab_core::plan::{self, Failure, FlowRules, Level, Machine, Raw, Role, Step, What};
+use hermitcrab_core::plan::{
+    self, Failure, FlowRules, Level, Machine, Raw, Role, Step, Toolbox, What,
+};
 
 use super::{Verdict, ensure};
 use crate::generate::Trial;
+
+/// The same for every input.
+static TOOLBOX: LazyLock<Arc<Toolbox>> = LazyLock::new(|| Arc::new(actions::signatures::toolbox()));
 
 /// Turns of the machine that are looked at; a plan may be allowed many more calls.
 const TURNS_MAX: u64 = 2_000;
@@ -49,8 +54,7 @@ fn proposal(text: &[u8], answers: &[u8]) -> Verdict {
         Ok(draft) => draft,
         Err(errors) => return few(errors.len()),
     };
-    let toolbox = Arc::new(actions::signatures::toolbox());
-    match plan::check(draft, toolbox, FlowRules::STRICT) {
+    match plan::check(draft, Arc::clone(&TOOLBOX), FlowRules::STRICT) {
         Ok(plan) => carry_out(plan, &mut Unstructured::new(answers)),
         Err(errors) => few(errors.len()),
     }

@@ -3,6 +3,8 @@
 //! The book is simple on purpose: it writes down every grant, its limits and
 //! its parent, and judges each permit by that alone.
 
+use std::sync::LazyLock;
+
 use arbitrary::Unstructured;
 use hermitcrab_core::audit::{Head, Record};
 use hermitcrab_core::authority::DirId;
@@ -59,9 +61,13 @@ pub fn check(bytes: &[u8]) -> Verdict {
     Ok(())
 }
 
-/// Handles for laws that need some.
+/// Handles for laws that need some; every session of these laws has the same.
+static TWO_DIRS: LazyLock<Option<[DirId; 2]>> =
+    LazyLock::new(|| open(Asking::Refuse).map(|(_, _, dirs)| dirs));
+
+/// See [`TWO_DIRS`].
 pub(super) fn two_dirs() -> Option<[DirId; 2]> {
-    open(Asking::Refuse).map(|(_, _, dirs)| dirs)
+    *TWO_DIRS
 }
 
 fn open(asking: Asking) -> Option<(Session, Vec<Record>, [DirId; 2])> {

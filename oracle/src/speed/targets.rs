@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::ambient::Ambient;
 
 /// Targets that make directories, processes or conversations for each input.
-const NOT_PURE: [&str; 3] = ["acp", "changeset", "ledger"];
+const NOT_PURE: [&str; 4] = ["acp", "changeset", "journal", "ledger"];
 
 /// Executions a second, by target.
 pub(super) struct Targets {
