@@ -18,10 +18,10 @@ pub(super) fn build(spec: &Surroundings) -> io::Result<Fence> {
         open(Path::new("/dev/shm"))?,
         open(Path::new(EXCHANGE_DIR))?,
     ];
-    for view in spec.views.iter().filter(|view| view.copy_on_write) {
+    for view in spec.places.views.iter().filter(|view| view.copy_on_write) {
         places.push(open(as_path(&view.at))?);
     }
-    for place in &spec.private_dirs {
+    for place in &spec.places.private_dirs {
         places.push(open(as_path(place))?);
     }
     let tcp = if spec.faults.network || spec.network.loopback {

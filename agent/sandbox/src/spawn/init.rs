@@ -27,8 +27,6 @@ pub(crate) struct Start<'a> {
     pub spec: Surroundings,
     /// The ways into its groups.
     pub entrances: Entrances,
-    /// Mounts of the views with translated owners, if root made any.
-    pub trees: Vec<OwnedFd>,
     pub template: &'a Template,
     pub filter: &'a Filter,
     /// Where the agent listens and the command comes from.
@@ -66,14 +64,13 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
     let mut keep = vec![start.reply, reply.as_fd(), start.mapped.as_fd()];
-    keep.extend(start.trees.iter().map(AsFd::as_fd));
     keep.extend(start.entrances.descriptors());
     sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
     let mut byte = [0_u8; 1];
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {
         sys::exit_immediately(EXIT);
     }
-    let built = root::build(start.template, &start.spec, start.trees)?;
+    let built = root::build(start.template, &start.spec)?;
     let without = start.spec.without;
     let mut confined = start.confined;
     confined.copied = built.copied.clone();

@@ -2,9 +2,10 @@
 //!
 //! Everything is new (tmpfs) except the system directories, which are bound
 //! read-only, and the views it is given. Nothing of a home directory, of /var,
-//! /run or /sys is there. What all roots share is built once by the zygote
-//! ([`template`]) and bound; the rest is made for each. Order matters: /proc is
-//! mounted while the old one is still visible, or the kernel refuses it.
+//! /run or /sys is there. What the roots of the same surroundings share, all of
+//! it read-only, is built once by the zygote ([`template`]) and bound; what can
+//! be written is made for each. Order matters: /proc is mounted while the old one
+//! is still visible, or the kernel refuses it.
 
 pub(crate) mod template;
 mod tools;
@@ -13,16 +14,16 @@ mod views;
 use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use rustix::fs::CWD;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
 pub(crate) use self::template::Template;
-use self::tools::{READ_ONLY, bind_read_only, open_dir, tmpfs};
+use self::tools::{READ_ONLY, open_dir, tmpfs};
 pub(crate) use self::views::same_directory;
 use super::spec::Surroundings;
 use super::step::{AtStep, Step, StepError};
@@ -32,13 +33,12 @@ use crate::sys;
 /// Where the command finds its inputs and leaves what the caller wants back.
 pub(crate) const EXCHANGE_DIR: &str = "/run/hermitcrab";
 
-const OLD: &str = "/old";
+/// The template, and over it the root of one sandbox.
 const NEW: &str = "/new";
-/// A small file system of the sandbox's own, for its root and its views' layers.
+/// Places for file systems of a sandbox's own: its views' layers, by number.
 const LAYERS: &str = "/layers";
-const ROOT_PART: &str = "/layers/root";
-/// Room for the root.
-const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
+/// The directories of the views, by number.
+const SOURCES: &str = "/sources";
 /// What the command can write besides its views. /tmp, the shared memory and the
 /// exchange directory are parts of it, each a mount for itself: making and taking
 /// apart a file system costs several times what a mount costs.
@@ -76,68 +76,23 @@ pub(crate) struct Built {
     pub exchange: OwnedFd,
 }
 
-/// Builds the root beside the template and enters it.
-pub(crate) fn build(
-    template: &Template,
-    spec: &Surroundings,
-    trees: Vec<OwnedFd>,
-) -> Result<Built, StepError> {
-    // The small root is shared with the zygote's other sandboxes: whatever is
-    // written goes to mounts of this one's own.
-    shell(template)?;
+/// Builds the root from the template and enters it.
+pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, StepError> {
+    // The template is shared with the zygote's other sandboxes, and read-only:
+    // whatever is written goes to mounts of this one's own. The mounts this
+    // process was born with are locked in their places, a bind of them is not.
+    mount_bind_recursive(NEW, NEW).at(Step::PrivateRoot, NEW)?;
     terminals();
     proc(!spec.without.contains(Mechanism::MaskedProc))?;
-    fs::create_dir(OWN).at(Step::PrivateDirs, OWN)?;
     own(spec)?;
-    if spec.faults.home {
-        for home in ["home", "root"] {
-            let source = Path::new(OLD).join(home);
-            if source.is_dir() {
-                let target = make_dir(&format!("/{home}"), Step::BindReadOnly)?;
-                bind_read_only(&source, &target, Step::BindReadOnly)?;
-            }
-        }
-    }
-    let views::Placed { uppers, copied } =
-        views::place_all(spec, trees, template.keeps_attributes)?;
+    let views::Placed { uppers, copied } = views::place_all(spec, template.keeps_attributes)?;
     let exchange = exchange()?;
-    seal_and_enter()?;
+    enter()?;
     Ok(Built {
         uppers,
         copied,
         exchange,
     })
-}
-
-/// The root with what all commands see, and empty places for what they have for
-/// themselves.
-fn shell(template: &Template) -> Result<(), StepError> {
-    tmpfs(Path::new(LAYERS), ROOT_OPTIONS, Step::PrivateRoot)?;
-    part(
-        Path::new(ROOT_PART),
-        Path::new(NEW),
-        0o755,
-        Step::PrivateRoot,
-    )?;
-    from_template(template)?;
-    for dir in ["/tmp", "/var", EXCHANGE_DIR] {
-        make_dir(dir, Step::PrivateDirs)?;
-    }
-    symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")
-}
-
-fn from_template(template: &Template) -> Result<(), StepError> {
-    for (name, link) in &template.links {
-        symlink(link, Path::new(NEW).join(name))
-            .at(Step::SystemDirs, name.to_string_lossy().into_owned())?;
-    }
-    for (source, name) in &template.binds {
-        let target = Path::new(NEW).join(name);
-        let on = || name.to_string_lossy().into_owned();
-        fs::create_dir(&target).at(Step::SystemDirs, on())?;
-        mount_bind_recursive(source, &target).at(Step::SystemDirs, on())?;
-    }
-    Ok(())
 }
 
 /// Makes a directory of the small file system and shows it at `target`.
@@ -161,7 +116,7 @@ fn terminals() {
 }
 
 fn proc(masked: bool) -> Result<(), StepError> {
-    let proc = make_dir("/proc", Step::MountProc)?;
+    let proc = Path::new(NEW).join("proc");
     mount(
         "proc",
         &proc,
@@ -218,7 +173,7 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
             Step::PrivateDirs,
         )?;
     }
-    let mut places = spec.private_dirs.clone();
+    let mut places = spec.places.private_dirs.clone();
     // Outer ones first.
     places.sort();
     places.dedup();
@@ -257,17 +212,10 @@ pub(crate) fn write_inputs(inputs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), StepErro
     Ok(())
 }
 
-fn seal_and_enter() -> Result<(), StepError> {
+fn enter() -> Result<(), StepError> {
     let new = open_dir(Path::new(NEW), Step::EnterRoot)?;
-    sys::mount_setattr(new.as_fd(), c"", false, READ_ONLY).at(Step::EnterRoot, NEW)?;
     rustix::process::fchdir(&new).at(Step::EnterRoot, NEW)?;
     rustix::process::pivot_root(".", ".").at(Step::EnterRoot, NEW)?;
     unmount(".", UnmountFlags::DETACH).at(Step::EnterRoot, "old root")?;
     rustix::process::chdir("/").at(Step::EnterRoot, "/")
-}
-
-fn make_dir(path: &str, step: Step) -> Result<PathBuf, StepError> {
-    let target = Path::new(NEW).join(path.trim_start_matches('/'));
-    fs::create_dir_all(&target).at(step, path)?;
-    Ok(target)
 }

@@ -53,7 +53,6 @@ impl LimitSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FaultSpec {
     pub network: bool,
-    pub home: bool,
     pub orphans: bool,
 }
 
@@ -73,12 +72,20 @@ impl NetSpec {
     }
 }
 
+/// What of its surroundings the sandboxes of one zygote share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub views: Vec<ViewSpec>,
+    pub private_dirs: Vec<Vec<u8>>,
+    /// The homes of the machine, shown on purpose; see [`FaultSpec`].
+    pub home: bool,
+}
+
 /// What a command is surrounded by: everything that is prepared before the
 /// command itself is known. Equal surroundings have equal encodings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    pub views: Vec<ViewSpec>,
-    pub private_dirs: Vec<Vec<u8>>,
+    pub places: Places,
     pub limits: LimitSpec,
     pub network: NetSpec,
     pub faults: FaultSpec,
@@ -95,7 +102,7 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        w.list(&self.views, |w, view| {
+        w.list(&self.places.views, |w, view| {
             w.bytes(&view.source);
             w.u64(view.whose.device);
             w.u64(view.whose.inode);
@@ -106,7 +113,8 @@ impl Surroundings {
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
         });
-        w.list(&self.private_dirs, |w, item| w.bytes(item));
+        w.list(&self.places.private_dirs, |w, item| w.bytes(item));
+        w.u8(u8::from(self.places.home));
         for value in [
             self.limits.processes,
             self.limits.open_files,
@@ -123,7 +131,6 @@ impl Surroundings {
         w.u8(u8::from(self.network.loopback));
         w.u8(u8::from(self.network.proxy));
         w.u8(u8::from(self.faults.network));
-        w.u8(u8::from(self.faults.home));
         w.u8(u8::from(self.faults.orphans));
         w.u8(u8::from(self.recycled));
         w.u8(u8::from(self.copied_views));
@@ -139,22 +146,25 @@ impl Surroundings {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(bytes);
         let spec = Self {
-            views: r.list(|r| {
-                Ok(ViewSpec {
-                    source: r.bytes()?,
-                    whose: Whose {
-                        device: r.u64()?,
-                        inode: r.u64()?,
-                        born: r.u64()?,
-                        owner: r.u32()?,
-                        group: r.u32()?,
-                        mode: r.u32()?,
-                    },
-                    at: r.bytes()?,
-                    copy_on_write: flag(r)?,
-                })
-            })?,
-            private_dirs: r.list(Reader::bytes)?,
+            places: Places {
+                views: r.list(|r| {
+                    Ok(ViewSpec {
+                        source: r.bytes()?,
+                        whose: Whose {
+                            device: r.u64()?,
+                            inode: r.u64()?,
+                            born: r.u64()?,
+                            owner: r.u32()?,
+                            group: r.u32()?,
+                            mode: r.u32()?,
+                        },
+                        at: r.bytes()?,
+                        copy_on_write: flag(r)?,
+                    })
+                })?,
+                private_dirs: r.list(Reader::bytes)?,
+                home: flag(&mut r)?,
+            },
             limits: LimitSpec {
                 processes: r.u64()?,
                 open_files: r.u64()?,
@@ -172,7 +182,6 @@ impl Surroundings {
             },
             faults: FaultSpec {
                 network: flag(&mut r)?,
-                home: flag(&mut r)?,
                 orphans: flag(&mut r)?,
             },
             recycled: flag(&mut r)?,

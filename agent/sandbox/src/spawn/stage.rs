@@ -19,18 +19,15 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::identity::Identity;
 use super::root::same_directory;
-use super::spec::Surroundings;
+use super::spec::Places;
 use super::step::{AtStep, Step, StepError};
 use crate::sys;
 
 /// A mount of each view that has no place yet, owners translated by the maps
 /// of `user_namespace`.
-pub(crate) fn trees(
-    spec: &Surroundings,
-    user_namespace: &OwnedFd,
-) -> Result<Vec<OwnedFd>, StepError> {
+pub(crate) fn trees(places: &Places, user_namespace: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
     let mut trees = Vec::new();
-    for view in &spec.views {
+    for view in &places.views {
         let source = Path::new(OsStr::from_bytes(&view.source));
         let on = source.display().to_string();
         let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;

@@ -21,15 +21,15 @@ use rustix::process::DumpableBehavior;
 
 use super::channel::{Channel, Received};
 use super::identity::Identity;
-use super::spec::{Report, Surroundings};
+use super::spec::{Places, Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::profile::Mechanism;
 use crate::sys::{self, Forked};
 
-/// Zygotes kept at once; the oldest gives way.
-const ZYGOTES_MAX: usize = 4;
+/// Zygotes kept at once; the one that was not used for longest gives way.
+const ZYGOTES_MAX: usize = 8;
 /// How long after a request what was let go waits for the next one.
 const BUSY: Duration = Duration::from_millis(5);
 /// How long the last groups may take to be empty once everything was killed.
@@ -93,12 +93,21 @@ struct Spawner {
 /// A process that lives where sandboxes are cloned from.
 struct Zygote {
     identity: Identity,
+    places: Places,
     process: Pid,
     /// Whether it is in the machine's network, for tests.
     shares_network: bool,
     control: Channel,
-    /// Its maps translate the owners of views, where that is done.
-    owners: Option<OwnedFd>,
+}
+
+impl Zygote {
+    /// Whether sandboxes like this are cloned from it. One that serves those with
+    /// a network of their own does not stay in the machine's.
+    fn is_for(&self, identity: &Identity, spec: &Surroundings) -> bool {
+        self.identity == *identity
+            && self.places == spec.places
+            && self.shares_network == spec.shares_network()
+    }
 }
 
 impl Spawner {
@@ -185,6 +194,7 @@ impl Spawner {
             ));
         }
         let (owner, group) = spec
+            .places
             .views
             .first()
             .map_or((0, 0), |view| (view.whose.owner, view.whose.group));
@@ -198,20 +208,16 @@ impl Spawner {
         let frame = [&entrances.counts(), frame].concat();
         let mut again = true;
         loop {
-            let zygote = self.zygote(&identity, spec.shares_network())?;
-            let trees = match &zygote.owners {
-                Some(owners) => stage::trees(&spec, owners)?,
-                None => Vec::new(),
-            };
+            let zygote = self.zygote(&identity, &spec)?;
             let mut descriptors = vec![reply.as_fd()];
             descriptors.extend(entrances.descriptors());
-            descriptors.extend(trees.iter().map(AsFd::as_fd));
             match zygote.control.send(&frame, &descriptors) {
                 Ok(()) => return Ok(()),
                 // It is gone; a new one gets one try.
                 Err(error) if again && error.kind() == io::ErrorKind::BrokenPipe => {
                     again = false;
-                    self.zygotes.retain(|zygote| zygote.identity != identity);
+                    self.zygotes
+                        .retain(|zygote| !zygote.is_for(&identity, &spec));
                 }
                 Err(error) => return Err(StepError::new(Step::Talk, "zygote", error)),
             }
@@ -261,45 +267,41 @@ impl Spawner {
         self.groups.finish(GROUPS_PATIENCE);
     }
 
-    /// The zygote for this identity. One that serves sandboxes with a network
-    /// of their own does not stay in the machine's.
-    fn zygote(&mut self, identity: &Identity, shares_network: bool) -> Result<&Zygote, StepError> {
-        let known = self.zygotes.iter().position(|zygote| {
-            zygote.identity == *identity && zygote.shares_network == shares_network
-        });
-        let place = match known {
-            Some(place) => place,
+    /// The zygote for this identity and these places.
+    fn zygote(&mut self, identity: &Identity, spec: &Surroundings) -> Result<&Zygote, StepError> {
+        let known = self
+            .zygotes
+            .iter()
+            .position(|zygote| zygote.is_for(identity, spec));
+        // The last used is the last.
+        let zygote = match known {
+            Some(place) => self.zygotes.remove(place),
             None => {
                 if self.zygotes.len() >= ZYGOTES_MAX {
                     self.zygotes.remove(0);
                 }
-                let mut zygote = start(identity)?;
-                zygote.shares_network = shares_network;
-                self.zygotes.push(zygote);
-                self.zygotes.len().saturating_sub(1)
+                start(identity, spec)?
             }
         };
-        self.zygotes
-            .get(place)
-            .ok_or_else(|| StepError::new(Step::Fork, "zygote", io::ErrorKind::NotFound))
+        Ok(self.zygotes.push_mut(zygote))
     }
 }
 
-fn start(identity: &Identity) -> Result<Zygote, StepError> {
+fn start(identity: &Identity, spec: &Surroundings) -> Result<Zygote, StepError> {
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let started = start_dumpable(identity);
+    let started = start_dumpable(identity, spec);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::Identity, "dumpable")?;
     started
 }
 
-fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
-    let owners = if identity.translate_owners {
-        Some(stage::user_namespace(identity)?)
+fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, StepError> {
+    let trees = if identity.translate_owners && !spec.places.views.is_empty() {
+        stage::trees(&spec.places, &stage::user_namespace(identity)?)?
     } else {
-        None
+        Vec::new()
     };
     let (ours, theirs) = Channel::pair().at(Step::Fork, "zygote")?;
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
@@ -307,12 +309,14 @@ fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
     let child = match sys::fork_into(namespaces).at(Step::Namespaces, "zygote")? {
         Forked::Child => zygote::run(zygote::Start {
             identity: identity.clone(),
+            places: spec.places.clone(),
+            trees,
             control: theirs,
             mapped: mapped_read,
         }),
         Forked::Parent(child) => child,
     };
-    drop((theirs, mapped_read));
+    drop((theirs, mapped_read, trees));
     identity.outer().write_maps("/proc", child.as_raw())?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "zygote")?;
     // Nothing is asked of it before it stands: what fails is this request's.
@@ -320,10 +324,10 @@ fn start_dumpable(identity: &Identity) -> Result<Zygote, StepError> {
         Received::Frame(frame, _) => match Report::decode(&frame) {
             Ok(Report::Ready(_)) => Ok(Zygote {
                 identity: identity.clone(),
+                places: spec.places.clone(),
                 process: child,
-                shares_network: false,
+                shares_network: spec.shares_network(),
                 control: ours,
-                owners,
             }),
             Ok(Report::Failed(error)) => Err(error),
             _ => Err(StepError::new(

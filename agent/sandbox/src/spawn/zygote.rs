@@ -1,9 +1,12 @@
 //! The zygote: the process sandboxes are cloned from.
 //!
 //! It lives in a user and a mount namespace of its own, in a small root with
-//! the template of the commands' roots ready and the machine's root beside it.
+//! the template of its sandboxes' roots ready and the directories of their views
+//! beside it; the rest of the machine's root it has let go of. There is one for
+//! each set of places ([`super::spec::Places`]), because an empty place for a
+//! view would tell others of it.
 //! It does nothing but clone: every sandbox builds itself, so that one that
-//! hangs on a file system holds up nobody. It never touches a view and never
+//! hangs on a file system holds up nobody. It never reads a view and never
 //! hears from a command.
 
 use std::io;
@@ -19,7 +22,7 @@ use super::identity::Identity;
 use super::init;
 use super::networks::Networks;
 use super::root::{self, Template};
-use super::spec::{Report, Surroundings};
+use super::spec::{Places, Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use crate::cgroup::{Admission, Entrances};
 use crate::profile::{Confined, Mechanism};
@@ -31,6 +34,9 @@ const EIO: i32 = nix::libc::EIO;
 /// What the process needs from its parent.
 pub(crate) struct Start {
     pub identity: Identity,
+    pub places: Places,
+    /// Mounts of the views with translated owners, if root made any.
+    pub trees: Vec<OwnedFd>,
     /// Requests come and the first report goes this way.
     pub control: Channel,
     /// Readable once the id maps are written.
@@ -50,13 +56,17 @@ struct Stock {
 pub(crate) fn run(start: Start) -> ! {
     let Start {
         identity,
+        places,
+        trees,
         control,
         mapped,
     } = start;
-    let alone = sys::close_all_but(&[control.as_fd(), mapped.as_fd()]);
+    let mut keep = vec![control.as_fd(), mapped.as_fd()];
+    keep.extend(trees.iter().map(AsFd::as_fd));
+    let alone = sys::close_all_but(&keep);
     let stock = match alone
         .at(Step::Fork, "close_range")
-        .and_then(|()| prepare(identity, &mapped))
+        .and_then(|()| prepare(identity, &places, trees, &mapped))
     {
         Ok(stock) => stock,
         Err(error) => {
@@ -84,7 +94,12 @@ pub(crate) fn run(start: Start) -> ! {
     sys::exit_immediately(0)
 }
 
-fn prepare(identity: Identity, mapped: &OwnedFd) -> Result<Stock, StepError> {
+fn prepare(
+    identity: Identity,
+    places: &Places,
+    trees: Vec<OwnedFd>,
+    mapped: &OwnedFd,
+) -> Result<Stock, StepError> {
     let mut byte = [0_u8; 1];
     if rustix::io::read(mapped, &mut byte).at(Step::MapIds, "zygote")? == 0 {
         return Err(StepError::new(
@@ -100,7 +115,7 @@ fn prepare(identity: Identity, mapped: &OwnedFd) -> Result<Stock, StepError> {
     // zygote as well.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
-    let template = root::template::build(identity.user, identity.group)?;
+    let template = root::template::build(identity.user, identity.group, places, trees)?;
     Ok(Stock {
         identity,
         template,
@@ -144,10 +159,7 @@ fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
             .ok_or_else(|| {
                 StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
             })
-            .and_then(|(spec, entrances)| {
-                let trees = descriptors.collect();
-                clone(stock, networks, spec, entrances, trees, &reply)
-            });
+            .and_then(|(spec, entrances)| clone(stock, networks, spec, entrances, &reply));
         if let Err(error) = made {
             let _told = reply.send(&Report::Failed(error).encode(), &[]);
         }
@@ -169,7 +181,6 @@ fn clone(
     networks: &mut Networks,
     spec: Surroundings,
     entrances: Entrances,
-    trees: Vec<OwnedFd>,
     reply: &Channel,
 ) -> Result<(), StepError> {
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
@@ -204,7 +215,6 @@ fn clone(
             init::run(init::Start {
                 spec,
                 entrances,
-                trees,
                 template: &stock.template,
                 filter,
                 reply,

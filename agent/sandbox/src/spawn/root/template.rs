@@ -1,26 +1,34 @@
-//! What all private roots have in common: built once, bound into each.
+//! What the private roots of the same surroundings have in common: built once.
 //!
-//! The template holds the system directories, a small /etc and the devices,
-//! all of it read-only before the first command exists. It lies outside of the
-//! roots and goes away with the old root when a sandbox enters its own.
+//! The template is a finished root but for what a command has for itself: the
+//! system directories, a small /etc, the devices, and empty places for all that
+//! is mounted later. It is read-only before the first command exists, so what a
+//! sandbox repeats of it is a single bind, and nothing can be left in it. The
+//! directories of the views lie beside it, and go away with the old root when a
+//! sandbox enters its own. Nothing else of the machine stays in reach.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{MountPropagationFlags, mount_bind_recursive, mount_change};
+use rustix::mount::{
+    MountPropagationFlags, UnmountFlags, mount_bind_recursive, mount_change, unmount,
+};
 
-use super::tools::{READ_ONLY, bind_read_only, open_dir, tmpfs};
-use super::{LAYERS, NEW, OLD};
+use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
+use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, views};
+use crate::spawn::spec::Places;
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys;
 
-const TEMPLATE: &str = "/template";
+/// The machine's root, while the template is built.
+pub(super) const OLD: &str = "/old";
 /// Shown in place of directories that are hidden.
-pub(super) const EMPTY: &str = "/template/empty";
+pub(super) const EMPTY: &str = "/empty";
+/// Room for the root.
+const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
 
 /// Top-level directories of the system, bound read-only (or copied as links).
 const SYSTEM_DIRS: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -70,37 +78,83 @@ const DEVICES: &[(&str, u32, u32)] = &[
 /// Longer files of /etc are bound instead of copied.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 
-/// What a sandbox repeats in its own root.
-#[derive(Debug, Default)]
+/// What there is to know about it.
+#[derive(Debug)]
 pub(crate) struct Template {
-    /// Names to bind: where from, and the name.
-    pub binds: Vec<(PathBuf, OsString)>,
-    /// Names that are links: the name, and where to.
-    pub links: Vec<(OsString, PathBuf)>,
     /// Whether a tmpfs keeps the attributes an overlay marks its layer with.
     pub keeps_attributes: bool,
 }
 
-/// Moves the calling process to a small root of its own, with the machine's
-/// below [`OLD`], and builds the template there.
+/// Moves the calling process to a small root of its own and builds the template
+/// there, with the views' directories beside it: `trees` if root made mounts of
+/// them, with translated owners, and else as they lie in the machine's root,
+/// which is let go of in the end.
 /// `user` and `group` are the command's own ids.
-pub(crate) fn build(user: u32, group: u32) -> Result<Template, StepError> {
+pub(crate) fn build(
+    user: u32,
+    group: u32,
+    places: &Places,
+    trees: Vec<OwnedFd>,
+) -> Result<Template, StepError> {
     mount_change(
         "/",
         MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
     )
     .at(Step::PrivateRoot, "/")?;
     leave_old_root(&base_dir()?)?;
-    let mut template = Template {
+    let template = Template {
         keeps_attributes: keeps_attributes(),
-        ..Template::default()
     };
-    system_dirs(&mut template)?;
-    etc(&mut template, user, group)?;
-    devices(&mut template)?;
-    fs::create_dir(EMPTY).at(Step::PrivateRoot, EMPTY)?;
-    bind_read_only(Path::new(EMPTY), Path::new(EMPTY), Step::PrivateRoot)?;
+    tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
+    system_dirs()?;
+    etc(user, group)?;
+    devices()?;
+    for dir in ["/proc", "/tmp", "/var", EXCHANGE_DIR] {
+        make_dir(dir, Step::PrivateDirs)?;
+    }
+    symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
+    places_for_all(places)?;
+    views::bring(&places.views, trees)?;
+    if places.home {
+        show_homes()?;
+    }
+    seal(Path::new(NEW), Step::PrivateRoot)?;
+    let_go_of_old_root()?;
     Ok(template)
+}
+
+/// Makes the places of what is mounted in each root.
+fn places_for_all(places: &Places) -> Result<(), StepError> {
+    for place in &places.private_dirs {
+        views::place_for(place, Step::PrivateDirs)?;
+    }
+    for (number, view) in places.views.iter().enumerate() {
+        views::place_for(&view.at, Step::ViewPlace)?;
+        let layer = Path::new(LAYERS).join(number.to_string());
+        fs::create_dir(&layer).at(Step::PrivateRoot, layer.display().to_string())?;
+    }
+    fs::create_dir(OWN).at(Step::PrivateDirs, OWN)
+}
+
+/// Isolation left out on purpose.
+fn show_homes() -> Result<(), StepError> {
+    for home in ["home", "root"] {
+        let source = Path::new(OLD).join(home);
+        if source.is_dir() {
+            let target = make_dir(&format!("/{home}"), Step::BindReadOnly)?;
+            bind_read_only(&source, &target, Step::BindReadOnly)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps of the machine's root only its /proc, without which the kernel lets
+/// nobody mount another one.
+fn let_go_of_old_root() -> Result<(), StepError> {
+    mount_bind_recursive(Path::new(OLD).join("proc"), "/proc").at(Step::PrivateRoot, "/proc")?;
+    unmount(OLD, UnmountFlags::DETACH).at(Step::PrivateRoot, "old root")?;
+    // Shared with every sandbox that is made from here.
+    seal(Path::new("/"), Step::PrivateRoot)
 }
 
 /// Tried out on the small root itself, which is a tmpfs.
@@ -130,15 +184,14 @@ fn leave_old_root(base: &Path) -> Result<(), StepError> {
     let on = || base.display().to_string();
     tmpfs(base, "size=1m,mode=755", Step::PrivateRoot)?;
     rustix::process::chdir(base).at(Step::PrivateRoot, on())?;
-    for dir in [OLD, NEW, LAYERS, TEMPLATE] {
+    for dir in [OLD, NEW, LAYERS, SOURCES, EMPTY, "/proc"] {
         fs::create_dir(dir.trim_start_matches('/')).at(Step::PrivateRoot, dir)?;
     }
     rustix::process::pivot_root(".", OLD.trim_start_matches('/')).at(Step::PrivateRoot, on())?;
-    rustix::process::chdir("/").at(Step::PrivateRoot, "/")?;
-    symlink(Path::new(OLD).join("proc"), "/proc").at(Step::PrivateRoot, "/proc")
+    rustix::process::chdir("/").at(Step::PrivateRoot, "/")
 }
 
-fn system_dirs(template: &mut Template) -> Result<(), StepError> {
+fn system_dirs() -> Result<(), StepError> {
     for name in SYSTEM_DIRS {
         let source = Path::new(OLD).join(name);
         let Ok(meta) = fs::symlink_metadata(&source) else {
@@ -146,19 +199,18 @@ fn system_dirs(template: &mut Template) -> Result<(), StepError> {
         };
         if meta.is_symlink() {
             let link = fs::read_link(&source).at(Step::SystemDirs, *name)?;
-            template.links.push(((*name).into(), link));
+            symlink(link, Path::new(NEW).join(name)).at(Step::SystemDirs, *name)?;
         } else if meta.is_dir() {
-            let target = Path::new(TEMPLATE).join(name);
+            let target = Path::new(NEW).join(name);
             fs::create_dir(&target).at(Step::SystemDirs, *name)?;
             bind_read_only(&source, &target, Step::SystemDirs)?;
-            template.binds.push((target, (*name).into()));
         }
     }
     Ok(())
 }
 
-fn etc(template: &mut Template, user: u32, group: u32) -> Result<(), StepError> {
-    let etc = Path::new(TEMPLATE).join("etc");
+fn etc(user: u32, group: u32) -> Result<(), StepError> {
+    let etc = Path::new(NEW).join("etc");
     fs::create_dir(&etc).at(Step::SystemDirs, "etc")?;
     tmpfs(&etc, "size=16m,nr_inodes=1k,mode=755", Step::SystemDirs)?;
     for name in ETC_ENTRIES {
@@ -182,9 +234,7 @@ fn etc(template: &mut Template, user: u32, group: u32) -> Result<(), StepError> 
     accounts(&etc, "group", 2, group)?;
     fs::write(etc.join("hosts"), "127.0.0.1\tlocalhost\n::1\tlocalhost\n")
         .at(Step::SystemDirs, "hosts")?;
-    seal(&etc, Step::SystemDirs)?;
-    template.binds.push((etc, "etc".into()));
-    Ok(())
+    seal(&etc, Step::SystemDirs)
 }
 
 /// Copies a small file: each mount less makes every sandbox cheaper.
@@ -221,8 +271,8 @@ fn seal(dir: &Path, step: Step) -> Result<(), StepError> {
     sys::mount_setattr(open.as_fd(), c"", false, READ_ONLY).at(step, dir.display().to_string())
 }
 
-fn devices(template: &mut Template) -> Result<(), StepError> {
-    let dev = Path::new(TEMPLATE).join("dev");
+fn devices() -> Result<(), StepError> {
+    let dev = Path::new(NEW).join("dev");
     fs::create_dir(&dev).at(Step::Devices, "dev")?;
     tmpfs(&dev, "size=1m,nr_inodes=64,mode=755", Step::Devices)?;
     for (name, major, minor) in DEVICES {
@@ -254,7 +304,5 @@ fn devices(template: &mut Template) -> Result<(), StepError> {
     for dir in ["shm", "pts"] {
         fs::create_dir(dev.join(dir)).at(Step::Devices, dir)?;
     }
-    seal(&dev, Step::Devices)?;
-    template.binds.push((dev, "dev".into()));
-    Ok(())
+    seal(&dev, Step::Devices)
 }

@@ -1,13 +1,15 @@
 //! Mounting, in the few forms the private root is made of.
 
 use std::ffi::CString;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
+use super::NEW;
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys::{self, MountAttributes};
 
@@ -46,4 +48,11 @@ pub(super) fn open_dir(path: &Path, step: Step) -> Result<OwnedFd, StepError> {
         Mode::empty(),
     )
     .at(step, path.display().to_string())
+}
+
+/// Makes a directory of the template, and those above it.
+pub(super) fn make_dir(path: &str, step: Step) -> Result<PathBuf, StepError> {
+    let target = Path::new(NEW).join(path.trim_start_matches('/'));
+    fs::create_dir_all(&target).at(step, path)?;
+    Ok(target)
 }

@@ -10,13 +10,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
-use rustix::mount::{MoveMountFlags, move_mount};
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
-use super::tools::{bind_read_only, open_dir};
-use super::{LAYERS, NEW, OLD};
+use super::template::OLD;
+use super::tools::{READ_ONLY, bind_read_only, open_dir};
+use super::{NEW, SOURCES};
 use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::whose::Whose;
+use crate::sys;
 
 /// A view cannot be placed at or below these.
 const RESERVED: &[&str] = &[
@@ -31,14 +33,9 @@ pub(super) struct Placed {
     pub copied: Option<String>,
 }
 
-/// Mounts every view and returns the upper layers of those that have one.
-/// `trees` are mounts of the same directories with translated owners; without
-/// them the directories are looked up below [`OLD`].
-pub(super) fn place_all(
-    spec: &Surroundings,
-    trees: Vec<OwnedFd>,
-    keeps_attributes: bool,
-) -> Result<Placed, StepError> {
+/// Mounts every view over its source and returns the upper layers of those that
+/// have one.
+pub(super) fn place_all(spec: &Surroundings, keeps_attributes: bool) -> Result<Placed, StepError> {
     let mut uppers = Vec::new();
     let mut copied = None;
     let asked = if spec.copied_views {
@@ -48,27 +45,12 @@ pub(super) fn place_all(
     } else {
         Some("tmpfs keeps no attributes of users here (Linux 6.6)")
     };
-    let mut placed: Vec<&[u8]> = Vec::new();
-    let mut trees = trees.into_iter();
-    for (number, view) in spec.views.iter().enumerate() {
-        if let Some(outer) = placed.iter().find(|outer| overlaps(outer, &view.at)) {
-            return Err(StepError::new(
-                Step::ViewPlace,
-                String::from_utf8_lossy(&view.at),
-                io::Error::other(format!(
-                    "it overlaps the view at `{}`",
-                    String::from_utf8_lossy(outer)
-                )),
-            ));
-        }
-        placed.push(&view.at);
+    for (number, view) in spec.places.views.iter().enumerate() {
         let target = place_for(&view.at, Step::ViewPlace)?;
-        let source = match trees.next() {
-            Some(tree) => attach(number, &tree)?,
-            None => in_old(Path::new(OsStr::from_bytes(&view.source))),
-        };
-        let lower = open_view(&source, view)?;
+        let source = source(number);
         if view.copy_on_write {
+            let lower = open_dir(&source, Step::ViewSource)?;
+            same_directory(lower.as_fd(), view)?;
             let layer = layers::Layer {
                 number,
                 lower: &lower,
@@ -87,6 +69,39 @@ pub(super) fn place_all(
     Ok(Placed { uppers, copied })
 }
 
+/// Gives the directory of each view a place outside of the private root, for all
+/// sandboxes that see it. `trees` are mounts of them with translated owners;
+/// without them the directories are looked up below [`OLD`].
+pub(super) fn bring(views: &[ViewSpec], trees: Vec<OwnedFd>) -> Result<(), StepError> {
+    let mut placed: Vec<&[u8]> = Vec::new();
+    let mut trees = trees.into_iter();
+    for (number, view) in views.iter().enumerate() {
+        if let Some(outer) = placed.iter().find(|outer| overlaps(outer, &view.at)) {
+            return Err(StepError::new(
+                Step::ViewPlace,
+                String::from_utf8_lossy(&view.at),
+                io::Error::other(format!(
+                    "it overlaps the view at `{}`",
+                    String::from_utf8_lossy(outer)
+                )),
+            ));
+        }
+        placed.push(&view.at);
+        let tree = match trees.next() {
+            Some(tree) => tree,
+            None => tree_of(view)?,
+        };
+        attach(number, &tree)?;
+        same_directory(open_dir(&source(number), Step::StageViews)?.as_fd(), view)?;
+    }
+    Ok(())
+}
+
+/// Where the directory of a view lies.
+fn source(number: usize) -> PathBuf {
+    Path::new(SOURCES).join(number.to_string())
+}
+
 /// Refuses a directory that is not the one the capability holds.
 pub(crate) fn same_directory(found: BorrowedFd<'_>, view: &ViewSpec) -> Result<(), StepError> {
     let on = || String::from_utf8_lossy(&view.source).into_owned();
@@ -102,10 +117,12 @@ pub(crate) fn same_directory(found: BorrowedFd<'_>, view: &ViewSpec) -> Result<(
     }
 }
 
-/// Gives a mount that has no place yet one outside of the private root.
-fn attach(number: usize, tree: &OwnedFd) -> Result<PathBuf, StepError> {
-    let place = Path::new(LAYERS).join(format!("tree{number}"));
+/// Gives a mount that has no place yet its place among the sources. Through it
+/// nothing is ever written: changes go to layers.
+fn attach(number: usize, tree: &OwnedFd) -> Result<(), StepError> {
+    let place = source(number);
     let on = || place.display().to_string();
+    sys::mount_setattr(tree.as_fd(), c"", true, READ_ONLY).at(Step::StageViews, on())?;
     fs::create_dir(&place).at(Step::StageViews, on())?;
     move_mount(
         tree,
@@ -114,8 +131,7 @@ fn attach(number: usize, tree: &OwnedFd) -> Result<PathBuf, StepError> {
         &place,
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
     )
-    .at(Step::StageViews, on())?;
-    Ok(place)
+    .at(Step::StageViews, on())
 }
 
 fn overlaps(first: &[u8], second: &[u8]) -> bool {
@@ -123,12 +139,12 @@ fn overlaps(first: &[u8], second: &[u8]) -> bool {
     Path::new(first).starts_with(second) || Path::new(second).starts_with(first)
 }
 
-fn in_old(path: &Path) -> PathBuf {
-    Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path))
-}
-
-fn open_view(source: &Path, view: &ViewSpec) -> Result<OwnedFd, StepError> {
-    let on = String::from_utf8_lossy(&view.source).into_owned();
+/// A mount of the directory in the machine's root, with what is mounted below
+/// it: an ordinary user cannot have one without the other.
+fn tree_of(view: &ViewSpec) -> Result<OwnedFd, StepError> {
+    let on = || String::from_utf8_lossy(&view.source).into_owned();
+    let path = Path::new(OsStr::from_bytes(&view.source));
+    let source = Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path));
     // The path came from the descriptor itself, so it holds no link; one that
     // appeared since then means that somebody moved things.
     let opened = rustix::fs::openat2(
@@ -138,9 +154,13 @@ fn open_view(source: &Path, view: &ViewSpec) -> Result<OwnedFd, StepError> {
         Mode::empty(),
         ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
     )
-    .at(Step::ViewSource, on)?;
+    .at(Step::ViewSource, on())?;
     same_directory(opened.as_fd(), view)?;
-    Ok(opened)
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    open_tree(&opened, c"", flags).at(Step::StageViews, on())
 }
 
 /// Makes the place of a view or private directory, refusing reserved ones.

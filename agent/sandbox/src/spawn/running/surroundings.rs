@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use hermitcrab_core::fault::{self, Fault};
 
 use crate::spawn::pool::Pool;
-use crate::spawn::spec::{FaultSpec, LimitSpec, NetSpec, Surroundings, ViewSpec};
+use crate::spawn::spec::{FaultSpec, LimitSpec, NetSpec, Places, Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::whose::Whose;
 use crate::spawn::{Command, ViewMode};
@@ -29,12 +29,15 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
     }
     let limits = &command.limits;
     Ok(Surroundings {
-        views,
-        private_dirs: command
-            .private_dirs
-            .iter()
-            .map(|dir| dir.as_os_str().as_bytes().to_vec())
-            .collect(),
+        places: Places {
+            views,
+            private_dirs: command
+                .private_dirs
+                .iter()
+                .map(|dir| dir.as_os_str().as_bytes().to_vec())
+                .collect(),
+            home: fault::is(Fault::SandboxSeesHome),
+        },
         limits: LimitSpec {
             processes: limits.processes_max,
             open_files: limits.open_files_max,
@@ -52,7 +55,6 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
         },
         faults: FaultSpec {
             network: fault::is(Fault::SandboxHasNetwork),
-            home: fault::is(Fault::SandboxSeesHome),
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
         },
         recycled: pool.size().recycled,

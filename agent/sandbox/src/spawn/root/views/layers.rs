@@ -47,7 +47,6 @@ impl Layer<'_> {
     /// Mounts an overlay; a copy if `copied` says why, or if the kernel refuses.
     pub(super) fn make(&self, copied: Option<&str>) -> Result<Made, StepError> {
         let layer = Path::new(LAYERS).join(self.number.to_string());
-        fs::create_dir(&layer).at(Step::MountOverlay, self.on())?;
         let options = format!(
             "size={},nr_inodes={},mode=700",
             self.limits.view_bytes, self.limits.view_inodes
