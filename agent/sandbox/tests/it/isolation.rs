@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 
-use hermitcrab_sandbox::spawn::{Ending, View, ViewMode, refused_calls};
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode, refused_calls};
 use support::{Workspace, run, text};
 
 /// The lines a script prints.
@@ -203,6 +203,58 @@ fn other_processes_do_not_exist_and_the_first_one_is_closed() {
     ));
     // The first process and the shell, which counts without starting anything.
     assert_eq!(found, ["2", "alive"]);
+}
+
+#[test]
+fn only_what_a_command_sees_is_mounted_in_its_namespace() {
+    let workspace = Workspace::new();
+    let finished = workspace.run("cut -d' ' -f 4,5 /proc/self/mountinfo");
+    let mounts: Vec<String> = text(&finished).lines().map(str::to_owned).collect();
+    let view = workspace.path().display().to_string();
+    let known = |place: &str| {
+        let system = ["/usr", "/etc", "/dev", "/proc"];
+        let own = ["/", "/tmp", "/dev/shm", EXCHANGE_DIR, &view];
+        let is_system = |dir: &&str| place == *dir || place.starts_with(&format!("{dir}/"));
+        own.contains(&place) || system.iter().any(is_system)
+            // Where a distribution has no links for these.
+            || ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"].contains(&place)
+    };
+    for mount in &mounts {
+        let (root, place) = mount.split_once(' ').unwrap();
+        assert!(known(place), "{mount}");
+        // The directory itself is nowhere, only the layers over it.
+        assert!(!root.contains(&view), "{mount}");
+    }
+    assert!(mounts.len() > 10, "{mounts:?}");
+    let places = mounts.iter().map(|mount| mount.split_once(' ').unwrap().1);
+    // The machine's /proc does not lie below the command's.
+    assert_eq!(places.filter(|place| *place == "/proc").count(), 1);
+}
+
+#[test]
+fn a_command_is_the_first_victim_when_memory_runs_out_and_its_makers_are_not() {
+    let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    let workspace = Workspace::new();
+    assert_eq!(
+        text(&workspace.run("cat /proc/self/oom_score_adj /proc/1/oom_score_adj")),
+        "1000\n1000\n"
+    );
+    // What waits for a command has been made already, and is a victim as well.
+    let is_maker = |id: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let ids = status.lines().find(|line| line.starts_with("NSpid:"));
+        ids.is_some_and(|ids| ids.split_ascii_whitespace().count() == 2)
+    };
+    let makers: Vec<u32> = support::sandbox()
+        .helpers()
+        .into_iter()
+        .filter(is_maker)
+        .collect();
+    assert!(makers.len() >= 2, "{makers:?}");
+    for id in makers {
+        let adjusted = std::fs::read_to_string(format!("/proc/{id}/oom_score_adj"));
+        assert_eq!(adjusted.unwrap(), own, "{id}");
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ ls -l /proc/self/fd | awk '{print $9}' | sort | tr '\n' ' '
 cut -d' ' -f 3- /proc/self/mountinfo | sed 's/[0-9]*:[0-9]*//g' | sort | wc -l
 trap; jobs
 ls /dev/pts; stat -c '%a %u' /dev/pts/ptmx /tmp /dev/shm
+# The root is one for many: its names, and what in it was touched since this began.
+find / /etc /dev -xdev -printf '%p %m %U %l\n' | sort
+find / /etc /dev -xdev -type f,l '(' -cnewer /proc/1 -o -anewer /proc/1 ')'
 echo $$
 if command -v perl > /dev/null; then
   perl -e 'print shmget(0, 4096, 0600 | 512), q( ), msgget(0, 0600 | 512), q( ), semget(0, 1, 0600 | 512), qq(\n)'
@@ -36,6 +39,11 @@ fi
 const LEAVE: &str = r#"
 echo x > /tmp/left; mkdir -p /dev/shm/left /var/tmp/left; echo x > /run/hermitcrab/left
 echo x > left-in-view; ln -s /etc/passwd /tmp/link; mkfifo /tmp/pipe
+for dir in / /etc /var /dev /usr /run; do
+  touch "$dir/left"; mkdir "$dir/left"; ln -s left "$dir/left"; chmod 777 "$dir"
+  touch "$dir"; rmdir "$dir"/*; rm -f "$dir"/*; mv "$dir" "$dir.left"
+done 2> /dev/null < /dev/null
+cat /etc/* > /dev/null 2>&1; readlink /bin /var/tmp > /dev/null
 export LEFT=behind; cd /tmp; umask 000; ulimit -n 17; ulimit -u 200
 hostname left-behind 2>/dev/null
 exec 7>/tmp/open; trap 'echo trapped' EXIT TERM
@@ -79,6 +87,26 @@ fn the_next_command_sees_nothing_of_the_one_before() {
         left.changes.into_iter().for_each(|set| set.discard());
         assert_eq!(processes_with(&marker), 0);
         assert_eq!(text(&workspace.run(LOOK)), fresh);
+    }
+}
+
+#[test]
+fn the_place_of_one_command_is_not_there_for_another() {
+    let (first, second) = (Workspace::new(), Workspace::new());
+    let seen = |workspace: &Workspace| text(&workspace.run("ls -d /srv* /srv/*; ls -A /tmp"));
+    let mut command = first.command("ls -d /srv/hermitcrab-place; ls -A /tmp");
+    command.private_dirs.push("/srv/hermitcrab-place".into());
+    let names = |workspace: &Workspace| {
+        let name = workspace.path().file_name().unwrap();
+        name.to_str().unwrap().to_owned()
+    };
+    for _ in 0..2 {
+        let own = text(&run(&command).unwrap());
+        assert_eq!(own, format!("/srv/hermitcrab-place\n{}\n", names(&first)));
+        let other = seen(&second);
+        assert!(!other.contains("hermitcrab-place"), "{other}");
+        assert!(other.contains(&names(&second)), "{other}");
+        assert!(!other.contains(&names(&first)), "{other}");
     }
 }
 
