@@ -12,7 +12,6 @@
 //! can change in a network that nobody is in.
 //! It must never hand out one for which that could not be seen.
 
-use std::fs;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -31,6 +30,8 @@ pub(crate) struct Networks {
 
 struct Network {
     namespace: OwnedFd,
+    /// What shows whether anything is in it.
+    gauges: Gauges,
     /// Of the first process of the sandbox that has it.
     user: Option<OwnedFd>,
     /// It was looked at since anybody was in it.
@@ -43,8 +44,8 @@ impl Networks {
     pub(crate) fn enter(&mut self) -> io::Result<usize> {
         while let Some(place) = self.kept.iter().position(Network::is_free) {
             if let Some(network) = self.kept.get(place)
+                && (network.is_seen_empty || network.gauges.show_nothing())
                 && setns(&network.namespace, CloneFlags::CLONE_NEWNET).is_ok()
-                && (network.is_seen_empty || is_empty())
             {
                 // Whoever is born here now is in it.
                 if let Some(network) = self.kept.get_mut(place) {
@@ -60,11 +61,13 @@ impl Networks {
             OFlags::RDONLY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
+        let gauges = Gauges::open()?;
         if self.kept.len() >= KEPT_MAX {
             self.kept.remove(0);
         }
         self.kept.push(Network {
             namespace,
+            gauges,
             user: None,
             is_seen_empty: false,
         });
@@ -106,8 +109,7 @@ impl Networks {
                     return true;
                 }
                 network.user = None;
-                network.is_seen_empty =
-                    setns(&network.namespace, CloneFlags::CLONE_NEWNET).is_ok() && is_empty();
+                network.is_seen_empty = network.gauges.show_nothing();
                 network.is_seen_empty
             });
         }
@@ -136,24 +138,60 @@ impl Network {
     }
 }
 
-/// Whether the network the calling process is in is as it was made.
-pub(crate) fn is_empty() -> bool {
-    let read = |name: &str| fs::read_to_string(format!("/proc/self/net/{name}"));
-    let (Ok(sockets), Ok(addresses), Ok(interfaces)) =
-        (read("sockstat"), read("fib_trie"), read("dev"))
-    else {
-        return false;
-    };
-    // Absent without IPv6.
-    let newer_addresses = match read("if_inet6") {
-        Ok(addresses) => addresses,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(_) => return false,
-    };
-    sockets.lines().next() == Some("sockets: used 0")
-        && addresses.is_empty()
-        && newer_addresses.is_empty()
-        && is_unused_loopback(&interfaces)
+/// The files that tell about one network. An open one goes on telling about the
+/// network it was opened in, from wherever it is read.
+struct Gauges {
+    sockets: OwnedFd,
+    addresses: OwnedFd,
+    interfaces: OwnedFd,
+    /// Absent without IPv6.
+    newer_addresses: Option<OwnedFd>,
+}
+
+impl Gauges {
+    /// Of the network the calling process is in.
+    fn open() -> io::Result<Self> {
+        let open = |name: &str| {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            rustix::fs::open(format!("/proc/self/net/{name}"), flags, Mode::empty())
+        };
+        Ok(Self {
+            sockets: open("sockstat")?,
+            addresses: open("fib_trie")?,
+            interfaces: open("dev")?,
+            newer_addresses: match open("if_inet6") {
+                Ok(addresses) => Some(addresses),
+                Err(rustix::io::Errno::NOENT) => None,
+                Err(errno) => return Err(errno.into()),
+            },
+        })
+    }
+
+    /// Whether the network is as it was made. One that cannot be read is not.
+    fn show_nothing(&self) -> bool {
+        let newer_addresses = self.newer_addresses.as_ref().map(read).transpose();
+        let (Ok(sockets), Ok(addresses), Ok(interfaces), Ok(newer_addresses)) = (
+            read(&self.sockets),
+            read(&self.addresses),
+            read(&self.interfaces),
+            newer_addresses,
+        ) else {
+            return false;
+        };
+        sockets.lines().next() == Some("sockets: used 0")
+            && addresses.is_empty()
+            && newer_addresses.is_none_or(|addresses| addresses.is_empty())
+            && is_unused_loopback(&interfaces)
+    }
+}
+
+/// The beginning of a file: all of it, if the network is empty. What is longer
+/// is cut off, and then shows more than nothing.
+fn read(file: &OwnedFd) -> io::Result<String> {
+    let mut bytes = [0_u8; 2048];
+    let count = rustix::io::pread(file, &mut bytes, 0)?;
+    let text = std::str::from_utf8(bytes.get(..count).unwrap_or_default());
+    text.map(str::to_owned).map_err(io::Error::other)
 }
 
 /// Two lines of headings, and the loopback with nothing but zeros.
@@ -187,6 +225,6 @@ mod tests {
     fn the_network_of_the_machine_is_not_an_empty_one() {
         // A socket of our own is enough, whatever else there is.
         let _held = std::net::UdpSocket::bind("0.0.0.0:0");
-        assert!(!is_empty());
+        assert!(!Gauges::open().unwrap().show_nothing());
     }
 }
