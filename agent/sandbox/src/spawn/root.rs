@@ -125,35 +125,39 @@ fn proc(masked: bool) -> Result<(), StepError> {
         c"",
     )
     .at(Step::MountProc, "/proc")?;
+    // Short names from here on: every step of a path counts thirty times.
+    rustix::process::chdir(&proc).at(Step::MountProc, "/proc")?;
     // No user namespace below this one, whatever the filter says. The file is
     // this namespace's own; an old kernel without it has the filter alone.
-    let _forbidden = fs::write(proc.join("sys/user/max_user_namespaces"), "0");
-    if !masked {
-        return Ok(());
-    }
-    for name in PROC_MASKED {
-        let target = proc.join(name);
-        // What is not there needs no mask; asking first would cost as much.
-        let masked = match mount_bind("/new/dev/null", &target) {
-            Err(rustix::io::Errno::NOTDIR) => mount_bind(template::EMPTY, &target),
-            masked => masked,
-        };
-        match masked {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-            Err(errno) => return Err(StepError::new(Step::MountProc, *name, errno)),
+    let _forbidden = fs::write("sys/user/max_user_namespaces", "0");
+    if masked {
+        for name in PROC_MASKED {
+            mask(name).at(Step::MountProc, *name)?;
+        }
+        for name in PROC_READ_ONLY {
+            let target = CString::new(*name).at(Step::MountProc, *name)?;
+            match mount_bind(&*target, &*target) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::NOENT) => continue,
+                Err(errno) => return Err(StepError::new(Step::MountProc, *name, errno)),
+            }
+            sys::mount_setattr(CWD, &target, false, READ_ONLY).at(Step::MountProc, *name)?;
         }
     }
-    for name in PROC_READ_ONLY {
-        let target = format!("{NEW}/proc/{name}");
-        match mount_bind(&target, &target) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::NOENT) => continue,
-            Err(errno) => return Err(StepError::new(Step::MountProc, *name, errno)),
-        }
-        let target = CString::new(target).at(Step::MountProc, *name)?;
-        sys::mount_setattr(CWD, &target, false, READ_ONLY).at(Step::MountProc, *name)?;
+    rustix::process::chdir("/").at(Step::MountProc, "/")
+}
+
+/// Hides a file or directory of the working directory, if it is there: asking
+/// first would cost as much.
+fn mask(name: &str) -> rustix::io::Result<()> {
+    let masked = match mount_bind("../dev/null", name) {
+        Err(rustix::io::Errno::NOTDIR) => mount_bind(template::EMPTY, name),
+        masked => masked,
+    };
+    match masked {
+        Err(rustix::io::Errno::NOENT) => Ok(()),
+        masked => masked,
     }
-    Ok(())
 }
 
 /// Mounts what a command can write besides its views: parts of one file system,
