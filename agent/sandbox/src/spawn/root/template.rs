@@ -77,6 +77,8 @@ const DEVICES: &[(&str, u32, u32)] = &[
 
 /// Longer files of /etc are bound instead of copied.
 const COPY_BYTES_MAX: u64 = 1 << 20;
+/// And so are directories with more in them.
+const COPY_NAMES_MAX: u32 = 24;
 
 /// What there is to know about it.
 #[derive(Debug)]
@@ -224,7 +226,9 @@ fn etc(user: u32, group: u32) -> Result<(), StepError> {
             symlink(link, &target).at(Step::SystemDirs, *name)?;
         } else if meta.is_dir() {
             fs::create_dir(&target).at(Step::SystemDirs, *name)?;
-            bind_read_only(&source, &target, Step::SystemDirs)?;
+            if !copied_below(&source, &target, &mut { COPY_NAMES_MAX }) {
+                bind_read_only(&source, &target, Step::SystemDirs)?;
+            }
         } else if meta.is_file() && !copied(&source, &meta, &target) {
             fs::write(&target, b"").at(Step::SystemDirs, *name)?;
             bind_read_only(&source, &target, Step::SystemDirs)?;
@@ -242,6 +246,35 @@ fn copied(source: &Path, meta: &fs::Metadata, target: &Path) -> bool {
     meta.len() <= COPY_BYTES_MAX
         && fs::read(source).is_ok_and(|bytes| fs::write(target, bytes).is_ok())
         && fs::set_permissions(target, fs::Permissions::from_mode(meta.mode() & 0o555)).is_ok()
+}
+
+/// Copies what is in a small directory; what was copied of one that turns out
+/// not to be is hidden by the mount that is made instead.
+fn copied_below(source: &Path, target: &Path, room: &mut u32) -> bool {
+    let Ok(entries) = fs::read_dir(source) else {
+        return false;
+    };
+    for entry in entries {
+        let Some((entry, rest)) = entry.ok().zip(room.checked_sub(1)) else {
+            return false;
+        };
+        *room = rest;
+        let (source, target) = (entry.path(), target.join(entry.file_name()));
+        let Ok(meta) = fs::symlink_metadata(&source) else {
+            return false;
+        };
+        let done = if meta.is_symlink() {
+            fs::read_link(&source).is_ok_and(|link| symlink(link, &target).is_ok())
+        } else if meta.is_dir() {
+            fs::create_dir(&target).is_ok() && copied_below(&source, &target, room)
+        } else {
+            meta.is_file() && copied(&source, &meta, &target)
+        };
+        if !done {
+            return false;
+        }
+    }
+    true
 }
 
 /// Copies only the lines of root, nobody and the command's own id: the other
