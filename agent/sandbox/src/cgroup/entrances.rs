@@ -31,23 +31,6 @@ pub(crate) enum Admission {
 }
 
 impl Entrances {
-    /// The same ways, once more.
-    ///
-    /// # Errors
-    /// The process has no descriptor left.
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        let dup = |list: &[OwnedFd]| {
-            list.iter()
-                .map(OwnedFd::try_clone)
-                .collect::<io::Result<_>>()
-        };
-        Ok(Self {
-            own: dup(&self.own)?,
-            others: dup(&self.others)?,
-            births: dup(&self.births)?,
-        })
-    }
-
     /// To be sent, in the order [`Entrances::from_parts`] takes them.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let all = self.own.iter().chain(&self.others).chain(&self.births);

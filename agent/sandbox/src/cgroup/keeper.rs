@@ -5,7 +5,6 @@
 //! [`super::gauges`]. They stand as long as the agent holds the other end of a
 //! pipe, so an agent that goes away in any manner leaves none behind.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -49,6 +48,12 @@ struct Ours {
     history: History,
 }
 
+impl Ours {
+    fn serves(&self, limits: &GroupLimits, wanted: History) -> bool {
+        self.limits == *limits && (wanted == History::AsNew || self.history == wanted)
+    }
+}
+
 /// Whether groups have served a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum History {
@@ -65,13 +70,13 @@ struct Held {
 }
 
 /// One command's groups, as they are handed out.
-pub(crate) struct Handed {
+pub(crate) struct Handed<'a> {
     /// Which limits they have.
     pub limited: Limited,
     /// The ways in for its first process.
-    pub entrances: Entrances,
+    pub entrances: &'a Entrances,
     /// What the agent may look at.
-    pub outlook: Outlook,
+    pub outlook: &'a Outlook,
     /// Keeps them, as long as the agent has it.
     pub hold: OwnedFd,
 }
@@ -83,44 +88,39 @@ impl Keeper {
         &mut self,
         limits: &GroupLimits,
         wanted: History,
-    ) -> Result<Handed, String> {
+    ) -> Result<Handed<'_>, String> {
         let mut ours = match self.spare(limits, wanted) {
             Some(place) => self.spares.remove(place),
             None => self.make(limits)?,
         };
         ours.history = History::AsNew;
-        let handed = (|| {
-            let (hold, by) = pipe_with(PipeFlags::CLOEXEC)?;
-            let handed = Handed {
-                limited: ours.group.limited(),
-                entrances: ours.entrances.try_clone()?,
-                outlook: ours.outlook.try_clone()?,
-                // Nothing is ever written: closing it is what it is for.
-                hold,
-            };
-            io::Result::Ok((handed, by))
-        })();
-        match handed {
-            Ok((handed, by)) => {
-                self.held.push(Held { ours, by });
-                Ok(handed)
-            }
-            Err(error) => {
+        let (hold, by) = match pipe_with(PipeFlags::CLOEXEC) {
+            Ok(pipe) => pipe,
+            Err(errno) => {
                 self.leaving.push(ours);
-                Err(format!("the group cannot be used: {error}"))
+                return Err(format!("the group cannot be used: {errno}"));
             }
-        }
-    }
-
-    fn spare(&self, limits: &GroupLimits, wanted: History) -> Option<usize> {
-        self.spares.iter().rposition(|spare| {
-            spare.limits == *limits && (wanted == History::AsNew || spare.history == wanted)
+        };
+        let Held { ours, .. } = self.held.push_mut(Held { ours, by });
+        Ok(Handed {
+            limited: ours.group.limited(),
+            entrances: &ours.entrances,
+            outlook: &ours.outlook,
+            // Nothing is ever written: closing it is what it is for.
+            hold,
         })
     }
 
-    /// Whether groups like these are ready.
-    pub(crate) fn has_spare(&self, limits: &GroupLimits, wanted: History) -> bool {
-        self.spare(limits, wanted).is_some()
+    fn spare(&self, limits: &GroupLimits, wanted: History) -> Option<usize> {
+        self.spares
+            .iter()
+            .rposition(|spare| spare.serves(limits, wanted))
+    }
+
+    /// How many groups like these are ready.
+    pub(crate) fn spares(&self, limits: &GroupLimits, wanted: History) -> usize {
+        let fit = |spare: &&Ours| spare.serves(limits, wanted);
+        self.spares.iter().filter(fit).count()
     }
 
     /// Has groups like these ready for the next command.
@@ -264,10 +264,11 @@ mod tests {
             "{}",
             handed.limited
         );
+        let serves_again = handed.outlook.unified.is_none();
+        let hold = handed.hold;
         keeper.tidy();
         assert_eq!((keeper.held.len(), keeper.leaving.len()), (1, 0));
-        let serves_again = handed.outlook.unified.is_none();
-        drop(handed);
+        drop(hold);
         keeper.tidy();
         assert_eq!((keeper.held.len(), keeper.leaving.len()), (0, 0));
         assert_eq!(keeper.spares.len(), usize::from(serves_again));

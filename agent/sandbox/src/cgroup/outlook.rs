@@ -59,18 +59,6 @@ impl Outlook {
         }
     }
 
-    /// Another hold on the same.
-    ///
-    /// # Errors
-    /// The process has no descriptor left.
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        let dup = |fd: &Option<OwnedFd>| fd.as_ref().map(OwnedFd::try_clone).transpose();
-        Ok(Self {
-            memory: dup(&self.memory)?,
-            unified: dup(&self.unified)?,
-        })
-    }
-
     /// To be sent: in this order, where they are there.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [&self.memory, &self.unified]

@@ -203,59 +203,33 @@ impl Spawner {
             _ => Identity::choose(owner, group)?,
         };
         self.chosen = Some(((owner, group), identity.clone()));
-        let entrances = self.group(&spec, reply)?;
+        let Self {
+            zygotes,
+            groups,
+            likely,
+            ..
+        } = self;
+        let entrances = hand_out(groups, likely, &spec, reply)?;
         // Before the frame: how many of the descriptors lead into groups.
-        let frame = [&entrances.counts(), frame].concat();
+        let counts = entrances.map_or([0; 3], Entrances::counts);
+        let frame = [&counts, frame].concat();
+        let mut descriptors = vec![reply.as_fd()];
+        descriptors.extend(entrances.into_iter().flat_map(Entrances::descriptors));
         let mut again = true;
         loop {
-            let zygote = self.zygote(&identity, &spec)?;
-            let mut descriptors = vec![reply.as_fd()];
-            descriptors.extend(entrances.descriptors());
-            match zygote.control.send(&frame, &descriptors) {
+            match zygote(zygotes, &identity, &spec)?
+                .control
+                .send(&frame, &descriptors)
+            {
                 Ok(()) => return Ok(()),
                 // It is gone; a new one gets one try.
                 Err(error) if again && error.kind() == io::ErrorKind::BrokenPipe => {
                     again = false;
-                    self.zygotes
-                        .retain(|zygote| !zygote.is_for(&identity, &spec));
+                    zygotes.retain(|zygote| !zygote.is_for(&identity, &spec));
                 }
                 Err(error) => return Err(StepError::new(Step::Talk, "zygote", error)),
             }
         }
-    }
-
-    /// Makes groups for a sandbox, tells the agent, and returns the ways in.
-    fn group(&mut self, spec: &Surroundings, reply: &Channel) -> Result<Entrances, StepError> {
-        let limits = spec.limits.of_group();
-        if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
-            return Ok(Entrances::default());
-        }
-        let wanted = if spec.recycled {
-            History::AsNew
-        } else {
-            History::New
-        };
-        // What was let go may be as new by now.
-        self.groups.tidy();
-        let handed = self.groups.hand_out(&limits, wanted);
-        self.likely = (!self.groups.has_spare(&limits, wanted)).then_some((limits, wanted));
-        let (report, entrances, seen) = match handed {
-            Ok(handed) => (
-                Report::Grouped(Ok(handed.limited)),
-                handed.entrances,
-                Some((handed.hold, handed.outlook)),
-            ),
-            Err(why) => (Report::Grouped(Err(why)), Entrances::default(), None),
-        };
-        let mut descriptors = Vec::new();
-        if let Some((hold, outlook)) = &seen {
-            descriptors.push(hold.as_fd());
-            descriptors.extend(outlook.descriptors());
-        }
-        reply
-            .send(&report.encode(), &descriptors)
-            .at(Step::Talk, "groups")?;
-        Ok(entrances)
     }
 
     /// Kills whatever still runs, and removes the groups.
@@ -266,25 +240,63 @@ impl Spawner {
         }
         self.groups.finish(GROUPS_PATIENCE);
     }
+}
 
-    /// The zygote for this identity and these places.
-    fn zygote(&mut self, identity: &Identity, spec: &Surroundings) -> Result<&Zygote, StepError> {
-        let known = self
-            .zygotes
-            .iter()
-            .position(|zygote| zygote.is_for(identity, spec));
-        // The last used is the last.
-        let zygote = match known {
-            Some(place) => self.zygotes.remove(place),
-            None => {
-                if self.zygotes.len() >= ZYGOTES_MAX {
-                    self.zygotes.remove(0);
-                }
-                start(identity, spec)?
-            }
-        };
-        Ok(self.zygotes.push_mut(zygote))
+/// Has groups for a sandbox, tells the agent, and returns the ways in.
+fn hand_out<'a>(
+    groups: &'a mut Keeper,
+    likely: &mut Option<(GroupLimits, History)>,
+    spec: &Surroundings,
+    reply: &Channel,
+) -> Result<Option<&'a Entrances>, StepError> {
+    let limits = spec.limits.of_group();
+    if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
+        return Ok(None);
     }
+    let wanted = if spec.recycled {
+        History::AsNew
+    } else {
+        History::New
+    };
+    // What was let go may be as new by now.
+    groups.tidy();
+    let spares = groups.spares(&limits, wanted);
+    *likely = (spares < 2).then_some((limits, wanted));
+    let (report, handed) = match groups.hand_out(&limits, wanted) {
+        Ok(handed) => (Report::Grouped(Ok(handed.limited)), Some(handed)),
+        Err(why) => (Report::Grouped(Err(why)), None),
+    };
+    let mut descriptors = Vec::new();
+    if let Some(handed) = &handed {
+        descriptors.push(handed.hold.as_fd());
+        descriptors.extend(handed.outlook.descriptors());
+    }
+    reply
+        .send(&report.encode(), &descriptors)
+        .at(Step::Talk, "groups")?;
+    Ok(handed.map(|handed| handed.entrances))
+}
+
+/// The zygote for this identity and these places.
+fn zygote<'a>(
+    zygotes: &'a mut Vec<Zygote>,
+    identity: &Identity,
+    spec: &Surroundings,
+) -> Result<&'a Zygote, StepError> {
+    let known = zygotes
+        .iter()
+        .position(|zygote| zygote.is_for(identity, spec));
+    // The last used is the last.
+    let zygote = match known {
+        Some(place) => zygotes.remove(place),
+        None => {
+            if zygotes.len() >= ZYGOTES_MAX {
+                zygotes.remove(0);
+            }
+            start(identity, spec)?
+        }
+    };
+    Ok(zygotes.push_mut(zygote))
 }
 
 fn start(identity: &Identity, spec: &Surroundings) -> Result<Zygote, StepError> {
