@@ -109,16 +109,22 @@ pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> 
 }
 
 /// Stack of a child that shares its parent's memory; touched pages only count.
-const SHARING_STACK_BYTES: usize = 512 * 1024;
+pub(crate) const SHARING_STACK_BYTES: usize = 512 * 1024;
 
 /// Starts a child in the memory of the calling process, which does not go on
 /// until the child has become another program or has ended. Nothing is copied.
 ///
 /// What `child` takes out of its captures is gone for the caller as well;
-/// descriptors are the child's own copies. It must not return or unwind.
-pub(crate) fn fork_sharing_memory(child: &mut dyn FnMut() -> Infallible) -> io::Result<Pid> {
+/// descriptors are the child's own copies. It must not return or unwind. Its
+/// stack has [`SHARING_STACK_BYTES`].
+pub(crate) fn fork_sharing_memory(
+    stack: &mut [u8],
+    child: &mut dyn FnMut() -> Infallible,
+) -> io::Result<Pid> {
     require_single_thread()?;
-    let mut stack = vec![0_u8; SHARING_STACK_BYTES];
+    if stack.len() < SHARING_STACK_BYTES {
+        return Err(io::Error::other("the child's stack is too small"));
+    }
     let run = Box::new(|| match child() {});
     let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
     // JUSTIFICATION: fork(2) copies page tables, which costs more than all
@@ -128,7 +134,7 @@ pub(crate) fn fork_sharing_memory(child: &mut dyn FnMut() -> Infallible) -> io::
     // left this memory by exec or exit. So never do two threads run in it, and
     // the child may allocate. `child` cannot return, so nothing of the
     // caller's stack is unwound twice.
-    unsafe { nix::sched::clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }.map_err(Into::into)
+    unsafe { nix::sched::clone(run, stack, flags, Some(libc::SIGCHLD)) }.map_err(Into::into)
 }
 
 fn forked(result: libc::c_long) -> io::Result<Forked> {

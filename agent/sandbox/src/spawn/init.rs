@@ -29,6 +29,8 @@ pub(crate) struct Start<'a> {
     pub entrances: Entrances,
     pub template: &'a Template,
     pub filter: &'a Filter,
+    /// For the process that becomes the command.
+    pub stack: &'a mut [u8],
     /// Where the agent listens and the command comes from.
     pub reply: BorrowedFd<'a>,
     /// Readable once the id maps are written, and again when it may go on.
@@ -109,8 +111,6 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         }
     }
     let listener = network(&start.spec)?;
-    // The first victim when memory runs out; what is raised here cannot harm.
-    let _preferred = std::fs::write("/proc/self/oom_score_adj", "1000");
     let fence = if without.contains(Mechanism::Landlock) {
         None
     } else {
@@ -151,9 +151,10 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let ready = Report::Ready(confined).encode();
     let mut fence = fence;
     // It comes back when the command runs.
-    let command =
-        sys::fork_sharing_memory(&mut || ready::run(reply, fence.take(), &ready, &descriptors))
-            .at(Step::Fork, "")?;
+    let command = sys::fork_sharing_memory(start.stack, &mut || {
+        ready::run(reply, fence.take(), &ready, &descriptors)
+    })
+    .at(Step::Fork, "")?;
     drop((built, listener));
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
     reap_the_rest();

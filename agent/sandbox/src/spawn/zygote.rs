@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sched::CloneFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, PidfdFlags, Signal, WaitOptions, pidfd_open};
 
@@ -50,6 +51,9 @@ struct Stock {
     filter: Filter,
     /// For a command that has a network capability.
     network_filter: Filter,
+    /// A stack for each sandbox's copy of this memory, never used here.
+    stack: Vec<u8>,
+    victims: Victims,
 }
 
 /// Runs in the child of the fork and never comes back.
@@ -64,7 +68,7 @@ pub(crate) fn run(start: Start) -> ! {
     let mut keep = vec![control.as_fd(), mapped.as_fd()];
     keep.extend(trees.iter().map(AsFd::as_fd));
     let alone = sys::close_all_but(&keep);
-    let stock = match alone
+    let mut stock = match alone
         .at(Step::Fork, "close_range")
         .and_then(|()| prepare(identity, &places, trees, &mapped))
     {
@@ -85,7 +89,7 @@ pub(crate) fn run(start: Start) -> ! {
     // while its root is built closes the pipe it is told to go on through: what is
     // written there then must not end the zygote, and with it every other sandbox.
     sys::ignore_ends();
-    serve(&stock, &mut Networks::default(), control);
+    serve(&mut stock, &mut Networks::default(), control);
     // What runs already runs to its end, and ends with the zygote.
     while !matches!(
         rustix::process::wait(WaitOptions::empty()),
@@ -121,6 +125,8 @@ fn prepare(
         template,
         filter: filter(false),
         network_filter: filter(true),
+        stack: vec![0; sys::SHARING_STACK_BYTES],
+        victims: Victims::find(),
     })
 }
 
@@ -143,7 +149,7 @@ fn take_ids(identity: &Identity) -> Result<(), StepError> {
 }
 
 /// Serves until the spawner lets go.
-fn serve(stock: &Stock, networks: &mut Networks, control: Channel) {
+fn serve(stock: &mut Stock, networks: &mut Networks, control: Channel) {
     loop {
         networks.look_over_until(control.as_fd());
         let (frame, descriptors) = match control.receive() {
@@ -177,7 +183,7 @@ fn request(
 }
 
 fn clone(
-    stock: &Stock,
+    stock: &mut Stock,
     networks: &mut Networks,
     spec: Surroundings,
     entrances: Entrances,
@@ -198,12 +204,15 @@ fn clone(
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let (forked, admission) = entrances
-        .bear(|birth| match birth {
-            Some(group) => sys::fork_into_group(namespaces, group),
-            None => sys::fork_into(namespaces),
-        })
-        .at(Step::Namespaces, "")?;
+    stock.victims.are_born();
+    let born = entrances.bear(|birth| match birth {
+        Some(group) => sys::fork_into_group(namespaces, group),
+        None => sys::fork_into(namespaces),
+    });
+    if !matches!(born, Ok((Forked::Child, _))) {
+        stock.victims.are_not_born();
+    }
+    let (forked, admission) = born.at(Step::Namespaces, "")?;
     let child = match forked {
         Forked::Child => {
             let reply = reply.as_fd();
@@ -217,6 +226,7 @@ fn clone(
                 entrances,
                 template: &stock.template,
                 filter,
+                stack: &mut stock.stack,
                 reply,
                 mapped: mapped_read,
                 confined,
@@ -256,6 +266,50 @@ fn clone(
         // One that failed while it built its root has said why.
         Ok(_) | Err(rustix::io::Errno::PIPE) => Ok(()),
         Err(errno) => Err(StepError::new(Step::ControlGroups, "", errno)),
+    }
+}
+
+/// Has the kernel take sandboxes before anything else when the machine's memory
+/// runs out. They inherit it: what it takes is open here already, and a sandbox
+/// would have to find its own.
+#[derive(Default)]
+struct Victims(Option<Preference>);
+
+struct Preference {
+    file: OwnedFd,
+    own: Vec<u8>,
+}
+
+impl Victims {
+    /// Without it the kernel chooses as for anybody.
+    fn find() -> Self {
+        Self(Preference::open().ok())
+    }
+
+    fn are_born(&self) {
+        if let Some(preference) = &self.0 {
+            // What is raised here cannot harm.
+            let _raised = rustix::io::pwrite(&preference.file, b"1000", 0);
+        }
+    }
+
+    fn are_not_born(&self) {
+        if let Some(preference) = &self.0 {
+            let _set_back = rustix::io::pwrite(&preference.file, &preference.own, 0);
+        }
+    }
+}
+
+impl Preference {
+    fn open() -> io::Result<Self> {
+        let path = "/proc/self/oom_score_adj";
+        let own = std::fs::read(path)?;
+        // The file of a process that is not dumpable belongs to root.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty());
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        Ok(Self { file: file?, own })
     }
 }
 
