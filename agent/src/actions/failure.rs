@@ -20,7 +20,10 @@ pub fn of(stop: &Stop) -> Trouble {
         },
         Stop::Missing => Failure::Missing,
         Stop::System(kind, _) => match kind {
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Failure::NotPermitted,
+            // Crossing devices: a file system that cannot do it for anybody.
+            ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::CrossesDevices => Failure::NotPermitted,
             ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Failure::Exists,
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Failure::Full,
             ErrorKind::IsADirectory => Failure::WrongKind,
@@ -57,6 +60,7 @@ mod tests {
         let report = Verdict::Report;
         check(ErrorKind::PermissionDenied, Failure::NotPermitted, report);
         check(ErrorKind::ReadOnlyFilesystem, Failure::NotPermitted, report);
+        check(ErrorKind::CrossesDevices, Failure::NotPermitted, report);
         check(ErrorKind::AlreadyExists, Failure::Exists, report);
         check(ErrorKind::DirectoryNotEmpty, Failure::Exists, report);
         check(ErrorKind::StorageFull, Failure::Full, report);

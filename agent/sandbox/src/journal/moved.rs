@@ -4,6 +4,7 @@
 //! thing that was there when the move was asked for. Another thing under the
 //! same name is never moved, neither there nor back.
 
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::fault::{self, Fault};
@@ -134,9 +135,12 @@ fn rename(
     } else {
         RenameFlags::NOREPLACE
     };
-    renamed(
-        rustix::fs::renameat_with(from.0, from.1.as_slice(), to.0, to.1.as_slice(), flags),
-        step,
-        path,
-    )
+    let done = rustix::fs::renameat_with(from.0, from.1.as_slice(), to.0, to.1.as_slice(), flags);
+    if done == Err(Errno::XDEV) {
+        // A copy would be another thing, which could not be told from a stranger's.
+        let why = "the file system does not move it as one (it lies on another one, or in a layer below); copy it, and delete it when the copy is right";
+        let why = io::Error::new(io::ErrorKind::CrossesDevices, why);
+        return Err(failed(step, path, why));
+    }
+    renamed(done, step, path)
 }

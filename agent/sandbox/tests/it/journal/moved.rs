@@ -6,14 +6,15 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
 use hermitcrab_core::outcome::DenialCode;
-use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::dircap::FsError;
 use hermitcrab_sandbox::journal::{Commit, UndoError};
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode};
+use hermitcrab_sandbox::{DirCap, Journal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::{At, Cut, plant};
-use crate::support::{Workspace, commit_in, rel, tree, undo_in};
+use crate::support::{self, Workspace, commit_in, rel, tree, undo_in};
 
 fn moved(from: &str, to: &str) -> Edit {
     Edit::Move {
@@ -350,4 +351,63 @@ fn names_come_and_go_only_in_directories_that_may_be_written() {
     })
     .join()
     .unwrap();
+}
+
+/// What stands in the sandbox around the second half of the test below.
+const INSIDE: &str = "inside";
+const WHOLE_NAME: &str = "journal::moved::a_directory_that_cannot_be_moved_as_one_is_told_so_and_stays_and_a_file_is_moved";
+
+/// Below a view is an overlay, and no other is needed: the test runs itself there.
+#[test]
+fn a_directory_that_cannot_be_moved_as_one_is_told_so_and_stays_and_a_file_is_moved() {
+    let exchange = Path::new(EXCHANGE_DIR);
+    if exchange.join(INSIDE).exists() {
+        below_a_view(&fs::read_to_string(exchange.join(INSIDE)).unwrap());
+        return;
+    }
+    let workspace = planted();
+    let programs = Path::new(env!("CARGO_BIN_EXE_hermitcrab-sandbox-child"));
+    let programs = programs.parent().unwrap();
+    let cap = DirCap::open_ambient_dir(programs, support::dir_id()).unwrap();
+    let own = fs::read_link("/proc/self/exe").unwrap();
+    let mut command = workspace.command("");
+    command.argv = [own.to_str().unwrap(), "--exact", WHOLE_NAME]
+        .map(|word| word.as_bytes().to_vec())
+        .to_vec();
+    command.views.push(View {
+        dir: &cap,
+        at: programs.to_owned(),
+        mode: ViewMode::ReadOnly,
+    });
+    let place = workspace.path().to_str().unwrap().to_owned();
+    command.inputs.push((INSIDE.to_owned(), place.into_bytes()));
+    let finished = support::run(&command).unwrap();
+    let told = support::text(&finished);
+    assert_eq!(finished.ending, Ending::Exited(0), "{told}");
+    assert!(told.contains("1 passed"), "{told}");
+}
+
+fn below_a_view(place: &str) {
+    let place = Path::new(place);
+    let cap = DirCap::open_ambient_dir(place, support::dir_id()).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let (journal, _) = Journal::open(state.path()).unwrap();
+    let commit = |edits: &[Edit]| {
+        let incoming = journal.incoming(&cap, edits).unwrap();
+        support::commit_of(&journal, incoming.set().unwrap(), &cap)
+    };
+    let before = tree(place);
+    let failure = commit(&[moved("d", "k")]).failure.unwrap();
+    assert!(failure.stuck.is_empty(), "{failure:?}");
+    let told = failure.error.to_string();
+    match failure.error {
+        FsError::Io { source, .. } => {
+            assert_eq!(source.kind(), std::io::ErrorKind::CrossesDevices, "{told}");
+        }
+        FsError::Denied(denial) => panic!("{denial}"),
+    }
+    assert!(told.contains("copy it"), "{told}");
+    assert_eq!(tree(place), before);
+    assert!(commit(&[moved("d/x", "k")]).failure.is_none());
+    assert!(place.join("k").is_file() && !place.join("d/x").exists());
 }

@@ -279,9 +279,13 @@ pub fn commit(finished: &Finished, workspace: &Workspace) -> Commit {
 
 /// The same, in this journal.
 pub fn commit_in(journal: &Journal, set: &ChangeSet, workspace: &Workspace) -> Commit {
-    let actions = set.actions(workspace.cap.id()).unwrap();
+    commit_of(journal, set, &workspace.cap)
+}
+
+/// The same, of changes in this directory.
+pub fn commit_of(journal: &Journal, set: &ChangeSet, dir: &DirCap) -> Commit {
+    let actions = set.actions(dir.id()).unwrap();
     with_permits(Tool::Directory, actions, |permits| {
-        let dir = &workspace.cap;
         journal.commit(vec![Part { dir, set, permits }], "a test")
     })
 }
