@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ambient;
+mod deadline;
 mod filter;
 mod mechanisms;
 mod peers;
@@ -15,7 +16,6 @@ mod sheet;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::os::unix::process::CommandExt as _;
 use std::process::{Command as Bare, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ fn main() {
     lines.extend(big_parents(&bench, rounds, write_to.is_some(), &mut notes));
     lines.extend(under_load(&bench, rounds, &mut notes));
     at_once(&bench, write_to.is_some(), &mut notes);
-    deadline(&bench, write_to.is_some(), &mut notes);
+    deadline::deadline(&bench, write_to.is_some(), &mut notes);
     commit(&bench, write_to.is_some(), &mut notes);
     let table = sheet::table(&lines, &notes);
     println!("{table}");
@@ -424,63 +424,6 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
             "sustained, refill included, {threads} at once: {ours:.0} a second, bare {bares:.0}, share {share:.2}{target}"
         ));
     }
-}
-
-/// From the deadline to the return, with 100 processes to be killed.
-fn deadline(bench: &Bench, full: bool, notes: &mut Vec<String>) {
-    let (mut session, dir) = support::session();
-    let cap = DirCap::open_ambient_dir(bench.temp.path(), dir).unwrap();
-    let script = "trap '' TERM; for i in $(seq 99); do setsid sleep 1000 & done; exec sleep 1000";
-    let mut command = command(bench, Some(&cap), &["/bin/bash", "-c", script]);
-    command.limits.timeout = Duration::from_millis(1500);
-    let mut late = Vec::new();
-    let rounds = if full { 9 } else { 1 };
-    for _ in 0..rounds {
-        let finished = spend(&bench.warm, &mut session, &command).unwrap();
-        assert_eq!(finished.ending, Ending::TimedOut);
-        late.push(finished.elapsed.saturating_sub(command.limits.timeout));
-    }
-    let bare: std::io::Result<Vec<_>> = (0..rounds).map(|_| reap_a_bare_hundred()).collect();
-    let median = |times: &[Duration]| sheet::quantile(times, 0.5) / 1000.0;
-    let bare = bare.map_or_else(
-        |error| format!("not measured bare: {error}"),
-        |bare| {
-            format!(
-                "the same hundred bare, killed as one group and reaped: {:.1} ms",
-                median(&bare)
-            )
-        },
-    );
-    notes.push(format!(
-        "deadline to 100 processes reaped and the result read: {:.1} ms ({}); {bare}",
-        median(&late),
-        sheet::at_most(median(&late), 5.0)
-    ));
-}
-
-/// What is left of the hundred when they are nobody's but this process'.
-fn reap_a_bare_hundred() -> std::io::Result<Duration> {
-    use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
-    let script = "for i in $(seq 99); do sleep 1000 & done; echo up; exec sleep 1000";
-    rustix::process::set_child_subreaper(Some(Pid::INIT))?;
-    let mut bash = Bare::new("/bin/bash")
-        .args(["-c", script])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    let mut up = [0_u8; 3];
-    std::io::Read::read_exact(&mut bash.stdout.take().unwrap(), &mut up)?;
-    let group = Pid::from_child(&bash);
-    // The last have begun by then.
-    std::thread::sleep(Duration::from_millis(200));
-    let started = Instant::now();
-    kill_process_group(group, Signal::KILL)?;
-    // Of this group only: the spawners are children, too.
-    while waitpgid(group, WaitOptions::empty()).is_ok() {}
-    let taken = started.elapsed();
-    rustix::process::set_child_subreaper(None)?;
-    Ok(taken)
 }
 
 fn commit(bench: &Bench, full: bool, notes: &mut Vec<String>) {
