@@ -59,6 +59,8 @@ const SINGLE_LINE: &[(&str, Mechanism)] = &[
     ("a capability by a file", Mechanism::NoCapabilities),
     ("change ids", Mechanism::NoCapabilities),
     ("32-bit entry", Mechanism::SystemCallFilter),
+    ("a lease on a file", Mechanism::SystemCallFilter),
+    ("a watch on a directory", Mechanism::SystemCallFilter),
     ("add a key", Mechanism::SystemCallFilter),
     ("bpf", Mechanism::SystemCallFilter),
     ("fanotify", Mechanism::SystemCallFilter),

@@ -24,6 +24,7 @@ fn every_call_of_the_table_is_refused_as_the_table_says() {
     let mut script = String::from("$| = 1;\n");
     let mut expected = Vec::new();
     let mut ioctls = ["0x5412", "0x541C", "0x541D", "0x5423"].into_iter();
+    let mut fcntls = ["1024", "1026"].into_iter();
     let mut prctls = ["35", "57", "33"].into_iter();
     let mut devices = ["0020666", "0060666"].into_iter().cycle();
     for call in refused_calls() {
@@ -31,6 +32,7 @@ fn every_call_of_the_table_is_refused_as_the_table_says() {
             "unshare" | "clone" => format!("{NEW_USER} | 17, 0, 0, 0, 0"),
             "socket" | "socketpair" => "2, 1, 0, 0".to_owned(),
             "ioctl" => format!("0, {}, 0", ioctls.next().unwrap()),
+            "fcntl" => format!("0, {}, 0", fcntls.next().unwrap()),
             "prctl" => format!("{}, 0, 0, 0, 0", prctls.next().unwrap()),
             "mknod" => format!("0, {}, 0", devices.next().unwrap()),
             "mknodat" => format!("0, 0, {}, 0", devices.next().unwrap()),

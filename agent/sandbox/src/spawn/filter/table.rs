@@ -89,6 +89,10 @@ const TIOCLINUX: u32 = 0x541C;
 const TIOCCONS: u32 = 0x541D;
 /// Changes the line discipline of a terminal.
 const TIOCSETD: u32 = 0x5423;
+/// Has whoever opens a file next wait for its holder.
+const F_SETLEASE: u32 = 1024;
+/// Has the kernel tell of changes in a directory by a signal.
+const F_NOTIFY: u32 = 1026;
 /// `personality(0xffffffff)` only asks.
 const PERSONALITY_QUERY: u32 = 0xffff_ffff;
 const PR_SET_MM: u32 = libc::PR_SET_MM.cast_unsigned();
@@ -170,6 +174,8 @@ pub(crate) const ALWAYS: &[Entry] = table! {
     SYS_ioctl When::Equals(1, TIOCLINUX), Refuse, "pastes into a console";
     SYS_ioctl When::Equals(1, TIOCCONS), Refuse, "diverts the machine's console";
     SYS_ioctl When::Equals(1, TIOCSETD), Refuse, "loads line disciplines, rich in kernel faults";
+    SYS_fcntl When::Equals(1, F_SETLEASE), Refuse, "holds up whoever opens the file outside, which a read-only view does not hinder";
+    SYS_fcntl When::Equals(1, F_NOTIFY), Refuse, "watches directories of the machine, old and unused";
 };
 
 /// Refused on x86-64 only, where these exist.
