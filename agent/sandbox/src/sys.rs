@@ -18,6 +18,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use nix::libc;
 use nix::sched::CloneFlags;
 use nix::unistd::{ForkResult, Pid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Which side of a fork the caller finds itself on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,20 +46,57 @@ pub fn fork_single_threaded() -> io::Result<Forked> {
     }
 }
 
+/// Which side of a fork into namespaces the caller finds itself on.
+#[derive(Debug)]
+pub enum Cloned {
+    /// The caller; holds the new process.
+    Parent(Cloneling),
+    /// The new process.
+    Child,
+}
+
+/// A process that was just made.
+#[derive(Debug)]
+pub struct Cloneling {
+    /// Its number, which can be another's once it has ended.
+    pub number: Pid,
+    /// What stands for it and for no other, ever.
+    pub handle: OwnedFd,
+}
+
+impl Cloneling {
+    /// Whether it has ended, reaped or not.
+    pub(crate) fn has_ended(&self) -> io::Result<bool> {
+        let mut ended = [PollFd::new(&self.handle, PollFlags::IN)];
+        Ok(poll(&mut ended, Some(&Timespec::default()))? > 0)
+    }
+}
+
 /// Forks into new namespaces, after proving that there is exactly one thread.
-pub(crate) fn fork_into(namespaces: CloneFlags) -> io::Result<Forked> {
+pub fn fork_into(namespaces: CloneFlags) -> io::Result<Cloned> {
     require_single_thread()?;
-    let flags = libc::c_long::from(namespaces.bits()) | libc::c_long::from(libc::SIGCHLD);
+    let flags = namespaces.bits() | libc::CLONE_PIDFD | libc::SIGCHLD;
+    let mut handle: libc::c_int = -1;
     let none: libc::c_long = 0;
     // JUSTIFICATION: fork(2) followed by unshare(2) would need one more
     // process, because a new pid namespace holds only the children of the
-    // caller; nix's clone needs a second stack.
+    // caller; nix's clone needs a second stack and makes no descriptor.
     // SAFETY: clone(2) without CLONE_VM and with a null stack behaves as
-    // fork(2): the child gets a copy of the memory and returns here. All
-    // pointer arguments are null and their flags are not set. One thread only,
-    // as checked, so no lock is left held in the child.
-    let result = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
-    forked(result)
+    // fork(2): the child gets a copy of the memory and returns here. The third
+    // argument is where CLONE_PIDFD stores a descriptor, an `int` that outlives
+    // the call; the others are null and their flags are not set. One thread
+    // only, as checked, so no lock is left held in the child.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            libc::c_long::from(flags),
+            none,
+            std::ptr::from_mut(&mut handle),
+            none,
+            none,
+        )
+    };
+    cloned(result, handle)
 }
 
 /// The kernel's `struct clone_args`, see clone(2).
@@ -83,10 +121,13 @@ const INTO_GROUP: u64 = 0x2_0000_0000;
 
 /// As [`fork_into`], with the child born in the group of version 2 whose
 /// directory this is.
-pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> io::Result<Forked> {
+pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> io::Result<Cloned> {
     require_single_thread()?;
+    let mut handle: libc::c_int = -1;
     let args = CloneArgs {
-        flags: u64::from(namespaces.bits().cast_unsigned()) | INTO_GROUP,
+        flags: u64::from((namespaces.bits() | libc::CLONE_PIDFD).cast_unsigned()) | INTO_GROUP,
+        pidfd: u64::try_from(std::ptr::from_mut(&mut handle).addr())
+            .map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?,
         exit_signal: u64::from(libc::SIGCHLD.unsigned_abs()),
         cgroup: u64::from(group.as_raw_fd().unsigned_abs()),
         ..CloneArgs::default()
@@ -96,8 +137,9 @@ pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> 
     // SAFETY: as for `fork_into`: without CLONE_VM and with a null stack the
     // child gets a copy of the memory and returns here. `args` has the layout
     // and the size the kernel expects, which only reads it, and it outlives
-    // the call. All its pointers are null and their flags are not set. One
-    // thread only, as checked.
+    // the call. `pidfd` is the address of an `int` that outlives the call, too;
+    // its other pointers are null and their flags are not set. One thread only,
+    // as checked.
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone3,
@@ -105,7 +147,7 @@ pub(crate) fn fork_into_group(namespaces: CloneFlags, group: BorrowedFd<'_>) -> 
             size_of::<CloneArgs>(),
         )
     };
-    forked(result)
+    cloned(result, handle)
 }
 
 /// Stack of a child that shares its parent's memory; touched pages only count.
@@ -137,12 +179,23 @@ pub(crate) fn fork_sharing_memory(
     unsafe { nix::sched::clone(run, stack, flags, Some(libc::SIGCHLD)) }.map_err(Into::into)
 }
 
-fn forked(result: libc::c_long) -> io::Result<Forked> {
+fn cloned(result: libc::c_long, handle: libc::c_int) -> io::Result<Cloned> {
     match result {
-        0 => Ok(Forked::Child),
-        pid if pid > 0 => i32::try_from(pid)
-            .map(|raw| Forked::Parent(Pid::from_raw(raw)))
-            .map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW)),
+        0 => Ok(Cloned::Child),
+        pid if pid > 0 => {
+            // JUSTIFICATION: clone(2) gives a descriptor as a number.
+            // SAFETY: the kernel made it in the call that has just succeeded,
+            // for this process alone, and nothing else knows of it.
+            let handle = unsafe { OwnedFd::from_raw_fd(handle) };
+            i32::try_from(pid)
+                .map(|raw| {
+                    Cloned::Parent(Cloneling {
+                        number: Pid::from_raw(raw),
+                        handle,
+                    })
+                })
+                .map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))
+        }
         _ => Err(io::Error::last_os_error()),
     }
 }

@@ -7,6 +7,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{
@@ -60,6 +61,13 @@ impl Channel {
 
     pub(crate) fn into_socket(self) -> OwnedFd {
         self.socket
+    }
+
+    /// Has a send fail when there was no room for so long.
+    pub(crate) fn give_up_sending_after(&self, patience: Duration) -> io::Result<()> {
+        let timeout = rustix::net::sockopt::Timeout::Send;
+        rustix::net::sockopt::set_socket_timeout(&self.socket, timeout, Some(patience))
+            .map_err(Into::into)
     }
 
     /// Sends one message, waiting for room if there is none.

@@ -9,7 +9,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::step::{AtStep, Step, StepError};
+use crate::sys::Cloneling;
 
 /// The first kernel id of the range root's commands live in.
 const RANGE_FIRST: u32 = 0x7000_0000;
@@ -98,12 +101,23 @@ impl Identity {
         }
     }
 
-    /// Writes the maps of the process `pid`, which must be in a new user
-    /// namespace, through the /proc mounted at `proc`.
-    pub(crate) fn write_maps(&self, proc: &str, pid: i32) -> Result<(), StepError> {
+    /// Writes the maps of a process in a new user namespace.
+    pub(crate) fn write_maps(&self, child: &Cloneling) -> Result<(), StepError> {
+        let path = format!("/proc/{}", child.number);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(&path, flags, Mode::empty()).at(Step::MapIds, path.clone())?;
+        // Its number can be another's as soon as it has ended. Alive, the place
+        // just opened is its own, and stays so.
+        if child.has_ended().at(Step::MapIds, path.clone())? {
+            let gone = io::Error::from_raw_os_error(nix::libc::ESRCH);
+            return Err(StepError::new(Step::MapIds, path, gone));
+        }
         let write = |file: &str, text: &str| {
-            let path = format!("{proc}/{pid}/{file}");
-            fs::write(&path, text).at(Step::MapIds, path)
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&dir, file, flags, Mode::empty())
+                .and_then(|file| rustix::io::write(&file, text.as_bytes()))
+                .map(drop)
+                .at(Step::MapIds, format!("{path}/{file}"))
         };
         if self.deny_setgroups {
             write("setgroups", "deny")?;

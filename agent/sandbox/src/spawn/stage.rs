@@ -46,7 +46,7 @@ pub(crate) fn trees(places: &Places, user_namespace: &OwnedFd) -> Result<Vec<Own
 /// A user namespace with the identity's maps, held by a descriptor only.
 pub(crate) fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
     match sys::fork_into(CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "user")? {
-        sys::Forked::Child => loop {
+        sys::Cloned::Child => loop {
             // Lives until it is killed below, or with its parent.
             let _armed = rustix::process::set_parent_process_death_signal(Some(
                 rustix::process::Signal::KILL,
@@ -56,14 +56,14 @@ pub(crate) fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> 
             }
             nix::unistd::pause();
         },
-        sys::Forked::Parent(child) => {
-            let path = format!("/proc/{child}/ns/user");
-            let opened = identity.write_maps("/proc", child.as_raw()).and_then(|()| {
+        sys::Cloned::Parent(child) => {
+            let path = format!("/proc/{}/ns/user", child.number);
+            let opened = identity.write_maps(&child).and_then(|()| {
                 rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
                     .at(Step::MapIds, path.clone())
             });
-            let _killed = kill(child, Signal::SIGKILL);
-            let _reaped = waitpid(child, None);
+            let _killed = kill(child.number, Signal::SIGKILL);
+            let _reaped = waitpid(child.number, None);
             opened
         }
     }

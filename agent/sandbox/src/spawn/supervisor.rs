@@ -26,10 +26,12 @@ use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::profile::Mechanism;
-use crate::sys::{self, Forked};
+use crate::sys::{self, Cloned};
 
 /// Zygotes kept at once; the one that was not used for longest gives way.
 const ZYGOTES_MAX: usize = 8;
+/// How long a zygote may take no request once as many wait as its socket holds.
+const ZYGOTE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long after a request what was let go waits for the next one.
 const BUSY: Duration = Duration::from_millis(5);
 /// How long the last groups may take to be empty once everything was killed.
@@ -316,44 +318,32 @@ fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, St
         Vec::new()
     };
     let (ours, theirs) = Channel::pair().at(Step::Fork, "zygote")?;
+    ours.give_up_sending_after(ZYGOTE_PATIENCE)
+        .at(Step::Fork, "zygote")?;
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
     let namespaces = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
     let child = match sys::fork_into(namespaces).at(Step::Namespaces, "zygote")? {
-        Forked::Child => zygote::run(zygote::Start {
+        Cloned::Child => zygote::run(zygote::Start {
             identity: identity.clone(),
             places: spec.places.clone(),
             trees,
             control: theirs,
             mapped: mapped_read,
         }),
-        Forked::Parent(child) => child,
+        Cloned::Parent(child) => child,
     };
     drop((theirs, mapped_read, trees));
-    identity.outer().write_maps("/proc", child.as_raw())?;
+    identity.outer().write_maps(&child)?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "zygote")?;
-    // Nothing is asked of it before it stands: what fails is this request's.
-    match ours.receive().at(Step::Talk, "zygote")? {
-        Received::Frame(frame, _) => match Report::decode(&frame) {
-            Ok(Report::Ready(_)) => Ok(Zygote {
-                identity: identity.clone(),
-                places: spec.places.clone(),
-                process: child,
-                shares_network: spec.shares_network(),
-                control: ours,
-            }),
-            Ok(Report::Failed(error)) => Err(error),
-            _ => Err(StepError::new(
-                Step::Talk,
-                "zygote",
-                io::Error::other("a garbled report"),
-            )),
-        },
-        Received::Nothing | Received::Closed => Err(StepError::new(
-            Step::Talk,
-            "zygote",
-            io::Error::other("it went away without a word"),
-        )),
-    }
+    // It is not waited for: one whose views lie on a file system that hangs must
+    // hold up nobody but who asked for them. What fails it tells them itself.
+    Ok(Zygote {
+        identity: identity.clone(),
+        places: spec.places.clone(),
+        process: child.number,
+        shares_network: spec.shares_network(),
+        control: ours,
+    })
 }
 
 /// Takes notice of zygotes that ended.

@@ -14,8 +14,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sched::CloneFlags;
 use rustix::fs::{Mode, OFlags};
+use rustix::net::Shutdown;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{DumpableBehavior, PidfdFlags, Signal, WaitOptions, pidfd_open};
+use rustix::process::{DumpableBehavior, Signal, WaitOptions};
 
 use super::channel::{Channel, Received};
 use super::filter::{Filter, FilterSpec, Sockets};
@@ -27,7 +28,7 @@ use super::spec::{Places, Report, Surroundings};
 use super::step::{AtStep, Step, StepError};
 use crate::cgroup::{Admission, Entrances};
 use crate::profile::{Confined, Mechanism};
-use crate::sys::{self, Forked};
+use crate::sys::{self, Cloned};
 
 /// For an error that has no number.
 const EIO: i32 = nix::libc::EIO;
@@ -38,7 +39,7 @@ pub(crate) struct Start {
     pub places: Places,
     /// Mounts of the views with translated owners, if root made any.
     pub trees: Vec<OwnedFd>,
-    /// Requests come and the first report goes this way.
+    /// Requests come this way, the first of them before anything is built.
     pub control: Channel,
     /// Readable once the id maps are written.
     pub mapped: OwnedFd,
@@ -74,17 +75,11 @@ pub(crate) fn run(start: Start) -> ! {
     {
         Ok(stock) => stock,
         Err(error) => {
-            let _told = control.send(&Report::Failed(error).encode(), &[]);
+            refuse(&control, error);
             sys::exit_immediately(1)
         }
     };
     drop(mapped);
-    if control
-        .send(&Report::Ready(Confined::default()).encode(), &[])
-        .is_err()
-    {
-        sys::exit_immediately(0);
-    }
     // The kernel reaps the sandboxes' first processes by itself. And one that fails
     // while its root is built closes the pipe it is told to go on through: what is
     // written there then must not end the zygote, and with it every other sandbox.
@@ -96,6 +91,23 @@ pub(crate) fn run(start: Start) -> ! {
         Err(rustix::io::Errno::CHILD)
     ) {}
     sys::exit_immediately(0)
+}
+
+/// Tells everybody who asked that no sandbox can be made here. Whoever asks later
+/// finds the way closed, and another zygote.
+fn refuse(control: &Channel, error: StepError) {
+    let report = Report::Failed(error).encode();
+    // There is at least the one it was started for; or the spawner is gone.
+    let mut received = control.receive();
+    if rustix::net::shutdown(control, Shutdown::Read).is_err() {
+        return;
+    }
+    while let Ok(Received::Frame(_, descriptors)) = received {
+        if let Some(reply) = descriptors.into_iter().next() {
+            let _told = Channel::new(reply).send(&report, &[]);
+        }
+        received = control.receive_now();
+    }
 }
 
 fn prepare(
@@ -209,12 +221,12 @@ fn clone(
         Some(group) => sys::fork_into_group(namespaces, group),
         None => sys::fork_into(namespaces),
     });
-    if !matches!(born, Ok((Forked::Child, _))) {
+    if !matches!(born, Ok((Cloned::Child, _))) {
         stock.victims.are_not_born();
     }
     let (forked, admission) = born.at(Step::Namespaces, "")?;
     let child = match forked {
-        Forked::Child => {
+        Cloned::Child => {
             let reply = reply.as_fd();
             let filter = if spec.faults.network || spec.network.is_some() {
                 &stock.network_filter
@@ -232,35 +244,31 @@ fn clone(
                 confined,
             })
         }
-        Forked::Parent(child) => child,
+        Cloned::Parent(child) => child,
     };
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::Identity, "dumpable")?;
     drop(mapped_read);
-    let pid = rustix::process::Pid::from_raw(child.as_raw())
-        .ok_or_else(|| StepError::new(Step::Fork, "", io::Error::other("no process id")))?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).at(Step::Wait, "pidfd");
     if let Some(place) = network {
-        match pidfd.as_ref().map(|pidfd| pidfd.try_clone()) {
-            Ok(Ok(pidfd)) => networks.give(place, pidfd),
-            _ => networks.forget(place),
+        match child.handle.try_clone() {
+            Ok(handle) => networks.give(place, handle),
+            Err(_) => networks.forget(place),
         }
     }
-    let pidfd = pidfd?;
-    stock.identity.write_maps("/proc", child.as_raw())?;
+    stock.identity.write_maps(&child)?;
     rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "")?;
     // While it builds its root. It starts no command before it is told to.
     let attached = match admission {
         Admission::Born => Ok(()),
-        Admission::Pending => entrances.admit(child.as_raw()),
+        Admission::Pending => entrances.admit(child.number.as_raw()),
     };
     let made = Report::Made {
         zygote: std::process::id(),
-        init: child.as_raw().unsigned_abs(),
+        init: child.number.as_raw().unsigned_abs(),
         attach_errno: attached.map_or_else(|error| error.raw_os_error().unwrap_or(EIO), |()| 0),
     };
     reply
-        .send(&made.encode(), &[pidfd.as_fd()])
+        .send(&made.encode(), &[child.handle.as_fd()])
         .at(Step::Talk, "made")?;
     match rustix::io::write(&mapped_write, b"a") {
         // One that failed while it built its root has said why.
