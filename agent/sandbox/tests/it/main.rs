@@ -24,3 +24,4 @@ mod refused_by_kernel;
 mod spawner_death;
 mod support;
 mod warm;
+mod zygotes;
