@@ -39,6 +39,7 @@ use crate::{
         show,
     },
     runtime::{GrantWords, Runtime},
+    screen::visible,
 };
 
 /// Where the plan comes from.
@@ -359,7 +360,7 @@ fn carried_out(setting: &Setting, source: &Source, how: &How) -> Result<u8, Trou
     };
     let code = go(&mut runtime, setting, source, how, approved);
     for line in runtime.take_told() {
-        say(&line);
+        say(&visible(&line));
     }
     close(runtime)?;
     code

@@ -168,7 +168,7 @@ impl Repl<'_> {
                 line => code = self.act(line),
             }
             for line in self.runtime.take_told() {
-                say(&line);
+                say(&visible(&line));
             }
             if self.cancel.take() {
                 say("called off");
@@ -222,7 +222,7 @@ impl Repl<'_> {
             Line::Wrong(why) => Err((why, exit::USAGE)),
         };
         done.unwrap_or_else(|(message, code)| {
-            say(&self.screen.tone(Tone::Bad, &message));
+            say(&self.screen.tone(Tone::Bad, &visible(&message)));
             code
         })
     }

@@ -8,6 +8,7 @@ use super::{Setting, Trouble, open::open, say};
 use crate::{
     exit,
     runtime::{CallReport, Fate},
+    screen::visible,
 };
 
 pub fn exec(setting: &Setting, command: &[String]) -> u8 {
@@ -86,7 +87,7 @@ fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallRepo
     let agent = runtime.first_agent();
     let report = runtime.call(agent, tool, arguments);
     for line in runtime.take_told() {
-        say(&line);
+        say(&visible(&line));
     }
     runtime
         .end_session()

@@ -18,6 +18,7 @@ use crate::{
     actions::{self, Risk, risk},
     executor,
     planner::ask::Planner,
+    screen::visible,
 };
 
 impl Seat {
@@ -77,7 +78,12 @@ impl Seat {
         self.scene.borrow_mut().close_question(&self.link);
         self.course.end(&machine);
         self.link.tell(SessionUpdate::Plan(self.course.shown()));
-        let mut told = self.runtime.take_told();
+        let mut told: Vec<String> = self
+            .runtime
+            .take_told()
+            .iter()
+            .map(|line| visible(line))
+            .collect();
         told.push(planned::summed_up(&machine));
         ended(self, told.join("\n"))
     }
