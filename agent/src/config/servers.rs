@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::{
     model::open::{KeyPlaces, Surroundings},
     runtime::{ExternalServer, Key, Web},
+    tools::mcp::component,
 };
 
 /// All of them, by name.
@@ -131,9 +132,11 @@ pub fn both<'w>(
     user: &'w ServersWords,
     administrator: &'w ServersWords,
 ) -> impl Iterator<Item = (&'w str, &'w ServerWords)> {
-    let users = user
-        .iter()
-        .filter(|(name, _)| !administrator.contains_key(*name));
+    // Tools are called by a name in which `-` and `_` are one letter.
+    let users = user.iter().filter(|(name, _)| {
+        let called = component(name);
+        !administrator.keys().any(|known| component(known) == called)
+    });
     administrator
         .iter()
         .chain(users)
@@ -156,6 +159,11 @@ mod tests {
             .map(|(name, words)| (name, words.port))
             .collect();
         assert_eq!(found, [("a", Some(3)), ("b", Some(2))]);
+        // Of two whose tools would be called the same, too.
+        let user = words("[my_mail]\nhost = \"h\"\nport = 1\n");
+        let administrator = words("[my-mail]\nhost = \"h\"\nport = 3\n");
+        let found: Vec<&str> = both(&user, &administrator).map(|(name, _)| name).collect();
+        assert_eq!(found, ["my-mail"]);
     }
 
     #[test]
