@@ -144,6 +144,73 @@ fn any_tool_of_a_server_has_a_name_here_and_its_failures_are_told() {
     );
 }
 
+/// A server that answers like any other until it is asked this; what it says
+/// then has no end.
+fn endless(method: &'static str, mut more: impl FnMut(u64) -> String + Send + 'static) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut said = 0;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            for line in lines.map_while(Result::ok) {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                if message["method"] != method {
+                    if let Some(reply) = reply(&message) {
+                        let _sent = writeln!(stream, "{reply}");
+                    }
+                    continue;
+                }
+                said += 1;
+                // A gigabyte is as good as no end, and this ends with its reader.
+                let words = more(said).replace("\"ID\"", &message["id"].to_string());
+                let times = if words.ends_with('\n') { 1 } else { 1024 };
+                for _ in 0..times {
+                    if stream.write_all(words.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_line_without_an_end_is_not_kept() {
+    let port = endless("tools/call", |_| "x".repeat(1 << 20));
+    let mut bench = Bench::new();
+    let server = ExternalServer::at("echo", "127.0.0.1", port);
+    bench.runtime.declare_external(server).unwrap();
+    let agent = bench.runtime.first_agent();
+    let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
+    bench.runtime.grant(agent, &words).unwrap();
+    let result = bench.call("mcp__echo__get-x", json!({}));
+    assert_eq!(result.fate, Fate::ToolError);
+    // Not by its time, which is minutes.
+    assert!(!result.text.contains("timed out"), "{}", result.text);
+}
+
+#[test]
+fn a_list_of_tools_ends_where_too_much_was_said_however_it_is_cut() {
+    let port = endless("tools/list", |said| {
+        let tool = json!({"name": format!("t{said}"), "description": "x".repeat(300_000),
+            "inputSchema": {"type": "object"}});
+        let result = json!({"tools": [tool], "nextCursor": "more"});
+        let answer = json!({"jsonrpc": "2.0", "id": "ID", "result": result});
+        format!("{answer}\n")
+    });
+    let mut bench = Bench::new();
+    let server = ExternalServer::at("echo", "127.0.0.1", port);
+    bench.runtime.declare_external(server.clone()).unwrap();
+    let agent = bench.runtime.first_agent();
+    let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
+    bench.runtime.grant(agent, &words).unwrap();
+    let why = bench.runtime.listing(agent, &server).unwrap().unwrap_err();
+    assert!(why.contains("more than 1048576 bytes"), "{why}");
+}
+
 #[test]
 fn tools_without_a_server_are_refused_with_the_next_step() {
     let mut bench = Bench::new();

@@ -33,6 +33,10 @@ enum Manner {
     Silence,
     /// That it does not know who is asking.
     Stranger,
+    /// The same, with the key it was sent.
+    Mirror,
+    /// As JSON, with the key it was sent in each word and description.
+    Parrot,
     /// With a page for a person.
     Page,
 }
@@ -92,11 +96,17 @@ fn serve(stream: &TcpStream, manner: Manner, heard: &Heard) -> Option<()> {
         let answer = serde_json::from_slice(&body)
             .ok()
             .and_then(|message: Value| reply(&message));
-        answered(stream, manner, answer).ok()?;
+        let key = header("authorization").unwrap_or_default();
+        answered(stream, manner, answer, &key).ok()?;
     }
 }
 
-fn answered(mut stream: &TcpStream, manner: Manner, answer: Option<Value>) -> std::io::Result<()> {
+fn answered(
+    mut stream: &TcpStream,
+    manner: Manner,
+    answer: Option<Value>,
+    key: &str,
+) -> std::io::Result<()> {
     let mut tell = |status: &str, headers: &str, body: &str| {
         write!(
             stream,
@@ -112,6 +122,21 @@ fn answered(mut stream: &TcpStream, manner: Manner, answer: Option<Value>) -> st
         }
         (Manner::Elsewhere, _) => tell("307 Temporary Redirect", "location: /other\r\n", ""),
         (Manner::Stranger, _) => tell("401 Unauthorized", "www-authenticate: Bearer\r\n", "who"),
+        (Manner::Mirror, _) => {
+            let key = key.trim_start_matches("Bearer ");
+            tell("401 Unauthorized", "", &format!("who is {key}?"))
+        }
+        (Manner::Parrot, Some(answer)) => {
+            let key = key.trim_start_matches("Bearer ");
+            let parts = [
+                ("get-x {", "KEY {"),
+                (r#""description":"x""#, r#""description":"x KEY""#),
+            ];
+            let said = parts.iter().fold(answer.to_string(), |said, (old, new)| {
+                said.replace(old, &new.replace("KEY", key))
+            });
+            tell("200 OK", JSON, &said)
+        }
         (Manner::Page, _) => tell("200 OK", "content-type: text/html\r\n", "<p>hello</p>"),
         (Manner::Flood, _) => {
             let start = format!("HTTP/1.1 200 OK\r\n{JSON}content-length: 99999999\r\n\r\n");
@@ -133,7 +158,7 @@ fn answered(mut stream: &TcpStream, manner: Manner, answer: Option<Value>) -> st
     }
 }
 
-fn called(port: u16, key: Option<&str>, seconds: u64) -> (Fate, String) {
+fn declared(port: u16, key: Option<&str>, seconds: u64) -> (Bench, ExternalServer) {
     let mut bench = Bench::new();
     let server = ExternalServer::at_url("echo", &format!("http://127.0.0.1:{port}/mcp")).unwrap();
     let web = server.web.clone().map(|web| Web {
@@ -145,13 +170,18 @@ fn called(port: u16, key: Option<&str>, seconds: u64) -> (Fate, String) {
         call_time: Duration::from_secs(seconds),
         ..server
     };
-    bench.runtime.declare_external(server).unwrap();
+    bench.runtime.declare_external(server.clone()).unwrap();
     let agent = bench.runtime.first_agent();
     let on = format!("127.0.0.1:{port}");
     bench
         .runtime
         .grant(agent, &GrantWords::new("net.connect", &on))
         .unwrap();
+    (bench, server)
+}
+
+fn called(port: u16, key: Option<&str>, seconds: u64) -> (Fate, String) {
+    let (mut bench, _) = declared(port, key, seconds);
     let result = bench.call("mcp__echo__get-x", json!({"a": 1}));
     (result.fate, result.text)
 }
@@ -179,6 +209,26 @@ fn an_answer_is_taken_as_json_and_as_events_and_the_session_is_ended() {
             assert!(heard.iter().filter(of_session).count() >= 2, "{heard:?}");
         }
     }
+}
+
+#[test]
+fn a_server_that_repeats_its_key_tells_it_nobody() {
+    let (fate, text) = called(server(Manner::Mirror).port, Some("word-4711"), 20);
+    assert_eq!(fate, Fate::ToolError, "{text}");
+    assert!(text.contains("who is [the key]?"), "{text}");
+    let parrot = server(Manner::Parrot);
+    let (fate, text) = called(parrot.port, Some("word-4711"), 20);
+    assert_eq!(fate, Fate::Ran, "{text}");
+    assert!(text.contains("[the key] {"), "{text}");
+    let (mut bench, declared) = declared(parrot.port, Some("word-4711"), 20);
+    let agent = bench.runtime.first_agent();
+    let listing = bench.runtime.listing(agent, &declared).unwrap().unwrap();
+    let said = format!("{listing:?}");
+    assert!(said.contains("x [the key]"), "{said}");
+    // What is not the key is told as it was said.
+    let (fate, text) = called(parrot.port, Some("other"), 20);
+    assert_eq!(fate, Fate::Ran, "{text}");
+    assert!(text.contains("other {"), "{text}");
 }
 
 #[test]

@@ -11,8 +11,9 @@ use rmcp::{
     },
 };
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
 
-use super::{ExternalServer, http::Carrier, web::Web};
+use super::{ExternalServer, http::Carrier, listing::LISTING_BYTES_MAX, web::Web};
 use crate::tools::mcp::{self, Answer};
 
 /// How long a server may take to say which tools it has.
@@ -21,6 +22,8 @@ const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
 const TOOLS_MAX: usize = 256;
 /// Parts a list of tools may come in.
 const PAGES_MAX: usize = 32;
+/// Bytes a server may say over one bare connection: lines have no end of their own.
+const SAID_BYTES_MAX: u64 = 8 << 20;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,20 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// The same; what the server said of it without its key.
+    fn without_key(self, server: &ExternalServer) -> Self {
+        let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) else {
+            return self;
+        };
+        match self {
+            Self::Unreachable(why) => Self::Unreachable(key.struck_from(&why)),
+            Self::NotConnected(why) => Self::NotConnected(key.struck_from(&why)),
+            Self::Refused(why) => Self::Refused(key.struck_from(&why)),
+            Self::Broken(why) => Self::Broken(key.struck_from(&why)),
+            Self::Late(limit) => Self::Late(limit),
+        }
+    }
+
     /// As a model is told it.
     fn told(&self, server: &str) -> Answer {
         match self {
@@ -93,10 +110,12 @@ pub fn call(server: &ExternalServer, tool: &str, args: &Value) -> Result<Answer,
         let result = client.call_tool(params).await;
         // What the server does after its answer is no concern of the call's.
         let _ended = client.cancel().await;
-        let result = serde_json::to_value(result?)
+        let mut result = serde_json::to_value(result?)
             .map_err(|error| Trouble::Broken(format!("the answer cannot be read: {error}")))?;
+        strike_key(server, &mut result);
         Ok(Answer::of(&result))
     })
+    .map_err(|trouble| trouble.without_key(server))
 }
 
 /// The tools of a server as it describes them: `name`, `description`,
@@ -107,12 +126,30 @@ pub fn list(server: &ExternalServer) -> Result<Vec<Value>, Trouble> {
         let listed = listed(&client).await;
         // As for a call.
         let _ended = client.cancel().await;
-        listed
+        let mut listed = listed?;
+        listed.iter_mut().for_each(|tool| strike_key(server, tool));
+        Ok(listed)
     })
+    .map_err(|trouble| trouble.without_key(server))
+}
+
+/// Takes the key of a server out of what it says: one that repeats what it was
+/// sent must not hand the key to a model, and into every record of the session.
+fn strike_key(server: &ExternalServer, said: &mut Value) {
+    let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) else {
+        return;
+    };
+    match said {
+        Value::String(text) => *text = key.struck_from(text),
+        Value::Array(parts) => parts.iter_mut().for_each(|part| strike_key(server, part)),
+        Value::Object(parts) => parts.values_mut().for_each(|part| strike_key(server, part)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 async fn listed(client: &RunningService<RoleClient, ()>) -> Result<Vec<Value>, Trouble> {
     let mut tools: Vec<Value> = Vec::new();
+    let mut bytes = 0_usize;
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
         let mut params = PaginatedRequestParams::default();
@@ -124,14 +161,21 @@ async fn listed(client: &RunningService<RoleClient, ()>) -> Result<Vec<Value>, T
                 "description": tool.description,
                 "inputSchema": *tool.input_schema,
             });
+            // Before it is kept: each part may be as long as an answer, and there are many.
+            bytes = bytes.saturating_add(tool.to_string().len());
+            if bytes > LISTING_BYTES_MAX {
+                return Err(Trouble::Broken(format!(
+                    "it says more than {LISTING_BYTES_MAX} bytes about its tools"
+                )));
+            }
             if !tools.iter().any(|known| known["name"] == tool["name"]) {
                 tools.push(tool);
             }
-        }
-        if tools.len() > TOOLS_MAX {
-            return Err(Trouble::Broken(format!(
-                "it has more than {TOOLS_MAX} tools"
-            )));
+            if tools.len() > TOOLS_MAX {
+                return Err(Trouble::Broken(format!(
+                    "it has more than {TOOLS_MAX} tools"
+                )));
+            }
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -162,7 +206,8 @@ async fn connected(server: &ExternalServer) -> Result<RunningService<RoleClient,
     let stream = tokio::net::TcpStream::connect((server.host.as_str(), server.port))
         .await
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
-    ().serve(stream)
+    let (said, to_say) = stream.into_split();
+    ().serve((said.take(SAID_BYTES_MAX), to_say))
         .await
         .map_err(|error| Trouble::NotConnected(error.to_string()))
 }

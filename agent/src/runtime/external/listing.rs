@@ -20,7 +20,7 @@ use super::{ExternalServer, exchange};
 use crate::{digest::sha256, runtime::Runtime, tools::mcp};
 
 /// Bytes of everything a server may say about its tools.
-const LISTING_BYTES_MAX: usize = 1 << 20;
+pub(super) const LISTING_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a tool's name here; backends take no longer ones.
 const NAME_BYTES_MAX: usize = 128;
 

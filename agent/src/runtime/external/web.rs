@@ -7,6 +7,10 @@ use ureq::http::Uri;
 
 /// Bytes of an address.
 const URL_BYTES_MAX: usize = 2048;
+/// Shorter keys are words that are in any text, and nobody's secret.
+const SECRET_LETTERS_MIN: usize = 6;
+/// What stands where a key was.
+const STRUCK: &str = "[the key]";
 
 /// What proves to a server who asks. It is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,6 +35,14 @@ impl Key {
     /// For the one header it is sent in.
     pub(super) fn reveal(&self) -> &str {
         &self.0
+    }
+
+    /// A text without the key, if it is in there.
+    pub(super) fn struck_from(&self, text: &str) -> String {
+        if self.0.len() < SECRET_LETTERS_MIN {
+            return text.to_owned();
+        }
+        text.replace(&self.0, STRUCK)
     }
 }
 
@@ -160,5 +172,9 @@ mod tests {
         assert_eq!(key.reveal(), "secret-1");
         assert!(!format!("{key:?}").contains("secret"));
         assert!(Key::new("two words").is_err() && Key::new("").is_err());
+        assert_eq!(key.struck_from("Bearer secret-1!"), "Bearer [the key]!");
+        assert_eq!(key.struck_from("Bearer secret-2"), "Bearer secret-2");
+        let short = Key::new("a").expect("a key");
+        assert_eq!(short.struck_from("a table"), "a table");
     }
 }
