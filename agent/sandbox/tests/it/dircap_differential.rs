@@ -11,11 +11,16 @@ use crate::support;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use hermitcrab_core::Permit;
+use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::{PathError, RelPath};
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::dircap::{DirCap, FsError, Stat};
 use proptest::prelude::*;
-use support::with_permit;
+use support::{with_permit, with_permits};
 
 /// One thing in a random tree; later ones that do not fit are left out.
 #[derive(Clone, Debug)]
@@ -96,6 +101,34 @@ fn plain_parent(root: &Path, place: &str) -> bool {
     !root.join(place).is_symlink()
 }
 
+/// What comes of an attempt, to be compared: errors by their words.
+fn came<R>(result: Result<R, FsError>) -> Result<R, String> {
+    result.map_err(|error| error.to_string())
+}
+
+/// Facts and way of a name in one look and in two.
+type Looked = Result<(Stat, Result<RelPath, String>), String>;
+
+fn at_once(dir: &DirCap, path: &RelPath) -> Looked {
+    let action = || Action::on_path(Verb::FsRead, support::dir_id(), path.clone(), Digest::NONE);
+    let actions = vec![action().unwrap(), action().unwrap()];
+    let looked = with_permits(Tool::Directory, actions, |mut permits| {
+        let (facts, way) = (permits.pop().unwrap(), permits.pop().unwrap());
+        dir.stat_and_leads_to(facts, way, path)
+    });
+    came(looked).map(|(stat, way)| (stat, came(way)))
+}
+
+fn one_by_one(dir: &DirCap, path: &RelPath) -> Looked {
+    let look = |permit: Permit<'_>| dir.stat(permit, path);
+    let stat = came(with_permit(Verb::FsRead, path, Digest::NONE, look))?;
+    let way = |permit: Permit<'_>| dir.leads_to(permit, path);
+    Ok((
+        stat,
+        came(with_permit(Verb::FsRead, path, Digest::NONE, way)),
+    ))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -131,6 +164,60 @@ proptest! {
                 (Ok(mine), Ok(theirs)) => prop_assert_eq!(mine, theirs),
                 (Err(_), Err(_)) => {}
                 (mine, theirs) => prop_assert!(false, "{path}: {mine:?} against {theirs:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_says_in_one_look_what_it_says_in_two_and_directly_what_it_leads_to(
+        items in prop::collection::vec(item(), 0..12),
+        paths in prop::collection::vec(path(), 1..12),
+    ) {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(temp.path().join("outside")).unwrap();
+        std::fs::write(temp.path().join("outside/secret"), "secret").unwrap();
+        let root = temp.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        build(&root, &items);
+        let dir = DirCap::open_ambient_dir(&root, support::dir_id()).unwrap();
+        for path in paths.iter().filter_map(|path| RelPath::parse(path.as_bytes()).ok()) {
+            let looked = at_once(&dir, &path);
+            prop_assert_eq!(&looked, &one_by_one(&dir, &path));
+            let read = |path: &RelPath| with_permit(Verb::FsRead, path, Digest::NONE, |permit| {
+                dir.read(permit, path, 1 << 16)
+            });
+            let directly = |path: &RelPath| with_permit(Verb::FsRead, path, Digest::NONE, |permit| {
+                dir.read_direct(permit, path, 1 << 16)
+            });
+            let listed = |path: &RelPath| with_permit(Verb::FsList, path, Digest::NONE, |permit| {
+                dir.list(permit, path)
+            });
+            let listed_directly = |path: &RelPath| with_permit(Verb::FsList, path, Digest::NONE, |permit| {
+                dir.list_direct_as_found(permit, path)
+            });
+            match looked {
+                Ok((_, Ok(way))) => {
+                    // Where it leads it is the same thing, and no link is on the way there.
+                    prop_assert_eq!(came(directly(&way)).ok(), came(read(&path)).ok());
+                    let mut names = listed_directly(&way).ok();
+                    names.iter_mut().for_each(|names| names.sort());
+                    prop_assert_eq!(names, listed(&path).ok());
+                    if way != path {
+                        for refused in [
+                            directly(&path).map(drop),
+                            listed_directly(&path).map(drop),
+                        ] {
+                            let is_link = matches!(
+                                &refused,
+                                Err(FsError::Denied(denial)) if denial.code() == DenialCode::SymlinkRefused
+                            );
+                            prop_assert!(is_link, "{path}: {refused:?}");
+                        }
+                    }
+                }
+                Ok((_, Err(_))) | Err(_) => {
+                    prop_assert!(directly(&path).is_err() && listed_directly(&path).is_err());
+                }
             }
         }
     }

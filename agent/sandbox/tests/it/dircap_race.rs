@@ -6,16 +6,18 @@
 
 use crate::support;
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::sha256;
 use rustix::fs::{CWD, RenameFlags};
-use support::{Workspace, rel, with_permit};
+use support::{Workspace, rel, with_permit, with_permits};
 
 const TRIES: u32 = 20_000;
 const WRITES: u32 = 2_000;
@@ -68,6 +70,53 @@ fn no_read_ever_leaves_the_directory_while_it_is_swapped_with_a_link_out() {
             }
         });
         println!("{name}: {inside} of {TRIES} read inside, {escaped} outside, {swaps} swaps");
+        assert_eq!(escaped, 0);
+        assert!(inside > 0 && swaps > 0, "the race was not run");
+    }
+}
+
+#[test]
+fn no_look_and_no_list_ever_tells_of_what_a_link_out_leads_to() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::create_dir(outside.path().join("f")).unwrap();
+    std::fs::write(outside.path().join("f/secret"), SECRET).unwrap();
+    for (name, target) in [
+        ("d", outside.path().to_owned()),
+        ("d/f", outside.path().join("f")),
+    ] {
+        let workspace = Workspace::new();
+        workspace.file("d/f/own", "inside\n");
+        symlink(&target, workspace.path().join("swap")).unwrap();
+        let path = rel("d/f");
+        // What tells them apart in their facts.
+        let bits = std::fs::Permissions::from_mode(0o711);
+        std::fs::set_permissions(outside.path().join("f"), bits).unwrap();
+        let (mut inside, mut escaped) = (0_u32, 0_u32);
+        let swaps = while_swapping(&workspace, name, "swap", || {
+            for _ in 0..TRIES / 4 {
+                let action = || {
+                    let dir = support::dir_id();
+                    Action::on_path(Verb::FsRead, dir, path.clone(), Digest::NONE).unwrap()
+                };
+                let looked =
+                    with_permits(Tool::Directory, vec![action(), action()], |mut permits| {
+                        let (facts, way) = (permits.pop().unwrap(), permits.pop().unwrap());
+                        workspace.cap.stat_and_leads_to(facts, way, &path)
+                    });
+                match looked {
+                    Ok((stat, _)) if stat.mode != 0o711 => inside += 1,
+                    Ok(_) => escaped += 1,
+                    Err(_) => {}
+                }
+                let listed = with_permit(Verb::FsList, &path, Digest::NONE, |permit| {
+                    workspace.cap.list_direct_as_found(permit, &path)
+                });
+                if listed.is_ok_and(|names| names.iter().any(|entry| entry.name != b"own")) {
+                    escaped += 1;
+                }
+            }
+        });
+        println!("{name}: {inside} looked inside, {escaped} outside, {swaps} swaps");
         assert_eq!(escaped, 0);
         assert!(inside > 0 && swaps > 0, "the race was not run");
     }
