@@ -7,10 +7,16 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::subject::Processes;
+
+/// How often a directory is removed again that somebody was writing to, and how
+/// long apart.
+const REMOVAL_TRIES_MAX: u32 = 20;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Whether the user has had enough.
 #[derive(Clone, Debug, Default)]
@@ -41,14 +47,20 @@ impl Interrupt {
     }
 
     /// Removes the directories that were named; what cannot be removed is said.
-    fn remove_private(&self) {
+    pub(crate) fn remove_private(&self) {
         let private = self.private.lock().unwrap_or_else(PoisonError::into_inner);
         for directory in private.iter() {
-            match std::fs::remove_dir_all(directory) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            let mut tries = REMOVAL_TRIES_MAX;
+            // Another thread may be about to write there; it stops after that.
+            while let Err(error) = std::fs::remove_dir_all(directory)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                let Some(fewer) = tries.checked_sub(1) else {
                     eprintln!("cannot remove `{}`: {error}", directory.display());
-                }
-                _ => {}
+                    break;
+                };
+                tries = fewer;
+                std::thread::sleep(REMOVAL_PAUSE);
             }
         }
     }

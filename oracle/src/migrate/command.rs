@@ -54,14 +54,17 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let snapshot = match Snapshot::take(&args.hermes_home, args.workspace.as_deref()) {
+    let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
+    let snapshot = match taken {
         Ok(snapshot) => snapshot,
         Err(message) => {
             eprintln!("error: {message}");
-            return exit::USAGE;
+            return match interrupt.is_set() {
+                true => exit::INCONCLUSIVE,
+                false => exit::USAGE,
+            };
         }
     };
-    interrupt.takes_along(snapshot.folder().to_owned());
     let journal = match args.no_replay {
         true => None,
         false => match open_journal(args, &out) {

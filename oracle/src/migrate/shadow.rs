@@ -9,6 +9,8 @@ mod listen;
 mod mirror;
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -26,6 +28,7 @@ use crate::ambient::Ambient;
 use crate::cli::ShadowArgs;
 use crate::environment;
 use crate::exit;
+use crate::interrupt::Interrupt;
 use crate::subject::Processes;
 
 /// The hook; Python imports a module of this name by itself.
@@ -73,7 +76,8 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
             format!("cannot read `{}`: {error}", workspace.display()),
         )
     })?;
-    let snapshot = Snapshot::take(&args.hermes_home, None).map_err(|what| (exit::USAGE, what))?;
+    let snapshot = Snapshot::take(&args.hermes_home, None, &Interrupt::default())
+        .map_err(|what| (exit::USAGE, what))?;
     let mut notes = Vec::new();
     let home = Home::read(&snapshot, &mut notes);
     // Hermes may run for days, and a copy of its secrets should not lie there so long.
@@ -90,7 +94,11 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         )
     };
     std::fs::create_dir_all(&report).map_err(here)?;
-    let private = tempfile::tempdir().map_err(here)?;
+    // The hook and the socket in it are Hermes' and this program's alone.
+    let private = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(here)?;
     std::fs::write(private.path().join(HOOK_NAME), HOOK).map_err(here)?;
     let socket = private.path().join("calls");
     let (records, arriving) = sync_channel(WAITING_MAX);

@@ -5,6 +5,7 @@
 //! it is followed, and nothing that could block (a pipe, a device) is opened.
 
 mod copy;
+mod folder;
 mod lock;
 
 use std::collections::BTreeMap;
@@ -12,10 +13,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
 use self::copy::{Digest, Unreadable};
+use self::folder::Folder;
 use super::note::Note;
+use crate::interrupt::Interrupt;
 
 /// The database of sessions and messages.
 pub const DATABASE: &str = "state.db";
@@ -42,7 +44,8 @@ const SKILL_ENTRIES_MAX: usize = 20_000;
 /// A copy of what a home holds, in a directory nobody else may enter.
 #[derive(Debug)]
 pub struct Snapshot {
-    folder: TempDir,
+    folder: Folder,
+    interrupt: Interrupt,
     taken: BTreeMap<String, (PathBuf, Digest)>,
     /// What could not be copied, and what is odd about the rest.
     pub notes: Vec<Note>,
@@ -51,20 +54,27 @@ pub struct Snapshot {
 impl Snapshot {
     /// Copies what is known of a home; of a workspace, the conversations left there.
     ///
+    /// Leaving at once takes the copy along from its first byte on.
+    ///
     /// # Errors
-    /// There is no such directory, or nothing can be written here.
-    pub fn take(home: &Path, workspace: Option<&Path>) -> Result<Self, String> {
+    /// There is no such directory, nothing can be written here, or it was
+    /// interrupted; then nothing is left of it.
+    pub fn take(
+        home: &Path,
+        workspace: Option<&Path>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, String> {
         let seen = std::fs::metadata(home)
             .map_err(|error| format!("cannot read `{}`: {error}", home.display()))?;
         if !seen.is_dir() {
             return Err(format!("`{}` is not a directory", home.display()));
         }
-        let folder = tempfile::Builder::new()
-            .prefix("hermitcrab-migrate-")
-            .tempdir()
+        let folder = Folder::make(interrupt)
             .map_err(|error| format!("cannot make a private directory for the copy: {error}"))?;
+        folder.remove_what_was_left();
         let mut snapshot = Self {
             folder,
+            interrupt: interrupt.clone(),
             taken: BTreeMap::new(),
             notes: Vec::new(),
         };
@@ -92,13 +102,10 @@ impl Snapshot {
             }
         }
         snapshot.take_skills(home);
+        if interrupt.is_set() {
+            return Err("interrupted while the home was copied; nothing is left of it".to_owned());
+        }
         Ok(snapshot)
-    }
-
-    /// Where the copies are.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
     }
 
     /// The copy of a file, if there is one.
@@ -202,11 +209,14 @@ impl Snapshot {
     }
 
     fn take_file(&mut self, name: &str, source: &Path) {
+        if self.interrupt.is_set() {
+            return;
+        }
         let target = self.folder.path().join(name);
         let made = target.parent().map_or(Ok(()), std::fs::create_dir_all);
         let copied = made
             .map_err(Unreadable::Here)
-            .and_then(|()| copy::copy(source, &target));
+            .and_then(|()| copy::copy(source, &target, &self.interrupt));
         match copied {
             Ok(digest) => {
                 self.taken

@@ -8,6 +8,8 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
+use crate::interrupt::Interrupt;
+
 /// How often a file that is being written to is copied again.
 pub(super) const TRIES: usize = 3;
 const CHUNK_BYTES: usize = 1 << 16;
@@ -22,6 +24,7 @@ pub(super) enum Unreadable {
     NoFile,
     There(io::Error),
     Here(io::Error),
+    CalledOff,
 }
 
 impl fmt::Display for Unreadable {
@@ -34,6 +37,7 @@ impl fmt::Display for Unreadable {
             ),
             Self::There(error) => write!(f, "it cannot be read: {error}"),
             Self::Here(error) => write!(f, "its copy cannot be written: {error}"),
+            Self::CalledOff => write!(f, "it was interrupted"),
         }
     }
 }
@@ -57,8 +61,13 @@ pub(super) fn open(path: &Path) -> Result<File, Unreadable> {
     }
 }
 
-/// Copies, and says what was copied.
-pub(super) fn copy(source: &Path, target: &Path) -> Result<Digest, Unreadable> {
+/// Copies, and says what was copied. Whoever interrupts it waits for a chunk,
+/// not for a database.
+pub(super) fn copy(
+    source: &Path,
+    target: &Path,
+    interrupt: &Interrupt,
+) -> Result<Digest, Unreadable> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let source = open(source)?;
     let mut target = File::options()
@@ -69,6 +78,9 @@ pub(super) fn copy(source: &Path, target: &Path) -> Result<Digest, Unreadable> {
         .open(target)
         .map_err(Unreadable::Here)?;
     through(source, |bytes| {
+        if interrupt.is_set() {
+            return Err(Unreadable::CalledOff);
+        }
         target.write_all(bytes).map_err(Unreadable::Here)
     })
 }
