@@ -53,6 +53,22 @@ fn searched(table: &CapTable, cap: &Cap) -> (usize, usize) {
 }
 
 #[test]
+fn names_that_differ_in_a_letter_are_filed_apart() {
+    let letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+    let pairs = letters
+        .chars()
+        .flat_map(|one| letters.chars().map(move |other| format!("{one}{other}")));
+    let mut table = CapTable::new();
+    let caps: Vec<Cap> = pairs.map(|pair| secret(&pair)).collect();
+    for cap in &caps {
+        give(&mut table, cap, Uses::Uncounted);
+    }
+    for cap in &caps {
+        assert_eq!(searched(&table, cap), (1, 0), "{cap}");
+    }
+}
+
+#[test]
 fn two_capabilities_that_share_a_number_are_told_apart() {
     let mut table = CapTable::new();
     let (held, asked) = (secret("a"), secret("b"));

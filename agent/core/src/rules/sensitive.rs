@@ -362,9 +362,11 @@ fn may_begin_a_chain(name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use super::{
-        OWN_DIRS, SECRET_DIRS, SECRET_FILES, STARTUP_DIRS, STARTUP_FILES, is_key_file,
-        may_begin_a_chain, same,
+        Names, OWN_DIRS, SECRET_DIRS, SECRET_FILES, STARTUP_DIRS, STARTUP_FILES, bit_of_length,
+        bit_of_letter, is_key_file, may_begin_a_chain, same,
     };
 
     #[test]
@@ -384,6 +386,39 @@ mod tests {
                 assert!(!table.holds(name));
             }
         }
+    }
+
+    /// Of as many names as these bits are wide, all but the last have their own.
+    #[test]
+    fn the_first_look_tells_lengths_and_letters_apart_as_far_as_there_are_bits() {
+        let lengths: BTreeSet<u64> = (0..64).map(bit_of_length).collect();
+        assert_eq!(lengths.len(), 64);
+        assert!((64..300).all(|length| bit_of_length(length) == bit_of_length(63)));
+        let letters: BTreeSet<u128> = (0..128).map(bit_of_letter).collect();
+        assert_eq!(
+            letters.len(),
+            128 - 26,
+            "a letter has one bit in both cases"
+        );
+        assert!((128..=255).all(|letter| bit_of_letter(letter) == bit_of_letter(127)));
+        for bits in lengths.iter().map(|bit| bit.count_ones()) {
+            assert_eq!(bits, 1);
+        }
+        for bits in letters.iter().map(|bit| bit.count_ones()) {
+            assert_eq!(bits, 1);
+        }
+    }
+
+    #[test]
+    fn a_table_holds_names_that_are_longer_or_begin_otherwise_than_there_are_bits_for() {
+        const LONG: &str =
+            "a-name-of-seventy-letters-is-longer-than-there-are-bits-in-the-first-look";
+        const TABLE: Names = Names::of(&[LONG, "\u{fc}ber"]);
+        assert!(LONG.len() > 63);
+        assert!(TABLE.holds(LONG.to_ascii_uppercase().as_bytes()));
+        assert!(TABLE.holds("\u{fc}ber".as_bytes()));
+        assert!(!TABLE.holds(LONG.replace("seventy", "thirty-").as_bytes()));
+        assert!(!TABLE.holds("\u{f6}ber".as_bytes()));
     }
 
     #[test]

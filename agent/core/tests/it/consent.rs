@@ -265,6 +265,13 @@ fn a_judges_proposal_alone_gives_nothing() {
 }
 
 #[test]
+fn proposals_are_numbered_one_after_the_other() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let numbers = [".", "src", "."].map(|below| propose(&mut bench, below).id().get());
+    assert_eq!(numbers, [0, 1, 2]);
+}
+
+#[test]
 fn a_person_accepts_exactly_what_was_shown_once() {
     let mut bench = Bench::new(Asking::Refuse);
     let shown = propose(&mut bench, "src");
