@@ -11,13 +11,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sched::CloneFlags;
-use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::DumpableBehavior;
+use rustix::process::{DumpableBehavior, Signal, pidfd_send_signal};
 
 use super::channel::{Channel, Received};
 use super::identity::Identity;
@@ -26,7 +25,7 @@ use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::profile::Mechanism;
-use crate::sys::{self, Cloned};
+use crate::sys::{self, Cloned, Cloneling};
 
 /// Zygotes kept at once; the one that was not used for longest gives way.
 const ZYGOTES_MAX: usize = 8;
@@ -96,7 +95,8 @@ struct Spawner {
 struct Zygote {
     identity: Identity,
     places: Places,
-    process: Pid,
+    /// Known by its descriptor: its number is free once it was reaped.
+    process: Cloneling,
     /// Whether it is in the machine's network, for tests.
     shares_network: bool,
     control: Channel,
@@ -238,7 +238,7 @@ impl Spawner {
     fn finish(self) {
         for zygote in &self.zygotes {
             // Its end is the end of every sandbox it made.
-            let _killed = kill(zygote.process, Signal::SIGKILL);
+            let _killed = pidfd_send_signal(&zygote.process.handle, Signal::KILL);
         }
         self.groups.finish(GROUPS_PATIENCE);
     }
@@ -340,7 +340,7 @@ fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, St
     Ok(Zygote {
         identity: identity.clone(),
         places: spec.places.clone(),
-        process: child.number,
+        process: child,
         shares_network: spec.shares_network(),
         control: ours,
     })
