@@ -48,7 +48,7 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
-pub use self::filter::{RefusedCall, filter_this_thread, refused_calls};
+pub use self::filter::{RefusedCall, filter_for_later, filter_this_thread, refused_calls};
 pub use self::finishing::Finishing;
 pub use self::interpreter::Interpreters;
 pub use self::killer::Killer;

@@ -1,5 +1,4 @@
-//! The arguments: where the report goes, or that this process is only there to
-//! put on the filter.
+//! The arguments: where the report goes, or what else this process is there for.
 
 use std::path::PathBuf;
 
@@ -19,6 +18,11 @@ pub fn first_is(word: &str) -> bool {
     std::env::args_os()
         .nth(1)
         .is_some_and(|first| first == word)
+}
+
+/// The second argument, or nothing.
+pub fn second() -> std::ffi::OsString {
+    std::env::args_os().nth(2).unwrap_or_default()
 }
 
 /// This very program.

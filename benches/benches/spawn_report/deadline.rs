@@ -80,6 +80,7 @@ fn confined(bench: &Bench, tree: &Tree) -> Duration {
 }
 
 /// What is left of the hundred when they are nobody's but this process'.
+#[expect(clippy::zombie_processes, reason = "it is reaped with its group")]
 fn reaped_bare(bench: &Bench, tree: &Tree) -> Duration {
     rustix::process::set_child_subreaper(Some(Pid::INIT)).unwrap();
     let mut first = Bare::new(tree.program)

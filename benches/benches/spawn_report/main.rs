@@ -10,6 +10,7 @@
 mod ambient;
 mod deadline;
 mod filter;
+mod floor;
 mod mechanisms;
 mod peers;
 mod sheet;
@@ -39,7 +40,7 @@ const REFILL: Duration = Duration::from_millis(12);
 fn main() {
     // Leaves a mechanism out when it is told to, to see what each costs.
     maybe_run_as_weakened_child();
-    if filter::maybe_install() {
+    if filter::maybe_install() || floor::maybe_isolate() {
         return;
     }
     let write_to = ambient::write_to();
@@ -410,10 +411,15 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
             });
             f64::from(all) / started.elapsed().as_secs_f64()
         };
-        let (mut bares, mut ours) = (0.0, 0.0);
+        let mut floors = match threads {
+            2 => floor::start(threads, bench.temp.path()),
+            _ => Vec::new(),
+        };
+        let (mut bares, mut ours, mut kernel) = (0.0, 0.0, 0.0);
         for _ in 0..TURNS {
             bares += count(&|| bare(&["/bin/true"])) / f64::from(TURNS);
             ours += count(&|| bench.confined(&bench.warm, &["/bin/true"], true)) / f64::from(TURNS);
+            kernel += floor::a_second(&mut floors, time) / f64::from(TURNS);
         }
         let share = ours / bares;
         let target = match threads {
@@ -423,6 +429,13 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
         notes.push(format!(
             "sustained, refill included, {threads} at once: {ours:.0} a second, bare {bares:.0}, share {share:.2}{target}"
         ));
+        if let Some(floor) = floors.first() {
+            notes.push(format!(
+                "of that the kernel's share: the same isolation by plain system calls, nothing prepared, asked or read back ({} control groups), {threads} at once: {kernel:.0} a second, share {:.2}",
+                floor.groups,
+                kernel / bares
+            ));
+        }
     }
 }
 

@@ -62,8 +62,14 @@ pub fn refused_calls() -> impl Iterator<Item = RefusedCall> {
 /// # Errors
 /// The kernel takes no filter.
 pub fn filter_this_thread() -> io::Result<()> {
+    filter_for_later()()
+}
+
+/// The same in two steps: what puts the filter on whichever thread calls it.
+pub fn filter_for_later() -> impl Fn() -> io::Result<()> {
     let sockets = Sockets::Local;
-    Filter::build(&FilterSpec { sockets }).install()
+    let filter = Filter::build(&FilterSpec { sockets });
+    move || filter.install()
 }
 
 fn words(when: When) -> String {
