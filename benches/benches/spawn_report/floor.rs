@@ -164,10 +164,14 @@ impl Groups {
             entrances: Vec::new(),
         };
         for (kind, limits) in [
+            // One group serves all: a limit is set, and is too high to bite.
             ("memory", &[("memory.limit_in_bytes", "536870912")][..]),
             (
                 "cpu",
-                &[("cpu.cfs_quota_us", "50000"), ("cpu.cfs_burst_us", "50000")],
+                &[
+                    ("cpu.cfs_quota_us", "1000000"),
+                    ("cpu.cfs_burst_us", "1000000"),
+                ],
             ),
             ("pids", &[("pids.max", "100")]),
         ] {
