@@ -28,6 +28,7 @@ use hermitcrab_sandbox::{
 use crate::{
     model::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
+    probe_place::ProbePlace,
     screen::Screen,
 };
 
@@ -449,14 +450,11 @@ impl UserPort for NobodyThere {
 /// # Errors
 /// The directory cannot be made.
 pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
-    let dir = std::env::temp_dir().join(format!("hermitcrab-probe-{:016x}", session_number()?));
-    std::fs::create_dir(&dir)?;
-    let opened = crate::runtime::a_handle()
+    let place = ProbePlace::make(&std::env::temp_dir(), session_number)?;
+    let cap = crate::runtime::a_handle()
         .map_err(io::Error::other)
-        .and_then(|id| DirCap::open_ambient_dir(&dir, id));
-    let profile = opened.map(|cap| profile::probe(program, &cap));
-    std::fs::remove_dir(&dir)?;
-    profile
+        .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;
+    Ok(profile::probe(program, &cap))
 }
 
 /// A moment, in seconds since 1970, as `2026-01-31 12:00` in UTC.

@@ -23,6 +23,7 @@ pub mod model;
 pub mod parity;
 pub mod planner;
 pub mod ports;
+mod probe_place;
 pub mod pyjson;
 pub mod runtime;
 pub mod screen;
