@@ -20,9 +20,9 @@ pub fn first_is(word: &str) -> bool {
         .is_some_and(|first| first == word)
 }
 
-/// The second argument, or nothing.
-pub fn second() -> std::ffi::OsString {
-    std::env::args_os().nth(2).unwrap_or_default()
+/// The arguments after the first.
+pub fn further() -> Vec<std::ffi::OsString> {
+    std::env::args_os().skip(2).collect()
 }
 
 /// This very program.

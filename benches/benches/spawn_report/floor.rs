@@ -13,6 +13,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Bare, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hermitcrab_sandbox::landlock::{Fence, Tcp};
@@ -61,17 +62,21 @@ pub fn maybe_isolate() -> bool {
     if !ambient::first_is(ALONE) {
         return false;
     }
-    let groups = Groups::make();
+    let mut given = ambient::further().into_iter();
+    let view = PathBuf::from(given.next().unwrap());
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let groups: Vec<_> = given
+        .map(|dir| open(Path::new(&dir).join("tasks"), flags, Mode::empty()).unwrap())
+        .collect();
     let filter = hermitcrab_sandbox::spawn::filter_for_later();
-    stand(Path::new(&ambient::second()));
-    println!("{}", groups.entrances.len());
+    stand(&view);
+    println!("ready");
     for line in std::io::stdin().lock().lines() {
         for _ in 0..line.unwrap().parse::<u32>().unwrap() {
             one(&groups, &filter);
         }
         println!("done");
     }
-    drop(groups);
     true
 }
 
@@ -79,16 +84,17 @@ pub fn maybe_isolate() -> bool {
 pub struct Floor {
     process: Child,
     heard: BufReader<std::process::ChildStdout>,
-    /// How many control groups hold what it makes.
-    pub groups: usize,
+    groups: Groups,
 }
 
 impl Floor {
     /// One that shows this directory; nothing, if it cannot be had here.
     pub fn start(view: &Path) -> Option<Self> {
+        let groups = Groups::make();
         let mut process = Bare::new(ambient::program())
             .arg(ALONE)
             .arg(view)
+            .args(&groups.0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -97,13 +103,17 @@ impl Floor {
         let mut heard = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         heard.read_line(&mut line).unwrap();
-        let groups = line.trim().parse().ok();
         let mut floor = Self {
             process,
             heard,
-            groups: groups.unwrap_or_default(),
+            groups,
         };
-        (groups.is_some() && floor.run(1)).then_some(floor)
+        (line == "ready\n" && floor.run(1)).then_some(floor)
+    }
+
+    /// How many control groups hold what it makes.
+    pub fn groups(&self) -> usize {
+        self.groups.0.len()
     }
 
     /// Has it isolate so many programs, one after another; whether it could.
@@ -151,42 +161,28 @@ pub fn a_second(floors: &mut [Floor], time: Duration) -> f64 {
     f64::from(all) / started.elapsed().as_secs_f64()
 }
 
-/// Groups of version 1 with a command's limits, where the machine has them.
-struct Groups {
-    dirs: Vec<PathBuf>,
-    entrances: Vec<OwnedFd>,
-}
+/// Groups of version 1 with limits, where the machine has them. One set serves all
+/// that is isolated: the limit on the processor is too high to bite.
+struct Groups(Vec<PathBuf>);
 
 impl Groups {
     fn make() -> Self {
-        let mut groups = Self {
-            dirs: Vec::new(),
-            entrances: Vec::new(),
-        };
-        for (kind, limits) in [
-            // One group serves all: a limit is set, and is too high to bite.
-            ("memory", &[("memory.limit_in_bytes", "536870912")][..]),
-            (
-                "cpu",
-                &[
-                    ("cpu.cfs_quota_us", "1000000"),
-                    ("cpu.cfs_burst_us", "1000000"),
-                ],
-            ),
-            ("pids", &[("pids.max", "100")]),
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // Another name than the agent's, which sweeps what dead programs left.
+        let name = format!("spawn-report-{}-{number}", std::process::id());
+        let mut groups = Self(Vec::new());
+        for (kind, file, limit) in [
+            ("memory", "memory.limit_in_bytes", "536870912"),
+            ("cpu", "cpu.cfs_quota_us", "1000000"),
+            ("pids", "pids.max", "100"),
         ] {
-            let dir = Path::new("/sys/fs/cgroup").join(kind);
-            let dir = dir.join(format!("hermitcrab-floor-{}", std::process::id()));
-            if fs::create_dir(&dir).is_err() {
-                continue;
+            let dir = Path::new("/sys/fs/cgroup").join(kind).join(&name);
+            if fs::create_dir(&dir).is_ok() {
+                // What counts is that the kernel counts.
+                let _limited = fs::write(dir.join(file), limit);
+                groups.0.push(dir);
             }
-            groups.dirs.push(dir.clone());
-            for (file, value) in limits {
-                fs::write(dir.join(file), value).unwrap();
-            }
-            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-            let entrance = open(dir.join("tasks"), flags, Mode::empty());
-            groups.entrances.push(entrance.unwrap());
         }
         groups
     }
@@ -194,8 +190,15 @@ impl Groups {
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        // In the namespace this process ends in they are not there any more.
-        let _gone: Vec<_> = self.dirs.iter().map(fs::remove_dir).collect();
+        for dir in &self.0 {
+            // The last process leaves its group a little after it was reaped.
+            for _ in 0..20 {
+                if fs::remove_dir(dir).is_ok() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
     }
 }
 
@@ -246,7 +249,7 @@ fn stand(view: &Path) {
 }
 
 /// Makes one isolated process, and waits for its end.
-fn one(groups: &Groups, filter: &Filter) {
+fn one(groups: &[OwnedFd], filter: &Filter) {
     let (mapped_read, mapped_write) = rustix::pipe::pipe().unwrap();
     let namespaces = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
@@ -273,7 +276,7 @@ fn one(groups: &Groups, filter: &Filter) {
 }
 
 /// What [`hermitcrab_sandbox`] does to the first process of a sandbox.
-fn isolate(groups: &Groups, filter: &Filter) {
+fn isolate(groups: &[OwnedFd], filter: &Filter) {
     mount_bind_recursive("/new", "/new").unwrap();
     let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount(
@@ -318,7 +321,7 @@ fn isolate(groups: &Groups, filter: &Filter) {
     pivot_root(".", ".").unwrap();
     unmount(".", UnmountFlags::DETACH).unwrap();
     chdir("/").unwrap();
-    for entrance in &groups.entrances {
+    for entrance in groups {
         rustix::io::write(entrance, b"0").unwrap();
     }
     unshare(CloneFlags::CLONE_NEWCGROUP).unwrap();

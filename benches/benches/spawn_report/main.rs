@@ -432,7 +432,7 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
         if let Some(floor) = floors.first() {
             notes.push(format!(
                 "of that the kernel's share: the same isolation by plain system calls, nothing prepared, asked or read back ({} control groups), {threads} at once: {kernel:.0} a second, share {:.2}",
-                floor.groups,
+                floor.groups(),
                 kernel / bares
             ));
         }
