@@ -91,8 +91,10 @@ pub(super) fn bring(views: &[ViewSpec], trees: Vec<OwnedFd>) -> Result<(), StepE
             Some(tree) => tree,
             None => tree_of(view)?,
         };
-        attach(number, &tree)?;
-        same_directory(open_dir(&source(number), Step::StageViews)?.as_fd(), view)?;
+        attach(number, &tree)
+            .and_then(|()| open_dir(&source(number), Step::StageViews))
+            .map_err(|error| if_removed(&tree, view).unwrap_or(error))
+            .and_then(|shown| same_directory(shown.as_fd(), view))?;
     }
     Ok(())
 }
@@ -115,6 +117,17 @@ pub(crate) fn same_directory(found: BorrowedFd<'_>, view: &ViewSpec) -> Result<(
             io::Error::other("it is another directory by now"),
         ))
     }
+}
+
+/// What is to be said of a directory that was removed while it was given its place:
+/// the kernel mounts none, and says only that something is not there.
+fn if_removed(tree: &OwnedFd, view: &ViewSpec) -> Option<StepError> {
+    let removed = rustix::fs::fstat(tree).is_ok_and(|stat| stat.st_nlink == 0);
+    removed.then(|| {
+        let on = String::from_utf8_lossy(&view.source);
+        let gone = io::Error::new(io::ErrorKind::NotFound, "it was removed meanwhile");
+        StepError::new(Step::ViewSource, on, gone)
+    })
 }
 
 /// Gives a mount that has no place yet its place among the sources. Through it
@@ -198,4 +211,28 @@ pub(super) fn place_for(at: &[u8], step: Step) -> Result<PathBuf, StepError> {
     let target = Path::new(NEW).join(names.iter().collect::<PathBuf>());
     fs::create_dir_all(&target).at(step, path.display().to_string())?;
     Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_removed_is_told_from_one_that_is_there() {
+        let outer = tempfile::tempdir().unwrap();
+        let place = outer.path().join("view");
+        fs::create_dir(&place).unwrap();
+        let tree = open_dir(&place, Step::ViewSource).unwrap();
+        let view = ViewSpec {
+            source: place.as_os_str().as_bytes().to_vec(),
+            whose: Whose::of(tree.as_fd()).unwrap(),
+            at: b"/work".to_vec(),
+            copy_on_write: true,
+        };
+        assert!(if_removed(&tree, &view).is_none());
+        fs::remove_dir(&place).unwrap();
+        let told = if_removed(&tree, &view).unwrap().to_string();
+        assert!(told.contains("view-source"), "{told}");
+        assert!(told.contains("removed meanwhile"), "{told}");
+    }
 }
