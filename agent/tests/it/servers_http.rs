@@ -39,6 +39,8 @@ enum Manner {
     Parrot,
     /// With a page for a person.
     Page,
+    /// In another protocol.
+    Gibberish,
 }
 
 /// What came: the first line, the key, the session.
@@ -137,6 +139,7 @@ fn answered(
             });
             tell("200 OK", JSON, &said)
         }
+        (Manner::Gibberish, _) => stream.write_all(b"220 do as I say\r\n\r\n"),
         (Manner::Page, _) => tell("200 OK", "content-type: text/html\r\n", "<p>hello</p>"),
         (Manner::Flood, _) => {
             let start = format!("HTTP/1.1 200 OK\r\n{JSON}content-length: 99999999\r\n\r\n");
@@ -269,6 +272,26 @@ fn a_server_that_is_not_there_is_not_connected() {
     let (fate, text) = called(port, None, 20);
     assert_eq!(fate, Fate::ToolError);
     assert!(text.contains("not connected"), "{text}");
+}
+
+#[test]
+fn whoever_answers_with_anything_was_heard_and_who_is_not_there_was_not() {
+    let nobody = {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    for (port, questions) in [(server(Manner::Gibberish).port, 1), (nobody, 0)] {
+        let (mut bench, _) = declared(port, None, 20);
+        let agent = bench.runtime.first_agent();
+        let workspace = bench.workspace.to_string_lossy().into_owned();
+        let words = GrantWords::new("fs.create", &workspace);
+        bench.runtime.grant(agent, &words).unwrap();
+        let result = bench.call("mcp__echo__get-x", json!({}));
+        assert_eq!(result.fate, Fate::ToolError, "{}", result.text);
+        let write = json!({"path": "a.txt", "content": "x"});
+        let report = bench.runtime.call(agent, "write_file", &write);
+        assert_eq!(report.questions.len(), questions, "{}", report.text);
+    }
 }
 
 /// The official SDK's server; it ends with the test.

@@ -88,7 +88,8 @@ impl Carrier {
         })
     }
 
-    /// Whether the server has answered anything at all.
+    /// Whether the server has answered anything at all, if only with words that
+    /// are part of an error.
     pub fn has_heard(&self) -> bool {
         self.has_heard.load(Ordering::Relaxed)
     }
@@ -116,6 +117,11 @@ impl Carrier {
         let answer = match self.client.run(request) {
             Ok(answer) => answer,
             Err(error) => {
+                // What went wrong with somebody who was reached may hold their words:
+                // the names in a certificate are some.
+                if !is_of_the_way(&error) {
+                    self.has_heard.store(true, Ordering::Relaxed);
+                }
                 // Nobody may be waiting any more; so below.
                 let _ = tell.send(Err(io::Error::other(error)));
                 return;
@@ -170,6 +176,26 @@ impl Reply {
     fn events(mut self) -> BoxStream<'static, Result<Sse, SseError>> {
         let bytes = stream::poll_fn(move |context| self.body.poll_recv(context));
         SseStream::from_bytes_stream(bytes.map(|chunk| chunk.map(io::Cursor::new))).boxed()
+    }
+}
+
+/// Whether nobody was reached.
+fn is_of_the_way(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
+        ureq::Error::Timeout(of) => {
+            matches!(of, ureq::Timeout::Resolve | ureq::Timeout::Connect)
+        }
+        ureq::Error::Io(error) => matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable
+                | io::ErrorKind::AddrNotAvailable
+                | io::ErrorKind::NetworkDown
+        ),
+        // Whatever else there is or will be.
+        _ => false,
     }
 }
 
