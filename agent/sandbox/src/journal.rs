@@ -190,6 +190,18 @@ impl Journal {
         }
         let journal = Self { dir, place, steps };
         let _lock = journal.lock()?;
+        if journal.numbers()?.is_empty() {
+            // Perhaps just made. Whoever looks for what a loss of power cut off, and
+            // for what was taken out of the way, must find the directory.
+            let above = rustix::fs::open(
+                state_dir,
+                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                Mode::empty(),
+            );
+            above
+                .and_then(rustix::fs::fsync)
+                .map_err(|errno| io_error("sync the directory of", &journal.place, errno))?;
+        }
         let recovered = recover::recover(&journal)?;
         journal.clear_incoming();
         Ok((journal, recovered))

@@ -92,6 +92,10 @@ impl Ledger {
             .metadata()
             .map_err(|error| LedgerError::Io(path.clone(), error))?
             .len();
+        if length == 0 {
+            // Records that are on the disk are lost with the name of their file.
+            own_file::sync_dir(state_dir).map_err(LedgerError::Own)?;
+        }
         let known = anchor.as_ref().and_then(Anchor::place);
         let start = match known {
             Some(place) if length > WHOLE_BYTES_MAX => place,

@@ -90,11 +90,20 @@ pub enum Access {
 /// It cannot be made, is not a directory, or belongs to or is open to others.
 pub fn state_dir(dir: &Path) -> Result<(), OwnFileError> {
     let failed = |error| OwnFileError::Io(dir.to_owned(), error);
+    let made: Vec<&Path> = dir
+        .ancestors()
+        .take_while(|place| !place.as_os_str().is_empty() && !place.exists())
+        .collect();
     DirBuilder::new()
         .recursive(true)
         .mode(DIR_MODE)
         .create(dir)
         .map_err(failed)?;
+    for above in made.into_iter().filter_map(Path::parent) {
+        // What is kept in there is worth nothing without its name. A directory that
+        // may be written and not read cannot be waited for.
+        let _settled = sync_dir(above);
+    }
     let seen = std::fs::metadata(dir).map_err(failed)?;
     if seen.uid() != user() {
         return Err(OwnFileError::Owner(dir.to_owned(), seen.uid()));

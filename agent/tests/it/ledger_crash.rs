@@ -476,3 +476,89 @@ fn what_was_seen_is_not_told_where_the_records_cannot_be_put_on_the_disk() {
         assert_eq!(report.fate, refused, "{tool}: {}", report.text);
     }
 }
+
+/// Whether programs can be watched here.
+fn can_trace() -> bool {
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-o", "/dev/null", "true"]);
+    strace.stderr(Stdio::null());
+    strace.status().is_ok_and(|status| status.success())
+}
+
+/// The calls of a call that make names, move them or wait for the disk, in order.
+fn calls_of(state: &Path, workspace: &Path, tool: &str, args: &serde_json::Value) -> Vec<String> {
+    let trace = workspace.with_extension("trace");
+    let status = Command::new("strace")
+        .args(["-f", "-y", "-s", "0", "-o"])
+        .arg(&trace)
+        .args([
+            "-e",
+            "trace=openat,mkdir,mkdirat,renameat2,fsync,fdatasync",
+            "--",
+        ])
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["call", "--grant", "fs.create=.", "--state-dir"])
+        .arg(state)
+        .args([tool, &args.to_string()])
+        .current_dir(workspace)
+        .env("HOME", workspace.with_extension("home"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.unwrap().success());
+    let seen = std::fs::read_to_string(&trace).unwrap();
+    seen.lines()
+        .filter(|line| !line.contains(" = -1 "))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_names_of_ledger_and_journal_are_on_the_disk_before_anything_counts_on_them() {
+    if !can_trace() {
+        println!("SKIPPED: no strace that can trace");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let workspace = root.join("proj");
+    std::fs::create_dir(&workspace).unwrap();
+    // Its parent is made on the way.
+    let state = root.join("kept/state");
+    let calls = calls_of(
+        &state,
+        &workspace,
+        "terminal",
+        &json!({"command": "echo x > made"}),
+    );
+    assert!(workspace.join("made").exists());
+    let place = |what: &str, from: usize, is_it: &dyn Fn(&str) -> bool| {
+        let found = calls.iter().skip(from).position(|call| is_it(call));
+        from + found.unwrap_or_else(|| panic!("{what}: {calls:#?}"))
+    };
+    let is_sync_of = |dir: &Path| {
+        let end = format!("<{}>", dir.display());
+        move |call: &str| call.contains(" fsync(") && call.contains(&end)
+    };
+    let parent = place(
+        "the parent is waited for",
+        0,
+        &is_sync_of(&root.join("kept")),
+    );
+    let made = place("the ledger is made", parent, &|call| {
+        call.contains("openat(") && call.contains("ledger.jsonl>")
+    });
+    let named = place("its name is waited for", made, &is_sync_of(&state));
+    let record = place("a record is waited for", 0, &|call| {
+        call.contains("fdatasync(") && call.contains("ledger.jsonl")
+    });
+    assert!(named < record, "{calls:#?}");
+    let journal = state.join("journal");
+    let entry = place("an entry is waited for", record, &is_sync_of(&journal));
+    let synced = place("its name is waited for", record, &is_sync_of(&state));
+    let moved = place("a file is put in place", record, &|call| {
+        call.contains("renameat2(") && call.contains(&format!("<{}>", workspace.display()))
+    });
+    assert!(synced < moved && entry < moved, "{calls:#?}");
+}
