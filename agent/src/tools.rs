@@ -18,6 +18,7 @@ pub mod fuzzy;
 pub mod lint;
 pub mod mcp;
 pub mod memory;
+pub mod mistyped;
 pub mod output;
 pub mod patch;
 pub mod process;

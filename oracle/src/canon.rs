@@ -7,6 +7,7 @@
 mod complaints;
 mod consent;
 mod conversations;
+mod traceback;
 mod unwritten;
 
 use bisim_world::protocol::{EffectKind, FsEffect};
@@ -15,6 +16,7 @@ use serde_json::Value;
 pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
+pub use self::traceback::without_traceback;
 pub use self::unwritten::without_drafts;
 
 /// One rule, for the documents and the report.
@@ -27,7 +29,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 16] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -83,6 +85,10 @@ pub const RULES: [Rule; 15] = [
     Rule {
         name: "reason-asked",
         doc: "where the person was asked about a command and said yes, both say so in the same sentence; the reason in it is each subject's own: Hermes names the pattern it saw in the spelling, the agent what the command did",
+    },
+    Rule {
+        name: "own-traceback",
+        doc: "where Hermes' terminal fails in its own code it adds which lines of its files it went through; the agent has no such lines. What failed is in the error, which is compared",
     },
     Rule {
         name: "job-file",

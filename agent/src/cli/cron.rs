@@ -282,17 +282,19 @@ fn one(shelf: &Shelf, base: &Where, choice: &chat::Choice, job: &Job) -> Result<
     let began = schedule::iso(&ambient::now_here());
     let plan = job.get("schedule").cloned().unwrap_or(Value::Null);
     let next = schedule::next(&plan, Some(&began), &ambient::now_here());
-    let count = |name: &str| {
-        job.get("repeat")
-            .and_then(|repeat| repeat.get(name))
-            .and_then(Value::as_i64)
-    };
-    let done = count("completed").unwrap_or(0).saturating_add(1);
-    let is_last = count("times").is_some_and(|times| done >= times);
+    let repeat = |name: &str| job.get("repeat").and_then(|repeat| repeat.get(name));
+    let done = repeat("completed").and_then(Value::as_i64).unwrap_or(0);
+    let done = done.saturating_add(1);
+    let times = repeat("times").filter(|times| times.is_number()).cloned();
+    // A job says how often in a number of any kind; part of a time is one more.
+    let left_after = |times: &Value| times.as_f64().map(|times| times - done as f64);
+    let is_last = times
+        .as_ref()
+        .and_then(left_after)
+        .is_some_and(|left| left <= 0.0);
     let is_over = is_last || next.is_none();
     shelf.change(&id, |mut job| {
         job.insert("next_run_at".to_owned(), next.into());
-        let times = count("times");
         job.insert(
             "repeat".to_owned(),
             json!({"times": times, "completed": done}),

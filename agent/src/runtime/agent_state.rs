@@ -102,7 +102,7 @@ impl Runtime {
 pub type Stamp = i128;
 
 /// A part of a file: path, first line, number of lines.
-pub type Part = (String, i64, i64);
+pub type Part = (String, i128, i64);
 
 /// What was read, to notice repetition and changes from outside.
 #[derive(Clone, Debug, Default)]

@@ -147,6 +147,13 @@ impl Hands<'_> {
         place::resolve(path, &self.cwd(), self.home(), &self.runtime.mounts).map_err(Stop::refused)
     }
 
+    /// The absolute spelling of a path too long to name anything in a known
+    /// directory: nothing is there, and nothing can be put there.
+    #[must_use]
+    pub fn is_too_long(&self, path: &str) -> Option<String> {
+        place::too_long(path, &self.cwd(), self.home(), &self.runtime.mounts)
+    }
+
     /// The place of a name in the directory at `place`.
     pub fn child(&self, place: &Place, name: &[u8]) -> Option<Place> {
         let below = place.below.child(name).ok()?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
     authority::DirId,
+    limits::{NAME_BYTES_MAX, PATH_BYTES_MAX},
     outcome::{Denial, DenialCode},
     path::RelPath,
 };
@@ -44,6 +45,22 @@ pub fn resolve(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Result<P
         }
         None => Err(Denial::new(DenialCode::NoCap, path)),
     }
+}
+
+/// The absolute spelling of a path that leads below a known directory and is, or
+/// holds a name that is, longer than the system takes.
+pub fn too_long(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Option<String> {
+    if path.len() <= NAME_BYTES_MAX || path.contains('\0') {
+        return None;
+    }
+    let absolute = lexical(&cwd.join(tilde_expanded(path, home)))?;
+    let long = absolute.as_os_str().len() > PATH_BYTES_MAX
+        || absolute.iter().any(|name| name.len() > NAME_BYTES_MAX);
+    let known = || {
+        let mut above = absolute.ancestors();
+        above.any(|above| mounts.locate(above).is_some())
+    };
+    (long && known()).then(|| absolute.to_string_lossy().into_owned())
 }
 
 /// `~` and `~/x` from the home directory; anything else as it is.

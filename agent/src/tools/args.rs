@@ -136,12 +136,27 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
+/// The value as a whole number, however large: the rest as [`whole_or`] has it.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "cutting is what is meant")]
+pub fn wide_or(value: Option<&Value>, default: i64) -> i128 {
+    match value {
+        Some(Value::Number(number)) => number
+            .as_i128()
+            .or_else(|| number.as_f64().map(|number| number as i128))
+            .unwrap_or(i128::from(default)),
+        other => i128::from(whole_or(other, default)),
+    }
+}
+
 /// The value in the notation of the compared agent's language.
-fn shown(value: &Value) -> String {
+#[must_use]
+pub fn shown(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) if number.is_f64() => pytext::float(number.as_f64().unwrap_or(0.0)),
         Value::Number(number) => number.to_string(),
         Value::String(text) => pytext::quoted(text),
         Value::Array(list) => {
@@ -176,7 +191,7 @@ pub fn type_name(value: Option<&Value>) -> &'static str {
 mod tests {
     use serde_json::json;
 
-    use super::{Declared, coerced, truthy, type_name, whole_or};
+    use super::{Declared, coerced, truthy, type_name, whole_or, wide_or};
 
     #[test]
     fn texts_become_what_is_declared_and_others_stay() {
@@ -223,6 +238,9 @@ mod tests {
         assert_eq!(whole_or(Some(&json!("x")), 5), 5);
         assert_eq!(whole_or(None, 5), 5);
         assert_eq!(whole_or(Some(&json!(true)), 5), 1);
+        assert_eq!(wide_or(Some(&json!(u64::MAX)), 5), i128::from(u64::MAX));
+        assert_eq!(wide_or(Some(&json!(1e300)), 5), i128::MAX);
+        assert_eq!(wide_or(Some(&json!("7")), 5), 7);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `execute_code`: runs a Python script that can call tools.
 
 use hermitcrab_sandbox::spawn::{Captured, Ending};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
     pyjson,
@@ -40,11 +40,6 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             )));
         }
     };
-    if code.contains('\0') {
-        return Ok(ToolResult::failed(&json!({
-            "status": "error", "error": "the script holds a NUL", "tool_calls_made": 0, "duration_seconds": 0,
-        })));
-    }
     let run = hands.run_script(code)?;
     Ok(worded(&run))
 }

@@ -20,7 +20,7 @@ use crate::{
         args::Declared,
         difflib,
         fuzzy::{self, Occurrences, Replaced},
-        lint, pytext, write_file,
+        lint, mistyped, pytext, write_file,
     },
 };
 
@@ -44,18 +44,29 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         ],
     );
     hands.state().reads.note_other_call();
-    let text = |name: &str| given.get(name).and_then(Value::as_str);
-    let mode = text("mode").unwrap_or("replace");
+    let filled = |name: &str| given.get(name).filter(|value| args::truthy(Some(value)));
+    let mode = given.get("mode");
+    let mode = mode.map_or_else(|| "replace".to_owned(), args::text_of);
+    if let Some(patch) = filled("patch").filter(|patch| mode == "patch" && !patch.is_string()) {
+        let problem = mistyped::not_matched(patch);
+        return Ok(mistyped::uncaught("TypeError", &problem));
+    }
+    if let Some(problem) = filled("path").and_then(mistyped::path_problem) {
+        return Ok(mistyped::uncaught("TypeError", &problem));
+    }
+    let path = filled("path").and_then(Value::as_str);
     if mode == "patch" {
-        return several(hands, text("path"), text("patch").unwrap_or_default());
+        let patch = filled("patch").and_then(Value::as_str).unwrap_or_default();
+        return several(hands, path, patch);
     }
     if mode != "replace" {
         return Ok(ToolResult::error(&format!("Unknown mode: {mode}")));
     }
-    let Some(path) = text("path").filter(|path| !path.is_empty()) else {
+    let Some(path) = path else {
         return Ok(ToolResult::error("path required"));
     };
-    let (Some(old), Some(new)) = (text("old_string"), text("new_string")) else {
+    let told = |name: &str| given.get(name).filter(|value| !value.is_null());
+    let (Some(old), Some(new)) = (told("old_string"), told("new_string")) else {
         return Ok(ToolResult::error("old_string and new_string required"));
     };
     let occurrences = if args::truthy(given.get("replace_all")) {
@@ -99,6 +110,10 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     let mut resolved = Vec::with_capacity(named.len());
     let mut warnings = Vec::new();
     for path in &named {
+        if let Some(absolute) = hands.is_too_long(path) {
+            resolved.push((absolute, None));
+            continue;
+        }
         let place = hands.resolve(path)?;
         let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
         let warning = hands
@@ -107,7 +122,7 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             .staleness(&place.absolute, stamp)
             .or_else(|| write_file::outside(hands, path, &place));
         warnings.extend(warning);
-        resolved.push(place);
+        resolved.push((place.absolute.clone(), Some(place)));
     }
     let warning = (!warnings.is_empty()).then(|| warnings.join(" | "));
     let operations = match v4a::parse_or_mistakes(patch) {
@@ -135,7 +150,7 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         }
     };
     let mut result = done;
-    for place in &resolved {
+    for place in resolved.iter().filter_map(|(_, place)| place.as_ref()) {
         let stamp = hands
             .look(place)
             .ok()
@@ -148,7 +163,7 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     if let Some(warning) = warning {
         result.insert("_warning".into(), warning.into());
     }
-    let absolute: Vec<String> = resolved.into_iter().map(|place| place.absolute).collect();
+    let absolute: Vec<String> = resolved.into_iter().map(|(absolute, _)| absolute).collect();
     let only = match absolute.as_slice() {
         [only] => Some(only.clone()),
         _ => None,
@@ -270,12 +285,16 @@ fn mistaken(mistakes: &[V4aError]) -> String {
 fn replace(
     hands: &mut Hands<'_>,
     path: &str,
-    old: &str,
-    new: &str,
+    old: &Value,
+    new: &Value,
     occurrences: Occurrences,
 ) -> Result<ToolResult, Stop> {
     if let Some(result) = args::has_nul(path, NUL_FOUND) {
         return Ok(result);
+    }
+    if let Some(absolute) = hands.is_too_long(path) {
+        let message = format!("Failed to read file: {absolute}");
+        return Ok(warned(json!({"success": false, "error": message}), None));
     }
     let place = hands.resolve(path)?;
     let stat = hands.look(&place)?;
@@ -305,9 +324,11 @@ fn replace(
     let before = Before::File(bytes.clone());
     let whole = String::from_utf8_lossy(&bytes).into_owned();
     let content = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
-    let replaced = match fuzzy::replace(content, old, new, occurrences) {
-        Replaced::Text(text) => text,
-        Replaced::Not(problem) => {
+    let replaced = match swapped(content, (old, new), occurrences) {
+        Swapped::Replaced((Replaced::Text(text), _)) => text,
+        Swapped::Mistyped(problem) => return Ok(ToolResult::error(&problem)),
+        Swapped::Replaced((Replaced::Not(problem), _)) => {
+            let old = old.as_str().unwrap_or_default();
             let sections = fuzzy::nearest_sections(&problem, old, content);
             return Ok(not_found(
                 hands,
@@ -365,6 +386,39 @@ fn replace(
     }
     result.insert("resolved_path".into(), place.absolute.into());
     Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// What became of a text in which one thing was to stand for another.
+pub enum Swapped {
+    /// Something, as texts.
+    Replaced((Replaced, usize)),
+    /// Nothing: one of the two is no text.
+    Mistyped(String),
+}
+
+/// Replaces what may be no text: nothing and the same are told before it shows
+/// that the old is none, and what is not there before it shows that the new is none.
+#[must_use]
+pub fn swapped(content: &str, (old, new): (&Value, &Value), occurrences: Occurrences) -> Swapped {
+    let not = |problem: &str| Swapped::Replaced((Replaced::Not(problem.to_owned()), 0));
+    if !args::truthy(Some(old)) {
+        return not("old_string cannot be empty");
+    }
+    if old == new {
+        return not("old_string and new_string are identical");
+    }
+    let Value::String(old) = old else {
+        return Swapped::Mistyped(mistyped::not_sought(old));
+    };
+    match new {
+        Value::String(new) => {
+            Swapped::Replaced(fuzzy::replace_counted(content, old, new, occurrences))
+        }
+        new => match fuzzy::replace_counted(content, old, "", occurrences) {
+            (Replaced::Text(_), _) => Swapped::Mistyped(mistyped::not_inserted(new)),
+            (Replaced::Not(problem), _) => not(&problem),
+        },
+    }
 }
 
 fn warned(mut value: Value, warning: Option<String>) -> ToolResult {

@@ -10,7 +10,7 @@ use crate::{
     tools::{
         ansi,
         args::{self, Declared},
-        output, pytext, redact,
+        mistyped, output, pytext, redact,
     },
 };
 
@@ -37,11 +37,16 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     );
     hands.state().reads.note_other_call();
     hands.look_after()?;
+    if let Some(action @ (Value::Array(_) | Value::Object(_))) = given.get("action") {
+        return Ok(mistyped::uncaught(
+            "TypeError",
+            &mistyped::unhashable(action),
+        ));
+    }
     let action = given.get("action").map_or_else(String::new, args::text_of);
     let id = match given.get("session_id") {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(id)) => id.clone(),
-        Some(other) => other.to_string(),
+        Some(id) => args::text_of(id),
     };
     match action.as_str() {
         "list" => {

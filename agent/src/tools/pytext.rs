@@ -140,6 +140,29 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
+/// A number with a fraction, as the language writes it: with an exponent where
+/// it is far from one, and never without a point or an exponent.
+#[must_use]
+pub fn float(number: f64) -> String {
+    let written = format!("{number:e}");
+    let Some((digits, Ok(exponent))) = written
+        .split_once('e')
+        .map(|(digits, exponent)| (digits, exponent.parse::<i32>()))
+    else {
+        return number.to_string();
+    };
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
+    }
+    let plain = number.to_string();
+    if plain.contains('.') {
+        plain
+    } else {
+        format!("{plain}.0")
+    }
+}
+
 /// Splits a file name at its last dot; leading dots belong to the stem.
 #[must_use]
 pub fn split_extension(path: &str) -> (&str, &str) {
@@ -154,7 +177,7 @@ pub fn split_extension(path: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{head, lines, lines_kept, quoted, split_extension, strip, tail, thousands};
+    use super::{float, head, lines, lines_kept, quoted, split_extension, strip, tail, thousands};
 
     #[test]
     fn lines_end_at_every_unicode_boundary() {
@@ -181,6 +204,23 @@ mod tests {
     fn ends_are_cut_by_letters() {
         assert_eq!((head("aéz", 2), tail("aéz", 2)), ("aé", "éz"));
         assert_eq!((head("a", 5), tail("a", 5)), ("a", "a"));
+    }
+
+    #[test]
+    fn numbers_far_from_one_get_an_exponent() {
+        assert_eq!(
+            [1.5, 2.0, 1e300, 1e15, 1e16, -0.0001, 0.000_012, 1.25e-7].map(float),
+            [
+                "1.5",
+                "2.0",
+                "1e+300",
+                "1000000000000000.0",
+                "1e+16",
+                "-0.0001",
+                "1.2e-05",
+                "1.25e-07"
+            ]
+        );
     }
 
     #[test]

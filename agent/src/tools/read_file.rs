@@ -62,10 +62,18 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             )));
         }
     };
-    let offset = args::whole_or(given.get("offset"), 1).max(1);
+    let offset = args::wide_or(given.get("offset"), 1).max(1);
     let limit = args::whole_or(given.get("limit"), LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
     if let Some(result) = args::has_nul(&path, "") {
         return Ok(result);
+    }
+    if let Some(absolute) = hands.is_too_long(&path) {
+        let result = missing(hands, &path)?;
+        let times = note(hands, &path, (absolute, offset, limit), None, true);
+        return Ok(match counted(result, &path, times) {
+            Ok(result) => ToolResult::failed(&Value::Object(result)),
+            Err(blocked) => blocked,
+        });
     }
     let place = hands.resolve(&path)?;
     if let Some(ending) = not_text_ending(&place.absolute) {
@@ -117,6 +125,12 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(ToolResult::failed(&json!({
             "content": "", "total_lines": 0, "file_size": bytes, "truncated": false, "is_binary": true, "is_image": false,
             "error": "Binary file - cannot display as text. Use appropriate tools to handle this file type.",
+        })));
+    }
+    if let Some(problem) = lost_line(given.get("offset")) {
+        return Ok(ToolResult::failed(&json!({
+            "content": "", "total_lines": 0, "file_size": 0, "truncated": false, "is_binary": false, "is_image": false,
+            "error": problem,
         })));
     }
     let mut result = shown(&text, bytes, offset, limit);
@@ -174,7 +188,7 @@ fn counted(
 fn note(
     hands: &mut Hands<'_>,
     path: &str,
-    part: (String, i64, i64),
+    part: (String, i128, i64),
     stamp: Option<i128>,
     whole: bool,
 ) -> u32 {
@@ -228,9 +242,24 @@ fn looks_binary(content: &[u8]) -> bool {
     total > 0 && odd * 10 > total * 3
 }
 
+/// Why an offset names no line to the program that is to print it: it counts in
+/// 64 bits, and beyond them it may arrive at line 0, which it refuses.
+fn lost_line(offset: Option<&Value>) -> Option<String> {
+    let offset = offset.filter(|offset| offset.is_f64())?;
+    let number = offset.as_f64().filter(|number| *number >= 2_f64.powi(64))?;
+    if number % 2_f64.powi(64) != 0.0 {
+        return None;
+    }
+    let digits = format!("{number:.0}").len();
+    let at = 2 * digits + ",p".len();
+    Some(format!(
+        "Failed to read file: sed: -e expression #1, char {at}: invalid usage of line address 0\n"
+    ))
+}
+
 /// Lines `offset` and following, numbered, with what there is to say about them.
-fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> {
-    let last = offset.saturating_add(limit).saturating_sub(1);
+fn shown(text: &str, bytes: u64, offset: i128, limit: i64) -> Map<String, Value> {
+    let last = offset.saturating_add(i128::from(limit)).saturating_sub(1);
     let (from, count) = (
         usize::try_from(offset - 1).unwrap_or(0),
         usize::try_from(limit).unwrap_or(0),
@@ -251,7 +280,7 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
         .split('\n')
         .enumerate()
         .map(|(at, line)| {
-            let number = offset.saturating_add(i64::try_from(at).unwrap_or(0));
+            let number = offset.saturating_add(i128::try_from(at).unwrap_or(0));
             if line.chars().count() > LINE_LETTERS_MAX {
                 format!(
                     "{number}|{}... [truncated]",
@@ -262,7 +291,7 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
             }
         })
         .collect();
-    let total = i64::try_from(text.matches('\n').count()).unwrap_or(i64::MAX);
+    let total = i128::try_from(text.matches('\n').count()).unwrap_or(i128::MAX);
     let mut truncated = total > last;
     let mut hint = truncated.then(|| {
         format!(
@@ -274,7 +303,7 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
     let mut next_offset = None;
     if content.chars().count() > RESULT_LETTERS_MAX {
         let (kept, lines) = within_budget(&content);
-        let next = offset.saturating_add(i64::try_from(lines).unwrap_or(0));
+        let next = offset.saturating_add(i128::try_from(lines).unwrap_or(0));
         let mut text = format!(
             "Output truncated at the {}-char read budget after {lines} line(s) (showing lines {offset}-{} of {total}). Use \
              offset={next} to continue.",
@@ -301,7 +330,8 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
         "content".into(),
         redact::masked(&content, redact::Mask::Sentinel).into(),
     );
-    result.insert("total_lines".into(), total.into());
+    let lines = i64::try_from(total).unwrap_or(i64::MAX);
+    result.insert("total_lines".into(), lines.into());
     result.insert("file_size".into(), bytes.into());
     result.insert("truncated".into(), truncated.into());
     if let Some(hint) = hint.take_if(|_| total > last) {
@@ -311,6 +341,7 @@ fn shown(text: &str, bytes: u64, offset: i64, limit: i64) -> Map<String, Value> 
     result.insert("is_image".into(), false.into());
     if let Some(next) = next_offset {
         result.insert("truncated_by".into(), "bytes".into());
+        let next = i64::try_from(next).unwrap_or(i64::MAX);
         result.insert("next_offset".into(), next.into());
         if let Some(hint) = hint {
             result.insert("hint".into(), hint.into());
@@ -450,7 +481,7 @@ fn score(wanted: &str, stem: &str, ending: &str, candidate: &str) -> u32 {
 mod tests {
     use serde_json::json;
 
-    use super::{alike, looks_binary, shown};
+    use super::{alike, looks_binary, lost_line, shown};
 
     #[test]
     fn parts_are_numbered_and_say_how_to_go_on() {
@@ -469,9 +500,18 @@ mod tests {
 
     #[test]
     fn the_largest_offset_is_behind_every_file() {
-        let part = shown("one\n", 4, i64::MAX, 2000);
+        let part = shown("one\n", 4, i128::from(u64::MAX), 2000);
         assert_eq!(part.get("truncated"), Some(&json!(false)));
-        assert_eq!(part.get("content"), Some(&json!(format!("{}|", i64::MAX))));
+        assert_eq!(part.get("content"), Some(&json!(format!("{}|", u64::MAX))));
+    }
+
+    #[test]
+    fn an_offset_that_wraps_to_nothing_is_refused_and_others_are_not() {
+        let told = lost_line(Some(&json!(1e300)));
+        assert!(told.is_some_and(|told| told.contains("char 604: invalid usage")));
+        assert_eq!(lost_line(Some(&json!(u64::MAX))), None);
+        assert_eq!(lost_line(Some(&json!(7.5))), None);
+        assert_eq!(lost_line(None), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
     tools::{
         args,
         args::Declared,
-        pytext, read_file,
+        mistyped, pytext, read_file,
         search::{basic_regex, glob, lines},
     },
 };
@@ -80,10 +80,21 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             .unwrap_or(default)
             .to_owned()
     };
-    let by_name = matches!(text("target", "content").as_str(), "files" | "find");
-    let whole = |name: &str, default: i64, least: i64| {
-        usize::try_from(args::whole_or(given.get(name), default).max(least)).unwrap_or(0)
+    let target = match given.get("target").unwrap_or(&Value::Null) {
+        Value::Null if !given.contains_key("target") => json!("content"),
+        Value::String(word) if word == "find" => json!("files"),
+        Value::String(word) if word == "grep" => json!("content"),
+        other => other.clone(),
     };
+    if let Value::Array(_) | Value::Object(_) = &target {
+        let problem = mistyped::unhashable(&target);
+        return Ok(mistyped::uncaught("TypeError", &problem));
+    }
+    let by_name = target == "files";
+    let wide =
+        |name: &str, default: i64, least: i128| args::wide_or(given.get(name), default).max(least);
+    let (limit, offset) = (wide("limit", LIMIT_DEFAULT, 1), wide("offset", 0, 0));
+    let counted = |number: i128| usize::try_from(number).unwrap_or(usize::MAX);
     let mut search = Search {
         pattern: text("pattern", ""),
         path: text("path", "."),
@@ -92,8 +103,8 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             .and_then(Value::as_str)
             .filter(|glob| !glob.is_empty())
             .map(str::to_owned),
-        limit: whole("limit", LIMIT_DEFAULT, 1),
-        offset: whole("offset", 0, 0),
+        limit: counted(limit),
+        offset: counted(offset),
         mode: match text("output_mode", "content").as_str() {
             "files_only" => Mode::Files,
             "count" => Mode::Counts,
@@ -101,9 +112,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         },
         context: 0,
     };
+    let glob = given
+        .get("file_glob")
+        .filter(|glob| args::truthy(Some(glob)));
     let key = format!(
-        "search {}\n{by_name}\n{}\n{:?}\n{} {}",
-        search.pattern, search.path, search.file_glob, search.limit, search.offset
+        "search {}\n{target}\n{}\n{glob:?}\n{limit} {offset}",
+        given.get("pattern").unwrap_or(&json!("")),
+        args::text_of(given.get("path").unwrap_or(&json!("."))),
     );
     let times = hands.state().reads.count_in_a_row(key);
     if times >= 4 {
@@ -112,9 +127,12 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
                 "BLOCKED: You have run this exact search {times} times in a row. The results have NOT changed. You \
                  already have this information. STOP re-searching and proceed with your task."
             ),
-            "pattern": search.pattern,
+            "pattern": given.get("pattern").unwrap_or(&json!("")),
             "already_searched": times,
         })));
+    }
+    if let Some(problem) = given.get("path").and_then(mistyped::path_problem) {
+        return Ok(ToolResult::error(&problem));
     }
     let texts = [
         Some(&search.path),
@@ -129,6 +147,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(result);
     }
     let path = read_file::expanded(hands, &search.path);
+    if path.is_empty() || hands.is_too_long(&path).is_some() {
+        return Ok(worded(&search, not_there(hands, &path)?, times));
+    }
     let place = hands.resolve(&path)?;
     match context(given.get("context")) {
         Context::Lines(lines) => search.context = lines,
@@ -151,6 +172,28 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
                 ));
             }
         }
+    }
+    if let Some(problem) = no_text(given.get("pattern"), glob, by_name)
+        && hands.look(&place)?.is_some()
+    {
+        return Ok(ToolResult::error(&problem));
+    }
+    // The program that cuts the page out counts in 64 bits, and prints nothing
+    // when told more.
+    let context_rows = if search.context > 0 {
+        CONTEXT_EXTRA_ROWS
+    } else {
+        0
+    };
+    let rows = if by_name {
+        limit
+    } else {
+        limit
+            .saturating_add(offset)
+            .saturating_add(context_rows as i128)
+    };
+    if rows > i128::from(u64::MAX) && hands.look(&place)?.is_some() {
+        return Ok(worded(&search, Results::default(), times));
     }
     let inside = if by_name || !is_hidden_start(&path) {
         hands.look_into(&place)?
@@ -179,6 +222,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         }
     };
     Ok(worded(&search, results, times))
+}
+
+/// What is said of a pattern or a filter that is no text.
+fn no_text(pattern: Option<&Value>, glob: Option<&Value>, by_name: bool) -> Option<String> {
+    let is_other = |value: &&Value| !value.is_string();
+    let pattern = pattern.filter(is_other);
+    if by_name {
+        return pattern.map(|pattern| mistyped::no_attribute(pattern, "startswith"));
+    }
+    let first = glob.filter(is_other).or(pattern)?;
+    Some(mistyped::no_attribute(first, "replace"))
 }
 
 /// Where a search begins.
@@ -382,13 +436,15 @@ fn files_holding(
         })
         .collect();
     let (secret, plain) = hands.by_sensitivity(Verb::FsRead, files, |file| &file.place);
-    let fetch = search.limit
-        + search.offset
-        + if search.context > 0 {
-            CONTEXT_EXTRA_ROWS
-        } else {
-            0
-        };
+    let context_rows = if search.context > 0 {
+        CONTEXT_EXTRA_ROWS
+    } else {
+        0
+    };
+    let fetch = search
+        .limit
+        .saturating_add(search.offset)
+        .saturating_add(context_rows);
     let mut output = lines::Output::new(fetch);
     let mut unread: Vec<&Found> = Vec::new();
     let (mut rest, mut at_once) = (plain.as_slice(), FILES_AT_FIRST);

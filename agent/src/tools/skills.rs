@@ -45,9 +45,16 @@ pub fn list(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             "success": true, "skills": [], "categories": [], "message": "No skills found in skills/ directory.",
         })));
     }
-    if args::truthy(given.get("category")) {
-        let wanted = given.get("category").and_then(Value::as_str);
-        skills.retain(|skill| skill.category.as_deref() == wanted);
+    if let Some(wanted) = given
+        .get("category")
+        .filter(|wanted| args::truthy(Some(wanted)))
+    {
+        skills.retain(|skill| {
+            skill
+                .category
+                .as_deref()
+                .is_some_and(|category| wanted == category)
+        });
     }
     let mut categories: Vec<&String> = skills
         .iter()

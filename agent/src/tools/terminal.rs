@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 use crate::{
     pyjson,
     runtime::{CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
-    tools::{args, args::Declared, exit_note, foreground, output, pytext},
+    tools::{args, args::Declared, exit_note, foreground, mistyped, output, pytext},
 };
 
 /// Seconds a command may take if the call does not say.
-const TIMEOUT_SECONDS_DEFAULT: i64 = 180;
+const TIMEOUT_SECONDS_DEFAULT: f64 = 180.0;
 /// Seconds a command may take at most.
-const TIMEOUT_SECONDS_MAX: i64 = 600;
+const TIMEOUT_SECONDS_MAX: f64 = 600.0;
+/// What a command is given at least: to make its sandbox takes some time, too.
+const TIMEOUT_LEAST: Duration = Duration::from_secs(1);
 /// Letters the compared agent's own last line takes of the output limit,
 /// besides the working directory; it counts and is then removed.
 const TRAILER_LETTERS: usize = 54;
@@ -80,22 +82,28 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         );
         return Ok(failed(&message, "error"));
     }
-    let asked = args::whole_or(given.get("timeout"), 0);
-    let seconds = if asked == 0 {
-        TIMEOUT_SECONDS_DEFAULT
-    } else {
-        asked
-    };
+    let patience = patience(given.get("timeout"));
     if !background {
-        if seconds > TIMEOUT_SECONDS_MAX {
+        if patience.seconds > TIMEOUT_SECONDS_MAX {
             return Ok(ToolResult::error(&format!(
-                "Foreground timeout {seconds}s exceeds the maximum of {TIMEOUT_SECONDS_MAX}s. Use background=true with \
-                 notify_on_complete=true for long-running commands."
+                "Foreground timeout {}s exceeds the maximum of {TIMEOUT_SECONDS_MAX}s. Use background=true with \
+                 notify_on_complete=true for long-running commands.",
+                patience.written
             )));
         }
         if let Some(advice) = foreground::advice(command) {
             return Ok(failed(advice, "error"));
         }
+    }
+    if let Some(workdir) = given
+        .get("workdir")
+        .filter(|workdir| !workdir.is_string() && args::truthy(Some(workdir)))
+    {
+        let problem = mistyped::not_matched(workdir);
+        return Ok(failed(
+            &format!("Failed to execute command: {problem}"),
+            "error",
+        ));
     }
     let workdir = match given.get("workdir") {
         Some(Value::String(workdir)) if !workdir.is_empty() => Some(workdir.as_str()),
@@ -123,7 +131,14 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if background {
         return in_background(hands, command, workdir, &given);
     }
-    let timeout = Duration::from_secs(u64::try_from(seconds.max(1)).unwrap_or(1));
+    let Ok(timeout) = Duration::try_from_secs_f64(patience.seconds) else {
+        // Less than no time is over before it begins.
+        let output = format!("[Command timed out after {}s]", patience.written);
+        return Ok(ToolResult::ran(
+            &json!({"output": output, "exit_code": 124, "error": null}),
+        ));
+    };
+    let timeout = timeout.max(TIMEOUT_LEAST);
     let asked = hands.asked();
     let run = hands.run(&CommandRequest {
         command,
@@ -131,7 +146,32 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         timeout,
     })?;
     let was_allowed = hands.was_allowed(asked);
-    Ok(worded(command, seconds, &run, was_allowed))
+    Ok(worded(command, &patience.written, &run, was_allowed))
+}
+
+/// How long a command may take, and how that was written.
+struct Patience {
+    seconds: f64,
+    written: String,
+}
+
+/// Nothing, and what is none, is the usual time.
+fn patience(value: Option<&Value>) -> Patience {
+    let given = match value {
+        Some(Value::Number(number)) => number.as_f64(),
+        Some(Value::Bool(true)) => Some(1.0),
+        _ => None,
+    };
+    match (given.filter(|seconds| *seconds != 0.0), value) {
+        (Some(seconds), Some(value)) => Patience {
+            seconds,
+            written: args::text_of(value),
+        },
+        _ => Patience {
+            seconds: TIMEOUT_SECONDS_DEFAULT,
+            written: format!("{TIMEOUT_SECONDS_DEFAULT:.0}"),
+        },
+    }
 }
 
 /// Starts the command and returns at once.
@@ -142,21 +182,21 @@ fn in_background(
     given: &Map<String, Value>,
 ) -> Result<ToolResult, Stop> {
     let notify = args::truthy(given.get("notify_on_complete"));
-    let watch: Vec<String> = match given.get("watch_patterns") {
-        Some(Value::Array(words)) => words
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-        _ => Vec::new(),
+    let no_words = Vec::new();
+    let asked_for = match given.get("watch_patterns") {
+        Some(Value::Array(words)) => words,
+        _ => &no_words,
     };
+    // What is no text is found in none.
+    let words = asked_for.iter().filter_map(Value::as_str);
+    let watch: Vec<String> = words.map(str::to_owned).collect();
     let wants_terminal = args::truthy(given.get("pty"));
     let reads_a_pipe = reads_a_pipe(command);
     let request = JobRequest {
         command,
         workdir,
         notify,
-        watch: if notify { Vec::new() } else { watch.clone() },
+        watch: if notify { Vec::new() } else { watch },
         terminal: wants_terminal && !reads_a_pipe,
     };
     let asked = hands.asked();
@@ -173,18 +213,18 @@ fn in_background(
     if wants_terminal && reads_a_pipe {
         result.insert("pty_note".into(), PIPED.into());
     }
-    if !notify && watch.is_empty() {
+    if !notify && asked_for.is_empty() {
         result.insert("hint".into(), SILENT.into());
     }
-    if notify && !watch.is_empty() {
+    if notify && !asked_for.is_empty() {
         let note = "watch_patterns ignored because notify_on_complete=True; these two flags produce duplicate \
                     notifications when combined";
         result.insert("watch_patterns_ignored".into(), note.into());
     }
     if notify {
         result.insert("notify_on_complete".into(), true.into());
-    } else if !watch.is_empty() {
-        result.insert("watch_patterns".into(), json!(watch));
+    } else if !asked_for.is_empty() {
+        result.insert("watch_patterns".into(), json!(asked_for));
     }
     Ok(ToolResult::ran(&Value::Object(result)))
 }
@@ -203,7 +243,7 @@ fn plain_in_path(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "/\\:_-.~ +@=,".contains(letter)
 }
 
-fn worded(command: &str, seconds: i64, run: &CommandRun, was_allowed: bool) -> ToolResult {
+fn worded(command: &str, seconds: &str, run: &CommandRun, was_allowed: bool) -> ToolResult {
     let (status, suffix) = match run.ending {
         Ending::Exited(status) => (status, String::new()),
         Ending::Signalled(signal) => (-signal, String::new()),

@@ -14,6 +14,9 @@ use crate::{
 pub const UNCHANGED: &str = "File unchanged since last read. The content from the earlier read_file result in this \
                              conversation is still current \u{2014} refer to that instead of re-reading.";
 
+/// What the system says of a name or a path that is longer than it takes.
+const TOO_LONG: &str = "File name too long";
+
 /// Runs the call.
 ///
 /// # Errors
@@ -57,12 +60,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(result) = args::has_nul(path, "[TOOL_ERROR] Tool execution failed: ValueError: ") {
         return Ok(result);
     }
-    let place = hands.resolve(path)?;
-    let not_written = |problem: String| {
+    let not_written_at = |absolute: &str, problem: String| {
         ToolResult::failed(&json!({
-            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": place.absolute,
+            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": absolute,
         }))
     };
+    if let Some(absolute) = hands.is_too_long(path) {
+        let problem = format!("Failed to write file: mv: cannot stat '{absolute}': {TOO_LONG}\n");
+        return Ok(not_written_at(&absolute, problem));
+    }
+    let place = hands.resolve(path)?;
+    let not_written = |problem: String| not_written_at(&place.absolute, problem);
     if let Some(problem) = lint::refusal(&place.absolute, content) {
         return Ok(not_written(problem));
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ambient,
     runtime::{Hands, Stop, ToolResult},
-    tools::{args, pytext},
+    tools::{args, mistyped, pytext},
 };
 
 /// Makes a job and puts it at the end of the list.
@@ -40,22 +40,25 @@ pub(super) fn create(
             .to_owned()
             .into());
     }
-    let script = update::script(given.get("script"))?;
     let prompt = match prompt {
         None => String::new(),
         Some(Value::String(prompt)) => prompt.clone(),
-        Some(_) => return Err("a prompt is a text".to_owned().into()),
+        Some(other) => return Err(mistyped::not_matched(other).into()),
     };
+    let script = update::script(given.get("script"))?;
     let mut jobs = Jobs::read(hands)??;
     let wanted = given
         .get("context_from")
         .filter(|from| args::truthy(Some(from)));
+    if let Some(Value::Array(wanted)) = wanted {
+        update::all_there(&jobs, wanted.iter().map(args::text_of))?;
+    }
     let from = update::references(&jobs, wanted)?;
     let plan = update::schedule(given.get("schedule"), now)?;
     let mut repeat = update::times(given.get("repeat"))?;
     let once = plan.get("kind").and_then(Value::as_str) == Some("once");
     if once && repeat.is_none() {
-        repeat = Some(1);
+        repeat = Some(1.into());
     }
     let asked = update::deliver(given.get("deliver"));
     let workdir = update::workdir(hands, given.get("workdir"))?;
@@ -71,9 +74,10 @@ pub(super) fn create(
     .find(|label| !label.is_empty())
     .unwrap_or("cron job");
     let name = match given.get("name") {
-        Some(name) if args::truthy(Some(name)) => args::text_of(name),
-        _ => pytext::strip(pytext::head(label, 50)).to_owned(),
+        Some(name) if args::truthy(Some(name)) => name.clone(),
+        _ => pytext::strip(pytext::head(label, 50)).into(),
     };
+    let called = args::text_of(&name);
     let shown = plan.get("display").cloned().unwrap_or(Value::Null);
     let deliver = asked.clone().unwrap_or_else(|| "local".to_owned());
     let job = json!({
@@ -111,7 +115,7 @@ pub(super) fn create(
     let Value::Object(job) = job else {
         return Err("a job is an object".to_owned().into());
     };
-    let mut message = format!("Cron job '{name}' created.");
+    let mut message = format!("Cron job '{called}' created.");
     if !asked.is_some_and(|asked| asked.eq_ignore_ascii_case("local")) && !goes_somewhere(&deliver)
     {
         message.push_str(
@@ -121,6 +125,9 @@ pub(super) fn create(
              deliver='telegram' or deliver='all'.",
         );
     }
+    let mut job_shown = jobs::shown(&job);
+    // Only what is read back is trimmed.
+    super::note(&mut job_shown, "name", called.into());
     let result = told(&json!({
         "success": true,
         "job_id": id,
@@ -131,7 +138,7 @@ pub(super) fn create(
         "repeat": jobs::repeat(&job),
         "deliver": deliver,
         "next_run_at": next,
-        "job": jobs::shown(&job),
+        "job": job_shown,
         "message": message,
     }));
     jobs.all.push(job);

@@ -164,7 +164,9 @@ pub fn skills(one: Option<&Value>, several: Option<&Value>) -> Vec<String> {
 /// The name a job goes by.
 #[must_use]
 pub fn name(job: &Job) -> String {
-    let given = pytext::strip(text(job, "name"));
+    let given = job.get("name").filter(|name| !name.is_null());
+    let given = given.map_or_else(String::new, args::text_of);
+    let given = pytext::strip(&given);
     if !given.is_empty() {
         return given.to_owned();
     }
@@ -184,18 +186,14 @@ pub fn name(job: &Job) -> String {
 /// How often it runs, in words.
 #[must_use]
 pub fn repeat(job: &Job) -> String {
-    let number = |field: &str| {
-        job.get("repeat")
-            .and_then(|repeat| repeat.get(field))
-            .and_then(Value::as_i64)
-    };
-    let done = number("completed").unwrap_or(0);
-    match number("times") {
+    let field = |field: &str| job.get("repeat").and_then(|repeat| repeat.get(field));
+    let done = field("completed").and_then(Value::as_i64).unwrap_or(0);
+    match field("times").filter(|times| times.is_number()) {
         None => "forever".to_owned(),
-        Some(1) if done == 0 => "once".to_owned(),
-        Some(1) => "1/1".to_owned(),
-        Some(times) if done == 0 => format!("{times} times"),
-        Some(times) => format!("{done}/{times}"),
+        Some(times) if times.as_f64() == Some(1.0) && done == 0 => "once".to_owned(),
+        Some(times) if times.as_f64() == Some(1.0) => "1/1".to_owned(),
+        Some(times) if done == 0 => format!("{} times", args::text_of(times)),
+        Some(times) => format!("{done}/{}", args::text_of(times)),
     }
 }
 

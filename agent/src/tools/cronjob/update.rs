@@ -1,7 +1,7 @@
 //! What a job is made of, read from a call's arguments.
 
 use jiff::Zoned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::{
     Short,
@@ -12,7 +12,7 @@ use hermitcrab_sandbox::dircap::Kind;
 
 use crate::{
     runtime::Hands,
-    tools::{args, pytext},
+    tools::{args, mistyped, pytext},
 };
 
 /// Sets a field.
@@ -33,7 +33,13 @@ fn trimmed(value: Option<&Value>) -> Option<String> {
 
 /// A script lies below the scripts' directory and is named from there.
 pub(super) fn script(value: Option<&Value>) -> Result<Option<String>, Short> {
-    let Some(name) = trimmed(value) else {
+    match value {
+        Some(other) if !other.is_string() && args::truthy(Some(other)) => {
+            return Err(mistyped::no_attribute(other, "strip").into());
+        }
+        _ => {}
+    }
+    let Some(name) = trimmed(value).filter(|_| args::truthy(value)) else {
         return Ok(None);
     };
     let shown = pytext::quoted(&name);
@@ -45,18 +51,19 @@ pub(super) fn script(value: Option<&Value>) -> Result<Option<String>, Short> {
         .into());
     }
     let mut depth = 0_i32;
+    let mut leaves = name.contains('\0');
     for part in name.split('/') {
         match part {
             "" | "." => {}
             ".." => depth -= 1,
             _ => depth += 1,
         }
-        if depth < 0 {
-            return Err(format!(
-                "Script path escapes the scripts directory via traversal: {shown}"
-            )
-            .into());
-        }
+        leaves = leaves || depth < 0;
+    }
+    if leaves {
+        return Err(
+            format!("Script path escapes the scripts directory via traversal: {shown}").into(),
+        );
     }
     Ok(Some(name))
 }
@@ -73,15 +80,21 @@ pub(super) fn references(jobs: &Jobs, value: Option<&Value>) -> Result<Option<Ve
         .map(|name| pytext::strip(name).to_owned())
         .filter(|name| !name.is_empty())
         .collect();
-    for name in &names {
-        if jobs.at(name).is_none() {
+    all_there(jobs, names.iter().cloned())?;
+    Ok((!names.is_empty()).then_some(names))
+}
+
+/// Each of the names is a job's.
+pub(super) fn all_there(jobs: &Jobs, names: impl Iterator<Item = String>) -> Result<(), Short> {
+    for name in names {
+        if jobs.at(&name).is_none() {
             return Err(format!(
                 "context_from job '{name}' not found. Use cronjob(action='list') to see available jobs."
             )
             .into());
         }
     }
-    Ok((!names.is_empty()).then_some(names))
+    Ok(())
 }
 
 /// The schedule of an argument.
@@ -113,11 +126,14 @@ pub(super) fn due(plan: &Value, now: &Zoned) -> Result<Option<String>, Short> {
 }
 
 /// How often; nothing, none and less are for ever.
-pub(super) fn times(value: Option<&Value>) -> Result<Option<i64>, Short> {
+pub(super) fn times(value: Option<&Value>) -> Result<Option<Number>, Short> {
     match value {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::Number(number)) => Ok(number.as_i64().filter(|times| *times > 0)),
-        Some(Value::Bool(truth)) => Ok(truth.then_some(1)),
+        Some(Value::Number(number)) => {
+            let is_some = number.as_f64().is_some_and(|times| times > 0.0);
+            Ok(is_some.then(|| number.clone()))
+        }
+        Some(Value::Bool(truth)) => Ok(truth.then(|| 1.into())),
         other => Err(format!(
             "'<=' not supported between instances of '{}' and 'int'",
             args::type_name(other)
@@ -130,7 +146,11 @@ pub(super) fn times(value: Option<&Value>) -> Result<Option<i64>, Short> {
 pub(super) fn deliver(value: Option<&Value>) -> Option<String> {
     match value {
         Some(Value::Array(list)) => {
-            let parts: Vec<String> = list.iter().filter_map(|part| trimmed(Some(part))).collect();
+            let parts: Vec<String> = list
+                .iter()
+                .map(|part| pytext::strip(&args::text_of(part)).to_owned())
+                .filter(|part| !part.is_empty())
+                .collect();
             (!parts.is_empty()).then(|| parts.join(","))
         }
         other => trimmed(other),

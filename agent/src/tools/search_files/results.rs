@@ -84,7 +84,7 @@ pub(super) fn counted(search: &Search, rows: &[&str]) -> Results {
             Results {
                 total: total as u64,
                 matches,
-                truncated: total > search.offset + search.limit,
+                truncated: total > search.offset.saturating_add(search.limit),
                 ..Results::default()
             }
         }
@@ -179,7 +179,7 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
         text.push_str(&format!(
             "\n\n[Hint: Results truncated. Use offset={} to see more, or narrow with a more specific pattern or \
              file_glob.]",
-            search.offset + search.limit
+            search.offset.saturating_add(search.limit)
         ));
     }
     ToolResult {

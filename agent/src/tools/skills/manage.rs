@@ -1,5 +1,7 @@
 //! `skill_manage`: skills made, changed and removed; each a write like any other.
 
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -14,6 +16,8 @@ use crate::{
         args,
         args::Declared,
         fuzzy::{self, Occurrences, Replaced},
+        mistyped,
+        patch::{Swapped, swapped},
         pytext,
     },
 };
@@ -37,31 +41,36 @@ fn missing_argument(message: &str) -> ToolResult {
 /// It was refused, or the machinery failed.
 pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let given = args::coerced(given, &[("replace_all", Declared::Truth)]);
-    let text = |key: &str| given.get(key).and_then(Value::as_str);
-    let filled = |key: &str| text(key).filter(|text| !text.is_empty());
-    let action = text("action").unwrap_or_default();
-    let name = text("name").unwrap_or_default();
+    let told = |key: &str| given.get(key).filter(|value| !value.is_null());
+    let filled = |key: &str| given.get(key).filter(|value| args::truthy(Some(value)));
+    let missing = |message: &str| Ok(missing_argument(message));
+    if let Some(action @ (Value::Array(_) | Value::Object(_))) = given.get("action") {
+        return Ok(mistyped::uncaught(
+            "TypeError",
+            &mistyped::unhashable(action),
+        ));
+    }
+    let action = given.get("action").map_or_else(String::new, args::text_of);
+    let name = Name::new(given.get("name"));
     let shelf = Shelf::open(hands)?;
-    match action {
+    match action.as_str() {
         "create" => match filled("content") {
-            Some(content) => create(hands, &shelf, name, content, given.get("category")),
-            None => Ok(missing_argument(
+            Some(content) => create(hands, &shelf, &name, content, given.get("category")),
+            None => missing(
                 "content is required for 'create'. Provide the full SKILL.md text (frontmatter + body).",
-            )),
+            ),
         },
         "edit" => match filled("content") {
-            Some(content) => edit(hands, &shelf, name, content),
-            None => Ok(missing_argument(
-                "content is required for 'edit'. Provide the full updated SKILL.md text.",
-            )),
+            Some(content) => edit(hands, &shelf, &name, content),
+            None => {
+                missing("content is required for 'edit'. Provide the full updated SKILL.md text.")
+            }
         },
-        "patch" => match (filled("old_string"), text("new_string")) {
-            (None, _) => Ok(missing_argument(
-                "old_string is required for 'patch'. Provide the text to find.",
-            )),
-            (Some(_), None) => Ok(missing_argument(
+        "patch" => match (filled("old_string"), told("new_string")) {
+            (None, _) => missing("old_string is required for 'patch'. Provide the text to find."),
+            (Some(_), None) => missing(
                 "new_string is required for 'patch'. Use empty string to delete matched text.",
-            )),
+            ),
             (Some(old), Some(new)) => {
                 let occurrences = if args::truthy(given.get("replace_all")) {
                     Occurrences::All
@@ -71,31 +80,74 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
                 patch(
                     hands,
                     &shelf,
-                    name,
+                    &name,
                     filled("file_path"),
                     (old, new),
                     occurrences,
                 )
             }
         },
-        "delete" => delete(hands, &shelf, name, text("absorbed_into")),
-        "write_file" => match (filled("file_path"), text("file_content")) {
-            (None, _) => Ok(missing_argument(
+        "delete" => {
+            let absorbed_into = given.get("absorbed_into").and_then(Value::as_str);
+            delete(hands, &shelf, &name, absorbed_into)
+        }
+        "write_file" => match (filled("file_path"), told("file_content")) {
+            (None, _) => missing(
                 "file_path is required for 'write_file'. Example: 'references/api-guide.md'",
-            )),
-            (Some(_), None) => Ok(missing_argument(
-                "file_content is required for 'write_file'.",
-            )),
-            (Some(path), Some(content)) => write(hands, &shelf, name, path, content),
+            ),
+            (Some(_), None) => missing("file_content is required for 'write_file'."),
+            (Some(path), Some(content)) => write(hands, &shelf, &name, path, content),
         },
         "remove_file" => match filled("file_path") {
-            Some(path) => remove(hands, &shelf, name, path),
-            None => Ok(missing_argument("file_path is required for 'remove_file'.")),
+            Some(path) => remove(hands, &shelf, &name, path),
+            None => missing("file_path is required for 'remove_file'."),
         },
         other => Ok(refused(&format!(
             "Unknown action '{other}'. Use: create, edit, patch, delete, write_file, remove_file"
         ))),
     }
+}
+
+/// The name a call gives, which may be no text and then is no skill's.
+struct Name<'v> {
+    value: &'v Value,
+    shown: String,
+}
+
+impl<'v> Name<'v> {
+    fn new(value: Option<&'v Value>) -> Self {
+        static NOTHING: Value = Value::String(String::new());
+        let value = value.unwrap_or(&NOTHING);
+        let shown = args::text_of(value);
+        Self { value, shown }
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// The text, or what the language says of another kind, which the tool does not catch.
+fn text_or(
+    value: &Value,
+    problem: impl Fn(&Value) -> (&'static str, String),
+) -> Result<&str, ToolResult> {
+    value.as_str().ok_or_else(|| {
+        let (kind, message) = problem(value);
+        mistyped::uncaught(kind, &message)
+    })
+}
+
+fn path_text(value: &Value) -> Result<&str, ToolResult> {
+    text_or(value, |value| ("TypeError", mistyped::no_path(value)))
+}
+
+fn content_text(value: &Value) -> Result<&str, ToolResult> {
+    text_or(value, |value| {
+        ("AttributeError", mistyped::no_attribute(value, "strip"))
+    })
 }
 
 /// Whether a text is a name of a skill or a category.
@@ -110,9 +162,6 @@ fn is_name(text: &str) -> bool {
 const NAME_RULE: &str = "Use lowercase letters, numbers, hyphens, dots, and underscores.";
 
 fn name_problem(name: &str) -> Option<String> {
-    if name.is_empty() {
-        return Some("Skill name is required.".into());
-    }
     if name.chars().count() > NAME_LETTERS_MAX {
         return Some(format!("Skill name exceeds {NAME_LETTERS_MAX} characters."));
     }
@@ -193,14 +242,18 @@ fn size_problem(content: &str, label: &str) -> Option<String> {
 }
 
 /// The directory of the skill with this name.
-fn found(shelf: &Shelf, name: &str) -> Option<String> {
+fn found(shelf: &Shelf, name: &Name<'_>) -> Option<String> {
+    text_found(shelf, name.value.as_str()?)
+}
+
+fn text_found(shelf: &Shelf, name: &str) -> Option<String> {
     shelf
         .skills()
         .into_iter()
         .find(|dir| dir.rsplit('/').next() == Some(name))
 }
 
-fn not_found(name: &str, suffix: &str) -> ToolResult {
+fn not_found(name: &Name<'_>, suffix: &str) -> ToolResult {
     refused(&format!(
         "Skill '{name}' not found in active profile 'default'. Use skills_list() to see available skills.{suffix}"
     ))
@@ -226,14 +279,27 @@ fn put(hands: &mut Hands<'_>, shelf: &Shelf, path: &str, content: &str) -> Resul
 fn create(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
-    content: &str,
+    name: &Name<'_>,
+    content: &Value,
     category: Option<&Value>,
 ) -> Result<ToolResult, Stop> {
-    let problem = name_problem(name)
-        .or_else(|| category_problem(category))
-        .or_else(|| content_problem(content))
-        .or_else(|| size_problem(content, "SKILL.md"));
+    if !args::truthy(Some(name.value)) {
+        return Ok(refused("Skill name is required."));
+    }
+    let measured = text_or(name.value, |name| match name {
+        Value::Array(_) | Value::Object(_) => ("TypeError", mistyped::not_matched(name)),
+        _ => ("TypeError", mistyped::no_length(name)),
+    });
+    let problem = match measured {
+        Ok(name) => name_problem(name).or_else(|| category_problem(category)),
+        Err(result) => return Ok(result),
+    };
+    let content = match (problem, content_text(content)) {
+        (Some(problem), _) => return Ok(refused(&problem)),
+        (None, Ok(content)) => content,
+        (None, Err(result)) => return Ok(result),
+    };
+    let problem = content_problem(content).or_else(|| size_problem(content, "SKILL.md"));
     if let Some(problem) = problem {
         return Ok(refused(&problem));
     }
@@ -246,7 +312,10 @@ fn create(
     let category = category
         .and_then(Value::as_str)
         .filter(|category| !category.is_empty());
-    let dir = category.map_or_else(|| name.to_owned(), |category| below(category.trim(), name));
+    let dir = category.map_or_else(
+        || name.to_string(),
+        |category| below(category.trim(), &name.shown),
+    );
     let file = below(&dir, "SKILL.md");
     put(hands, shelf, &file, content)?;
     let mut result = Map::new();
@@ -275,9 +344,13 @@ fn create(
 fn edit(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
-    content: &str,
+    name: &Name<'_>,
+    content: &Value,
 ) -> Result<ToolResult, Stop> {
+    let content = match content_text(content) {
+        Ok(content) => content,
+        Err(result) => return Ok(result),
+    };
     if let Some(problem) = content_problem(content).or_else(|| size_problem(content, "SKILL.md")) {
         return Ok(refused(&problem));
     }
@@ -328,13 +401,17 @@ fn cleaned(path: &str) -> String {
 fn patch(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
-    path: Option<&str>,
-    (old, new): (&str, &str),
+    name: &Name<'_>,
+    path: Option<&Value>,
+    (old, new): (&Value, &Value),
     occurrences: Occurrences,
 ) -> Result<ToolResult, Stop> {
     let Some(dir) = found(shelf, name) else {
         return Ok(not_found(name, ""));
+    };
+    let path = match path.map(path_text).transpose() {
+        Ok(path) => path,
+        Err(result) => return Ok(result),
     };
     if let Some(problem) = path.and_then(path_problem) {
         return Ok(refused(&problem));
@@ -345,9 +422,11 @@ fn patch(
         return Ok(refused(&format!("File not found: {}", cleaned(label))));
     };
     let content = content.replace("\r\n", "\n").replace('\r', "\n");
-    let (text, count) = match fuzzy::replace_counted(&content, old, new, occurrences) {
-        (Replaced::Text(text), count) => (text, count),
-        (Replaced::Not(problem), _) => {
+    let (text, count) = match swapped(&content, (old, new), occurrences) {
+        Swapped::Replaced((Replaced::Text(text), count)) => (text, count),
+        Swapped::Mistyped(problem) => return Ok(mistyped::uncaught("TypeError", &problem)),
+        Swapped::Replaced((Replaced::Not(problem), _)) => {
+            let old = old.as_str().unwrap_or_default();
             let sections = fuzzy::nearest_sections(&problem, old, &content);
             let more = if content.chars().count() > 500 {
                 "..."
@@ -372,7 +451,8 @@ fn patch(
         )));
     }
     put(hands, shelf, &file, &text)?;
-    let part = |text: &str| {
+    let part = |text: &Value| {
+        let text = text.as_str().unwrap_or_default();
         let more = if text.chars().count() > 200 {
             "\u{2026}"
         } else {
@@ -391,7 +471,7 @@ fn patch(
 fn delete(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
+    name: &Name<'_>,
     absorbed_into: Option<&str>,
 ) -> Result<ToolResult, Stop> {
     let Some(dir) = found(shelf, name) else {
@@ -399,12 +479,12 @@ fn delete(
     };
     let target = pytext::strip(absorbed_into.unwrap_or_default());
     if !target.is_empty() {
-        if target == name {
+        if name.value == target {
             return Ok(refused(&format!(
                 "absorbed_into='{target}' cannot equal the skill being deleted."
             )));
         }
-        if found(shelf, target).is_none() {
+        if text_found(shelf, target).is_none() {
             return Ok(refused(&format!(
                 "absorbed_into='{target}' does not exist. Create or patch the umbrella skill first, then retry the \
                  delete."
@@ -441,13 +521,26 @@ fn delete(
 fn write(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
-    path: &str,
-    content: &str,
+    name: &Name<'_>,
+    path: &Value,
+    content: &Value,
 ) -> Result<ToolResult, Stop> {
+    let path = match path_text(path) {
+        Ok(path) => path,
+        Err(result) => return Ok(result),
+    };
     if let Some(problem) = path_problem(path) {
         return Ok(refused(&problem));
     }
+    if !content.is_string() && !args::truthy(Some(content)) {
+        return Ok(refused("file_content is required."));
+    }
+    let content = match text_or(content, |content| {
+        ("AttributeError", mistyped::no_attribute(content, "encode"))
+    }) {
+        Ok(content) => content,
+        Err(result) => return Ok(result),
+    };
     if content.len() > FILE_BYTES_MAX {
         return Ok(refused(&format!(
             "File content is {} bytes (limit: {} bytes / 1 MiB). Consider splitting into smaller files.",
@@ -473,9 +566,13 @@ fn write(
 fn remove(
     hands: &mut Hands<'_>,
     shelf: &Shelf,
-    name: &str,
-    path: &str,
+    name: &Name<'_>,
+    path: &Value,
 ) -> Result<ToolResult, Stop> {
+    let path = match path_text(path) {
+        Ok(path) => path,
+        Err(result) => return Ok(result),
+    };
     if let Some(problem) = path_problem(path) {
         return Ok(refused(&problem));
     }

@@ -1,5 +1,6 @@
 //! `skill_view`: one skill whole, or one of its files.
 
+use hermitcrab_core::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     runtime::{Hands, Stop, ToolResult},
-    tools::{args, pytext},
+    tools::{args, mistyped, pytext},
 };
 
 const INSIDE_HINT: &str = "Use a skill name or relative path within the skills directory.";
@@ -63,6 +64,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         let message = "Skills directory does not exist yet. It will be created on first install.";
         return Ok(unsuccessful(message, &[]));
     }
+    if let Some(problem) = too_long(&shelf.root, &name) {
+        return Ok(problem);
+    }
     let candidates = candidates(hands, &shelf, &name, categorized.as_deref())?;
     let (dir, file) = match candidates.as_slice() {
         [] => {
@@ -108,12 +112,28 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let wanted = given
         .get("file_path")
-        .and_then(Value::as_str)
-        .filter(|path| !path.is_empty());
+        .filter(|path| args::truthy(Some(path)));
     match (wanted, &dir) {
-        (Some(path), Some(dir)) => part(hands, &shelf, &name, dir, path),
+        (Some(Value::String(path)), Some(dir)) => part(hands, &shelf, &name, dir, path),
+        (Some(path), Some(_)) => Ok(caught(&mistyped::no_path(path))),
         (Some(_) | None, _) => Ok(whole(&shelf, dir.as_deref(), &file, &text, &front)),
     }
+}
+
+/// What a failure of the language itself is told as.
+fn caught(message: &str) -> ToolResult {
+    ToolResult::failed(&json!({"error": message, "success": false}))
+}
+
+/// The answer to a name or path that no file system takes.
+fn too_long(above: &str, path: &str) -> Option<ToolResult> {
+    let whole = below(above, path.trim_end_matches('/'));
+    let long =
+        whole.len() > PATH_BYTES_MAX || path.split('/').any(|name| name.len() > NAME_BYTES_MAX);
+    long.then(|| {
+        let shown = pytext::quoted(&whole);
+        caught(&format!("[Errno 36] File name too long: {shown}"))
+    })
 }
 
 /// Why a name cannot be one of a skill.
@@ -200,6 +220,13 @@ fn part(
             pytext::quoted(&format!("{}/{dir}", shelf.root)),
         );
         return Ok(unsuccessful(&message, &[("hint", FILE_HINT.into())]));
+    }
+    if path.contains('\0') {
+        let message = "Path escapes allowed directory: embedded null byte";
+        return Ok(unsuccessful(message, &[("hint", FILE_HINT.into())]));
+    }
+    if let Some(problem) = too_long(&format!("{}/{dir}", shelf.root), path) {
+        return Ok(problem);
     }
     let clean: Vec<&str> = path
         .split('/')

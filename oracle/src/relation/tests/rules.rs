@@ -227,6 +227,22 @@ fn pairs(rule: &str) -> Pairs {
                 ],
             )
         }
+        "own-traceback" => {
+            let failed = |lines: Option<&str>, error: &str| {
+                let mut value =
+                    json!({"output": "", "error": format!("Failed to execute command: {error}")});
+                if let Some(lines) = lines {
+                    value["traceback"] =
+                        format!("Traceback (most recent call last):\n{lines}").into();
+                }
+                value
+            };
+            said(
+                "terminal",
+                [failed(Some("a.py, line 1"), "x"), failed(None, "x")],
+                [failed(Some("a.py, line 1"), "x"), failed(None, "y")],
+            )
+        }
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],

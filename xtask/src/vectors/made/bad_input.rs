@@ -1,6 +1,7 @@
 //! `bad-input`: file tools pointed at things that are no ordinary files, and
-//! given what nobody would write by hand.
+//! every tool given what nobody would write by hand.
 
+mod kinds;
 mod shut;
 
 use serde_json::{Value, json};
@@ -27,11 +28,12 @@ pub fn suite() -> anyhow::Result<Suite> {
         }
     }
     cases.extend(shut::cases());
+    cases.extend(kinds::cases());
     let mut defaults = super::defaults(SEED);
     defaults["context"] = json!("headless");
     Ok(Suite {
         name: "bad-input",
-        description: "Directories where files are meant, closed and unwritable files, links that lead nowhere or round in a circle, names and contents nobody would write by hand, huge arguments.",
+        description: "Directories where files are meant, closed and unwritable files, links that lead nowhere or round in a circle, names and contents nobody would write by hand, huge arguments, and every argument of every tool as what it is not.",
         flags: vec![
             service("place", "a place that is no ordinary file"),
             service("name", "a name with odd letters, or too long a one"),
@@ -40,6 +42,8 @@ pub fn suite() -> anyhow::Result<Suite> {
             service("shut", "a file or directory closed to reading or writing"),
             service("nul", "a text with a NUL"),
             service("half", "a patch of which only a part can be done"),
+            service("kind", "an argument of another kind than declared"),
+            service("stranger", "arguments nobody declared, or none at all"),
         ],
         defaults,
         rows: cases.len(),
