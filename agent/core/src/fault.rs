@@ -99,6 +99,10 @@ faults! {
     CutOffStays = "cut-off-stays", "a commit that was cut off stays half done";
     UndoOverlooksChanges = "undo-overlooks-changes", "a commit is taken back whatever became of its files";
     UndoForgetsTrees = "undo-forgets-trees", "what was deleted does not come back when that is taken back";
+    FinishedIsTakenBack = "finished-is-taken-back", "the next start takes back a commit that was finished";
+    LoopsGoOn = "loops-go-on", "a model that goes round in circles is never ended";
+    FrameCanBeClosed = "frame-can-be-closed", "what a server says can end the frame it stands in";
+    ErrorsTellKeys = "errors-tell-keys", "what looks like a key in a server's error reaches the model";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }
 

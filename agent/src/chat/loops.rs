@@ -8,7 +8,10 @@
 
 use std::collections::HashMap;
 
-use hermitcrab_core::digest::Digest;
+use hermitcrab_core::{
+    digest::Digest,
+    fault::{self, Fault},
+};
 use serde_json::{Value, json};
 
 use crate::{digest::sha256, pyjson};
@@ -116,7 +119,7 @@ impl Loops {
 
     /// What the model is told in place of a call that is not made any more.
     pub(super) fn refused(&mut self, tool: &str, args: &Value) -> Option<String> {
-        if !self.guard.stops {
+        if !self.guard.stops || fault::is(Fault::LoopsGoOn) {
             return None;
         }
         let call = call(tool, args);
@@ -197,7 +200,7 @@ impl Loops {
             told: from,
             ended,
         } = self.guard;
-        if stops && in_a_row >= ended.same_tool {
+        if stops && in_a_row >= ended.same_tool && !fault::is(Fault::LoopsGoOn) {
             let word = Word {
                 code: "same_tool_failure_halt",
                 count: in_a_row,

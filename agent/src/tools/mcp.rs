@@ -9,6 +9,7 @@ mod schema;
 
 use std::sync::LazyLock;
 
+use hermitcrab_core::fault::{self, Fault};
 use regex::Regex;
 
 pub use self::{
@@ -73,6 +74,7 @@ pub fn framed(tool: &str, text: String) -> String {
         return text;
     }
     let safe = match FRAME_WORD.as_ref() {
+        Some(_) if fault::is(Fault::FrameCanBeClosed) => text.as_str().into(),
         Some(word) => word.replace_all(&text, "untrusted-tool-result"),
         None => text.as_str().into(),
     };
@@ -96,6 +98,7 @@ static SECRET: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// An error's text without what looks like a key.
 fn without_secrets(text: &str) -> String {
     match SECRET.as_ref() {
+        Some(_) if fault::is(Fault::ErrorsTellKeys) => text.to_owned(),
         Some(secret) => secret.replace_all(text, "[REDACTED]").into_owned(),
         // A text that cannot be looked through is not handed on.
         None => "[REDACTED]".to_owned(),

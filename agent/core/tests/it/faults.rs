@@ -159,11 +159,15 @@ fn home(fault: Fault) -> Home {
         | Fault::MoveTakesAnything
         | Fault::MoveReplaces
         | Fault::CutOffStays
+        | Fault::FinishedIsTakenBack
         | Fault::UndoOverlooksChanges
         | Fault::UndoForgetsTrees => Home::Law,
-        Fault::CommitWithoutAsking | Fault::DenialLooksLikeSuccess | Fault::ReadTruncates => {
-            Home::Agent
-        }
+        Fault::CommitWithoutAsking
+        | Fault::DenialLooksLikeSuccess
+        | Fault::LoopsGoOn
+        | Fault::FrameCanBeClosed
+        | Fault::ErrorsTellKeys
+        | Fault::ReadTruncates => Home::Agent,
     }
 }
 

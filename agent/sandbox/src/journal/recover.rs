@@ -65,6 +65,9 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
         match state {
             State::Dropped => entry.remove()?,
             State::Stuck => clear_beside(journal, &plan),
+            State::Committed if fault::is(Fault::FinishedIsTakenBack) => {
+                take_back(journal, entry, plan, &mut recovered)?;
+            }
             State::Committed => {
                 clear_beside(journal, &plan);
                 // It had taken that one's place; only its removal was cut off.
