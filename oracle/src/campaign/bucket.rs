@@ -135,8 +135,10 @@ impl Symptom {
             };
         }
         let did = Did::of(&self.agent);
-        // What the user says to a question is not the agent's.
-        if did.class.contains("asked") {
+        // What the user says to a question is not the agent's, nor is it that nobody can be
+        // asked about what a command did.
+        let is_nobody_there = did.class == "discarded" && did.code == Some(NOT_HELD);
+        if did.class.contains("asked") || is_nobody_there {
             return "asks".to_owned();
         }
         match did.code {
@@ -179,6 +181,9 @@ fn raised(said: &str) -> String {
 
 /// Where an answer says whether it worked.
 const OUTCOMES: [&str; 2] = ["success", "error"];
+
+/// The code of what is not held.
+const NOT_HELD: &str = "no-cap";
 
 /// The code of an agent that does not start.
 const NOT_STARTED: &str = "not-started";
@@ -364,6 +369,9 @@ mod tests {
         assert_eq!(one, "differs | asks | ");
         assert_eq!(one, asks("ran+asked:inside+same"));
         assert_eq!(one, asks("discarded+asked:none:rejected-by-user"));
+        // Nobody was there to be asked about what the command did.
+        assert_eq!(one, asks("discarded:none:no-cap"));
+        assert_ne!(one, asks("discarded:none:denied-by-rule"));
         assert_ne!(one, asks("refused:none:no-cap"));
     }
 
