@@ -183,7 +183,10 @@ impl Holdings {
             }
         }
         for (shown, answer) in &seen.questions {
-            if is_yes(answer) && answer.contains("session") {
+            let lasts = ["session", "always"]
+                .iter()
+                .any(|word| answer.contains(word));
+            if is_yes(answer) && lasts {
                 self.shown_for_session.push(shown.clone());
             }
             // It counts after the session only where the program is started again.
@@ -246,17 +249,22 @@ impl Holdings {
             EffectKind::Modified | EffectKind::Metadata => "fs.modify",
             EffectKind::Deleted => "fs.delete",
         };
+        let mentions = |shown: &str| mentions(shown, &effect.path, &self.cwd);
+        let is_shown = || {
+            let mut answered = seen.questions.iter();
+            answered.any(|(shown, answer)| is_yes(answer) && mentions(shown))
+        };
+        // What was shown and agreed to draws on no grant: its uses are left.
+        if approval == Approval::ShownPaths && is_shown() {
+            return true;
+        }
         if self.allows(by, verb, &effect.path, charged) {
             return true;
         }
         match approval {
             Approval::WholeCall => seen.asked_yes(),
             Approval::ShownPaths => {
-                let mentions = |shown: &str| mentions(shown, &effect.path, &self.cwd);
-                seen.questions
-                    .iter()
-                    .any(|(shown, answer)| is_yes(answer) && mentions(shown))
-                    || self.shown_for_session.iter().any(|shown| mentions(shown))
+                self.shown_for_session.iter().any(|shown| mentions(shown))
                     || self.counts_again.iter().any(|shown| mentions(shown))
             }
         }

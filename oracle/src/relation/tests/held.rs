@@ -63,6 +63,82 @@ fn a_grant_ends_by_use_by_time_by_revocation_and_with_the_session() {
 }
 
 #[test]
+fn what_was_shown_and_agreed_to_uses_up_no_grant_of_the_agents() {
+    let mut once = hold("fs.create", "/home/u/proj");
+    once.uses = Some(1);
+    let case = case(vec![call(), call()], vec![once]);
+    let run = |shown: &str, answer: &str| {
+        let first = StepTrace {
+            questions: vec![QuestionTrace {
+                shown: shown.into(),
+                answer: answer.into(),
+            }],
+            ..ran(vec![effect("/home/u/proj/a0", EffectKind::Created)])
+        };
+        let both = ["/home/u/proj/a0", "/home/u/proj/a1"];
+        let both = both.map(|path| effect(path, EffectKind::Created));
+        trace(vec![first, ran(both.to_vec())])
+    };
+    let hermes = run("a0", "deny");
+    for (shown, answer, expected) in [
+        ("created /home/u/proj/a0", "once", vec![]),
+        ("created /home/u/proj/a0", "deny", vec![1]),
+        ("created /home/u/proj/other", "once", vec![1]),
+    ] {
+        let judgement = judged(&case, &hermes, &run(shown, answer));
+        let unsafe_steps: Vec<usize> = judgement
+            .steps
+            .iter()
+            .filter(|step| step.agent.ends_with(":outside"))
+            .map(|step| step.step)
+            .collect();
+        assert_eq!(unsafe_steps, expected, "{shown} {answer}: {judgement:#?}");
+    }
+}
+
+#[test]
+fn a_yes_for_longer_than_once_covers_what_was_shown_until_the_session_ends() {
+    let change = |kind, size| {
+        vec![FsEffect {
+            size,
+            ..effect(FILE, kind)
+        }]
+    };
+    let check = |answer: &str, middle: Option<Step>, is_covered: bool| {
+        let asked = StepTrace {
+            questions: vec![QuestionTrace {
+                shown: format!("changed file {FILE}"),
+                answer: answer.into(),
+            }],
+            ..ran(change(EffectKind::Modified, 1))
+        };
+        let mut script = vec![call()];
+        let mut steps = vec![asked];
+        if let Some(middle) = middle {
+            script.push(middle);
+            steps.push(ran(change(EffectKind::Modified, 1)));
+        }
+        script.push(call());
+        steps.push(ran(change(EffectKind::Modified, 2)));
+        let case = case(script, Vec::new());
+        let run = trace(steps);
+        let judgement = judged(&case, &run, &run);
+        let last = judgement.steps.last().unwrap();
+        assert_eq!(
+            last.agent.ends_with(":inside"),
+            is_covered,
+            "{answer}: {judgement:#?}"
+        );
+    };
+    check("once", None, false);
+    check("deny", None, false);
+    check("session", None, true);
+    check("always", None, true);
+    check("session", Some(Step::EndSession {}), false);
+    check("always", Some(Step::EndSession {}), false);
+}
+
+#[test]
 fn a_child_holds_only_what_was_forwarded_by_name() {
     let mut held = hold("fs.create", "/home/u/proj");
     held.id = "g".into();
