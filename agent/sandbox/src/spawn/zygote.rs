@@ -341,3 +341,39 @@ fn namespaces(spec: &Surroundings) -> (CloneFlags, Confined) {
     }
     (flags, confined)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_who_asked_a_zygote_that_cannot_be_made_hear_why_and_later_ones_find_it_closed() {
+        let (spawner, zygote) = Channel::pair().unwrap();
+        let asked: Vec<_> = (0..3)
+            .map(|_| {
+                let (ours, theirs) = Channel::pair().unwrap();
+                spawner.send(b"request", &[theirs.as_fd()]).unwrap();
+                ours
+            })
+            .collect();
+        let why = StepError::new(Step::ViewSource, "/work", io::ErrorKind::NotFound);
+        let expected = Report::Failed(why.clone()).encode();
+        refuse(&zygote, why);
+        for ours in asked {
+            assert!(matches!(ours.receive(), Ok(Received::Frame(frame, _)) if frame == expected));
+            assert!(matches!(ours.receive(), Ok(Received::Closed)));
+        }
+        let late = spawner.send(b"late", &[]).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_zygote_that_nobody_asks_any_more_waits_for_nobody() {
+        let (spawner, zygote) = Channel::pair().unwrap();
+        drop(spawner);
+        refuse(
+            &zygote,
+            StepError::new(Step::ViewSource, "/work", io::ErrorKind::NotFound),
+        );
+    }
+}
