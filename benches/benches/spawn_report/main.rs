@@ -412,7 +412,8 @@ fn at_once(bench: &Bench, full: bool, notes: &mut Vec<String>) {
             f64::from(all) / started.elapsed().as_secs_f64()
         };
         let mut floors = match threads {
-            2 => floor::start(threads, bench.temp.path()),
+            // So many that the processors have work while some of them wait.
+            8 => floor::start(threads, bench.temp.path()),
             _ => Vec::new(),
         };
         let (mut bares, mut ours, mut kernel) = (0.0, 0.0, 0.0);
