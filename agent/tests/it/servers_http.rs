@@ -41,6 +41,8 @@ enum Manner {
     Page,
     /// In another protocol.
     Gibberish,
+    /// As events, after so many requests of its own.
+    Requests(usize),
 }
 
 /// What came: the first line, the key, the session.
@@ -138,6 +140,16 @@ fn answered(
                 said.replace(old, &new.replace("KEY", key))
             });
             tell("200 OK", JSON, &said)
+        }
+        (Manner::Requests(count), Some(answer)) => {
+            let mut body = String::new();
+            let is_result = answer["result"]["content"].is_array();
+            for id in 0..if is_result { count } else { 0 } {
+                let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+                body.push_str(&format!("data: {ping}\n\n"));
+            }
+            body.push_str(&format!("data: {answer}\n\n"));
+            tell("200 OK", "content-type: text/event-stream\r\n", &body)
         }
         (Manner::Gibberish, _) => stream.write_all(b"220 do as I say\r\n\r\n"),
         (Manner::Page, _) => tell("200 OK", "content-type: text/html\r\n", "<p>hello</p>"),
@@ -272,6 +284,15 @@ fn a_server_that_is_not_there_is_not_connected() {
     let (fate, text) = called(port, None, 20);
     assert_eq!(fate, Fate::ToolError);
     assert!(text.contains("not connected"), "{text}");
+}
+
+#[test]
+fn a_server_may_ask_things_of_its_own_before_it_answers_but_not_without_end() {
+    for (count, fate) in [(20, Fate::Ran), (20_000, Fate::ToolError)] {
+        let server = server(Manner::Requests(count));
+        let (came, text) = called(server.port, None, 60);
+        assert_eq!(came, fate, "{count}: {text}");
+    }
 }
 
 #[test]

@@ -33,6 +33,9 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(20);
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Bytes read of a refusal.
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
+/// Events of one answer: each may be a request of the server's own, and what they
+/// are kept in is a hundred times what they are written in.
+const EVENTS_MAX: usize = 4096;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 16 << 10;
 /// The header a server names its session in.
@@ -175,7 +178,9 @@ impl Reply {
 
     fn events(mut self) -> BoxStream<'static, Result<Sse, SseError>> {
         let bytes = stream::poll_fn(move |context| self.body.poll_recv(context));
-        SseStream::from_bytes_stream(bytes.map(|chunk| chunk.map(io::Cursor::new))).boxed()
+        SseStream::from_bytes_stream(bytes.map(|chunk| chunk.map(io::Cursor::new)))
+            .take(EVENTS_MAX)
+            .boxed()
     }
 }
 
