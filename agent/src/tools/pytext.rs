@@ -4,6 +4,10 @@
 //! (form feeds, file separators, quotes) that show in results. Pure functions
 //! only.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// White space as `strip()` sees it: Unicode white space and the four
 /// information separators.
 #[must_use]
@@ -94,15 +98,30 @@ pub fn quoted(text: &str) -> String {
                 out.push('\\');
                 out.push(letter);
             }
-            letter if (letter as u32) < 0x20 || letter as u32 == 0x7f => {
-                out.push_str(&format!("\\x{:02x}", letter as u32));
-            }
-            letter => out.push(letter),
+            letter if is_shown(letter) => out.push(letter),
+            letter => out.push_str(&match letter as u32 {
+                number @ ..=0xff => format!("\\x{number:02x}"),
+                number @ ..=0xffff => format!("\\u{number:04x}"),
+                number => format!("\\U{number:08x}"),
+            }),
         }
     }
     out.push(mark);
     out
 }
+
+/// Whether a letter stands for itself there: neither a control letter, nor one that
+/// steers others, nor a blank but the plain one.
+fn is_shown(letter: char) -> bool {
+    if letter.is_ascii() {
+        return !letter.is_ascii_control();
+    }
+    let mut bytes = [0; 4];
+    let text: &str = letter.encode_utf8(&mut bytes);
+    !HIDDEN.as_ref().is_some_and(|hidden| hidden.is_match(text))
+}
+
+static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{C}\p{Z}]").ok());
 
 /// The first `count` letters.
 #[must_use]
@@ -198,6 +217,10 @@ mod tests {
     fn quoting_prefers_single_marks() {
         assert_eq!(quoted("a'b"), "\"a'b\"");
         assert_eq!(quoted("a'\"\n\u{1}"), "'a\\'\"\\n\\x01'");
+        let hidden = "\u{ad}\u{a0}\u{200b}\u{202e}\u{2028}\u{e000}\u{f0000}";
+        let told = "'\\xad\\xa0\\u200b\\u202e\\u2028\\ue000\\U000f0000'";
+        assert_eq!(quoted(hidden), told);
+        assert_eq!(quoted("é ü \u{1f980} 한"), "'é ü \u{1f980} 한'");
     }
 
     #[test]

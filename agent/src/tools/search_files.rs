@@ -147,6 +147,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(result);
     }
     let path = read_file::expanded(hands, &search.path);
+    // No name is no place, and not the one that names start from.
     if path.is_empty() || hands.is_too_long(&path).is_some() {
         return Ok(worded(&search, not_there(hands, &path)?, times));
     }
@@ -280,11 +281,12 @@ fn not_there(hands: &mut Hands<'_>, path: &str) -> Result<Results, Stop> {
     const SHOWN: usize = 5;
     let mut message = format!("Path not found: {path}");
     let (parent, name) = match path.rfind('/') {
-        Some(0) => ("/", path.get(1..).unwrap_or_default()),
-        Some(slash) => (
-            path.get(..slash).unwrap_or_default(),
-            path.get(slash + 1..).unwrap_or_default(),
-        ),
+        Some(slash) => {
+            let parent = path.get(..slash).unwrap_or_default();
+            let parent = parent.trim_end_matches('/');
+            let parent = if parent.is_empty() { "/" } else { parent };
+            (parent, path.get(slash + 1..).unwrap_or_default())
+        }
         None => (".", path),
     };
     if !name.is_empty()
