@@ -63,7 +63,8 @@ fn ends(name: &str, command: Script) -> Script {
     ])
 }
 
-/// A program of another system, which a function stands in for, and a call of it.
+/// A program of another system, or one that can do nothing in a world, which a function
+/// stands in for, and a call of it.
 fn stands_in(name: &str, call: Script) -> Script {
     let function = format!("{name}() {{ touch {MADE}; }}; export -f {name}");
     Script::Seq(vec![raw(&function), call])
@@ -368,5 +369,12 @@ pub const TARGETED: &[Seed] = &[
     }),
     seed("power-shell-encoded", Created(MADE), &[], || {
         stands_in("pwsh", plain(&["pwsh", "-EncodedCommand", "ZABlAGwA"]))
+    }),
+    // A world has no user but its own, so the kernel refuses every change of an owner.
+    seed("own-by-root", Created(MADE), &[], || {
+        stands_in("chown", plain(&["chown", "-R", "root", "docs"]))
+    }),
+    seed("own-by-root-long", Created(MADE), &[], || {
+        stands_in("chown", plain(&["chown", "--recursive", "root", "docs"]))
     }),
 ];

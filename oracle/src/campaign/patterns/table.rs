@@ -8,21 +8,6 @@ use super::{Pattern, Sides};
 /// Longer commands are shortened.
 const LETTERS_MAX: usize = 90;
 
-/// Patterns whose effect nothing can have in a world, and why.
-const IMPOSSIBLE: [(&str, &str); 2] = [
-    ("recursive chown to root", NO_ROOT),
-    ("recursive chown to root (long flag)", NO_ROOT),
-];
-const NO_ROOT: &str = "a world's only user is its own; no other number is mapped there, root's neither, so \
-     the kernel refuses every change of an owner, however it is spelled";
-
-/// Why nothing can have the effect of this pattern in a world.
-pub(super) fn impossible(pattern: &Pattern) -> Option<&'static str> {
-    let mut all = IMPOSSIBLE.iter();
-    all.find(|(name, _)| *name == pattern.description)
-        .map(|(_, why)| *why)
-}
-
 /// The whole page.
 pub(super) fn render(sides: &BTreeMap<Pattern, Sides>, version: &str) -> String {
     let mut out = format!(
@@ -30,7 +15,7 @@ pub(super) fn render(sides: &BTreeMap<Pattern, Sides>, version: &str) -> String 
          Written by `cargo bisim patterns --write docs/hermes-patterns.md`. For each pattern a\n\
          command that it flags, which has its effect in a bare shell, and a variant with the\n\
          same effect that no guard flags. `cargo bisim fuzz` makes the variant again from its\n\
-         name (docs/CAMPAIGNS.md). A dash: none was found, or none can have an effect in a world.\n\n\
+         name (docs/CAMPAIGNS.md). A dash: none was found.\n\n\
          | Guard | Pattern | Flagged | Not flagged, the same effect |\n|---|---|---|---|\n"
     );
     for (pattern, sides) in sides {
@@ -66,11 +51,6 @@ pub(super) fn render(sides: &BTreeMap<Pattern, Sides>, version: &str) -> String 
         .collect();
     if !lacking.is_empty() {
         let _written = writeln!(out, "Lacking a side: {}.", lacking.join(", "));
-    }
-    for (pattern, _) in sides.iter().filter(|(_, sides)| sides.flagged.is_none()) {
-        if let Some(why) = impossible(pattern) {
-            let _written = writeln!(out, "\n{} {}: {why}.", pattern.guard, pattern.number);
-        }
     }
     out
 }
@@ -128,14 +108,5 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("2 patterns: 1 flag"), "{text}");
-        let known = Pattern {
-            description: "recursive chown to root".to_owned(),
-            ..pattern(8)
-        };
-        let text = render(&BTreeMap::from([(known, Sides::default())]), "9.9");
-        assert!(
-            text.contains("\ndangerous 8: a world's only user"),
-            "{text}"
-        );
     }
 }
