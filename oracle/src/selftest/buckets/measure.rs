@@ -229,8 +229,8 @@ pub(super) fn keep(file: &Path, all: &[Labelled]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const PURITY_SEEN: f64 = 0.95;
-    const COMPLETENESS_SEEN: f64 = 0.9;
+    const PURITY_SEEN: f64 = 0.98;
+    const COMPLETENESS_SEEN: f64 = 0.95;
 
     #[test]
     fn mixed_buckets_cost_purity_and_spread_causes_completeness() {
