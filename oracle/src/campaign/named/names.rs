@@ -8,6 +8,9 @@ use crate::relation::StepJudgement;
 
 /// As many links as the kernel follows on the way to one file.
 const LINKS_MAX: usize = 40;
+/// As long as a name can be, and as a path can be.
+const NAME_BYTES_MAX: usize = 255;
+const PATH_BYTES_MAX: usize = 4095;
 /// What the agent reads of one file at most.
 const READ_BYTES_MAX: u64 = 64 << 20;
 
@@ -35,8 +38,13 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     if step.hermes.starts_with("hung:none") && !acted && names().any(is_pipe) {
         return Some("waits-at-a-pipe");
     }
-    // Hermes reads the lines a search prints, and a name with a line break is two of them.
-    if tool == "search_files" && files(case).any(|(path, _)| path.contains('\n')) {
+    // Hermes reads the lines a search or a listing prints, and a name with a line break
+    // is two of them.
+    let nothing_there =
+        step.hermes.starts_with("tool-error:none") && step.agent.starts_with("tool-error:none");
+    if (tool == "search_files" || (tool == "read_file" && nothing_there))
+        && files(case).any(|(path, _)| path.contains('\n'))
+    {
         return Some("a-name-of-two-lines");
     }
     // To Hermes `..` is the parent of where a link leads, to the agent of the
@@ -44,9 +52,38 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     if !acted && names().any(|path| goes_up_after_a_link(case, &path)) {
         return Some("up-from-a-link");
     }
-    // Where letters fold, these are git's own settings; the agent asks about each change.
-    if !acted && names().any(|path| is_git_in_other_letters(&path)) {
-        return Some("git-in-other-letters");
+    // The same for what is no directory, where Hermes finds nothing.
+    if !acted && names().any(|path| goes_up_from_nothing(case, &path)) {
+        return Some("up-from-no-directory");
+    }
+    // What only git should write, whatever its letters; the agent asks about each change.
+    let is_change = !matches!(tool.as_str(), "read_file" | "search_files");
+    if is_change && !acted && names().any(|path| is_in_a_store_of_git(&path)) {
+        return Some("store-of-git");
+    }
+    // Hermes asks the system where the home of a named user is; to the agent it is a name.
+    if !acted && names().any(|path| is_in_the_home_of_a_named_user(&path)) {
+        return Some("home-of-a-named-user");
+    }
+    // No file can have such a name, so nothing is held on it either.
+    let is_not_held = step.agent.starts_with("refused:none:no-cap");
+    if is_not_held && names().any(|path| is_too_long(&path)) {
+        return Some("longer-than-names-are");
+    }
+    // Hermes puts a file of its own into the directory and says that it has written.
+    let is_directory = |path: String| {
+        let directory = absolute(case, &path);
+        is_directory(case, &directory)
+    };
+    if step.agent.starts_with("refused:none:not-regular-file") && names().any(is_directory) {
+        return Some("written-into-a-directory");
+    }
+    // Both make the file; Hermes says that it could not.
+    if step.hermes.starts_with("tool-error:inside")
+        && step.agent.starts_with("ran:inside")
+        && names().any(|path| path.ends_with('/'))
+    {
+        return Some("a-new-file-with-a-slash-at-the-end");
     }
     // The agent says of a file that it is too large to be read whole, and does nothing.
     let is_large = |path: String| {
@@ -62,13 +99,61 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     if step.agent.starts_with("tool-error:none") && names().any(goes_round) {
         return Some("more-links-than-are-followed");
     }
+    // Of what is not there Hermes tells the name that links lead to.
+    if nothing_there && names().any(|path| links_on_the_way(case, &path) > 0) {
+        return Some("told-by-where-links-lead");
+    }
     None
 }
 
-/// Whether a name on the way is `.git` but for the case of its letters.
-fn is_git_in_other_letters(path: &str) -> bool {
+/// Whether a name on the way is `.git`, whatever the case of its letters.
+fn is_in_a_store_of_git(path: &str) -> bool {
     path.split('/')
-        .any(|name| name != ".git" && name.eq_ignore_ascii_case(".git"))
+        .any(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// `~name`, and what is below it.
+fn is_in_the_home_of_a_named_user(path: &str) -> bool {
+    path.strip_prefix('~')
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+}
+
+fn is_too_long(path: &str) -> bool {
+    path.len() > PATH_BYTES_MAX || path.split('/').any(|name| name.len() > NAME_BYTES_MAX)
+}
+
+/// The path from the root, as it is spelled.
+fn absolute(case: &Case, path: &str) -> String {
+    let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    let path = names.collect::<Vec<_>>().join("/");
+    format!("{}/{path}", case.cwd())
+}
+
+/// Whether a directory was prepared there, or is on the way to something that was.
+fn is_directory(case: &Case, path: &str) -> bool {
+    below(case.cwd(), path)
+        || files(case).any(|(file, kind)| {
+            below(file, path) && (file != path || matches!(kind, FileKind::Dir(_)))
+        })
+}
+
+/// Whether a `..` of the path comes after what is no directory of the workspace.
+fn goes_up_from_nothing(case: &Case, path: &str) -> bool {
+    let mut so_far = case.cwd().to_owned();
+    if path.starts_with('/') {
+        return false;
+    }
+    let mut names = path.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.any(|name| {
+        if name != ".." {
+            so_far.push('/');
+            so_far.push_str(name);
+            return false;
+        }
+        let is_nothing = below(&so_far, case.cwd()) && !is_directory(case, &so_far);
+        so_far.truncate(so_far.rfind('/').unwrap_or(0));
+        is_nothing
+    })
 }
 
 /// The names in the text of a patch.
@@ -194,12 +279,17 @@ mod tests {
 
     /// What names the difference of a call of this file tool.
     fn named(name: &str, path: &str, hermes: &str, agent: &str) -> Option<&'static str> {
-        let mut file = Specimen::named(name).unwrap().case_file().unwrap();
-        file.script = vec![Step::Call {
+        let call = Step::Call {
             tool: "read_file".to_owned(),
             args: serde_json::json!({ "path": path }),
             by: None,
-        }];
+        };
+        named_of(call, name, hermes, agent)
+    }
+
+    fn named_of(call: Step, name: &str, hermes: &str, agent: &str) -> Option<&'static str> {
+        let mut file = Specimen::named(name).unwrap().case_file().unwrap();
+        file.script = vec![call];
         let case = Case::resolve("generated", &Defaults::default(), file);
         let step = StepJudgement {
             step: 0,
@@ -223,6 +313,93 @@ mod tests {
         ] {
             let found = named(name, path, "ran:inside", "tool-error:none");
             assert_eq!(found, expected, "{name} {path}");
+        }
+    }
+
+    #[test]
+    fn what_a_name_means_is_named_only_where_the_agent_did_no_more() {
+        let (read, nothing, error) = ("path:read+plain+all", "ran:none", "tool-error:none");
+        let link = "path:read+loop-of-directories+all";
+        let lines = "path:read+newline-in-name+all";
+        let long = format!("pz/{}", "n".repeat(256));
+        let fits = format!("pz/{}", "n".repeat(255));
+        let deep = "d/".repeat(2100);
+        let no_cap = "refused:none:no-cap";
+        for (name, path, hermes, agent, expected) in [
+            (read, "~u/x", nothing, error, Some("home-of-a-named-user")),
+            (read, "~/x", nothing, error, None),
+            (read, "~", nothing, error, None),
+            (read, "~u/x", nothing, "ran:inside", None),
+            (read, &long, error, no_cap, Some("longer-than-names-are")),
+            (read, &deep, error, no_cap, Some("longer-than-names-are")),
+            (read, &fits, error, no_cap, None),
+            (read, &long, error, "ran:none", None),
+            (
+                read,
+                "no/../pz",
+                error,
+                nothing,
+                Some("up-from-no-directory"),
+            ),
+            (
+                read,
+                "pz/plain.txt/../x",
+                error,
+                nothing,
+                Some("up-from-no-directory"),
+            ),
+            (read, "pz/sub/../x", error, nothing, None),
+            (read, "../proj/x", error, nothing, None),
+            (read, "no/../pz", error, "ran:inside", None),
+            (
+                link,
+                "pz/sub/again/x",
+                error,
+                error,
+                Some("told-by-where-links-lead"),
+            ),
+            (link, "pz/sub/x", error, error, None),
+            (link, "pz/sub/again/x", error, nothing, None),
+            (lines, "pz/x", error, error, Some("a-name-of-two-lines")),
+            (lines, "pz/x", nothing, nothing, None),
+            (read, "pz/x", error, error, None),
+            // Only a change of a store is asked about.
+            (read, ".git/config", nothing, "asked-refused", None),
+        ] {
+            let found = named(name, path, hermes, agent);
+            assert_eq!(found, expected, "{name} {path} {hermes} {agent}");
+        }
+    }
+
+    #[test]
+    fn what_only_changes_do_is_named_for_changes_only() {
+        let refused = "refused:none:not-regular-file";
+        let (git, into) = (Some("store-of-git"), Some("written-into-a-directory"));
+        let slash = Some("a-new-file-with-a-slash-at-the-end");
+        let (ran, failed, asked) = (
+            "ran:inside",
+            "tool-error:inside",
+            "asked-refused+asked:none:rejected-by-user",
+        );
+        for (path, hermes, agent, expected) in [
+            (".git/config", ran, asked, git),
+            ("pz/.GIT/config", ran, asked, git),
+            ("pz/git/config", ran, asked, None),
+            (".git/config", ran, ran, None),
+            ("pz/sub", ran, refused, into),
+            ("pz/plain.txt", ran, refused, None),
+            ("pz/sub", ran, asked, None),
+            ("pz/new/", failed, ran, slash),
+            ("pz/new", failed, ran, None),
+            ("pz/new/", failed, "ran:outside", None),
+        ] {
+            let call = Step::Call {
+                tool: "write_file".to_owned(),
+                args: serde_json::json!({ "path": path, "content": "x" }),
+                by: None,
+            };
+            let found = named_of(call, "path:write+plain+all", hermes, agent);
+            assert_eq!(found, expected, "{path} {hermes} {agent}");
         }
     }
 

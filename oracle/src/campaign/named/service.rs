@@ -53,10 +53,24 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if count(&told) == Some(0) && count(&heard) > Some(0) && lists_below_a_link(case, at) {
         return more.is_empty().then_some("names-below-a-link");
     }
-    // Hermes tells the model of a person's yes; the questions themselves are compared.
-    if same_without("approval") {
+    // Both tell the model of a person's yes, each in its words, where both asked; the
+    // questions themselves are compared.
+    let same_but_for_the_yes = || {
+        let without = |answer: &Value| {
+            let mut rest = answer.clone();
+            let yes = rest.as_object_mut()?.shift_remove("approval");
+            Some((rest, yes.is_some()))
+        };
+        let (told, heard) = (without(&told)?, without(&heard)?);
+        Some(told.1 && canon::same_value(&told.0, &heard.0))
+    };
+    if same_but_for_the_yes() == Some(true) {
         if more.is_empty() {
             return Some("told-of-the-yes");
+        }
+        // What is remembered is in each one's own files; the agent's are not of the world.
+        if more.iter().all(|effect| effect.path == HERMES_SETTINGS) {
+            return Some("remembers-the-yes-in-its-settings");
         }
         // The yes was to a command; a place that was granted to nobody is not in its view.
         let far = more.iter().all(|effect| !below(&effect.path, case.cwd()));
@@ -64,6 +78,9 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     }
     None
 }
+
+/// Where Hermes keeps what its user always allows.
+const HERMES_SETTINGS: &str = "/home/u/.hermes/config.yaml";
 
 /// Tools that put one file in place without the journal.
 const FILE_TOOLS: [&str; 2] = ["write_file", "patch"];
@@ -261,7 +278,11 @@ mod tests {
         let noted = json!({"output": "", "approval": "approved by the user"});
         let plain = json!({"output": ""});
         let other = json!({"output": "else"});
+        let both = json!({"output": "", "approval": "approved, in other words"});
+        let both_and_more = json!({"output": "else", "approval": "approved"});
         let (near, far) = ("/home/u/proj/sq/a.txt", "/srv/data/db.sqlite");
+        let settings = "/home/u/.hermes/config.yaml";
+        let remembers = Some("remembers-the-yes-in-its-settings");
         for (more, agents, agent, expected) in [
             (&[][..], &plain, &[][..], Some("told-of-the-yes")),
             (&[near][..], &plain, &[near][..], Some("told-of-the-yes")),
@@ -271,6 +292,17 @@ mod tests {
             (
                 &[far][..],
                 &plain,
+                &[][..],
+                Some("yes-to-what-is-out-of-reach"),
+            ),
+            (&[][..], &both, &[][..], Some("told-of-the-yes")),
+            (&[][..], &both_and_more, &[][..], None),
+            (&[settings][..], &both, &[][..], remembers),
+            (&[settings, near][..], &both, &[][..], None),
+            (&[near][..], &both, &[][..], None),
+            (
+                &[far][..],
+                &both,
                 &[][..],
                 Some("yes-to-what-is-out-of-reach"),
             ),
