@@ -33,6 +33,7 @@ pub use self::{
 use super::{
     Runtime,
     call::{Asked, Fate, ToolResult},
+    shown::one_line,
 };
 use crate::{
     digest::sha256,
@@ -206,7 +207,8 @@ impl Runtime {
     ) -> Result<Answer, Denial> {
         let sent = json!({"tool": inner, "arguments": args}).to_string();
         let shown = format!(
-            "call `{inner}` of the server `{}` at {} with\n{sent}",
+            "call `{}` of the server `{}` at {} with\n{sent}",
+            one_line(inner),
             server.name,
             server.place()
         );

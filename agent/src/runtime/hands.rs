@@ -281,7 +281,7 @@ impl Hands<'_> {
         let action = action(verb, place, content)?;
         self.perform(
             vec![action],
-            |_| format!("{verb} {}", place.absolute),
+            |_| format!("{verb} {}", shown::one_line(&place.absolute)),
             |mounts, mut permits| {
                 let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
                     return Err(unknown(place));

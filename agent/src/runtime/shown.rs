@@ -64,7 +64,7 @@ fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String
 
 /// Control letters made visible: a file must not be able to draw on the
 /// terminal that asks about it.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -79,7 +79,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The same for what has a line to itself: it must not look like two.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     escaped(text)
         .replace('\n', "\\u{a}")
         .replace('\t', "\\u{9}")

@@ -155,6 +155,8 @@ impl Turn<'_> {
             Some(note) => format!("{note}\n{shown}"),
             None => shown,
         };
+        // Names, too, are chosen by somebody else: none draws on what asks about it.
+        let shown = super::shown::escaped(&shown);
         let mut repeat = false;
         let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
             Reply::Yes(Scope::Once)

@@ -178,6 +178,40 @@ fn endless(method: &'static str, mut more: impl FnMut(u64) -> String + Send + 's
 }
 
 #[test]
+fn no_name_that_is_asked_about_draws_or_has_lines_of_its_own() {
+    let (mut bench, _) = bench();
+    let agent = bench.runtime.first_agent();
+    let bad = "x\u{1b}[2J\nfs.read good\u{202e}\u{9b}";
+    let server_tool = format!("mcp__echo__{bad}");
+    for dir in [bad, "plain name"] {
+        // A name that is asked about wherever it lies.
+        std::fs::create_dir(bench.workspace.join(dir)).unwrap();
+        std::fs::write(bench.workspace.join(dir).join(".env"), "x").unwrap();
+    }
+    for (tool, args) in [
+        ("read_file", json!({ "path": format!("{bad}/.env") })),
+        (&*server_tool, json!({ "words": bad })),
+        ("read_file", json!({"path": "plain name/.env"})),
+    ] {
+        let report = bench.runtime.call(agent, tool, &args);
+        let asked = report.questions.first();
+        let shown = &asked
+            .unwrap_or_else(|| panic!("{tool}: {}", report.text))
+            .shown;
+        let draws = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{202e}';
+        assert!(!shown.contains(draws), "{tool}: {shown:?}");
+        let own_lines = shown
+            .lines()
+            .filter(|line| line.starts_with("fs.read good"));
+        assert_eq!(own_lines.count(), 0, "{tool}: {shown}");
+        assert!(
+            shown.contains("\\u{1b}") || shown.contains("\\u001b") || shown.contains("plain name"),
+            "{tool}: {shown}"
+        );
+    }
+}
+
+#[test]
 fn a_line_without_an_end_is_not_kept() {
     let port = endless("tools/call", |_| "x".repeat(1 << 20));
     let mut bench = Bench::new();

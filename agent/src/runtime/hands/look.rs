@@ -14,7 +14,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 
 use super::{
-    super::{place::Place, turn::Stop},
+    super::{place::Place, shown::one_line, turn::Stop},
     Hands, action, stop, unknown,
 };
 
@@ -71,7 +71,7 @@ impl Hands<'_> {
             action(verb, place, Digest::NONE)?,
             action(Verb::FsRead, &above, Digest::NONE)?,
         ];
-        let shown = |_: &Question| format!("{verb} {}", place.absolute);
+        let shown = |_: &Question| format!("{verb} {}", one_line(&place.absolute));
         let (stat, parent) = self.perform(actions, shown, |mounts, permits| {
             let mut permits = permits.into_iter();
             let mut look = |place: &Place| {
@@ -139,7 +139,7 @@ impl Hands<'_> {
         if lists {
             actions.push(action(Verb::FsList, place, Digest::NONE)?);
         }
-        let shown = |_: &Question| format!("{verb} {}", place.absolute);
+        let shown = |_: &Question| format!("{verb} {}", one_line(&place.absolute));
         let looked = self.perform(actions, shown, |mounts, permits| {
             let mut permits = permits.into_iter();
             let (Some(mount), Some(first), Some(second)) =
