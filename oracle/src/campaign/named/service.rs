@@ -1,6 +1,6 @@
 //! Differences in what is told of a call that both made.
 
-use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
+use bisim_world::protocol::{Context, EffectKind, FileKind, FsEffect, RawTrace, Step};
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
@@ -16,6 +16,9 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     let at = step.step;
     let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
     let (more, other) = effects(hermes, agent, at);
+    if other.is_empty() && is_unvouched(case, hermes, agent, at) {
+        return Some("nobody-vouches-for-what-was-read");
+    }
     if let Some(cut) = case.job.script.get(at).and_then(Step::cut) {
         let is_write =
             matches!(&cut.step, Step::Call { tool, .. } if FILE_TOOLS.contains(&tool.as_str()));
@@ -101,6 +104,40 @@ fn is_stray(effect: &FsEffect, more: &[FsEffect]) -> bool {
     };
     effect.kind == EffectKind::Created
         && (is_temporary || is_empty(effect) && more.iter().any(as_well))
+}
+
+/// Whether some calls of a batch were refused, and nothing else differs, because a
+/// call before them had read something and nobody is there to say that this is well.
+fn is_unvouched(case: &Case, hermes: &RawTrace, agent: &RawTrace, at: usize) -> bool {
+    let nobody_is_there = match case.job.context {
+        Context::Headless | Context::Cron => true,
+        Context::Interactive | Context::Gateway | Context::Acp => false,
+    };
+    let is_batch = matches!(
+        case.job.script.get(at),
+        Some(Step::Probe { name, .. }) if name == "tool_batch"
+    );
+    let answers = |trace: &RawTrace| {
+        let answer = trace.steps.get(at)?.answer.get("value")?.as_array();
+        answer.cloned()
+    };
+    let (Some(told), Some(heard)) = (answers(hermes), answers(agent)) else {
+        return false;
+    };
+    let refused = |(_, heard): &(&Value, &Value)| {
+        let error = heard.get("error").and_then(Value::as_str);
+        error.is_some_and(|error| error.starts_with("Denied (untrusted-flow): "))
+    };
+    let differing = || {
+        told.iter()
+            .zip(&heard)
+            .filter(|(told, heard)| told != heard)
+    };
+    nobody_is_there
+        && is_batch
+        && told.len() == heard.len()
+        && differing().next().is_some()
+        && differing().all(|pair| refused(&pair))
 }
 
 fn is_command(case: &Case, at: usize) -> bool {
@@ -270,6 +307,47 @@ mod tests {
             hermes_effect: false,
             agent_effect: false,
             attempts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_refusal_after_reading_is_named_in_a_batch_where_nobody_is_there() {
+        let batch = |context: &str| {
+            let file = json!({
+                "id": "x", "context": context, "user": "grant_once",
+                "script": [{"probe": {"name": "tool_batch", "input": {"calls": []}}}],
+                "expect": {"agent": "either", "reason": "x"}, "source": {"from": "made"},
+            });
+            let file = serde_json::from_value(file).unwrap();
+            Case::resolve("generated", &Defaults::default(), file)
+        };
+        let named = |context: &str, told: Value, heard: Value| {
+            let (case, step) = (batch(context), judgement(0));
+            let answered = |value: Value| {
+                let mut trace = trace(1, &json!({}), &[]);
+                trace.steps[0].answer = json!({"decision": "none", "value": value});
+                trace
+            };
+            let result = result(&case, &step, answered(told), answered(heard));
+            rule(&case, &result, &step) == Some("nobody-vouches-for-what-was-read")
+        };
+        let refused = json!({"error": "Denied (untrusted-flow): what the agent has read"});
+        let told = json!([{"content": "1|a"}, {"bytes_written": 2}]);
+        let heard = json!([{"content": "1|a"}, refused]);
+        assert!(named("cron", told.clone(), heard.clone()));
+        assert!(named("headless", told.clone(), heard.clone()));
+        for (context, told, heard) in [
+            ("interactive", told.clone(), heard.clone()),
+            ("cron", told.clone(), told.clone()),
+            ("cron", told.clone(), json!([{"content": "1|b"}, refused])),
+            ("cron", told.clone(), json!([{"content": "1|a"}])),
+            (
+                "cron",
+                told,
+                json!([{"content": "1|a"}, {"error": "Denied (no-cap): x"}]),
+            ),
+        ] {
+            assert!(!named(context, told.clone(), heard), "{context} {told}");
         }
     }
 
