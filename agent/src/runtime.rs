@@ -63,7 +63,7 @@ pub use self::{
     ceilings::{Ceilings, Talk},
     change::FileChange,
     command::{CommandRequest, CommandRun, checked_text},
-    external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Web},
+    external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
     hands::{Before, Hands},
     mounts::{lexical, real},

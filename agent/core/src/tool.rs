@@ -160,15 +160,15 @@ impl Tool {
     #[must_use]
     pub const fn verbs(self) -> &'static [Verb] {
         match self {
-            // A command gets what of the network is held when it starts.
-            Tool::Terminal | Tool::ExecuteCode => {
+            // A command gets what of the network is held when it starts; so does a
+            // server outside that is started for a call.
+            Tool::Terminal | Tool::ExecuteCode | Tool::External => {
                 &[Verb::ProcExec, Verb::NetConnect, Verb::NetListen]
             }
             // What a background command does is decided under the call that started it.
             Tool::Process => &[],
             Tool::Todo => &[],
             Tool::Clarify => &[Verb::UserAsk],
-            Tool::External => &[Verb::NetConnect],
             Tool::Converse => &[Verb::ModelSend],
             Tool::ReadFile => &[Verb::FsRead, Verb::FsList],
             Tool::WriteFile | Tool::Memory | Tool::Cronjob => {
@@ -197,7 +197,9 @@ impl Tool {
     #[must_use]
     pub const fn effect_verbs(self) -> &'static [Verb] {
         match self {
-            Tool::Terminal | Tool::ExecuteCode => &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete],
+            Tool::Terminal | Tool::ExecuteCode | Tool::External => {
+                &[Verb::FsCreate, Verb::FsModify, Verb::FsDelete]
+            }
             Tool::ReadFile
             | Tool::WriteFile
             | Tool::Patch
@@ -211,7 +213,6 @@ impl Tool {
             | Tool::SkillView
             | Tool::SkillManage
             | Tool::Cronjob
-            | Tool::External
             | Tool::Converse
             | Tool::Directory => &[],
         }

@@ -46,7 +46,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
         let name = name.escape_debug();
         return Err((
             format!(
-                "no server `{name}` is configured; name it in [servers.{name}] with its `url`, or its `host` and `port`"
+                "no server `{name}` is configured; name it in [servers.{name}] with its `url`, its `host` and `port`, or its `command`"
             ),
             exit::USAGE,
         ));
@@ -68,9 +68,13 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
 /// Naming the server on the command line is the user's grant to ask it once.
 fn asked(runtime: &mut Runtime, server: &ExternalServer) -> Result<Listing, Trouble> {
     let agent = runtime.first_agent();
+    let (verb, on) = match &server.program {
+        Some(_) => ("proc.exec", "*".to_owned()),
+        None => ("net.connect", format!("{}:{}", server.host, server.port)),
+    };
     let once = GrantWords {
         uses: Some(1),
-        ..GrantWords::new("net.connect", &format!("{}:{}", server.host, server.port))
+        ..GrantWords::new(verb, &on)
     };
     runtime
         .grant(agent, &once)

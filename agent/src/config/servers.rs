@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::{
     model::open::{KeyPlaces, Surroundings},
-    runtime::{ExternalServer, Key, Web},
+    runtime::{ExternalServer, Key, Program, Web},
     tools::mcp::component,
 };
 
@@ -30,6 +30,12 @@ pub struct ServerWords {
     /// Its address, if it speaks HTTP.
     #[serde(default)]
     pub url: Option<String>,
+    /// The program and its arguments, if it speaks over its input and output.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// Variables such a program is given besides the session's own.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
     /// The variable of the environment that holds the key for it.
     #[serde(default)]
     pub key_env: Option<String>,
@@ -55,15 +61,27 @@ pub struct ServerWords {
 
 impl ServerWords {
     fn server(&self, name: &str) -> Result<ExternalServer, String> {
-        let usual = match (&self.url, &self.host, self.port) {
-            (Some(url), None, None) => {
+        let usual = match (&self.url, &self.host, self.port, &self.command) {
+            (Some(url), None, None, None) => {
                 ExternalServer::at_url(name, url).map_err(|denial| denial.to_string())?
             }
-            (None, Some(host), Some(port)) => ExternalServer::at(name, host, port),
+            (None, Some(host), Some(port), None) => ExternalServer::at(name, host, port),
+            (None, None, None, Some(argv)) => {
+                let program = Program {
+                    argv: argv.clone(),
+                    env: self.env.clone().into_iter().collect(),
+                };
+                ExternalServer::started(name, program)
+            }
             _ => {
-                return Err("a server has a `url`, or a `host` and a `port`".to_owned());
+                return Err(
+                    "a server has a `url`, a `host` and a `port`, or a `command`".to_owned(),
+                );
             }
         };
+        if usual.program.is_none() && !self.env.is_empty() {
+            return Err("variables in `env` go with a `command` only".to_owned());
+        }
         Ok(ExternalServer {
             tools: self.tools.clone(),
             only: self.only.clone(),
@@ -212,6 +230,17 @@ mod tests {
             (
                 "[a]\nhost = \"h\"\nport = 1\nurl = \"http://h\"\n",
                 "a `url`",
+            ),
+            ("[a]\ncommand = []\n", "names no program"),
+            ("[a]\ncommand = [\"s\"]\nhost = \"h\"\n", "a `url`"),
+            ("[a]\ncommand = [\"s\"]\nkey_env = \"K\"\n", "`url` only"),
+            (
+                "[a]\nhost = \"h\"\nport = 1\nenv = { A = \"b\" }\n",
+                "`command` only",
+            ),
+            (
+                "[a]\ncommand = [\"s\"]\nenv = { \"A=\" = \"b\" }\n",
+                "variable",
             ),
             ("[a]\nurl = \"ftp://h\"\n", "http://"),
             (

@@ -2,14 +2,18 @@
 //!
 //! A browser, a picture model or a messenger is not part of this program. The
 //! program is told which server has such a tool; a call connects to that
-//! server, if the agent holds `net.connect` on it, and to nothing else. What
-//! comes back is data from the network and is remembered as such. This module
-//! must never start a server, and never follow one to another address.
+//! server, if the agent holds `net.connect` on it, and to nothing else; a server
+//! that is a program is started for the call, with what the agent holds, and
+//! ended after it. What comes back is data from the network and is remembered as
+//! such. This module must never start a server outside a sandbox, and never
+//! follow one to another address.
 
 pub(super) mod exchange;
 mod http;
 pub(super) mod listing;
+mod program;
 mod server;
+mod started;
 mod web;
 
 use std::time::Duration;
@@ -27,6 +31,7 @@ use serde_json::{Value, json};
 use self::listing::Listed;
 pub use self::{
     listing::{Listing, OutsideTool},
+    program::Program,
     server::ExternalServer,
     web::{Key, Web},
 };
@@ -212,9 +217,18 @@ impl Runtime {
             server.name,
             server.place()
         );
+        if let Some(program) = &server.program {
+            let spoken = self.spoken_with(by, (server, program), &shown, questions, |stream| {
+                exchange::call(server, Some(stream), inner, args)
+            })?;
+            return Ok(match spoken.discarded {
+                None => exchange::told(server, spoken.said),
+                Some(denial) => mcp::failed(&thrown_away(&denial)),
+            });
+        }
         let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
         self.guarded(by, Tool::External, action, shown, questions, |_| {
-            exchange::told(server, exchange::call(server, inner, args))
+            exchange::told(server, exchange::call(server, None, inner, args))
         })
     }
 
@@ -253,6 +267,15 @@ impl Runtime {
             known.failed_at = None;
         }
     }
+}
+
+/// What is told instead of an answer whose doings were thrown away.
+fn thrown_away(denial: &Denial) -> String {
+    let code = denial.code();
+    format!(
+        "The server ran on a copy and its changes were discarded ({code}): {denial}. Next step: {}.",
+        code.next_step()
+    )
 }
 
 /// An answer as a tool's result.

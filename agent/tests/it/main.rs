@@ -43,6 +43,7 @@ mod prompt;
 mod root;
 mod runtime;
 mod servers;
+mod servers_command;
 mod servers_http;
 mod session_cli;
 mod standing;

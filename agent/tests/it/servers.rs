@@ -328,6 +328,37 @@ fn hermitcrab(home: &Path, arguments: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
+fn a_server_configured_by_its_command_is_read_and_used_from_the_command_line() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("proj")).unwrap();
+    let config = home.path().join(".config/hermitcrab");
+    fs::create_dir_all(&config).unwrap();
+    let script = crate::servers_command::SERVER;
+    fs::write(home.path().join("proj/server.py"), script).unwrap();
+    let answers = [
+        json!({"calls": [{"tool": "mcp__own__env", "arguments": {}}]}),
+        json!({"text": "there"}),
+    ];
+    fs::write(
+        config.join("answers.json"),
+        answers.map(|answer| answer.to_string()).join("\n"),
+    )
+    .unwrap();
+    let text = "[servers.own]\ncommand = [\"python3\", \"server.py\", \"well\"]\nenv = { WORD = \"yes\" }\n\
+                [models.planner]\nbackend = \"scripted\"\nmodel = \"m\"\nfile = \"answers.json\"\n";
+    fs::write(config.join("config.toml"), text).unwrap();
+    let (code, said, told) = hermitcrab(home.path(), &["servers"]);
+    let listed = "own  the command ['python3', 'server.py', 'well']\n";
+    assert_eq!((code, said.as_str()), (0, listed), "{told}");
+    let (code, said, told) = hermitcrab(home.path(), &["servers", "own"]);
+    assert_eq!(code, 0, "{told}");
+    assert!(said.contains("mcp__own__echo"), "{said}");
+    let (code, said, told) = hermitcrab(home.path(), &["chat", "what is there?"]);
+    assert_eq!((code, said.as_str()), (0, "there\n"), "{told}");
+    assert!(told.contains("mcp__own__env: done"), "{told}");
+}
+
+#[test]
 fn a_configured_server_is_shown_read_and_used_from_the_command_line() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir_all(home.path().join("proj")).unwrap();

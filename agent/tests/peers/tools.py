@@ -1,4 +1,5 @@
-"""A server of tools over HTTP, made with the official SDK: the port is its argument."""
+"""A server of tools, made with the official SDK: over HTTP, where the port is its
+argument, or with `--stdio` over its input and output."""
 
 import sys
 
@@ -25,6 +26,9 @@ def fail() -> str:
     raise ValueError("it does not work")
 
 
+if "--stdio" in sys.argv:
+    server.run("stdio")
+    sys.exit(0)
 server.run(
     "streamable-http",
     host="127.0.0.1",

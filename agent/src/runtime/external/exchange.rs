@@ -1,6 +1,6 @@
 //! What is said to a server: one connection, one request, and the end of it.
 
-use std::{fmt, time::Duration};
+use std::{fmt, os::unix::net::UnixStream, time::Duration};
 
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
@@ -101,10 +101,16 @@ impl From<ServiceError> for Trouble {
     }
 }
 
-/// Calls a tool, by the server's own name for it.
-pub fn call(server: &ExternalServer, tool: &str, args: &Value) -> Result<Answer, Trouble> {
+/// Calls a tool, by the server's own name for it: of a server that was started,
+/// over its input and output.
+pub fn call(
+    server: &ExternalServer,
+    started: Option<UnixStream>,
+    tool: &str,
+    args: &Value,
+) -> Result<Answer, Trouble> {
     in_time(server.call_time, async {
-        let client = connected(server).await?;
+        let client = connected(server, started).await?;
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = args.as_object().cloned();
         let result = client.call_tool(params).await;
@@ -120,9 +126,9 @@ pub fn call(server: &ExternalServer, tool: &str, args: &Value) -> Result<Answer,
 
 /// The tools of a server as it describes them: `name`, `description`,
 /// `inputSchema`. One that is called twice is there once.
-pub fn list(server: &ExternalServer) -> Result<Vec<Value>, Trouble> {
+pub fn list(server: &ExternalServer, started: Option<UnixStream>) -> Result<Vec<Value>, Trouble> {
     in_time(LISTING_TIME_MAX.min(server.call_time), async {
-        let client = connected(server).await?;
+        let client = connected(server, started).await?;
         let listed = listed(&client).await;
         // As for a call.
         let _ended = client.cancel().await;
@@ -199,7 +205,16 @@ fn in_time<T>(
     runtime.block_on(asked).unwrap_or(Err(Trouble::Late(limit)))
 }
 
-async fn connected(server: &ExternalServer) -> Result<RunningService<RoleClient, ()>, Trouble> {
+async fn connected(
+    server: &ExternalServer,
+    started: Option<UnixStream>,
+) -> Result<RunningService<RoleClient, ()>, Trouble> {
+    if let Some(stream) = started {
+        let unreachable = |error: std::io::Error| Trouble::Unreachable(error.to_string());
+        stream.set_nonblocking(true).map_err(unreachable)?;
+        let stream = tokio::net::UnixStream::from_std(stream).map_err(unreachable)?;
+        return ().serve(stream).await.map_err(|error| Trouble::NotConnected(error.to_string()));
+    }
     if let Some(web) = &server.web {
         return over_http(web, server.call_time).await;
     }

@@ -118,11 +118,22 @@ impl Runtime {
             server.place()
         );
         let mut questions = Vec::new();
-        let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
-        let tool = hermitcrab_core::tool::Tool::External;
-        let listed = self.guarded(by, tool, action, shown, &mut questions, |_| {
-            exchange::list(server)
-        });
+        let listed = match &server.program {
+            Some(program) => {
+                let about = (server, program);
+                let spoken = self.spoken_with(by, about, &shown, &mut questions, |stream| {
+                    exchange::list(server, Some(stream))
+                });
+                spoken.map(|spoken| spoken.said)
+            }
+            None => {
+                let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
+                let tool = hermitcrab_core::tool::Tool::External;
+                self.guarded(by, tool, action, shown, &mut questions, |_| {
+                    exchange::list(server, None)
+                })
+            }
+        };
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
         }
@@ -171,9 +182,9 @@ impl Runtime {
 
     fn may_reach(&self, agent: AgentId, server: &ExternalServer) -> bool {
         let cap = server
-            .peer()
+            .needs()
             .ok()
-            .and_then(|peer| Cap::new(Verb::NetConnect, peer).ok());
+            .and_then(|(verb, object)| Cap::new(verb, object).ok());
         cap.is_some_and(|cap| {
             self.machine.look(|session| {
                 let mut held = session.held_by(agent);

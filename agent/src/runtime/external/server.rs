@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use hermitcrab_core::{
-    authority::{Host, HostPattern, Name, Object, Port},
+    authority::{Host, HostPattern, Name, Object, Port, Program as AnyProgram, Verb},
     outcome::{Denial, DenialCode},
     tool::Tool,
 };
 
-use super::web::{self, Web};
+use super::{
+    Program,
+    web::{self, Web},
+};
 use crate::tools::mcp;
 
 /// How long a call may take if nothing is said, the connection included.
@@ -29,6 +32,9 @@ pub struct ExternalServer {
     pub port: u16,
     /// Its address, if it speaks HTTP; otherwise messages go over the bare connection, one a line.
     pub web: Option<Web>,
+    /// How it is started, if it is a program that speaks over its input and output;
+    /// then it has no address.
+    pub program: Option<Program>,
     /// Its tools that are offered under their own names, such as `web_search`;
     /// every other one is `mcp__<server>__<tool>`.
     pub tools: Vec<String>,
@@ -49,6 +55,7 @@ impl ExternalServer {
             host: host.to_owned(),
             port,
             web: None,
+            program: None,
             tools: Vec::new(),
             only: Vec::new(),
             call_time: CALL_TIME_USUAL,
@@ -71,9 +78,21 @@ impl ExternalServer {
         })
     }
 
+    /// A server that is a program, with all of its tools.
+    #[must_use]
+    pub fn started(name: &str, program: Program) -> Self {
+        Self {
+            program: Some(program),
+            ..Self::at(name, "", 0)
+        }
+    }
+
     /// Where it is, for a person.
     #[must_use]
     pub fn place(&self) -> String {
+        if let Some(program) = &self.program {
+            return format!("the command {}", program.shown());
+        }
         match &self.web {
             Some(web) => web.url.clone(),
             None if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
@@ -108,6 +127,9 @@ impl ExternalServer {
                 CALL_TIME_MAX.as_secs()
             ));
         }
+        if let Some(program) = &self.program {
+            return program.check(&self.name);
+        }
         if let Some(web) = &self.web {
             if web::place(&web.url)? != (self.host.clone(), self.port) {
                 return wrong(format!(
@@ -123,6 +145,17 @@ impl ExternalServer {
             }
         }
         self.peer().map(drop)
+    }
+
+    /// What an agent has to hold to ask it anything.
+    ///
+    /// # Errors
+    /// Its host is no name.
+    pub(super) fn needs(&self) -> Result<(Verb, Object), Denial> {
+        match &self.program {
+            Some(_) => Ok((Verb::ProcExec, Object::Program(AnyProgram::AnyInView))),
+            None => Ok((Verb::NetConnect, self.peer()?)),
+        }
     }
 
     /// The server as a thing to connect to.

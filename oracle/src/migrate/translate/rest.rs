@@ -131,8 +131,8 @@ fn server(server: &Server) -> Proposal {
     let (said, here, confirm) = match &server.at {
         ServerAt::Program(line) => (
             line.clone(),
-            "not started: a program on the machine would hold all your rights; tools outside are reached as network peers",
-            "whether the server can be run apart and reached at an address, and which of its tools are needed",
+            "`[servers.NAME] command = [...]`: started in the sandbox for each call, with the directories and the network the agent holds and nothing else; what it answers counts as foreign",
+            "which directories the server has to see, whether it keeps anything between calls, and which of its tools are needed",
         ),
         ServerAt::Url(url) => (
             url.clone(),

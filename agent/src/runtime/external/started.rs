@@ -1,0 +1,180 @@
+//! Servers that are programs: started for one exchange, in copies like any
+//! command, spoken to over a socket that is their input and output, and ended.
+//!
+//! What such a server did to files is decided when it has ended, under the call
+//! it was started for. This module must never leave one running.
+
+use std::{os::unix::net::UnixStream, time::Duration};
+
+use hermitcrab_core::{
+    grant::AgentId,
+    outcome::{Denial, DenialCode, Outcome},
+    tool::Tool,
+};
+use hermitcrab_sandbox::spawn::{Ending, Input, Output, Streams};
+
+use super::{ExternalServer, Program, exchange::Trouble};
+use crate::{
+    digest::sha256,
+    runtime::{
+        Runtime,
+        call::{Asked, ChangeSummary},
+        command::{Launch, summary},
+        hands::Hands,
+        turn::Stop,
+    },
+};
+
+/// How long a server may take to end by itself once nobody listens any more.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often it is looked at.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// What came of an exchange with a server that was started for it.
+pub(super) struct Spoken<T> {
+    /// What it said.
+    pub said: Result<T, Trouble>,
+    /// Why what it did to files was thrown away, if it was.
+    pub discarded: Option<Denial>,
+}
+
+impl Runtime {
+    /// Starts a server, lets `speak` talk to it, and ends it.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(super) fn spoken_with<T: Send>(
+        &mut self,
+        by: AgentId,
+        (server, program): (&ExternalServer, &Program),
+        about: &str,
+        questions: &mut Vec<Asked>,
+        speak: impl FnOnce(UnixStream) -> Result<T, Trouble> + Send,
+    ) -> Result<Spoken<T>, Denial> {
+        let mut changes = ChangeSummary::default();
+        let spoken = self.with_hands((by, Tool::External), questions, &mut changes, |hands| {
+            hands.spoken_with(program, server.call_time, about, speak)
+        });
+        match spoken {
+            Ok(spoken) => Ok(spoken),
+            Err(Stop::Refused { denial, .. }) => Err(denial),
+            Err(stop) => Ok(Spoken {
+                said: Err(Trouble::Unreachable(stop.words())),
+                discarded: None,
+            }),
+        }
+    }
+}
+
+impl Hands<'_> {
+    fn spoken_with<T: Send>(
+        &mut self,
+        program: &Program,
+        time: Duration,
+        about: &str,
+        speak: impl FnOnce(UnixStream) -> Result<T, Trouble> + Send,
+    ) -> Result<Spoken<T>, Stop> {
+        let seen = self.seen()?;
+        let io = |error: std::io::Error| Stop::Io(error.to_string());
+        let (ours, theirs) = UnixStream::pair().map_err(io)?;
+        let streams = Streams {
+            stdout: Output::To(theirs.try_clone().map_err(io)?.into()),
+            stdin: Input::From(theirs.into()),
+            stderr: Output::Captured,
+        };
+        let launch = Launch {
+            tool: Tool::External,
+            about,
+            argv: self.argv_of(program),
+            env: program
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()))
+                .collect(),
+            inputs: Vec::new(),
+            merge_stderr: false,
+            timeout: time.saturating_add(FAREWELL),
+        };
+        let (call, running) = self.launch(launch, &seen, streams)?;
+        let mut running = match running {
+            Ok(running) => running,
+            Err(error) => return Err(self.not_started(call, error)?),
+        };
+        let mut wanted = true;
+        let (said, over) = std::thread::scope(|scope| {
+            let speaking = scope.spawn(move || speak(ours));
+            let mut leaving_at = None;
+            let over = loop {
+                match running.attend(PATIENCE, |_, _| {}) {
+                    Ok(true) => break Ok(()),
+                    Ok(false) if speaking.is_finished() => {
+                        let end = *leaving_at.get_or_insert(running.elapsed() + FAREWELL);
+                        if running.elapsed() >= end {
+                            running.kill();
+                        }
+                    }
+                    Ok(false) => {
+                        let progress = self.runtime.progress.as_mut();
+                        if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
+                            wanted = false;
+                            running.kill();
+                        }
+                    }
+                    Err(error) => {
+                        // Its end is the end of what is spoken, too.
+                        running.kill();
+                        break Err(error);
+                    }
+                }
+            };
+            let said = speaking
+                .join()
+                .unwrap_or_else(|_| Err(Trouble::Broken("the exchange broke".to_owned())));
+            (said, over)
+        });
+        let finished = match over.and_then(|()| running.wait()) {
+            Ok(finished) => finished,
+            Err(error) => return Err(self.not_started(call, error)?),
+        };
+        *self.changes = summary(&finished.changes);
+        // What was revoked while it ran does not cover what it did.
+        if let Err(error) = self.runtime.heed() {
+            self.finish(call, Outcome::Failed)?;
+            return Err(Stop::Broken(error.to_string()));
+        }
+        let settled = if wanted {
+            self.settle(call, about, &seen, &finished)
+        } else {
+            let denial = Denial::new(DenialCode::RejectedByUser, "the server was stopped");
+            Ok(Some((denial, false)))
+        };
+        let outcome = match &settled {
+            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
+            Ok(None) => Outcome::Done(sha256(about.as_bytes())),
+            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
+            Err(_) => Outcome::Failed,
+        };
+        self.finish(call, outcome)?;
+        Ok(Spoken {
+            said,
+            discarded: settled?.map(|(denial, _)| denial),
+        })
+    }
+
+    /// The program where the session works, not where the last command left off.
+    fn argv_of(&self, program: &Program) -> Vec<Vec<u8>> {
+        let start = [
+            "/usr/bin/bash",
+            "-c",
+            "builtin cd -- \"$1\" || exit 126; shift; exec -- \"$@\"",
+            "hermitcrab",
+        ];
+        let workspace = self.runtime.workspace().as_os_str().as_encoded_bytes();
+        start
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .chain([workspace.to_vec()])
+            .chain(program.argv.iter().map(|word| word.clone().into_bytes()))
+            .collect()
+    }
+}

@@ -1,0 +1,257 @@
+//! Servers that are programs: the official SDK's own, and one that is told how to
+//! misbehave. They run in the sandbox, with what the agent holds and no more.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{fs, net::TcpListener, path::Path, time::Duration};
+
+use hermitcrab::runtime::{ExternalServer, Fate, GrantWords, Program};
+use hermitcrab_core::outcome::DenialCode;
+use serde_json::json;
+
+use crate::support::{Bench, peers::Peers};
+
+/// A server without anybody's SDK. Its first argument says how it behaves; its
+/// tools read, write and connect.
+pub const SERVER: &str = r#"
+import json, os, socket, sys, time
+
+manner = sys.argv[1]
+print("a word for nobody", file=sys.stderr)
+if manner == "leaves":
+    sys.exit(3)
+if manner == "talks":
+    print("this is no message", flush=True)
+if manner == "floods":
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def tool(name, args):
+    if name == "read":
+        return open(args["path"]).read()
+    if name == "write":
+        with open(args["path"], "w") as file:
+            file.write("written")
+        return "done"
+    if name == "connect":
+        socket.create_connection(("127.0.0.1", args["port"]), 2).close()
+        return "connected"
+    if name == "env":
+        return os.environ.get("WORD", "nothing") + " " + os.getcwd()
+    return json.dumps(args)
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or manner == "silent":
+        continue
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "initialize":
+        answer["result"] = {
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "s", "version": "1"},
+        }
+    elif message["method"] == "tools/list":
+        names = ["echo", "env"]
+        answer["result"] = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in names]}
+    elif message["method"] == "tools/call":
+        params = message["params"]
+        try:
+            text, wrong = tool(params["name"], params["arguments"]), False
+        except Exception as error:
+            text, wrong = type(error).__name__, True
+        answer["result"] = {"content": [{"type": "text", "text": text}], "isError": wrong}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+while manner == "stays":
+    time.sleep(1)
+"#;
+
+fn program(words: &[&str]) -> Program {
+    Program {
+        argv: words.iter().map(|word| (*word).to_owned()).collect(),
+        env: vec![("WORD".into(), "a b".into())],
+    }
+}
+
+/// The server in the workspace, declared; it behaves like this.
+fn declared(mut bench: Bench, manner: &str, seconds: u64) -> (Bench, ExternalServer) {
+    bench.put("server.py", SERVER);
+    let server = ExternalServer {
+        call_time: Duration::from_secs(seconds),
+        ..ExternalServer::started("s", program(&["python3", "server.py", manner]))
+    };
+    bench.runtime.declare_external(server.clone()).unwrap();
+    (bench, server)
+}
+
+/// The user says yes, for the session, as often as asked.
+fn willing(bench: &Bench) {
+    bench.user.words.borrow_mut().extend(["session"; 16]);
+}
+
+/// Whether a process on this machine was started with this bench's workspace.
+fn is_left(bench: &Bench) -> bool {
+    let here = bench.workspace.to_string_lossy().into_owned();
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let place = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        place.to_string_lossy().contains(&here)
+    })
+}
+
+#[test]
+fn the_official_server_is_started_listed_called_and_ended() {
+    let Some(peers) = Peers::ready() else { return };
+    let mut bench = Bench::new();
+    let (python, script) = (peers.python(), peers.script("tools.py"));
+    let agent = bench.runtime.first_agent();
+    // Where the program and its interpreter lie is nothing it sees by itself.
+    let interpreter = python.canonicalize().unwrap();
+    let around = interpreter.parent().and_then(Path::parent).unwrap();
+    let places = [script.parent().unwrap(), around];
+    for place in places.iter().filter(|place| !place.starts_with("/usr")) {
+        for verb in ["fs.read", "fs.list"] {
+            let words = GrantWords::new(verb, &place.to_string_lossy());
+            bench.runtime.grant(agent, &words).unwrap();
+        }
+    }
+    let words = [
+        &*python.to_string_lossy(),
+        &*script.to_string_lossy(),
+        "0",
+        "--stdio",
+    ];
+    let server = ExternalServer::started("peer", program(&words));
+    bench.runtime.declare_external(server.clone()).unwrap();
+    let listing = bench.runtime.listing(agent, &server).unwrap().unwrap();
+    let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(
+        names,
+        ["mcp__peer__add", "mcp__peer__say", "mcp__peer__fail"]
+    );
+    willing(&bench);
+    let sum = bench.call("mcp__peer__add", json!({"a": 2, "b": 40}));
+    assert_eq!(sum.fate, Fate::Ran, "{}", sum.text);
+    assert!(sum.text.contains("42"), "{}", sum.text);
+    let words = bench.call("mcp__peer__say", json!({"words": "grüße 🦀"}));
+    assert!(words.text.contains("grüße 🦀"), "{}", words.text);
+    let failed = bench.call("mcp__peer__fail", json!({}));
+    assert_eq!(failed.fate, Fate::ToolError, "{}", failed.text);
+    assert!(
+        failed.text.contains("Error executing tool fail"),
+        "{}",
+        failed.text
+    );
+    assert!(!is_left(&bench));
+}
+
+#[test]
+fn a_started_server_has_its_variables_and_the_workspace_and_no_way_out() {
+    let (mut bench, server) = declared(Bench::new(), "well", 20);
+    bench.put("a.txt", "within");
+    fs::write(bench.state.join("secret"), "without").unwrap();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let agent = bench.runtime.first_agent();
+    let listing = bench.runtime.listing(agent, &server).unwrap().unwrap();
+    assert_eq!(listing.tools.len(), 2);
+    // What is not listed is called by name as long as nobody keeps the list.
+    willing(&bench);
+    let secret = bench.state.join("secret").to_string_lossy().into_owned();
+    let place = format!("a b {}", bench.workspace.display());
+    let port = listener.local_addr().unwrap().port();
+    for (tool, args, fate, part) in [
+        ("read", json!({"path": "a.txt"}), Fate::Ran, "within"),
+        ("env", json!({}), Fate::Ran, &*place),
+        (
+            "read",
+            json!({"path": secret}),
+            Fate::ToolError,
+            "FileNotFoundError",
+        ),
+        ("connect", json!({"port": port}), Fate::ToolError, "Error"),
+    ] {
+        let report = bench.call(&format!("mcp__s__{tool}"), args);
+        assert_eq!(report.fate, fate, "{tool}: {}", report.text);
+        assert!(report.text.contains(part), "{tool}: {}", report.text);
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "somebody connected");
+    assert!(!is_left(&bench));
+}
+
+#[test]
+fn what_a_started_server_writes_stands_only_where_it_is_granted() {
+    let write = json!({"path": "new.txt"});
+    let (mut bench, _) = declared(Bench::with_files(), "well", 20);
+    let report = bench.call("mcp__s__write", write.clone());
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("new.txt").as_deref(), Some("written"));
+
+    let (mut bench, _) = declared(Bench::new(), "well", 20);
+    let report = bench.call("mcp__s__write", write);
+    assert_eq!(report.fate, Fate::ToolError, "{}", report.text);
+    assert!(
+        report.text.contains("changes were discarded"),
+        "{}",
+        report.text
+    );
+    assert_eq!(bench.text("new.txt"), None);
+}
+
+#[test]
+fn no_server_is_started_where_no_program_may_be() {
+    let (mut bench, server) = declared(Bench::new(), "well", 20);
+    let agent = bench.runtime.first_agent();
+    assert!(bench.runtime.listing(agent, &server).unwrap().is_ok());
+    for (grant, _) in bench.runtime.grants_in_words(agent) {
+        bench.runtime.revoke(grant).unwrap();
+    }
+    let denial = bench.runtime.listing(agent, &server).unwrap_err();
+    assert_eq!(denial.code(), DenialCode::Revoked);
+    let report = bench.call("mcp__s__echo", json!({}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::Revoked));
+}
+
+#[test]
+fn what_a_server_writes_after_the_agent_has_heard_it_is_asked_about() {
+    let (mut bench, _) = declared(Bench::with_files(), "well", 20);
+    let first = bench.call("mcp__s__echo", json!({"word": "one"}));
+    assert_eq!(first.fate, Fate::Ran, "{}", first.text);
+    assert!(bench.user.shown.borrow().is_empty());
+    let second = bench.call("mcp__s__write", json!({"path": "new.txt"}));
+    assert_eq!(second.fate, Fate::ToolError, "{}", second.text);
+    assert_eq!(bench.text("new.txt"), None);
+    let shown = bench.user.shown.borrow().join("\n");
+    assert!(shown.contains("new.txt"), "{shown}");
+}
+
+#[test]
+fn servers_that_misbehave_are_told_apart_and_ended() {
+    // What is left over would be seen.
+    let mut bench = Bench::new();
+    bench.call(
+        "terminal",
+        json!({"command": "sleep 60", "background": true}),
+    );
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while !is_left(&bench) {
+        assert!(std::time::Instant::now() < until, "nothing is seen to run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(bench);
+    for (manner, seconds, fate, part) in [
+        ("leaves", 20, Fate::ToolError, "is not connected"),
+        ("silent", 3, Fate::ToolError, "timed out after 3.0s"),
+        ("floods", 3, Fate::ToolError, "MCP"),
+        ("talks", 20, Fate::Ran, "echo"),
+        ("stays", 20, Fate::Ran, "echo"),
+    ] {
+        let (mut bench, _) = declared(Bench::new(), manner, seconds);
+        let report = bench.call("mcp__s__echo", json!({"word": "echo"}));
+        assert_eq!(report.fate, fate, "{manner}: {}", report.text);
+        assert!(report.text.contains(part), "{manner}: {}", report.text);
+        assert!(!is_left(&bench), "{manner}");
+    }
+}
