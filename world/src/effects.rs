@@ -149,6 +149,9 @@ impl Lister {
             Ok(new) => new,
             // Gone between listing and looking: a background process is at work.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // Deeper than a path from outside the world can name. The directory it is in
+            // is as new as this, since nothing below a world is so deep, and is told.
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(()),
             Err(error) => return Err(error),
         };
         let old = if based {
@@ -387,6 +390,23 @@ mod tests {
             .unwrap();
         };
         check(&["d/kept", "d/gone"], change, &["Deleted /d/gone"]);
+    }
+
+    #[test]
+    fn directories_deeper_than_a_path_can_name_are_told_as_far_as_it_can() {
+        use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+        const DEPTH: usize = 30;
+        let name = "d".repeat(200);
+        let (below, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut inside = open(above.path(), flags, Mode::empty()).unwrap();
+        for _ in 0..DEPTH {
+            mkdirat(&inside, &name, Mode::RWXU).unwrap();
+            inside = openat(&inside, &name, flags, Mode::empty()).unwrap();
+        }
+        let effects = Lister::new(above.path(), below.path(), &[]).list().unwrap();
+        assert!((15..DEPTH).contains(&effects.len()), "{}", effects.len());
+        assert!(effects.iter().all(|one| one.kind == EffectKind::Created));
     }
 
     #[test]

@@ -129,7 +129,9 @@ fn is_held(case: &Case, at: usize) -> bool {
         let mut left = holdings.clone();
         left.spend();
         let looks_freely = left.may(by.as_deref(), "fs.read", &path);
-        let holdings = if verbs.contains(&"fs.read") || looks_freely {
+        // Each thing a command changes is a use, and it may change several.
+        let is_one_use = tool != "terminal" && looks_freely;
+        let holdings = if verbs.contains(&"fs.read") || is_one_use {
             &holdings
         } else {
             &left
@@ -215,6 +217,7 @@ mod tests {
             ("sequence:0+a4+c14.0", 1, false),
             ("sequence:0+a4+e+c14.0", 2, true),
             ("sequence:0+h2+c2.0", 1, true),
+            ("sequence:0+h2+c7.0", 1, false),
             ("sequence:0+a4+h2+c2.0", 2, false),
             ("sequence:0+a4+h2+c0.0", 2, true),
             ("sequence:0+a4+h0+c2.0", 2, true),
