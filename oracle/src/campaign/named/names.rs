@@ -125,8 +125,13 @@ fn is_too_long(path: &str) -> bool {
 /// The path from the root, as it is spelled.
 fn absolute(case: &Case, path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
-    let path = names.collect::<Vec<_>>().join("/");
-    format!("{}/{path}", case.cwd())
+    let names = names.collect::<Vec<_>>().join("/");
+    let start = if path.starts_with('/') {
+        ""
+    } else {
+        case.cwd()
+    };
+    format!("{start}/{names}")
 }
 
 /// Whether a directory was prepared there, or is on the way to something that was.
@@ -387,6 +392,7 @@ mod tests {
             ("pz/git/config", ran, asked, None),
             (".git/config", ran, ran, None),
             ("pz/sub", ran, refused, into),
+            ("/home/u/proj//pz/sub", ran, refused, into),
             ("pz/plain.txt", ran, refused, None),
             ("pz/sub", ran, asked, None),
             ("pz/new/", failed, ran, slash),
