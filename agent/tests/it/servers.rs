@@ -12,7 +12,10 @@ use hermitcrab::{
 use hermitcrab_core::outcome::DenialCode;
 use serde_json::{Value, json};
 
-use crate::{external::serve, support::Bench};
+use crate::{
+    external::serve,
+    support::{Bench, editor::Editor, home::Home, pty::Pty},
+};
 
 /// A model that proposes these calls, one an answer, and keeps what it is offered and told.
 #[derive(Default)]
@@ -409,4 +412,91 @@ fn a_configured_server_is_shown_read_and_used_from_the_command_line() {
         code == 64 && told.contains("no server `nobody`"),
         "{code} {told}"
     );
+}
+
+/// A configuration that names the echo server and holds the way to it.
+fn configured() -> String {
+    let port = serve();
+    format!(
+        "[servers.echo]\nhost = \"127.0.0.1\"\nport = {port}\n\n\
+         [[grants]]\nverb = \"net.connect\"\non = \"127.0.0.1:{port}\"\n"
+    )
+}
+
+#[test]
+fn an_editors_session_calls_a_configured_server_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join(".config/hermitcrab");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join("config.toml"), configured()).unwrap();
+    let mut editor = Editor::start_with(&[], dir);
+    editor.initialize(false);
+    let session = editor.open();
+    let script = json!([
+        [["mcp__echo__get_x", {"a": "b"}]],
+        [["mcp__elsewhere__post_letters", {"a": "b"}]],
+        "bye"
+    ]);
+    let turn = editor.prompt(
+        &session,
+        &script,
+        &[json!("allow-once"), json!("allow-once")],
+    );
+    assert_eq!(turn["stopReason"], "end_turn");
+    // It is granted, and what the model read of the server may be what asks.
+    let asked = editor.questions();
+    assert_eq!(asked.len(), 1, "{asked:#?}");
+    assert_eq!(
+        asked[0]["toolCall"]["_meta"]["hermitcrab"]["because"],
+        "untrusted-flow"
+    );
+    let done: Vec<Value> = editor
+        .updates("tool_call_update")
+        .into_iter()
+        .filter(|update| update["status"] == "completed")
+        .collect();
+    assert_eq!(done.len(), 1, "{done:#?}");
+    assert_eq!(
+        done[0]["rawOutput"],
+        json!({"result": "get-x {\"a\":\"b\"}"})
+    );
+    assert!(editor.said().contains("`hermitcrab servers echo`"));
+}
+
+#[test]
+fn the_prompts_model_calls_a_configured_server_once_its_person_said_yes() {
+    let home = Home::new();
+    home.configure(&format!(
+        "{}\n[models.planner]\nbackend = \"scripted\"\nmodel = \"m\"\nfile = \"script.jsonl\"\n",
+        configured()
+    ));
+    let script = [
+        json!({"calls": [{"tool": "mcp__echo__get_x", "arguments": {"a": "b"}}]}),
+        json!({"text": "good bye"}),
+    ]
+    .map(|line| line.to_string())
+    .join("\n");
+    fs::write(home.path().join(".config/hermitcrab/script.jsonl"), script).unwrap();
+    let mut pty = Pty::start(&home, &[], &[]);
+    pty.sees("or `help`.");
+    pty.prompt();
+    pty.keys("ask the server\r");
+    pty.sees("allow this?");
+    assert!(pty.shown().contains("call `get-x` of the server `echo`"));
+    pty.keys("once\r");
+    pty.sees("type the word `yes`");
+    pty.keys("yes\r");
+    pty.sees("good bye");
+    pty.prompt();
+    // Listing its tools and the call: each was written down before it was made, and ended.
+    let ledger = home.ledger();
+    for call in ["call0", "call2"] {
+        assert!(
+            ledger.contains(&format!("{call} by agent0 external from")),
+            "{ledger}"
+        );
+        assert!(ledger.contains(&format!("{call} done")), "{ledger}");
+    }
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
 }
