@@ -5,7 +5,7 @@
 //! command costs neither. Here both are only asked: the real Hermes by the entry its
 //! terminal tool uses, thousands of commands at once in one interpreter that has a
 //! disposable world around it, the agent's core in this process. Nothing is run and
-//! nothing is believed: what is new ([`novelty`]) goes on into three worlds as any
+//! nothing is believed: what is new (`novelty`) goes on into three worlds as any
 //! variant of a campaign does, and it is counted where these tell something else.
 //!
 //! A screening is a function of its seed and of what was seen. Rounds are of one
