@@ -7,6 +7,7 @@
 mod front;
 mod manage;
 mod shelf;
+mod sound;
 mod view;
 
 use serde_json::{Map, Value, json};
