@@ -1,7 +1,8 @@
 //! From the deadline of a command to its result, with a hundred processes to kill.
 //!
-//! Two hundreds: a hundred programs of their own, and a hundred forks of one small
-//! program, which is what a fork bomb is. Beside each the same hundred without a
+//! Three hundreds: a hundred programs of their own, a hundred forks of one small
+//! program, and a hundred that have used up their processor time for now, which
+//! is what a fork bomb is. Beside each the same hundred without a
 //! sandbox, killed as one group and reaped by whoever started it.
 
 use std::os::unix::process::CommandExt as _;
@@ -28,7 +29,7 @@ struct Tree {
     target: Option<f64>,
 }
 
-const TREES: [Tree; 2] = [
+const TREES: [Tree; 3] = [
     Tree {
         what: "100 forks of one small program (dash)",
         program: "/bin/sh",
@@ -41,6 +42,16 @@ const TREES: [Tree; 2] = [
         program: "/bin/bash",
         script: "trap '' TERM; for i in {1..99}; do sleep 1000 & done; echo up; exec sleep 1000",
         target: Some(MS_MAX),
+    },
+    Tree {
+        what: "100 that never rest",
+        program: "/bin/sh",
+        // None begins before all are there.
+        script: "mkfifo $D/f.$$; exec 3<>$D/f.$$; rm $D/f.$$; i=0; while [ $i -lt 99 ]; do \
+                 (trap '' TERM; read x <&3; while :; do :; done) & i=$((i+1)); done; \
+                 i=0; while [ $i -lt 99 ]; do echo >&3; i=$((i+1)); done; \
+                 echo up; while :; do :; done",
+        target: None,
     },
 ];
 

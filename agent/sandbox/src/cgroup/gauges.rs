@@ -3,7 +3,8 @@
 //! What for: making groups and taking them away costs a third of a sandbox, and
 //! the kernel goes on with the second part long after. Groups of version 1 can
 //! be seen to be as they were made: nobody inside, nearly no memory left on
-//! their account, no kill and no throttling counted, and the peak set back.
+//! their account, no kill and no throttling counted, the limit of processor
+//! time where it was, and the peak set back.
 //! Version 2 lets nobody set back its peak, so its groups serve once.
 //!
 //! It must never call groups new of which that could not be seen.
@@ -35,11 +36,12 @@ pub(super) enum State {
 /// The files that tell, open since the groups were made.
 #[derive(Debug, Default)]
 pub(super) struct Gauges {
-    /// A number, where it is counted: the lists are made anew for each reader.
+    /// A number, where it is counted: the lists cost more.
     count: Option<OwnedFd>,
-    processes: Vec<OwnedFd>,
+    /// Where the lists of processes are.
+    dirs: Vec<OwnedFd>,
     memory: Vec<Memory>,
-    throttling: Vec<OwnedFd>,
+    throttling: Vec<Throttling>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,14 @@ struct Memory {
     usage: OwnedFd,
     kills: OwnedFd,
     peak: OwnedFd,
+}
+
+#[derive(Debug)]
+struct Throttling {
+    counts: OwnedFd,
+    quota: OwnedFd,
+    /// What the second said when the groups were made.
+    made_with: String,
 }
 
 impl Gauges {
@@ -59,7 +69,7 @@ impl Gauges {
             rustix::fs::open(dir.join(file), flags | OFlags::CLOEXEC, Mode::empty())
                 .map_err(io::Error::from)
         };
-        self.processes.push(open("cgroup.procs", OFlags::RDONLY)?);
+        self.dirs.push(open(".", OFlags::PATH | OFlags::DIRECTORY)?);
         for controller in controllers {
             match controller {
                 Controller::Memory => self.memory.push(Memory {
@@ -67,7 +77,14 @@ impl Gauges {
                     kills: open("memory.oom_control", OFlags::RDONLY)?,
                     peak: open("memory.max_usage_in_bytes", OFlags::WRONLY)?,
                 }),
-                Controller::Cpu => self.throttling.push(open("cpu.stat", OFlags::RDONLY)?),
+                Controller::Cpu => {
+                    let quota = open("cpu.cfs_quota_us", OFlags::RDONLY)?;
+                    self.throttling.push(Throttling {
+                        counts: open("cpu.stat", OFlags::RDONLY)?,
+                        made_with: read(&quota)?,
+                        quota,
+                    });
+                }
                 Controller::Pids => self.count = Some(open("pids.current", OFlags::RDONLY)?),
             }
         }
@@ -86,8 +103,12 @@ impl Gauges {
         {
             return Ok(State::Busy);
         }
-        for processes in &self.processes {
-            if !read(processes)?.is_empty() {
+        for dir in &self.dirs {
+            // Opened each time: the kernel repeats to whoever has one open what
+            // it listed first, until nobody has asked for a second.
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let processes = rustix::fs::openat(dir, "cgroup.procs", flags, Mode::empty())?;
+            if !read(&processes)?.is_empty() {
                 return Ok(State::Busy);
             }
         }
@@ -101,12 +122,15 @@ impl Gauges {
             rustix::io::pwrite(&memory.peak, b"0", 0)?;
         }
         for throttling in &self.throttling {
-            if field(&read(throttling)?, "nr_throttled") != Some(0) {
+            // The limit is lifted for what is killed.
+            if field(&read(&throttling.counts)?, "nr_throttled") != Some(0)
+                || read(&throttling.quota)? != throttling.made_with
+            {
                 return Ok(State::Used);
             }
         }
         // Without any, nothing was seen.
-        Ok(if self.processes.is_empty() {
+        Ok(if self.dirs.is_empty() {
             State::Used
         } else {
             State::AsNew
@@ -126,7 +150,7 @@ fn read(file: &OwnedFd) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    const NEW: [(&str, &str); 6] = [
+    const NEW: [(&str, &str); 7] = [
         ("pids.current", "0\n"),
         ("cgroup.procs", ""),
         ("memory.usage_in_bytes", "4096\n"),
@@ -139,6 +163,7 @@ mod tests {
             "cpu.stat",
             "nr_periods 3\nnr_throttled 0\nthrottled_time 0\n",
         ),
+        ("cpu.cfs_quota_us", "50000\n"),
     ];
 
     fn state(changed: &[(&str, &str)]) -> (State, String) {
@@ -171,9 +196,25 @@ mod tests {
     }
 
     #[test]
+    fn groups_whose_limit_was_lifted_are_used() {
+        let temp = tempfile::tempdir().unwrap();
+        for (name, text) in NEW {
+            std::fs::write(temp.path().join(name), text).unwrap();
+        }
+        let mut gauges = Gauges::default();
+        gauges.add(temp.path(), &Controller::ALL).unwrap();
+        assert_eq!(gauges.state(), State::AsNew);
+        std::fs::write(temp.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        assert_eq!(gauges.state(), State::Used);
+    }
+
+    #[test]
     fn without_anything_to_look_at_nothing_is_as_new() {
         assert_eq!(Gauges::default().state(), State::Used);
         let temp = tempfile::tempdir().unwrap();
-        assert!(Gauges::default().add(temp.path(), &[]).is_err());
+        let mut gauges = Gauges::default();
+        gauges.add(temp.path(), &[]).unwrap();
+        assert_eq!(gauges.state(), State::Used, "without a list");
+        assert!(gauges.add(&temp.path().join("gone"), &[]).is_err());
     }
 }

@@ -155,6 +155,10 @@ impl Group {
                 .filter(|_| self.limited.kill)
                 .map(open)
                 .transpose()?,
+            cpu: find(&|dir| dir.controllers.contains(&Controller::Cpu))
+                .filter(|_| self.limited.cpu)
+                .map(open)
+                .transpose()?,
         })
     }
 

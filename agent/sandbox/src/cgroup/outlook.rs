@@ -4,11 +4,16 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{GroupUsage, Limited};
 
 /// The longest file read from a group, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
+/// The longest list of processes read, in bytes.
+const LIST_BYTES_MAX: u64 = 64 * 1024;
+/// Processes killed one by one: each takes a descriptor meanwhile.
+const KILLED_AT_ONCE_MAX: usize = 256;
 /// What those files have, usually: read at once.
 const FILE_BYTES_ROOM: usize = 1024;
 
@@ -19,6 +24,8 @@ pub(crate) struct Outlook {
     pub memory: Option<OwnedFd>,
     /// Where everything can be killed at once.
     pub unified: Option<OwnedFd>,
+    /// Where processor time is limited.
+    pub cpu: Option<OwnedFd>,
 }
 
 impl Outlook {
@@ -50,18 +57,44 @@ impl Outlook {
         }
     }
 
-    /// Kills everything inside at once, where the kernel can do that.
+    /// Kills everything inside, and needs nobody inside to run for it: a crowd
+    /// that never rests does not hold it up. What is started meanwhile, and
+    /// what cannot be listed, ends with the pid namespace all the same.
     pub(crate) fn kill(&self) {
+        self.kill_but(None);
+    }
+
+    /// As [`Outlook::kill`], but not the process `spared`, where it is not the
+    /// kernel that kills all at once.
+    pub(crate) fn kill_but(&self, spared: Option<u32>) {
         if let Some(dir) = &self.unified {
-            // Without it the end of the pid namespace has the same effect.
             let _killed = open(dir.as_fd(), "cgroup.kill", OFlags::WRONLY)
                 .and_then(|file| Ok(rustix::io::write(&file, b"1")?));
+        } else if let Some(dir) = &self.memory {
+            let _killed = kill_each_but(dir.as_fd(), spared);
+        }
+    }
+
+    /// Lets everything inside have as much processor time as there is. For what
+    /// is being killed: a process ends only when it runs, and a hundred that
+    /// have used up their share for now would take turns for a second.
+    pub(crate) fn lift_cpu_limit(&self) {
+        let Some(dir) = &self.cpu else {
+            return;
+        };
+        // Of the versions one has the first and the other the second. Where
+        // neither can be written the end comes late, as the limit wants it.
+        for (file, none) in [("cpu.cfs_quota_us", "-1"), ("cpu.max", "max")] {
+            if let Ok(file) = open(dir.as_fd(), file, OFlags::WRONLY) {
+                let _lifted = rustix::io::write(&file, none.as_bytes());
+                return;
+            }
         }
     }
 
     /// To be sent: in this order, where they are there.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [&self.memory, &self.unified]
+        [&self.memory, &self.unified, &self.cpu]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
@@ -94,6 +127,7 @@ impl Holding {
         let outlook = Outlook {
             memory: next(limited.memory)?,
             unified: next(limited.kill)?,
+            cpu: next(limited.cpu)?,
         };
         Some(Self {
             limited,
@@ -103,15 +137,48 @@ impl Holding {
     }
 }
 
+fn kill_each_but(dir: BorrowedFd<'_>, spared: Option<u32>) -> io::Result<()> {
+    let listed = || -> io::Result<Vec<Pid>> {
+        let text = read_up_to(dir, "cgroup.procs", LIST_BYTES_MAX)?;
+        let numbers = text.lines().filter_map(|line| line.parse().ok());
+        Ok(numbers.filter_map(Pid::from_raw).collect())
+    };
+    let spared = spared
+        .and_then(|number| i32::try_from(number).ok())
+        .and_then(Pid::from_raw);
+    let mut found = Vec::new();
+    for number in listed()?.into_iter().take(KILLED_AT_ONCE_MAX) {
+        if Some(number) != spared
+            && let Ok(process) = pidfd_open(number, PidfdFlags::empty())
+        {
+            found.push((number, process));
+        }
+    }
+    // A number can be another's since it was listed. One that is listed now is
+    // that of the process the descriptor was opened for, or that one is gone.
+    let inside = listed()?;
+    for (number, process) in found {
+        if inside.contains(&number) {
+            // It can only fail for a process that is gone.
+            let _killed = pidfd_send_signal(process, Signal::KILL);
+        }
+    }
+    Ok(())
+}
+
 fn open(dir: BorrowedFd<'_>, name: &str, access: OFlags) -> io::Result<OwnedFd> {
     rustix::fs::openat(dir, name, access | OFlags::CLOEXEC, Mode::empty()).map_err(Into::into)
 }
 
 fn read(dir: BorrowedFd<'_>, name: &str) -> io::Result<String> {
+    read_up_to(dir, name, FILE_BYTES_MAX)
+}
+
+fn read_up_to(dir: BorrowedFd<'_>, name: &str, most: u64) -> io::Result<String> {
     let file = open(dir, name, OFlags::RDONLY)?;
     let mut text = String::with_capacity(FILE_BYTES_ROOM);
     std::fs::File::from(file)
-        .take(FILE_BYTES_MAX)
+        .take(most)
         .read_to_string(&mut text)?;
     Ok(text)
 }
@@ -135,7 +202,7 @@ mod tests {
         let memory = std::fs::File::open(temp.path()).unwrap().into();
         let outlook = Outlook {
             memory: Some(memory),
-            unified: None,
+            ..Outlook::default()
         };
         (temp, outlook)
     }
@@ -169,6 +236,52 @@ mod tests {
         let (_temp, outlook) = outlook(&[]);
         assert_eq!(outlook.usage(), GroupUsage::default());
         outlook.kill();
+        outlook.lift_cpu_limit();
+    }
+
+    #[test]
+    fn what_is_listed_is_killed_and_what_is_spared_is_not() {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        let mut processes: Vec<_> = (0..3)
+            .map(|_| {
+                let mut sleep = std::process::Command::new("sleep");
+                sleep.arg("1000").spawn().unwrap()
+            })
+            .collect();
+        let numbers: Vec<_> = processes.iter().map(std::process::Child::id).collect();
+        // Neither a number of nobody nor a word stops it.
+        let listed = format!(
+            "{}\n999999999\nx\n{}\n{}\n",
+            numbers[0], numbers[1], numbers[2]
+        );
+        let (_temp, outlook) = outlook(&[("cgroup.procs", &listed)]);
+        outlook.kill_but(Some(numbers[1]));
+        for (at, process) in processes.iter_mut().enumerate() {
+            if at != 1 {
+                assert_eq!(process.wait().unwrap().signal(), Some(9), "{at}");
+            }
+        }
+        assert_eq!(processes[1].try_wait().unwrap(), None);
+        outlook.kill();
+        assert_eq!(processes[1].wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn the_limit_of_processor_time_is_lifted_in_either_version() {
+        for (file, limit, none) in [
+            ("cpu.cfs_quota_us", "50000", "-1000"),
+            ("cpu.max", "50000 100000", "max00 100000"),
+        ] {
+            let (temp, mut outlook) = outlook(&[(file, limit)]);
+            outlook.lift_cpu_limit();
+            let read = || std::fs::read_to_string(temp.path().join(file)).unwrap();
+            assert_eq!(read(), limit, "without that group there is nothing to lift");
+            outlook.cpu = outlook.memory.take();
+            outlook.lift_cpu_limit();
+            // A plain file keeps what was behind.
+            assert_eq!(read(), none);
+        }
     }
 
     #[test]

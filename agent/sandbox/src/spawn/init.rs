@@ -157,7 +157,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     .at(Step::Fork, "")?;
     drop((built, listener));
     let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
-    reap_the_rest();
+    reap_the_rest(reply);
     Ok(Report::Ended(ending, usage()))
 }
 
@@ -259,7 +259,7 @@ fn reap_until(command: i32) -> io::Result<Ending> {
 
 /// Kills what the command left running and waits until it is gone, so that
 /// the report means that nothing is left.
-fn reap_the_rest() {
+fn reap_the_rest(reply: &Channel) {
     // Whatever is left is a child of this process or below one: orphans arrive
     // here. Without a child nothing is left, and nothing needs to be looked for
     // among the processes of the whole machine, which is what kill(-1) does.
@@ -270,6 +270,9 @@ fn reap_the_rest() {
             Err(_) => return,
         }
     }
+    // Before, because what is left may keep this process from running. If it is
+    // not heard the rest ends all the same.
+    let _told = reply.send(&Report::Clearing.encode(), &[]);
     // Everything this process may signal: the whole namespace, but not itself.
     let _none_left = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
     loop {

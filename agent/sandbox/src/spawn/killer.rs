@@ -6,9 +6,11 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::cgroup::Holding;
 
 /// Kills one command; clones kill the same one.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +19,9 @@ pub struct Killer(Arc<Target>);
 #[derive(Debug, Default)]
 struct Target {
     asked: AtomicBool,
-    /// The sandbox's first process, once there is one.
-    first: OnceLock<OwnedFd>,
+    /// The sandbox's first process, once there is one, and its groups. Those
+    /// may be another command's once this one has ended: they are not kept.
+    first: OnceLock<(OwnedFd, Weak<Holding>)>,
 }
 
 impl Killer {
@@ -26,17 +29,22 @@ impl Killer {
     /// is killed as soon as it is.
     pub fn kill(&self) {
         self.0.asked.store(true, Ordering::SeqCst);
-        if let Some(first) = self.0.first.get() {
+        if let Some((first, groups)) = self.0.first.get() {
+            // What uses up its time would hold up the end of the first process.
+            if let Some(held) = groups.upgrade() {
+                held.outlook.lift_cpu_limit();
+                held.outlook.kill();
+            }
             // It can only fail for a process that is gone.
             let _killed = pidfd_send_signal(first, Signal::KILL);
         }
     }
 
     /// The first process came to be.
-    pub(super) fn reach(&self, first: Option<&OwnedFd>) {
+    pub(super) fn reach(&self, first: Option<&OwnedFd>, groups: Weak<Holding>) {
         // Without a descriptor of its own it is the waiting thread that kills.
         if let Some(first) = first.and_then(|first| first.try_clone().ok()) {
-            let _set = self.0.first.set(first);
+            let _set = self.0.first.set((first, groups));
         }
         if self.was_asked() {
             self.kill();

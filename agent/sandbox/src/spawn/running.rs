@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,9 +48,11 @@ pub struct Running {
     /// Reports taken from the conversation before the command was known.
     heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     /// Its control groups, or why it has none.
-    group: Option<Result<Holding, String>>,
+    group: Option<Result<Arc<Holding>, String>>,
     /// Of the sandbox's first process, once it exists.
     first: Option<OwnedFd>,
+    /// Its number, for as long as the descriptor says that it lives.
+    first_number: Option<u32>,
     /// Of the process that becomes the command, once it waits.
     main: Option<OwnedFd>,
     killer: Killer,
@@ -150,6 +152,7 @@ impl Running {
             heard: waiting.heard,
             group: None,
             first: None,
+            first_number: None,
             main: None,
             killer: Killer::default(),
             stdin: ours.stdin,
@@ -348,18 +351,26 @@ impl Running {
             match Report::decode(&frame) {
                 Ok(Report::Grouped(Ok(limited))) => {
                     let held = Holding::from_parts(limited, descriptors);
+                    let held = held.map(Arc::new);
                     self.group =
                         Some(held.ok_or_else(|| "its groups came without descriptors".to_owned()));
                 }
                 Ok(Report::Grouped(Err(why))) => self.group = Some(Err(why)),
-                Ok(Report::Made { attach_errno, .. }) => {
+                Ok(Report::Made {
+                    attach_errno, init, ..
+                }) => {
+                    self.first_number = Some(init);
                     if attach_errno != 0 {
                         let error = io::Error::from_raw_os_error(attach_errno);
                         self.group =
                             Some(Err(format!("the command cannot be moved inside: {error}")));
                     }
                     self.first = descriptors.into_iter().next();
-                    self.killer.reach(self.first.as_ref());
+                    let groups = match &self.group {
+                        Some(Ok(held)) => Arc::downgrade(held),
+                        Some(Err(_)) | None => Weak::new(),
+                    };
+                    self.killer.reach(self.first.as_ref(), groups);
                     if self.stop.is_some() {
                         self.kill_first();
                     }
@@ -372,6 +383,7 @@ impl Running {
                     self.answer_the_proxy()?;
                 }
                 Ok(Report::Failed(error)) => self.failure = Some(error),
+                Ok(Report::Clearing) => self.let_it_end(),
                 Ok(Report::Retired) => {
                     self.failure = Some(StepError::new(
                         Step::Talk,

@@ -287,6 +287,8 @@ pub(crate) enum Report {
     Ended(Ending, UsageSpec),
     /// It waited for a command too long and is gone.
     Retired,
+    /// The command ended, and what it left running is being killed.
+    Clearing,
 }
 
 impl Report {
@@ -333,6 +335,7 @@ impl Report {
                 w.bytes(why.as_bytes());
             }
             Self::Retired => w.u8(5),
+            Self::Clearing => w.u8(8),
         }
         w.finish()
     }
@@ -354,6 +357,7 @@ impl Report {
                 attach_errno: r.i32()?,
             },
             5 => Self::Retired,
+            8 => Self::Clearing,
             6 => Self::Grouped(Ok(Limited::from_bits(r.u8()?))),
             7 => Self::Grouped(Err(String::from_utf8_lossy(&r.bytes()?).into_owned())),
             _ => return Err(WireError),

@@ -235,3 +235,108 @@ fn what_one_command_used_up_counts_for_nobody_though_groups_serve_again() {
         assert!(usage.memory_peak_bytes.unwrap_or(0) < 16 << 20, "{usage:?}");
     }
 }
+
+/// A directory in a group, so that the group stands.
+struct Lodger(PathBuf);
+
+impl Lodger {
+    /// One in each group of the spawner that somebody is in and that limits
+    /// processor time as version 1 does.
+    fn everywhere(spawner: u32) -> Vec<(PathBuf, Self)> {
+        let used = |group: &PathBuf| {
+            group.join("cpu.cfs_quota_us").exists() && !processes(group).is_empty()
+        };
+        groups(spawner)
+            .into_iter()
+            .filter(used)
+            .map(|group| {
+                let lodger = Self(group.join("lodger"));
+                std::fs::create_dir(&lodger.0).unwrap();
+                (group, lodger)
+            })
+            .collect()
+    }
+}
+
+impl Drop for Lodger {
+    fn drop(&mut self) {
+        std::fs::remove_dir(&self.0).unwrap();
+    }
+}
+
+fn processes(group: &Path) -> String {
+    std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default()
+}
+
+#[test]
+fn what_is_killed_is_not_held_back_and_its_groups_serve_nobody_else() {
+    let workspace = Workspace::new();
+    if !limited(&workspace.run("true")) {
+        return;
+    }
+    let spawner = *support::sandbox().helpers().first().unwrap();
+    let lifted = |group: &PathBuf| {
+        std::fs::read_to_string(group.join("cpu.cfs_quota_us"))
+            .is_ok_and(|quota| quota.starts_with("-1"))
+    };
+    let spin = "for i in 1 2 3; do (while :; do :; done) & done; ";
+    for (after, ending) in [
+        ("echo up; wait", Ending::TimedOut),
+        // What is left when the command itself has ended is killed as well.
+        ("echo up; read line; exit 3", Ending::Exited(3)),
+    ] {
+        let script = format!("{spin}{after}");
+        let mut command = workspace.command(&script);
+        command.limits.timeout = Duration::from_secs(2);
+        let mut running = support::start(&command);
+        let mut said: Vec<u8> = Vec::new();
+        while said.is_empty() {
+            let over = running.attend(Duration::from_secs(1), |_, bytes| said.extend(bytes));
+            assert!(!over.unwrap());
+        }
+        let lodgers = Lodger::everywhere(spawner);
+        if lodgers.is_empty() {
+            println!("SKIPPED: no group of version 1 limits processor time");
+            return;
+        }
+        assert!(!lodgers.iter().any(|(group, _)| lifted(group)));
+        let mut stdin = running.take_stdin();
+        if ending != Ending::TimedOut {
+            stdin = None;
+        }
+        assert_eq!(running.wait().unwrap().ending, ending);
+        drop(stdin);
+        // For the end of this command, and for nothing else.
+        let of_it = lodgers.iter().filter(|(group, _)| lifted(group)).count();
+        assert_eq!(of_it, 1, "of {} groups", lodgers.len());
+        drop(lodgers);
+        let since = Instant::now();
+        while let Some(left) = groups(spawner).into_iter().find(lifted) {
+            assert!(since.elapsed() < Duration::from_secs(60), "{left:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn what_kills_an_ended_command_kills_nobody_in_its_groups_after_it() {
+    let workspace = Workspace::new();
+    let start = || support::start(&workspace.command("echo up; read line; exit 3"));
+    let first = start();
+    let killer = first.killer();
+    let mut first = first;
+    drop(first.take_stdin());
+    assert_eq!(first.wait().unwrap().ending, Ending::Exited(3));
+    // Its groups are as new, and serve the next ones.
+    for _ in 0..6 {
+        let mut next = start();
+        let mut said: Vec<u8> = Vec::new();
+        while said.is_empty() {
+            let over = next.attend(Duration::from_secs(1), |_, bytes| said.extend(bytes));
+            assert!(!over.unwrap());
+        }
+        killer.kill();
+        drop(next.take_stdin());
+        assert_eq!(next.wait().unwrap().ending, Ending::Exited(3));
+    }
+}

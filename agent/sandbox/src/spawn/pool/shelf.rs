@@ -142,7 +142,8 @@ impl Waiting {
             .iter()
             .any(|(frame, _)| match Report::decode(frame) {
                 Ok(Report::Grouped(_) | Report::Made { .. } | Report::Ready(_)) => false,
-                Ok(Report::Failed(_) | Report::Retired | Report::Ended(..)) | Err(_) => true,
+                Ok(Report::Failed(_) | Report::Retired | Report::Clearing | Report::Ended(..))
+                | Err(_) => true,
             })
     }
 

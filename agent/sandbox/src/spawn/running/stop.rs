@@ -80,8 +80,9 @@ impl Running {
     /// Kills the command's own process, and where the kernel can do that
     /// everything in its groups; whether there is such a process.
     fn kill_command(&self) -> bool {
+        self.let_it_end();
         if let Some(Ok(held)) = &self.group {
-            held.outlook.kill();
+            held.outlook.kill_but(self.first_number);
         }
         self.main
             .as_ref()
@@ -90,12 +91,20 @@ impl Running {
 
     /// Kills the first process, and with it everything in the sandbox.
     pub(super) fn kill_first(&self) {
+        self.let_it_end();
         if let Some(Ok(held)) = &self.group {
             held.outlook.kill();
         }
         if let Some(first) = &self.first {
             // It can only fail for a process that is gone.
             let _killed = pidfd_send_signal(first, Signal::KILL);
+        }
+    }
+
+    /// What is being killed is not held back any more.
+    pub(super) fn let_it_end(&self) {
+        if let Some(Ok(held)) = &self.group {
+            held.outlook.lift_cpu_limit();
         }
     }
 
