@@ -6,6 +6,7 @@
 
 mod stop;
 mod surroundings;
+mod unmade;
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,6 +48,8 @@ pub struct Running {
     control: Channel,
     /// Reports taken from the conversation before the command was known.
     heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
+    /// Whether the spawner took notice of it.
+    is_noticed: bool,
     /// Its control groups, or why it has none.
     group: Option<Result<Arc<Holding>, String>>,
     /// Of the sandbox's first process, once it exists.
@@ -150,6 +153,7 @@ impl Running {
             generation: waiting.generation,
             control: waiting.control,
             heard: waiting.heard,
+            is_noticed: false,
             group: None,
             first: None,
             first_number: None,
@@ -348,7 +352,10 @@ impl Running {
                     return Ok(());
                 }
             };
+            // Whatever it says, somebody answers.
+            self.is_noticed = true;
             match Report::decode(&frame) {
+                Ok(Report::Ungrouped) => {}
                 Ok(Report::Grouped(Ok(limited))) => {
                     let held = Holding::from_parts(limited, descriptors);
                     let held = held.map(Arc::new);
@@ -426,6 +433,9 @@ impl Running {
                 self.pool.refill(&self.key, None);
             }
             return Err(failure.into());
+        }
+        if let Some(late) = self.not_in_time() {
+            return Err(late.into());
         }
         let (ending, usage) = match (self.ended, self.stop) {
             (ended, Some(stop)) => (stop.why, ended.map(|(_, usage)| usage)),

@@ -270,6 +270,8 @@ pub(crate) struct UsageSpec {
 pub(crate) enum Report {
     /// Groups were made for it, or why not; their descriptors come along.
     Grouped(Result<Limited, String>),
+    /// It was asked for, and is to have no groups.
+    Ungrouped,
     /// It is being built; a descriptor of its first process comes along.
     Made {
         zygote: u32,
@@ -335,7 +337,8 @@ impl Report {
                 w.bytes(why.as_bytes());
             }
             Self::Retired => w.u8(5),
-            Self::Clearing => w.u8(8),
+            Self::Ungrouped => w.u8(8),
+            Self::Clearing => w.u8(9),
         }
         w.finish()
     }
@@ -357,9 +360,10 @@ impl Report {
                 attach_errno: r.i32()?,
             },
             5 => Self::Retired,
-            8 => Self::Clearing,
             6 => Self::Grouped(Ok(Limited::from_bits(r.u8()?))),
             7 => Self::Grouped(Err(String::from_utf8_lossy(&r.bytes()?).into_owned())),
+            8 => Self::Ungrouped,
+            9 => Self::Clearing,
             _ => return Err(WireError),
         };
         r.finish()?;

@@ -5,8 +5,14 @@
 //! private mount; nothing changes on disk. Where the file system cannot do it
 //! (overlayfs, network file systems), the view is mounted as it is and the
 //! command has the rights of a stranger: less service, never less protection.
+//!
+//! Only a process of the machine's own user namespace may do this, and it opens
+//! directories that may lie on a file system which does not answer. So a process
+//! of its own does it, for one zygote, which waits for it: the spawner never opens
+//! a view, and whoever asks for others is served meanwhile.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -14,19 +20,93 @@ use std::path::Path;
 use nix::sched::CloneFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
+use super::channel::{Channel, Received};
 use super::identity::Identity;
 use super::root::same_directory;
-use super::spec::Places;
+use super::spec::{Places, Report};
 use super::step::{AtStep, Step, StepError};
-use crate::sys;
+use crate::sys::{self, Cloneling};
 
-/// A mount of each view that has no place yet, owners translated by the maps
-/// of `user_namespace`.
-pub(crate) fn trees(places: &Places, user_namespace: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
+/// The process that opens the views.
+pub(crate) struct Stage {
+    pub process: Cloneling,
+    /// The mounts come this way.
+    pub mounts: Channel,
+}
+
+/// Starts it. It is not waited for.
+pub(crate) fn start(identity: &Identity, places: &Places) -> Result<Stage, StepError> {
+    let (ours, theirs) = Channel::pair().at(Step::Fork, "stage")?;
+    match sys::fork_into(CloneFlags::empty()).at(Step::Fork, "stage")? {
+        sys::Cloned::Child => {
+            let told = match send_all(identity, places, &theirs) {
+                Ok(()) => Ok(()),
+                Err(error) => theirs.send(&Report::Failed(error).encode(), &[]),
+            };
+            // A zygote that is gone needs no mounts.
+            sys::exit_immediately(i32::from(told.is_err()))
+        }
+        sys::Cloned::Parent(process) => Ok(Stage {
+            process,
+            mounts: ours,
+        }),
+    }
+}
+
+/// Takes the mounts of all views, in order, unless `control` is closed first.
+pub(crate) fn receive_all(
+    places: &Places,
+    mounts: &Channel,
+    control: &Channel,
+) -> Result<Vec<OwnedFd>, StepError> {
+    let failed = |why: &'static str| StepError::new(Step::StageViews, "", io::Error::other(why));
     let mut trees = Vec::new();
+    while trees.len() < places.views.len() {
+        let mut wanted = [
+            PollFd::from_borrowed_fd(mounts.as_fd(), PollFlags::IN),
+            // Its end is told in any case, requests are not.
+            PollFd::from_borrowed_fd(control.as_fd(), PollFlags::empty()),
+        ];
+        match poll(&mut wanted, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(StepError::new(Step::StageViews, "poll", errno)),
+        }
+        match mounts.receive_now().at(Step::StageViews, "")? {
+            Received::Frame(frame, descriptors) => match descriptors.into_iter().next() {
+                Some(tree) => trees.push(tree),
+                None => {
+                    return Err(match Report::decode(&frame) {
+                        Ok(Report::Failed(error)) => error,
+                        _ => failed("a garbled report"),
+                    });
+                }
+            },
+            Received::Nothing if wanted[1].revents().contains(PollFlags::HUP) => {
+                return Err(failed("nobody waits for them any more"));
+            }
+            Received::Nothing => {}
+            Received::Closed => return Err(failed("the process that opens them is gone")),
+        }
+    }
+    Ok(trees)
+}
+
+/// What the process does.
+fn send_all(identity: &Identity, places: &Places, to: &Channel) -> Result<(), StepError> {
+    sys::close_all_but(&[to.as_fd()]).at(Step::Fork, "close_range")?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .at(Step::TakeIds, "death signal")?;
+    let user_namespace = user_namespace(identity)?;
+    send_trees(places, &user_namespace, to)
+}
+
+/// Sends a mount of each view that has no place yet, owners translated by the maps
+/// of `user_namespace`.
+fn send_trees(places: &Places, user_namespace: &OwnedFd, to: &Channel) -> Result<(), StepError> {
     for view in &places.views {
         let source = Path::new(OsStr::from_bytes(&view.source));
         let on = source.display().to_string();
@@ -38,13 +118,14 @@ pub(crate) fn trees(places: &Places, user_namespace: &OwnedFd) -> Result<Vec<Own
         same_directory(tree.as_fd(), view)?;
         // A file system that cannot translate leaves the view as it is, see above.
         let _translated = sys::mount_idmap(tree.as_fd(), user_namespace.as_fd());
-        trees.push(tree);
+        to.send(b"", &[tree.as_fd()])
+            .at(Step::Talk, "a view's mount")?;
     }
-    Ok(trees)
+    Ok(())
 }
 
 /// A user namespace with the identity's maps, held by a descriptor only.
-pub(crate) fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
+fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
     match sys::fork_into(CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "user")? {
         sys::Cloned::Child => loop {
             // Lives until it is killed below, or with its parent.

@@ -144,8 +144,11 @@ impl Step {
             Self::StartSpawner => {
                 "the program must call `spawner::maybe_run_as_child` first in main, and its file must be readable and executable"
             }
-            Self::Talk | Self::ReadRequest | Self::Fork | Self::Wait => {
+            Self::Talk | Self::ReadRequest | Self::Fork => {
                 "the machine may be out of memory or processes"
+            }
+            Self::Wait => {
+                "what waits for a file system that does not answer ends when that does; else the machine may be out of memory"
             }
             Self::Identity => {
                 "root of a container whose only id is the host's root cannot be confined; start as an ordinary user"
@@ -170,7 +173,9 @@ impl Step {
             Self::ViewPlace => {
                 "a view goes to an absolute place outside the system directories and outside other views"
             }
-            Self::ViewSource => "the directory was moved, removed or cannot be entered",
+            Self::ViewSource => {
+                "the directory was moved, removed or cannot be entered, or its file system does not answer"
+            }
             Self::MountOverlay => {
                 "overlayfs must be available to user namespaces (kernel 5.11, tmpfs with user xattrs 6.6)"
             }

@@ -2,7 +2,9 @@
 //! from the program itself.
 //!
 //! It stays outside of every sandbox and reads nothing a command says. It
-//! keeps a zygote for each identity and hands requests on to it. When the
+//! keeps a zygote for each identity and hands requests on to it, and waits for
+//! nothing that opens a view: a file system that does not answer holds up who
+//! asked for it. When the
 //! agent goes away its socket closes and the spawner ends; when the spawner
 //! ends the kernel kills the zygotes, and with them every sandbox.
 
@@ -29,6 +31,8 @@ use crate::sys::{self, Cloned, Cloneling};
 
 /// Zygotes kept at once; the one that was not used for longest gives way.
 const ZYGOTES_MAX: usize = 8;
+/// Processes that open views at once: those held up by a file system stay.
+const PASSING_MAX: usize = 32;
 /// How long a zygote may take no request once as many wait as its socket holds.
 const ZYGOTE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long after a request what was let go waits for the next one.
@@ -59,6 +63,7 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
         is_busy: false,
         likely: None,
         chosen: None,
+        passing: Vec::new(),
         mounts: rustix::fs::open(
             "/proc/self/mountinfo",
             OFlags::RDONLY | OFlags::CLOEXEC,
@@ -87,6 +92,9 @@ struct Spawner {
     /// The identity chosen last, for this owner and group: what it depends on
     /// besides cannot change while this process lives.
     chosen: Option<((u32, u32), Identity)>,
+    /// Processes that end by themselves: those that open views, and zygotes that
+    /// could not be made.
+    passing: Vec<Cloneling>,
     /// Tells when the machine's mounts have changed.
     mounts: Option<OwnedFd>,
 }
@@ -138,7 +146,7 @@ impl Spawner {
             if !self.is_busy {
                 self.groups.tidy();
             }
-            reap();
+            self.reap();
         }
     }
 
@@ -150,6 +158,9 @@ impl Spawner {
         )];
         if let Some(mounts) = &self.mounts {
             wanted.push(PollFd::new(mounts, PollFlags::PRI));
+        }
+        for process in &self.passing {
+            wanted.push(PollFd::new(&process.handle, PollFlags::IN));
         }
         if !self.is_busy {
             wanted.extend(self.groups.sources());
@@ -209,6 +220,7 @@ impl Spawner {
             zygotes,
             groups,
             likely,
+            passing,
             ..
         } = self;
         let entrances = hand_out(groups, likely, &spec, reply)?;
@@ -219,7 +231,7 @@ impl Spawner {
         descriptors.extend(entrances.into_iter().flat_map(Entrances::descriptors));
         let mut again = true;
         loop {
-            match zygote(zygotes, &identity, &spec)?
+            match zygote(zygotes, passing, &identity, &spec)?
                 .control
                 .send(&frame, &descriptors)
             {
@@ -232,6 +244,16 @@ impl Spawner {
                 Err(error) => return Err(StepError::new(Step::Talk, "zygote", error)),
             }
         }
+    }
+
+    /// Takes notice of processes that ended.
+    fn reap(&mut self) {
+        while matches!(
+            waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)),
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
+        ) {}
+        self.passing
+            .retain(|process| matches!(process.has_ended(), Ok(false)));
     }
 
     /// Kills whatever still runs, and removes the groups.
@@ -253,6 +275,8 @@ fn hand_out<'a>(
 ) -> Result<Option<&'a Entrances>, StepError> {
     let limits = spec.limits.of_group();
     if spec.without.contains(Mechanism::ControlGroups) || !limits.is_asked() {
+        let report = Report::Ungrouped.encode();
+        reply.send(&report, &[]).at(Step::Talk, "groups")?;
         return Ok(None);
     }
     let wanted = if spec.recycled {
@@ -282,6 +306,7 @@ fn hand_out<'a>(
 /// The zygote for this identity and these places.
 fn zygote<'a>(
     zygotes: &'a mut Vec<Zygote>,
+    passing: &mut Vec<Cloneling>,
     identity: &Identity,
     spec: &Surroundings,
 ) -> Result<&'a Zygote, StepError> {
@@ -295,27 +320,41 @@ fn zygote<'a>(
             if zygotes.len() >= ZYGOTES_MAX {
                 zygotes.remove(0);
             }
-            start(identity, spec)?
+            start(passing, identity, spec)?
         }
     };
     Ok(zygotes.push_mut(zygote))
 }
 
-fn start(identity: &Identity, spec: &Surroundings) -> Result<Zygote, StepError> {
+fn start(
+    passing: &mut Vec<Cloneling>,
+    identity: &Identity,
+    spec: &Surroundings,
+) -> Result<Zygote, StepError> {
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let started = start_dumpable(identity, spec);
+    let started = start_dumpable(passing, identity, spec);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::Identity, "dumpable")?;
     started
 }
 
-fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, StepError> {
-    let trees = if identity.translate_owners && !spec.places.views.is_empty() {
-        stage::trees(&spec.places, &stage::user_namespace(identity)?)?
+fn start_dumpable(
+    passing: &mut Vec<Cloneling>,
+    identity: &Identity,
+    spec: &Surroundings,
+) -> Result<Zygote, StepError> {
+    let mounts = if identity.translate_owners && !spec.places.views.is_empty() {
+        if passing.len() >= PASSING_MAX {
+            let why = format!("{PASSING_MAX} others wait for file systems that do not answer");
+            return Err(StepError::new(Step::StageViews, "", io::Error::other(why)));
+        }
+        let stage = stage::start(identity, &spec.places)?;
+        passing.push(stage.process);
+        Some(stage.mounts)
     } else {
-        Vec::new()
+        None
     };
     let (ours, theirs) = Channel::pair().at(Step::Fork, "zygote")?;
     ours.give_up_sending_after(ZYGOTE_PATIENCE)
@@ -326,15 +365,22 @@ fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, St
         Cloned::Child => zygote::run(zygote::Start {
             identity: identity.clone(),
             places: spec.places.clone(),
-            trees,
+            mounts,
             control: theirs,
             mapped: mapped_read,
         }),
         Cloned::Parent(child) => child,
     };
-    drop((theirs, mapped_read, trees));
-    identity.outer().write_maps(&child)?;
-    rustix::io::write(&mapped_write, b"m").at(Step::MapIds, "zygote")?;
+    drop((theirs, mapped_read, mounts));
+    let mapped = identity.outer().write_maps(&child).and_then(|()| {
+        rustix::io::write(&mapped_write, b"m")
+            .map(drop)
+            .at(Step::MapIds, "zygote")
+    });
+    if let Err(error) = mapped {
+        passing.push(child);
+        return Err(error);
+    }
     // It is not waited for: one whose views lie on a file system that hangs must
     // hold up nobody but who asked for them. What fails it tells them itself.
     Ok(Zygote {
@@ -344,12 +390,4 @@ fn start_dumpable(identity: &Identity, spec: &Surroundings) -> Result<Zygote, St
         shares_network: spec.shares_network(),
         control: ours,
     })
-}
-
-/// Takes notice of zygotes that ended.
-fn reap() {
-    while matches!(
-        waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)),
-        Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..))
-    ) {}
 }

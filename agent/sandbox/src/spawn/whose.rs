@@ -24,13 +24,15 @@ pub(crate) struct Whose {
 }
 
 impl Whose {
-    /// Asks the kernel about an open directory.
+    /// Asks the kernel about an open directory: for what it knows already, without
+    /// a question to a file system that may not answer.
     ///
     /// # Errors
     /// The kernel does not tell.
     pub(crate) fn of(dir: impl AsFd) -> io::Result<Self> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let found = statx(dir, c"", AtFlags::EMPTY_PATH, wanted)?;
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let found = statx(dir, c"", flags, wanted)?;
         let kept = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
         let seconds = u64::try_from(found.stx_btime.tv_sec).unwrap_or(0);
         let born = seconds
@@ -47,9 +49,11 @@ impl Whose {
     }
 
     /// Whether both are one directory. Owners and modes are seen translated, or
-    /// not, and prove nothing.
+    /// not, and prove nothing; nor does a time that was not known at one of the looks,
+    /// as happens where the kernel has to ask for it.
     pub(crate) const fn is_the_same_as(&self, other: &Self) -> bool {
-        self.device == other.device && self.inode == other.inode && self.born == other.born
+        let alike = self.born == other.born || self.born == 0 || other.born == 0;
+        self.device == other.device && self.inode == other.inode && alike
     }
 }
 
@@ -69,6 +73,8 @@ mod tests {
             ..first
         };
         assert!(!later.is_the_same_as(&first));
+        let unknown = Whose { born: 0, ..first };
+        assert!(unknown.is_the_same_as(&first) && first.is_the_same_as(&unknown));
         let other = tempfile::tempdir().unwrap();
         let other = Whose::of(std::fs::File::open(other.path()).unwrap()).unwrap();
         assert!(!other.is_the_same_as(&first));

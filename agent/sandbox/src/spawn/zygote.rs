@@ -25,6 +25,7 @@ use super::init;
 use super::networks::Networks;
 use super::root::{self, Template};
 use super::spec::{Places, Report, Surroundings};
+use super::stage;
 use super::step::{AtStep, Step, StepError};
 use crate::cgroup::{Admission, Entrances};
 use crate::profile::{Confined, Mechanism};
@@ -37,8 +38,8 @@ const EIO: i32 = nix::libc::EIO;
 pub(crate) struct Start {
     pub identity: Identity,
     pub places: Places,
-    /// Mounts of the views with translated owners, if root made any.
-    pub trees: Vec<OwnedFd>,
+    /// Mounts of the views with translated owners come this way, if root makes any.
+    pub mounts: Option<Channel>,
     /// Requests come this way, the first of them before anything is built.
     pub control: Channel,
     /// Readable once the id maps are written.
@@ -62,16 +63,16 @@ pub(crate) fn run(start: Start) -> ! {
     let Start {
         identity,
         places,
-        trees,
+        mounts,
         control,
         mapped,
     } = start;
     let mut keep = vec![control.as_fd(), mapped.as_fd()];
-    keep.extend(trees.iter().map(AsFd::as_fd));
+    keep.extend(mounts.iter().map(AsFd::as_fd));
     let alone = sys::close_all_but(&keep);
     let mut stock = match alone
         .at(Step::Fork, "close_range")
-        .and_then(|()| prepare(identity, &places, trees, &mapped))
+        .and_then(|()| prepare(identity, &places, mounts, &control, &mapped))
     {
         Ok(stock) => stock,
         Err(error) => {
@@ -113,7 +114,8 @@ fn refuse(control: &Channel, error: StepError) {
 fn prepare(
     identity: Identity,
     places: &Places,
-    trees: Vec<OwnedFd>,
+    mounts: Option<Channel>,
+    control: &Channel,
     mapped: &OwnedFd,
 ) -> Result<Stock, StepError> {
     let mut byte = [0_u8; 1];
@@ -131,6 +133,10 @@ fn prepare(
     // zygote as well.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
+    let trees = match mounts {
+        Some(mounts) => stage::receive_all(places, &mounts, control)?,
+        None => Vec::new(),
+    };
     let template = root::template::build(identity.user, identity.group, places, trees)?;
     Ok(Stock {
         identity,

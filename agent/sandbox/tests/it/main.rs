@@ -12,6 +12,7 @@ mod escape;
 mod faults;
 mod finishing;
 mod groups;
+mod hanging;
 mod interpreter;
 mod isolation;
 mod journal;

@@ -141,7 +141,9 @@ impl Waiting {
         self.heard
             .iter()
             .any(|(frame, _)| match Report::decode(frame) {
-                Ok(Report::Grouped(_) | Report::Made { .. } | Report::Ready(_)) => false,
+                Ok(
+                    Report::Grouped(_) | Report::Ungrouped | Report::Made { .. } | Report::Ready(_),
+                ) => false,
                 Ok(Report::Failed(_) | Report::Retired | Report::Clearing | Report::Ended(..))
                 | Err(_) => true,
             })

@@ -16,7 +16,7 @@ use crate::spawn::step::{Step, StepError};
 
 /// How long the first process may take to end the rest.
 const WORD_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long a killed sandbox may take to be gone before its spawner is killed too.
+/// How long a killed sandbox may take to be gone before it is left to itself.
 const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The command is being killed.
@@ -65,6 +65,9 @@ impl Running {
             if !self.kill_command() {
                 self.kill_first();
             }
+            if self.first.is_none() {
+                self.leave_unmade();
+            }
             self.close_the_way_out();
         }
     }
@@ -111,6 +114,9 @@ impl Running {
     /// The first process ends after everything else in the sandbox.
     pub(super) fn look_for_the_end(&mut self) -> Result<(), StepError> {
         let Some(first) = &self.first else {
+            if self.stop.is_some() {
+                self.leave_unmade();
+            }
             return Ok(());
         };
         let mut wanted = [PollFd::new(first, PollFlags::IN)];
@@ -130,8 +136,9 @@ impl Running {
         Ok(())
     }
 
-    /// Its end did not come in time: the spawner goes, and the kernel kills
-    /// all sandboxes with it.
+    /// Its end did not come in time. What was killed and does not end is held up in
+    /// the kernel, and no more can be done to it. Where there is nothing to kill, and
+    /// nobody ever answered, the spawner goes, and the kernel kills all that it made.
     pub(super) fn abandon(&mut self) {
         if self.orphans {
             self.stop = Some(Stop {
@@ -139,6 +146,8 @@ impl Running {
                 first_at: None,
                 until: None,
             });
+        } else if self.first.is_some() {
+            self.failure = Some(Self::does_not_end());
         } else {
             self.pool.end(self.generation);
         }

@@ -1,0 +1,244 @@
+//! A file system that does not answer holds up who asks for what lies on it, no
+//! longer than their time, and nobody else.
+//!
+//! The file system is served by a process beside the test, in mounts of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command as Bare, Stdio};
+use std::time::{Duration, Instant};
+
+use hermitcrab_core::action::Action;
+use hermitcrab_core::authority::{Object, Program, Verb};
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::spawn::{
+    Command, Ending, Finished, Input, PoolSize, Running, Step, Streams, View, ViewMode,
+};
+use hermitcrab_sandbox::{DirCap, Sandbox, SpawnError};
+use support::arranged::{Run, UNSHARE, twice};
+use support::{Workspace, marker, processes_with, spawner, text};
+
+/// The process that serves it; its end is the end of whatever waits for it.
+struct Server {
+    child: Child,
+    says: BufReader<ChildStdout>,
+    place: PathBuf,
+}
+
+impl Server {
+    /// Nothing, where there can be none.
+    fn start() -> Option<Self> {
+        let place = std::env::current_dir().unwrap().join("place");
+        std::fs::create_dir(&place).unwrap();
+        let started = Bare::new("perl")
+            .args(["-e", include_str!("hanging/server.pl")])
+            .arg(&place)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                println!("SKIPPED: no perl to serve a file system with: {error}");
+                return None;
+            }
+        };
+        let says = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Self { child, says, place };
+        let said = server.heard();
+        if said != "mounted\n" {
+            println!("SKIPPED: {said}");
+            return None;
+        }
+        Some(server)
+    }
+
+    fn heard(&mut self) -> String {
+        let mut line = String::new();
+        self.says.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn tell(&mut self, what: &str) {
+        // In one piece: it reads no further than the end of a line.
+        let line = format!("{what}\n");
+        let mut told = self.child.stdin.as_ref().unwrap();
+        told.write_all(line.as_bytes()).unwrap();
+        assert_eq!(self.heard(), "ok\n");
+    }
+
+    /// The capability for its directory.
+    fn cap(&self) -> DirCap {
+        DirCap::open_ambient_dir(&self.place.join("dir"), support::dir_id()).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _killed = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// One of its own: whether its spawner goes on is what is asked.
+fn alone() -> Sandbox {
+    Sandbox::builder()
+        .spawner(spawner())
+        .pool(PoolSize::OFF)
+        .build()
+}
+
+fn begun(sandbox: &Sandbox, command: &Command<'_>) -> Running {
+    let program = Object::Program(Program::AnyInView);
+    let action = Action::new(Verb::ProcExec, program, Digest::NONE).unwrap();
+    let streams = Streams {
+        stdin: Input::Pipe,
+        ..Streams::default()
+    };
+    support::with_permits(Tool::Terminal, vec![action], |mut permits| {
+        sandbox
+            .spawn(permits.pop().unwrap(), command, streams)
+            .unwrap()
+    })
+}
+
+/// Runs a command with an empty input.
+fn ran(sandbox: &Sandbox, command: &Command<'_>) -> Result<Finished, SpawnError> {
+    let mut running = begun(sandbox, command);
+    drop(running.take_stdin());
+    running.wait()
+}
+
+/// A command on this directory, which has it at `at`.
+fn on<'a>(workspace: &'a Workspace, cap: &'a DirCap, at: &str, script: &str) -> Command<'a> {
+    let mut command = workspace.command(script);
+    command.cwd = "/".into();
+    command.views = vec![View {
+        dir: cap,
+        at: at.into(),
+        mode: ViewMode::CopyOnWrite,
+    }];
+    command
+}
+
+fn refused(result: Result<Finished, SpawnError>) -> (Step, i32, String) {
+    match result {
+        Err(SpawnError::Step(error)) => (error.step(), error.errno(), error.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A command elsewhere that was there before and one that comes now.
+fn others_go_on(sandbox: &Sandbox, place: &str) {
+    let other = Workspace::new();
+    let mut command = other.command("echo fine > f; cat f");
+    command.private_dirs.push(Path::new("/srv").join(place));
+    assert_eq!(text(&ran(sandbox, &command).unwrap()), "fine\n");
+}
+
+#[test]
+fn commands_on_a_file_system_that_does_not_answer_end_in_time_and_others_run() {
+    let name = "hanging::commands_on_a_file_system_that_does_not_answer_end_in_time_and_others_run";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let (sandbox, workspace, cap) = (alone(), Workspace::new(), server.cap());
+    let look = |at: &str| {
+        let mut command = on(&workspace, &cap, at, &format!("cat {at}/file"));
+        command.limits.timeout = Duration::from_secs(30);
+        text(&ran(&sandbox, &command).unwrap())
+    };
+    assert_eq!(look("/srv/known"), "content\n");
+    let other = Workspace::new();
+    let mut before = begun(&sandbox, &other.command("read line; echo \"$line\""));
+    let makers = sandbox.helpers();
+
+    server.tell("hold");
+    // Of places that commands were made for, and of new ones, which are opened first.
+    for at in ["/srv/known", "/srv/new", "/srv/new"] {
+        let mut command = on(&workspace, &cap, at, "echo ran");
+        command.limits.timeout = Duration::from_secs(1);
+        let (step, errno, told) = refused(ran(&sandbox, &command));
+        assert_eq!(
+            (step, errno),
+            (Step::ViewSource, nix::libc::ETIMEDOUT),
+            "{told}"
+        );
+        assert!(told.contains(server.place.to_str().unwrap()), "{told}");
+        assert!(told.contains("does not answer"), "{told}");
+        others_go_on(&sandbox, &at.replace('/', "-"));
+    }
+    // One that is not waited for is killed at once, as any other.
+    let mut killed = begun(&sandbox, &on(&workspace, &cap, "/srv/new", "echo ran"));
+    killed.kill();
+    assert!(matches!(killed.wait(), Err(SpawnError::Step(_))));
+
+    let stdin = before.take_stdin().unwrap();
+    rustix::io::write(&stdin, b"still here\n").unwrap();
+    drop(stdin);
+    assert_eq!(text(&before.wait().unwrap()), "still here\n");
+    // The same spawner, the same zygotes.
+    assert!(
+        makers
+            .iter()
+            .take(2)
+            .all(|id| sandbox.helpers().contains(id))
+    );
+
+    server.tell("answer");
+    for at in ["/srv/known", "/srv/new"] {
+        assert_eq!(look(at), "content\n");
+    }
+}
+
+#[test]
+fn a_command_that_nothing_can_end_is_left_to_itself_and_others_run() {
+    let name = "hanging::a_command_that_nothing_can_end_is_left_to_itself_and_others_run";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let (sandbox, workspace, cap) = (alone(), Workspace::new(), server.cap());
+    let other = Workspace::new();
+    let mut before = begun(&sandbox, &other.command("read line; echo \"$line\""));
+    let marker = marker(9_950);
+    let script = format!("read go; cat /srv/known/slow {marker}");
+    let mut command = on(&workspace, &cap, "/srv/known", &script);
+    command.limits.timeout = Duration::from_secs(3);
+    let mut stuck = begun(&sandbox, &command);
+    // It is there before the file system goes quiet.
+    while !stuck.attend(Duration::from_millis(5), |_, _| {}).unwrap()
+        && processes_with(&format!("read go; cat /srv/known/slow {marker}")) == 0
+    {}
+    server.tell("swallow");
+    drop(stuck.take_stdin());
+    let (step, errno, told) = refused(stuck.wait());
+    assert_eq!((step, errno), (Step::Wait, nix::libc::ETIMEDOUT), "{told}");
+    assert!(told.contains("does not answer"), "{told}");
+    assert!(processes_with(&marker) > 0, "it was not held up");
+    others_go_on(&sandbox, "others");
+    let stdin = before.take_stdin().unwrap();
+    rustix::io::write(&stdin, b"still here\n").unwrap();
+    drop(stdin);
+    let before = before.wait().unwrap();
+    assert_eq!(
+        (before.ending, text(&before).as_str()),
+        (Ending::Exited(0), "still here\n")
+    );
+
+    server.tell("answer");
+    let patience = Instant::now();
+    while processes_with(&marker) > 0 {
+        assert!(patience.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
