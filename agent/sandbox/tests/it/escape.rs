@@ -22,10 +22,10 @@ use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
-use hermitcrab_sandbox::Sandbox;
 use hermitcrab_sandbox::changeset::Layer;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
+use hermitcrab_sandbox::{Sandbox, SpawnError};
 use support::{Workspace, spawner, text, with_permits};
 
 const PROBES: &str = include_str!("escape/probes.pl");
@@ -84,6 +84,10 @@ const SINGLE_LINE: &[(&str, Mechanism)] = &[
 type Results = BTreeMap<String, (bool, bool)>;
 
 fn run_without(without: MechanismSet, command: &Command<'_>) -> Finished {
+    tried_without(without, command).unwrap()
+}
+
+fn tried_without(without: MechanismSet, command: &Command<'_>) -> Result<Finished, SpawnError> {
     let sandbox = Sandbox::builder()
         .spawner(spawner())
         .pool(PoolSize::OFF)
@@ -99,7 +103,6 @@ fn run_without(without: MechanismSet, command: &Command<'_>) -> Finished {
     with_permits(Tool::Terminal, vec![action], |mut permits| {
         sandbox.run(permits.pop().unwrap(), command)
     })
-    .unwrap()
 }
 
 struct Outside {
