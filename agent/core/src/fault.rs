@@ -51,6 +51,9 @@ faults! {
     ChangeSetMissesMetadata = "change-set-misses-metadata", "changed permission bits are not part of the change set";
     SandboxHasNetwork = "sandbox-has-network", "a command shares the machine's network";
     SandboxSeesHome = "sandbox-sees-home", "a command sees the user's home directory";
+    SandboxRootIsOpen = "sandbox-root-is-open", "commands of the same places can write the root they share";
+    SandboxSharesTemporary = "sandbox-shares-temporary", "commands of the same places have one /tmp";
+    SandboxShowsOthersViews = "sandbox-shows-others-views", "a command sees directories that another one was given";
     TimeoutLeavesOrphans = "timeout-leaves-orphans", "a timeout kills the command but not what it started";
     CommitWithoutAsking = "commit-without-asking", "a change set is committed whatever is held";
     DenialLooksLikeSuccess = "denial-looks-like-success", "a refused call reports that it worked";

@@ -115,6 +115,9 @@ fn home(fault: Fault) -> Home {
         | Fault::ChangeSetMissesMetadata
         | Fault::SandboxHasNetwork
         | Fault::SandboxSeesHome
+        | Fault::SandboxRootIsOpen
+        | Fault::SandboxSharesTemporary
+        | Fault::SandboxShowsOthersViews
         | Fault::TimeoutLeavesOrphans => Home::Sandbox,
         Fault::CoversIgnoresVerb
         | Fault::MeetIgnoresVerb

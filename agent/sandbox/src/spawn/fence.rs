@@ -24,6 +24,9 @@ pub(super) fn build(spec: &Surroundings) -> io::Result<Fence> {
     for place in &spec.places.private_dirs {
         places.push(open(as_path(place))?);
     }
+    if spec.places.faults.open_root {
+        places.push(open(Path::new("/"))?);
+    }
     let tcp = if spec.faults.network || spec.network.loopback {
         Tcp::AsTheNamespace
     } else if spec.network.proxy {

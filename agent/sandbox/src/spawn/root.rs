@@ -85,7 +85,7 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
     terminals();
     proc(!spec.without.contains(Mechanism::MaskedProc))?;
     own(spec)?;
-    let views::Placed { uppers, copied } = views::place_all(spec, template.keeps_attributes)?;
+    let views::Placed { uppers, copied } = views::place_all(spec, template)?;
     let exchange = exchange()?;
     enter()?;
     Ok(Built {
@@ -170,6 +170,9 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
     );
     tmpfs(own, &format!("{options}755"), Step::PrivateDirs)?;
     for (name, at) in [("memory", "dev/shm"), ("tmp", "tmp")] {
+        if spec.places.faults.shared_tmp && name == "tmp" {
+            continue;
+        }
         part(
             &own.join(name),
             &Path::new(NEW).join(at),

@@ -54,6 +54,19 @@ impl LimitSpec {
 pub(crate) struct FaultSpec {
     pub network: bool,
     pub orphans: bool,
+    /// What was brought for other commands of the zygote is shown as well.
+    pub others_views: bool,
+}
+
+/// The same, of what the sandboxes of one zygote share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlaceFaults {
+    /// The homes of the machine are shown.
+    pub home: bool,
+    /// The root can be written.
+    pub open_root: bool,
+    /// /tmp is part of it.
+    pub shared_tmp: bool,
 }
 
 /// What of the network a command has.
@@ -77,8 +90,16 @@ impl NetSpec {
 pub(crate) struct Places {
     pub views: Vec<ViewSpec>,
     pub private_dirs: Vec<Vec<u8>>,
-    /// The homes of the machine, shown on purpose; see [`FaultSpec`].
-    pub home: bool,
+    pub faults: PlaceFaults,
+}
+
+impl Places {
+    /// Whether they have all that these have.
+    pub(crate) fn contain(&self, less: &Self) -> bool {
+        less.views.iter().all(|view| self.views.contains(view))
+            && self.private_dirs == less.private_dirs
+            && self.faults == less.faults
+    }
 }
 
 /// What a command is surrounded by: everything that is prepared before the
@@ -114,7 +135,10 @@ impl Surroundings {
             w.u8(u8::from(view.copy_on_write));
         });
         w.list(&self.places.private_dirs, |w, item| w.bytes(item));
-        w.u8(u8::from(self.places.home));
+        let faults = self.places.faults;
+        for fault in [faults.home, faults.open_root, faults.shared_tmp] {
+            w.u8(u8::from(fault));
+        }
         for value in [
             self.limits.processes,
             self.limits.open_files,
@@ -132,6 +156,7 @@ impl Surroundings {
         w.u8(u8::from(self.network.proxy));
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.orphans));
+        w.u8(u8::from(self.faults.others_views));
         w.u8(u8::from(self.recycled));
         w.u8(u8::from(self.copied_views));
         w.u32(self.without.bits());
@@ -163,7 +188,11 @@ impl Surroundings {
                     })
                 })?,
                 private_dirs: r.list(Reader::bytes)?,
-                home: flag(&mut r)?,
+                faults: PlaceFaults {
+                    home: flag(&mut r)?,
+                    open_root: flag(&mut r)?,
+                    shared_tmp: flag(&mut r)?,
+                },
             },
             limits: LimitSpec {
                 processes: r.u64()?,
@@ -183,6 +212,7 @@ impl Surroundings {
             faults: FaultSpec {
                 network: flag(&mut r)?,
                 orphans: flag(&mut r)?,
+                others_views: flag(&mut r)?,
             },
             recycled: flag(&mut r)?,
             copied_views: flag(&mut r)?,

@@ -15,7 +15,7 @@ use hermitcrab_core::fault::{Fault, plant};
 use hermitcrab_core::path::RelPath;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::sha256;
-use hermitcrab_sandbox::spawn::Ending;
+use hermitcrab_sandbox::spawn::{Ending, View, ViewMode};
 use support::{Workspace, marker, processes_with, rel, run, text, with_permit};
 
 /// Whether `seen` is false without the fault and true with it.
@@ -55,6 +55,26 @@ fn every_fault_of_the_sandbox_shows() {
     });
     shows(Fault::SandboxSeesHome, || {
         text(&workspace.run("ls -d /home 2>&1")) == "/home\n"
+    });
+
+    // What sandboxes of the same places have in common, and what must not be.
+    let next_finds = |place: &str| {
+        workspace.run(&format!("{{ echo left > {place}; }} 2> /dev/null"));
+        text(&workspace.run(&format!("cat {place} 2> /dev/null"))) == "left\n"
+    };
+    shows(Fault::SandboxRootIsOpen, || next_finds("/left"));
+    shows(Fault::SandboxSharesTemporary, || next_finds("/tmp/left"));
+    let other = Workspace::new();
+    other.file("f", "of another");
+    shows(Fault::SandboxShowsOthersViews, || {
+        let mut with = workspace.command("true");
+        with.views.push(View {
+            dir: &other.cap,
+            at: "/srv/other".into(),
+            mode: ViewMode::ReadOnly,
+        });
+        run(&with).unwrap();
+        text(&workspace.run("cat /srv/other/f 2> /dev/null")) == "of another"
     });
 
     symlink(outside.path().join("secret"), workspace.path().join("out")).unwrap();

@@ -19,7 +19,7 @@ use rustix::mount::{
 
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
 use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, views};
-use crate::spawn::spec::Places;
+use crate::spawn::spec::{Places, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys;
 
@@ -85,6 +85,8 @@ const COPY_NAMES_MAX: u32 = 24;
 pub(crate) struct Template {
     /// Whether a tmpfs keeps the attributes an overlay marks its layer with.
     pub keeps_attributes: bool,
+    /// The views whose directories lie beside it, in order.
+    pub views: Vec<ViewSpec>,
 }
 
 /// Moves the calling process to a small root of its own and builds the template
@@ -106,6 +108,7 @@ pub(crate) fn build(
     leave_old_root(&base_dir()?)?;
     let template = Template {
         keeps_attributes: keeps_attributes(),
+        views: places.views.clone(),
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
     system_dirs()?;
@@ -117,10 +120,16 @@ pub(crate) fn build(
     symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
     places_for_all(places)?;
     views::bring(&places.views, trees)?;
-    if places.home {
+    if places.faults.home {
         show_homes()?;
     }
-    seal(Path::new(NEW), Step::PrivateRoot)?;
+    if !places.faults.open_root {
+        seal(Path::new(NEW), Step::PrivateRoot)?;
+    }
+    if places.faults.shared_tmp {
+        let tmp = Path::new(NEW).join("tmp");
+        tmpfs(&tmp, "size=16m,mode=1777", Step::PrivateDirs)?;
+    }
     let_go_of_old_root()?;
     Ok(template)
 }

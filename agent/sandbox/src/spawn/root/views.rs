@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
-use super::template::OLD;
+use super::template::{OLD, Template};
 use super::tools::{READ_ONLY, bind_read_only, open_dir};
 use super::{NEW, SOURCES};
 use crate::spawn::spec::{Surroundings, ViewSpec};
@@ -35,17 +35,18 @@ pub(super) struct Placed {
 
 /// Mounts every view over its source and returns the upper layers of those that
 /// have one.
-pub(super) fn place_all(spec: &Surroundings, keeps_attributes: bool) -> Result<Placed, StepError> {
+pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Placed, StepError> {
     let mut uppers = Vec::new();
     let mut copied = None;
     let asked = if spec.copied_views {
         Some("it was asked for")
-    } else if keeps_attributes {
+    } else if template.keeps_attributes {
         None
     } else {
         Some("tmpfs keeps no attributes of users here (Linux 6.6)")
     };
-    for (number, view) in spec.places.views.iter().enumerate() {
+    // One zygote for each set: these are the command's own, unless a fault is planted.
+    for (number, view) in template.views.iter().enumerate() {
         let target = place_for(&view.at, Step::ViewPlace)?;
         let source = source(number);
         if view.copy_on_write {
@@ -59,7 +60,9 @@ pub(super) fn place_all(spec: &Surroundings, keeps_attributes: bool) -> Result<P
                 limits: &spec.limits,
             };
             let made = layer.make(asked)?;
-            uppers.push(made.upper);
+            if spec.places.views.contains(view) {
+                uppers.push(made.upper);
+            }
             copied = copied.or(made.copied);
         } else {
             bind_read_only(&source, &target, Step::BindReadOnly)?;

@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use hermitcrab_core::fault::{self, Fault};
 
 use crate::spawn::pool::Pool;
-use crate::spawn::spec::{FaultSpec, LimitSpec, NetSpec, Places, Surroundings, ViewSpec};
+use crate::spawn::spec::{
+    FaultSpec, LimitSpec, NetSpec, PlaceFaults, Places, Surroundings, ViewSpec,
+};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::whose::Whose;
 use crate::spawn::{Command, ViewMode};
@@ -36,7 +38,11 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
                 .iter()
                 .map(|dir| dir.as_os_str().as_bytes().to_vec())
                 .collect(),
-            home: fault::is(Fault::SandboxSeesHome),
+            faults: PlaceFaults {
+                home: fault::is(Fault::SandboxSeesHome),
+                open_root: fault::is(Fault::SandboxRootIsOpen),
+                shared_tmp: fault::is(Fault::SandboxSharesTemporary),
+            },
         },
         limits: LimitSpec {
             processes: limits.processes_max,
@@ -56,6 +62,7 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
         faults: FaultSpec {
             network: fault::is(Fault::SandboxHasNetwork),
             orphans: fault::is(Fault::TimeoutLeavesOrphans),
+            others_views: fault::is(Fault::SandboxShowsOthersViews),
         },
         recycled: pool.size().recycled,
         copied_views: pool.copies_views(),
