@@ -18,6 +18,9 @@ pub(super) fn build(spec: &Surroundings) -> io::Result<Fence> {
         open(Path::new("/dev/shm"))?,
         open(Path::new(EXCHANGE_DIR))?,
     ];
+    if spec.places.use_var_tmp() {
+        places.push(open(Path::new("/var/tmp"))?);
+    }
     for view in spec.places.views.iter().filter(|view| view.copy_on_write) {
         places.push(open(as_path(&view.at))?);
     }

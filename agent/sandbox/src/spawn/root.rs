@@ -169,8 +169,13 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
         spec.limits.tmp_bytes, spec.limits.view_inodes
     );
     tmpfs(own, &format!("{options}755"), Step::PrivateDirs)?;
-    for (name, at) in [("memory", "dev/shm"), ("tmp", "tmp")] {
-        if spec.places.faults.shared_tmp && name == "tmp" {
+    for (name, at) in [("memory", "dev/shm"), ("tmp", "tmp"), ("kept", "var/tmp")] {
+        let elsewhere = match name {
+            "tmp" => spec.places.faults.shared_tmp,
+            "kept" => !spec.places.use_var_tmp(),
+            _ => false,
+        };
+        if elsewhere {
             continue;
         }
         part(

@@ -1,5 +1,9 @@
 //! What the agent asks of its spawner, and what comes back.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use super::step::{Step, StepError};
 use super::whose::Whose;
 use super::wire::{Reader, WireError, Writer};
@@ -94,6 +98,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Whether one of them lies below /var/tmp, which else is /tmp by another name.
+    pub(crate) fn use_var_tmp(&self) -> bool {
+        let views = self.views.iter().map(|view| &view.at);
+        let mut all = views.chain(&self.private_dirs);
+        all.any(|at| Path::new(OsStr::from_bytes(at)).starts_with("/var/tmp"))
+    }
+
     /// Whether they have all that these have.
     pub(crate) fn contain(&self, less: &Self) -> bool {
         less.views.iter().all(|view| self.views.contains(view))

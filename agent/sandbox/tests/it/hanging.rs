@@ -32,8 +32,9 @@ struct Server {
 impl Server {
     /// Nothing, where there can be none.
     fn start() -> Option<Self> {
-        let place = std::env::current_dir().unwrap().join("place");
-        std::fs::create_dir(&place).unwrap();
+        // In the directory that was made for this run, and goes after it.
+        std::fs::create_dir("place").unwrap();
+        let place = std::fs::canonicalize("place").unwrap();
         let started = Bare::new("perl")
             .args(["-e", include_str!("hanging/server.pl")])
             .arg(&place)

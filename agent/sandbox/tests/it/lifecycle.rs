@@ -204,6 +204,8 @@ fn a_view_goes_only_where_it_hides_nothing() {
         "/proc/x",
         "/dev",
         "/tmp",
+        "/var",
+        "/var/tmp",
         "relative",
         "/a/../usr",
         "/run/hermitcrab",
@@ -222,6 +224,35 @@ fn a_view_goes_only_where_it_hides_nothing() {
         mode: hermitcrab_sandbox::spawn::ViewMode::ReadOnly,
     });
     assert_eq!(step_of(run(&command).unwrap_err()).0, Step::ViewPlace);
+}
+
+#[test]
+fn a_workspace_below_a_temporary_directory_is_shown_where_it_lies() {
+    for place in ["/tmp", "/var/tmp", "/dev/shm"] {
+        let Ok(temp) = tempfile::tempdir_in(place) else {
+            println!("SKIPPED: no directory can be made in {place}");
+            continue;
+        };
+        let workspace = Workspace::at(temp);
+        workspace.file("f", "found\n");
+        let look = "cat f; pwd -P; echo x > new; cp f /tmp/f; cp f /var/tmp/g; ls /var/tmp/g";
+        if place == "/dev/shm" {
+            // No view goes there: what is shown at /dev is the sandbox's own.
+            let refused = run(&workspace.command(look)).unwrap_err();
+            assert_eq!(step_of(refused).0, Step::ViewPlace);
+            continue;
+        }
+        for _ in 0..3 {
+            let finished = workspace.run(look);
+            let at = workspace.path().display();
+            assert_eq!(text(&finished), format!("found\n{at}\n/var/tmp/g\n"));
+            assert_eq!(finished.changes[0].changes().len(), 1);
+        }
+        // Only the way to it is there, nothing of the machine's or of the command before.
+        let own = workspace.path().file_name().unwrap().to_str().unwrap();
+        let left = text(&workspace.run("ls -A /var/tmp"));
+        assert_eq!(left, format!("{own}\n"));
+    }
 }
 
 #[test]

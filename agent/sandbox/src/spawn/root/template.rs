@@ -117,7 +117,11 @@ pub(crate) fn build(
     for dir in ["/proc", "/tmp", "/var", EXCHANGE_DIR] {
         make_dir(dir, Step::PrivateDirs)?;
     }
-    symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
+    if places.use_var_tmp() {
+        make_dir("/var/tmp", Step::PrivateDirs)?;
+    } else {
+        symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
+    }
     places_for_all(places)?;
     views::bring(&places.views, trees)?;
     if places.faults.home {

@@ -208,6 +208,7 @@ pub(super) fn place_for(at: &[u8], step: Step) -> Result<PathBuf, StepError> {
     if RESERVED.iter().any(|name| OsStr::new(name) == *first)
         || names == ["tmp"]
         || names == ["var"]
+        || names == ["var", "tmp"]
     {
         return refuse("the place belongs to the system");
     }
