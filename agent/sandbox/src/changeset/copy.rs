@@ -23,7 +23,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::copied::{Copied, Seen};
 use super::node::{
-    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Xattrs, is_closed, kind_of, mode_of, open_dir, xattrs_of,
+    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Xattrs, is_closed, kind_of, mode_of, open_dir, too_deep,
+    xattrs_of,
 };
 use crate::digest::copy_file;
 use crate::dircap::{Kind, list_dir, open_plain};
@@ -108,7 +109,7 @@ impl Copy<'_> {
         depth: usize,
     ) -> Result<(), CopyError> {
         if depth > DEPTH_MAX {
-            return Err(failed(path, io::ErrorKind::FileTooLarge));
+            return Err(failed(path, too_deep()));
         }
         for entry in list_dir(from).map_err(|error| failed(path, error))? {
             let child = path

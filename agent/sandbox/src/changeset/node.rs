@@ -27,8 +27,17 @@ pub(crate) const OVERLAY_MARKS: &[u8] = b"user.overlay.";
 pub(crate) const ACCESS_LISTS: &[u8] = b"system.posix_acl_";
 /// Longer lists or values of attributes are an error.
 const XATTR_BYTES_MAX: usize = 1 << 20;
-/// Deeper than any path the kernel accepts.
-pub(crate) const DEPTH_MAX: usize = 2048;
+/// How many directories may stand inside each other: each takes stack and two
+/// descriptors of the agent's while it is looked at, and a command makes as many as
+/// it likes.
+pub(crate) const DEPTH_MAX: usize = 128;
+
+/// What is said where there are more.
+pub(crate) fn too_deep() -> io::Error {
+    io::Error::other(format!(
+        "more than {DEPTH_MAX} directories stand inside each other"
+    ))
+}
 
 /// One name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,7 +214,7 @@ fn add(
     tree: &mut Tree,
 ) -> io::Result<()> {
     if depth > DEPTH_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
+        return Err(too_deep());
     }
     let Some((node, _)) = Node::read(dir, name)? else {
         return Ok(());

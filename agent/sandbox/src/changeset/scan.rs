@@ -16,7 +16,7 @@ use super::copied::Copied;
 use super::layer::{self, Layer};
 use super::node::{
     ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir,
-    xattrs_of,
+    too_deep, xattrs_of,
 };
 use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
@@ -150,7 +150,7 @@ impl Scan {
         depth: usize,
     ) -> Result<(), ChangeSetError> {
         if depth > DEPTH_MAX {
-            return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+            return Err(failed("descend into", path, too_deep()));
         }
         let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
         let hides = self
@@ -475,7 +475,7 @@ impl Scan {
             return Ok(());
         }
         if depth > DEPTH_MAX {
-            return Err(failed("descend into", path, io::ErrorKind::FileTooLarge));
+            return Err(failed("descend into", path, too_deep()));
         }
         let Some((node, old)) =
             Node::read(lower, name).map_err(|error| failed("read", path, error))?

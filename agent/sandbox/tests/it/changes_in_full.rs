@@ -6,6 +6,7 @@ use crate::support;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::SpawnError;
 use hermitcrab_sandbox::changeset::{What, Whose};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 use support::{Workspace, commit, text, tree};
@@ -273,3 +274,31 @@ support::on_both_layers!(
     deleted_links_specials_and_modes_are_compared_again,
     what_a_build_compares_by_time_keeps_its_times,
 );
+
+/// A command makes as many as it likes, and looking at them takes of the agent's own
+/// stack.
+#[test]
+fn directories_inside_each_other_beyond_any_use_are_an_error_and_not_the_agents_end() {
+    let nested = |depth: u32| {
+        let workspace = Workspace::new();
+        let script = format!("exec perl -e 'for (1..{depth}) {{ mkdir q(d); chdir q(d) or die }}'");
+        support::run(&workspace.command(&script))
+    };
+    let few = nested(100).unwrap();
+    if few.ending == Ending::Exited(127) {
+        println!("SKIPPED: no perl to make directories with");
+        return;
+    }
+    assert_eq!(few.changes[0].changes().len(), 100);
+    for depth in [200, 1500] {
+        match nested(depth) {
+            Err(SpawnError::ChangeSet(error)) => {
+                assert!(
+                    error.to_string().contains("stand inside each other"),
+                    "{error}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
