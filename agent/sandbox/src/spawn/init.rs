@@ -39,6 +39,12 @@ pub(crate) struct Start<'a> {
     pub confined: Confined,
 }
 
+/// What of these a command has counts for whoever started the agent as well, who
+/// has a hundred times as much, and of queues four times.
+const SIGNALS_MAX: u64 = 512;
+const QUEUES_BYTES_MAX: u64 = 192 << 10;
+const LOCKED_BYTES_MAX: u64 = 1 << 20;
+
 /// The exit code that means nothing: what there is to say has been said.
 const EXIT: i32 = 0;
 
@@ -228,7 +234,12 @@ fn limit(limits: &LimitSpec) -> Result<(), StepError> {
         )
         .at(Step::ResourceLimits, name)
     };
-    set(Resource::Core, "core", 0)?;
+    // Not 0: that keeps the kernel from writing a file, but not from starting the
+    // machine's own collector with what lies in the memory of the command.
+    set(Resource::Core, "core", 1)?;
+    set(Resource::Sigpending, "signals", SIGNALS_MAX)?;
+    set(Resource::Msgqueue, "queues", QUEUES_BYTES_MAX)?;
+    set(Resource::Memlock, "locked memory", LOCKED_BYTES_MAX)?;
     set(Resource::Nproc, "processes", limits.processes)?;
     set(Resource::Nofile, "open files", limits.open_files)?;
     set(Resource::Fsize, "file size", limits.file_bytes)?;

@@ -99,7 +99,6 @@ struct Inner {
     /// Spawners started so far; the number of the last one.
     generation: u64,
     shelves: Vec<Shelf>,
-    null: Option<OwnedFd>,
     /// What was used and is not replaced yet.
     used: VecDeque<Refill>,
     closed: bool,
@@ -224,11 +223,13 @@ impl Pool {
         }
         helpers
     }
+}
 
-    /// An input that is always at its end.
-    pub(crate) fn null(&self) -> Result<OwnedFd, StepError> {
-        self.shared.lock().null()
-    }
+/// An input that is always at its end. Each command has one of its own: flags that
+/// are set on an open file are seen by whoever shares it.
+pub(crate) fn null() -> Result<OwnedFd, StepError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::StartSpawner, "/dev/null")
 }
 
 impl Drop for Pool {
@@ -259,7 +260,7 @@ impl Shared {
                     break;
                 };
                 let started = match &wanted {
-                    Some(recipe) => inner.null().and_then(|null| waiting.start(recipe, null)),
+                    Some(recipe) => null().and_then(|null| waiting.start(recipe, null)),
                     None => Ok(()),
                 };
                 if started.is_err() {
@@ -313,22 +314,6 @@ impl Shared {
 }
 
 impl Inner {
-    fn null(&mut self) -> Result<OwnedFd, StepError> {
-        if self.null.is_none() {
-            let flags = OFlags::RDWR | OFlags::CLOEXEC;
-            let opened = rustix::fs::open("/dev/null", flags, Mode::empty());
-            self.null = Some(opened.at(Step::StartSpawner, "/dev/null")?);
-        }
-        match &self.null {
-            Some(null) => null.try_clone().at(Step::StartSpawner, "/dev/null"),
-            None => Err(StepError::new(
-                Step::StartSpawner,
-                "/dev/null",
-                io::ErrorKind::NotFound,
-            )),
-        }
-    }
-
     fn forget_a_dead_spawner(&mut self) {
         if self
             .spawner

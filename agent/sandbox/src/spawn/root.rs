@@ -111,7 +111,8 @@ fn terminals() {
         "/new/dev/pts",
         "devpts",
         MountFlags::NOSUID | MountFlags::NOEXEC,
-        c"newinstance,ptmxmode=0666,mode=620",
+        // Of all there may be on the machine, these are one command's.
+        c"newinstance,ptmxmode=0666,mode=620,max=64",
     );
 }
 

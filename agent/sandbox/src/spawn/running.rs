@@ -139,7 +139,7 @@ impl Running {
                 (Ours::of(started, bytes_max), told)
             }
             _ => {
-                let (ours, theirs) = streams.open(pool, command.merge_stderr, bytes_max)?;
+                let (ours, theirs) = streams.open(command.merge_stderr, bytes_max)?;
                 let told = waiting
                     .control
                     .send(&program.encode(), &theirs.descriptors());

@@ -7,7 +7,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::interpreter::Started;
 use super::output::Collector;
-use super::pool::Pool;
+use super::pool::null;
 use super::step::{AtStep, Step, StepError};
 
 /// Where a command's standard input comes from.
@@ -80,12 +80,11 @@ impl Streams {
     /// Makes both ends; of each output that is read, so much is kept.
     pub(super) fn open(
         self,
-        pool: &Pool,
         merge_stderr: bool,
         bytes_max: usize,
     ) -> Result<(Ours, Theirs), StepError> {
         let (stdin_inside, stdin) = match self.stdin {
-            Input::Nothing => (pool.null()?, None),
+            Input::Nothing => (null()?, None),
             Input::Pipe => {
                 let (read, write) = pipe()?;
                 (read, Some(write))

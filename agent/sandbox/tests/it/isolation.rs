@@ -24,7 +24,7 @@ fn every_call_of_the_table_is_refused_as_the_table_says() {
     let mut script = String::from("$| = 1;\n");
     let mut expected = Vec::new();
     let mut ioctls = ["0x5412", "0x541C", "0x541D", "0x5423"].into_iter();
-    let mut fcntls = ["1024", "1026"].into_iter();
+    let mut fcntls = ["1024", "1026", "1036", "1038"].into_iter();
     let mut prctls = ["35", "57", "33"].into_iter();
     let mut devices = ["0020666", "0060666"].into_iter().cycle();
     for call in refused_calls() {
@@ -257,6 +257,42 @@ fn a_command_is_the_first_victim_when_memory_runs_out_and_its_makers_are_not() {
         let adjusted = std::fs::read_to_string(format!("/proc/{id}/oom_score_adj"));
         assert_eq!(adjusted.unwrap(), own, "{id}");
     }
+}
+
+/// What is counted for a user, and not for a process or a group, counts for whoever
+/// started the agent as well: what a command can have of it is a part.
+#[test]
+fn a_command_uses_up_nothing_that_its_user_has_only_so_much_of() {
+    let found = lines(
+        "perl -e '
+           sub most { my ($call) = @_; my $n = 0; $n++ while $n < 70000 && $call->() >= 0; $n }
+           my $info = pack(q(l3 x116), 40, 0, -1); my $blocked = pack q(Q), 1 << 39;
+           syscall(14, 0, $blocked, 0, 8);
+           print most(sub { syscall(294, 0) }), qq( watchers\n);
+           print most(sub { syscall(129, $$ + 0, 40, $info) }), qq( signals\n);
+           my @t; print most(sub { open $t[@t], q(+<), q(/dev/ptmx) or return -1; 0 }), qq( terminals\n)'
+         grep -E 'core file|locked memory|msgqueue' /proc/self/limits | tr -s ' '",
+    );
+    if found.len() < 6 || cfg!(not(target_arch = "x86_64")) {
+        println!("SKIPPED: no perl to make system calls with");
+        return;
+    }
+    let most = |place: usize| {
+        let number = found[place].split(' ').next().unwrap();
+        number.parse::<u32>().unwrap()
+    };
+    // Some there are, or the twin of the probe would not work.
+    assert!((1..=64).contains(&most(0)), "{found:?}");
+    assert!((100..=512).contains(&most(1)), "{found:?}");
+    assert!((1..=64).contains(&most(2)), "{found:?}");
+    assert_eq!(
+        found[3..],
+        [
+            "Max core file size 1 1 bytes ",
+            "Max locked memory 1048576 1048576 bytes ",
+            "Max msgqueue size 196608 196608 bytes ",
+        ]
+    );
 }
 
 #[test]

@@ -31,6 +31,8 @@ find / /etc /dev -xdev -type f,l '(' -cnewer /proc/1 -o -anewer /proc/1 ')'
 echo $$
 if command -v perl > /dev/null; then
   perl -e 'print shmget(0, 4096, 0600 | 512), q( ), msgget(0, 0600 | 512), q( ), semget(0, 1, 0600 | 512), qq(\n)'
+  perl -e 'use Fcntl; print fcntl(STDIN, F_GETFL, 0) & ~O_ACCMODE, q( ), fcntl(STDIN, 11, 0), qq(\n)'
+  perl -e 'for (qw(/ /etc /etc/hosts /etc/passwd /dev)) { sysopen my $f, $_, 0; my $h = pack q(Q), 0; fcntl $f, 1035, $h; print unpack(q(Q), $h), qq( $_\n) }'
   perl -e 'print syscall(240, my $name = "left", 2, 0, 0), qq(\n)' # mq_open, where it is that
 fi
 "#;
@@ -53,6 +55,10 @@ if command -v perl > /dev/null; then
   sleep 0.1
 fi
 chmod 600 /dev/pts/ptmx 2>/dev/null
+if command -v perl > /dev/null; then
+  perl -e 'use Fcntl; fcntl(STDIN, F_SETFL, O_NONBLOCK | O_APPEND); fcntl(STDIN, 10, 34)'
+  perl -e 'for (qw(/ /etc /etc/hosts /etc/passwd /dev)) { sysopen my $f, $_, 0; my $h = pack q(Q), 4; fcntl $f, 1036, $h; fcntl $f, 1038, $h }'
+fi
 if command -v python3 > /dev/null; then
   python3 -c 'import os, pty; m, s = pty.openpty(); os.write(m, b"left\n"); os.read(s, 5)'
   # A queue of messages with a name, by its number: 240 is mq_open on x86_64.

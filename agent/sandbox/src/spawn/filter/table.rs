@@ -91,6 +91,8 @@ const TIOCCONS: u32 = 0x541D;
 const TIOCSETD: u32 = 0x5423;
 /// Has whoever opens a file next wait for its holder.
 const F_SETLEASE: u32 = 1024;
+const F_SET_RW_HINT: u32 = 1036;
+const F_SET_FILE_RW_HINT: u32 = 1038;
 /// Has the kernel tell of changes in a directory by a signal.
 const F_NOTIFY: u32 = 1026;
 /// `personality(0xffffffff)` only asks.
@@ -176,6 +178,9 @@ pub(crate) const ALWAYS: &[Entry] = table! {
     SYS_ioctl When::Equals(1, TIOCSETD), Refuse, "loads line disciplines, rich in kernel faults";
     SYS_fcntl When::Equals(1, F_SETLEASE), Refuse, "holds up whoever opens the file outside, which a read-only view does not hinder";
     SYS_fcntl When::Equals(1, F_NOTIFY), Refuse, "watches directories of the machine, old and unused";
+    SYS_fcntl When::Equals(1, F_SET_RW_HINT), Refuse, "leaves a mark on a file of the shared root for the next command";
+    SYS_fcntl When::Equals(1, F_SET_FILE_RW_HINT), Refuse, "old form of the same";
+    SYS_io_setup When::Always, Refuse, "takes of a number the whole machine shares";
 };
 
 /// Refused on x86-64 only, where these exist.

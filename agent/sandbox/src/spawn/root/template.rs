@@ -80,6 +80,10 @@ const COPY_BYTES_MAX: u64 = 1 << 20;
 /// And so are directories with more in them.
 const COPY_NAMES_MAX: u32 = 24;
 
+/// One zygote's sandboxes have one of so many parts: half of all is left if as many
+/// zygotes as are kept have used theirs up.
+const WATCHES_PART: u64 = 16;
+
 /// What there is to know about it.
 #[derive(Debug)]
 pub(crate) struct Template {
@@ -106,6 +110,7 @@ pub(crate) fn build(
     )
     .at(Step::PrivateRoot, "/")?;
     leave_old_root(&base_dir()?)?;
+    share_watches();
     let template = Template {
         keeps_attributes: keeps_attributes(),
         views: places.views.clone(),
@@ -170,6 +175,25 @@ fn let_go_of_old_root() -> Result<(), StepError> {
     unmount(OLD, UnmountFlags::DETACH).at(Step::PrivateRoot, "old root")?;
     // Shared with every sandbox that is made from here.
     seal(Path::new("/"), Step::PrivateRoot)
+}
+
+/// Leaves to all sandboxes made from here together a small part of the watches on files
+/// that the machine allows whoever started the agent: each of theirs counts for that
+/// user as well, whose own programs would find none left.
+fn share_watches() {
+    for (most, kept, least) in [
+        ("max_user_instances", "max_inotify_instances", 8),
+        ("max_user_watches", "max_inotify_watches", 512),
+    ] {
+        let most = Path::new(OLD).join("proc/sys/fs/inotify").join(most);
+        let most = fs::read_to_string(most).ok();
+        if let Some(most) = most.and_then(|text| text.trim().parse::<u64>().ok()) {
+            let part = (most / WATCHES_PART).max(least);
+            // A kernel without watches, or without limits on them, has no such file.
+            let kept = Path::new(OLD).join("proc/sys/user").join(kept);
+            let _limited = fs::write(kept, part.to_string());
+        }
+    }
 }
 
 /// Tried out on the small root itself, which is a tmpfs.

@@ -98,6 +98,8 @@ try 'make a block device', sub { sys(133, text('disk'), 0060666, 254 << 8) }, su
 try 'make a character device', sub { sys(133, text('mem'), 0020666, (1 << 8) | 1) && reads('mem') }, $live;
 try 'a lease on a file', sub { open my $f, '>', 'leased'; close $f; sysopen my $g, 'leased', O_RDONLY or return 0; sys(72, fileno $g, 1024, 0) }, sub { sysopen my $g, 'plain3', O_RDONLY | O_CREAT or return 0; sys(72, fileno $g, 1025, 0) };
 try 'a watch on a directory', sub { sysopen my $d, '.', O_RDONLY or return 0; sys(72, fileno $d, 1026, 2) }, sub { opendir my $d, '.' };
+try 'a mark on a shared file', sub { sysopen my $f, '/etc/passwd', O_RDONLY or return 0; my $h = pack 'Q', 4; sys(72, fileno $f, 1036, $h) }, sub { sysopen my $f, '/etc/passwd', O_RDONLY or return 0; my $h = pack 'Q', 0; sys(72, fileno $f, 1035, $h) };
+try 'asynchronous requests', sub { my $c = pack 'Q', 0; sys(206, 1, $c) }, $live;
 try 'raw disks and machines', sub { grep { -e "/dev/$_" } qw(mem kmem port kvm sda vda vsock fuse) }, sub { -c '/dev/null' };
 try 'become root by a set-id program', sub { $> != 0 or return 0; system('su -c true 2>/dev/null') == 0 }, $live;
 try 'change ids', sub { my $to = $> == 12345 ? 12346 : 12345; sys(105, $to) }, sub { sys(105, $> + 0) };
