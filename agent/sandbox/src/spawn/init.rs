@@ -82,6 +82,11 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let without = start.spec.without;
     let mut confined = start.confined;
     confined.copied = built.copied.clone();
+    if let Some(why) = &built.bare {
+        confined.missing.push(format!(
+            "read-only views: sockets and locks in them are the machine's: {why}"
+        ));
+    }
     // What was built is not the command's to pay for; all it starts is.
     if let Err(error) = start.entrances.enter() {
         let why = format!("the command cannot move inside: {error}");

@@ -72,6 +72,8 @@ pub(crate) struct Built {
     pub uppers: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
+    /// Why sockets and locks in views that cannot be written are the machine's, if so.
+    pub bare: Option<String>,
     /// The directory shared with the caller.
     pub exchange: OwnedFd,
 }
@@ -85,12 +87,17 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
     terminals();
     proc(!spec.without.contains(Mechanism::MaskedProc))?;
     own(spec)?;
-    let views::Placed { uppers, copied } = views::place_all(spec, template)?;
+    let views::Placed {
+        uppers,
+        copied,
+        bare,
+    } = views::place_all(spec, template)?;
     let exchange = exchange()?;
     enter()?;
     Ok(Built {
         uppers,
         copied,
+        bare,
         exchange,
     })
 }
@@ -167,7 +174,9 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
     let own = Path::new(OWN);
     let options = format!(
         "size={},nr_inodes={},mode=",
-        spec.limits.tmp_bytes, spec.limits.view_inodes
+        // Nothing at all would be without bounds to the kernel.
+        spec.limits.tmp_bytes.max(1),
+        spec.limits.view_inodes.max(1)
     );
     tmpfs(own, &format!("{options}755"), Step::PrivateDirs)?;
     for (name, at) in [("memory", "dev/shm"), ("tmp", "tmp"), ("kept", "var/tmp")] {

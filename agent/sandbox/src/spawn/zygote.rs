@@ -137,6 +137,8 @@ fn prepare(
         Some(mounts) => stage::receive_all(places, &mounts, control)?,
         None => Vec::new(),
     };
+    // What is made in the template has the modes it is given, whoever started the agent.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let template = root::template::build(identity.user, identity.group, places, trees)?;
     Ok(Stock {
         identity,

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode, refused_calls};
+use support::arranged::{Run, twice};
 use support::{Workspace, run, text};
 
 /// The lines a script prints.
@@ -351,4 +352,82 @@ fn a_read_only_view_can_be_read_and_not_written() {
     assert_eq!(text(&finished), "tool\ntool\n");
     assert_eq!(finished.changes.len(), 1);
     assert!(!tools.path().join("new").exists());
+}
+
+#[test]
+fn what_a_view_shows_leads_to_nobody_outside() {
+    let workspace = Workspace::new();
+    let shown = Workspace::new();
+    let mut listeners = Vec::new();
+    for dir in [workspace.path(), shown.path()] {
+        let place = dir.join("socket");
+        listeners.push(std::os::unix::net::UnixListener::bind(&place).unwrap());
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(&place, mode).unwrap();
+        std::fs::write(dir.join("locked"), "x").unwrap();
+    }
+    let script = "exec perl -MSocket -MFcntl=:flock -e '
+        $| = 1; my $own = q(/tmp/own); socket my $l, PF_UNIX, SOCK_STREAM, 0;
+        bind $l, pack_sockaddr_un($own); listen $l, 1;
+        for ($own, @ARGV) {
+          socket my $s, PF_UNIX, SOCK_STREAM, 0; my $at = -d $_ ? qq($_/socket) : $_;
+          print connect($s, pack_sockaddr_un($at)) ? qq(connected\n) : qq(refused\n) }
+        my @f = map { open my $f, q(<), qq($_/locked); flock $f, LOCK_EX | LOCK_NB or print qq(no lock\n); $f } @ARGV;
+        print qq(held\n); <STDIN>' \"$PWD\" /srv/shown";
+    let script = script.replace("\\\"", "\"");
+    let mut command = workspace.command(&script);
+    command.views.push(View {
+        dir: &shown.cap,
+        at: "/srv/shown".into(),
+        mode: ViewMode::ReadOnly,
+    });
+    let mut running = support::start(&command);
+    let mut said = Vec::new();
+    let mut over = false;
+    while !over && !said.ends_with(b"held\n") {
+        let patience = std::time::Duration::from_secs(20);
+        over = running
+            .attend(patience, |_, bytes| said.extend_from_slice(bytes))
+            .unwrap();
+    }
+    // Locks of its own it has; outside, nobody holds one.
+    for dir in [workspace.path(), shown.path()] {
+        let file = std::fs::File::open(dir.join("locked")).unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    }
+    drop(running.take_stdin());
+    let finished = running.wait().unwrap();
+    if finished.ending == Ending::Exited(127) {
+        println!("SKIPPED: no perl to connect with");
+        return;
+    }
+    let said = String::from_utf8(said).unwrap();
+    assert_eq!(said, "connected\nrefused\nrefused\nheld\n");
+    for listener in listeners {
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err());
+    }
+}
+
+#[test]
+fn signals_that_whoever_started_the_agent_blocks_or_ignores_are_the_commands_again() {
+    let name = "isolation::signals_that_whoever_started_the_agent_blocks_or_ignores_are_the_commands_again";
+    let starter = [
+        "env",
+        "--ignore-signal=USR1,PIPE,TERM,INT",
+        "--block-signal=USR2,WINCH",
+    ];
+    let Some(Run::Inner) = twice(name, &starter, "umask 077", "") else {
+        return;
+    };
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    assert!(!own.contains("SigIgn:\t0000000000000000"), "{own}");
+    let shown =
+        lines("grep -E '^Sig(Blk|Ign)' /proc/self/status; umask; stat -c %a / /etc /etc/hosts");
+    assert_eq!(shown[0], "SigBlk:\t0000000000000000");
+    // The two that belong to the C library cannot be changed through it.
+    let ignored = shown[1].rsplit('\t').next().unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    assert_eq!(ignored & !(0b11 << 31), 0, "{shown:?}");
+    assert_eq!(shown[2..], ["0022", "755", "755", "644"]);
 }

@@ -119,6 +119,11 @@ fn processes_files_and_space_are_bounded() {
         "{shown}"
     );
 
+    // No room is no room, and not none that is counted.
+    let mut command = workspace.command("head -c 100000 /dev/zero > /tmp/big || echo full");
+    command.limits.tmp_bytes_max = 0;
+    assert!(text(&run(&command).unwrap()).ends_with("full\n"));
+
     let mut command =
         workspace.command("for i in $(seq 200); do echo > f$i || exit 3; done 2>/dev/null");
     command.limits.view_inodes_max = 50;

@@ -31,6 +31,8 @@ pub(super) struct Placed {
     pub uppers: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
+    /// Why some that cannot be written are the directories themselves, if they are.
+    pub bare: Option<String>,
 }
 
 /// Mounts every view over its source and returns the upper layers of those that
@@ -38,6 +40,7 @@ pub(super) struct Placed {
 pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Placed, StepError> {
     let mut uppers = Vec::new();
     let mut copied = None;
+    let mut bare = None;
     let asked = if spec.copied_views {
         Some("it was asked for")
     } else if template.keeps_attributes {
@@ -49,9 +52,9 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
     for (number, view) in template.views.iter().enumerate() {
         let target = place_for(&view.at, Step::ViewPlace)?;
         let source = source(number);
+        let lower = open_dir(&source, Step::ViewSource)?;
+        same_directory(lower.as_fd(), view)?;
         if view.copy_on_write {
-            let lower = open_dir(&source, Step::ViewSource)?;
-            same_directory(lower.as_fd(), view)?;
             let layer = layers::Layer {
                 number,
                 lower: &lower,
@@ -64,12 +67,17 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
                 uppers.push(made.upper);
             }
             copied = copied.or(made.copied);
-        } else {
+        } else if let Err(refused) = layers::show(&lower, &target)? {
+            bare = Some(format!("no overlay can be mounted ({refused})"));
             bind_read_only(&source, &target, Step::BindReadOnly)?;
             same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
         }
     }
-    Ok(Placed { uppers, copied })
+    Ok(Placed {
+        uppers,
+        copied,
+        bare,
+    })
 }
 
 /// Gives the directory of each view a place outside of the private root, for all

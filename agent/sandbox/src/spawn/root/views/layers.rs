@@ -16,11 +16,34 @@ use std::path::Path;
 use rustix::mount::{MountFlags, mount, mount_bind};
 
 use super::super::LAYERS;
+use super::super::template::EMPTY;
 use super::super::tools::{open_dir, tmpfs};
 use crate::changeset::copied::LIST;
 use crate::changeset::copy::{Ceiling, copy};
 use crate::spawn::spec::LimitSpec;
 use crate::spawn::step::{AtStep, Step, StepError};
+
+/// Shows a directory that cannot be written, or says why the kernel refused to.
+///
+/// An overlay without a layer to write to, and not the directory itself: its files
+/// are others to the kernel, so a socket among them leads nowhere, and a lock on one
+/// of them holds up nobody outside.
+pub(super) fn show(lower: &OwnedFd, target: &Path) -> Result<Result<(), io::Error>, StepError> {
+    let on = || target.display().to_string();
+    rustix::process::fchdir(lower).at(Step::BindReadOnly, on())?;
+    // It takes two, and the second has nothing.
+    let data = CString::new(format!("lowerdir=.:{EMPTY},userxattr"))
+        .map_err(|_| StepError::new(Step::BindReadOnly, on(), io::Error::other("a NUL")))?;
+    let mounted = mount(
+        "overlay",
+        target,
+        "overlay",
+        MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
+        &*data,
+    );
+    rustix::process::chdir("/").at(Step::BindReadOnly, "/")?;
+    Ok(mounted.map_err(io::Error::from))
+}
 
 /// Which layer is wanted.
 pub(super) struct Layer<'a> {
@@ -49,7 +72,9 @@ impl Layer<'_> {
         let layer = Path::new(LAYERS).join(self.number.to_string());
         let options = format!(
             "size={},nr_inodes={},mode=700",
-            self.limits.view_bytes, self.limits.view_inodes
+            // Nothing at all would be without bounds to the kernel.
+            self.limits.view_bytes.max(1),
+            self.limits.view_inodes.max(1)
         );
         tmpfs(&layer, &options, Step::MountOverlay)?;
         let why = match copied {
