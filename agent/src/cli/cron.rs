@@ -26,7 +26,7 @@ use crate::{
         args,
         cronjob::{
             jobs::{self, Job},
-            schedule,
+            schedule, wording,
         },
     },
 };
@@ -350,6 +350,9 @@ fn run_it(shelf: &Shelf, base: &Where, choice: &chat::Choice, job: &Job) -> Resu
         ));
     }
     let mut words = jobs::text(job, "prompt").to_owned();
+    if let Some(problem) = wording::problem(&words) {
+        return Err((problem, exit::REFUSED));
+    }
     let skills = jobs::skills(job.get("skill"), job.get("skills"));
     if !skills.is_empty() {
         words = format!("First read the skills {}.\n\n{words}", skills.join(", "));

@@ -10,6 +10,7 @@ mod expression;
 pub mod jobs;
 pub mod schedule;
 mod update;
+pub mod wording;
 
 use jiff::Zoned;
 use serde_json::{Map, Value, json};

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Short,
     jobs::{self, Jobs},
-    schedule, told, update,
+    schedule, told, update, wording,
 };
 use crate::{
     ambient,
@@ -45,6 +45,9 @@ pub(super) fn create(
         Some(Value::String(prompt)) => prompt.clone(),
         Some(other) => return Err(mistyped::not_matched(other).into()),
     };
+    if let Some(problem) = wording::problem(&prompt) {
+        return Err(problem.into());
+    }
     let script = update::script(given.get("script"))?;
     let mut jobs = Jobs::read(hands)??;
     let wanted = given

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use super::{
     Short,
     jobs::{self, Job, Jobs},
-    schedule as times_of,
+    schedule as times_of, wording,
 };
 use hermitcrab_sandbox::dircap::Kind;
 
@@ -240,10 +240,18 @@ pub(super) fn apply(
         any = true;
         put(new, field, value);
     };
-    for field in ["prompt", "name"] {
-        if let Some(value) = given.get(field).filter(|value| !value.is_null()) {
-            set(&mut new, field, args::text_of(value).into());
+    match given.get("prompt") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(prompt)) => {
+            if let Some(problem) = wording::problem(prompt) {
+                return Err(problem.into());
+            }
+            set(&mut new, "prompt", prompt.clone().into());
         }
+        Some(other) => return Err(mistyped::not_matched(other).into()),
+    }
+    if let Some(name) = given.get("name").filter(|name| !name.is_null()) {
+        set(&mut new, "name", args::text_of(name).into());
     }
     if is_given(given, "deliver") {
         set(&mut new, "deliver", deliver(given.get("deliver")).into());
