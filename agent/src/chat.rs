@@ -11,6 +11,7 @@ mod delegation;
 mod judge;
 mod loops;
 mod offered;
+mod proof;
 mod replies;
 mod several;
 mod slips;
@@ -25,12 +26,14 @@ use serde_json::{Map, Value};
 
 use self::delegation::Batch;
 use self::loops::Loops;
+use self::proof::Unproved;
 use self::slips::{Next, Slips};
 use self::unwritten::Unwritten;
 use self::watch::Ports;
 pub use self::{
     loops::{Counts, Guard},
     offered::offers,
+    proof::Reminder,
     watch::{Then, Unwatched, Watch},
 };
 use crate::{
@@ -64,6 +67,8 @@ pub struct Chat {
     /// Whether what was not written is named; what that is.
     names_unwritten: bool,
     unwritten: Unwritten,
+    reminder: Reminder,
+    unproved: Unproved,
 }
 
 /// What happened to one proposed call.
@@ -101,6 +106,8 @@ pub enum TurnEnd {
     Answered,
     /// It was cut off after too many answers.
     RoundsSpent,
+    /// The same, and it ends with an answer that was held back for a check.
+    HeldBack,
     /// It went round in circles, and that is not wanted.
     Halted,
     /// What the model answered could not be carried out, again and again.
@@ -155,6 +162,7 @@ impl Chat {
             guard,
             work,
             names_unwritten,
+            reminder,
         } = runtime.talk();
         Self {
             agent,
@@ -170,6 +178,8 @@ impl Chat {
             loops: Loops::of(guard),
             names_unwritten,
             unwritten: Unwritten::default(),
+            reminder,
+            unproved: Unproved::default(),
         }
     }
 
@@ -191,6 +201,13 @@ impl Chat {
     #[must_use]
     pub fn naming_unwritten(mut self, names: bool) -> Self {
         self.names_unwritten = names;
+        self
+    }
+
+    /// Whether a model that ends without a check of what it changed is reminded.
+    #[must_use]
+    pub fn reminding(mut self, reminder: Reminder) -> Self {
+        self.reminder = reminder;
         self
     }
 
@@ -259,6 +276,7 @@ impl Chat {
         };
         self.loops = self.loops.anew();
         self.unwritten = Unwritten::default();
+        self.forget_reminders();
         let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
         if self.depth == 0 {
@@ -272,7 +290,13 @@ impl Chat {
                 break;
             }
             if turn.rounds >= self.rounds_max {
-                self.sum_up(runtime, port, &mut turn)?;
+                match self.unproved.held_back() {
+                    Some(answer) => {
+                        turn.text = answer;
+                        turn.end = TurnEnd::HeldBack;
+                    }
+                    None => self.sum_up(runtime, port, &mut turn)?,
+                }
                 self.name_unwritten(port, &mut turn);
                 break;
             }
@@ -294,6 +318,7 @@ impl Chat {
             };
             let end = self.carry_out(runtime, port, reply, next, &mut turn)?;
             let Some(end) = end else { continue };
+            self.forget_reminders();
             self.name_unwritten(port, &mut turn);
             if let Some(words) = self.what_ended(runtime, port, &mut turn)? {
                 // What follows is a turn of its own to whoever counts.
@@ -305,6 +330,7 @@ impl Chat {
                 break;
             }
         }
+        self.forget_reminders();
         Ok(turn)
     }
 
@@ -430,6 +456,7 @@ impl Chat {
         let text = result.text + &told.unwrap_or_default();
         self.unwritten
             .observe(&call.tool, arguments, &text, has_failed);
+        self.unproved.observe(&call.tool, arguments, &text);
         Ok(match judged {
             Some(words) => format!("{text}\n{words}"),
             None => text,

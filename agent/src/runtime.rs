@@ -26,6 +26,7 @@ mod objects;
 mod outside;
 mod place;
 mod planned;
+mod proof;
 mod proposals;
 mod remote;
 mod rules;

@@ -410,7 +410,7 @@ impl Seat {
                 TurnEnd::Answered | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
                     StopReason::EndTurn
                 }
-                TurnEnd::RoundsSpent => StopReason::MaxTurnRequests,
+                TurnEnd::RoundsSpent | TurnEnd::HeldBack => StopReason::MaxTurnRequests,
             })),
             Err(error @ ChatError::Denied(_)) => {
                 self.link.say(&error.to_string());

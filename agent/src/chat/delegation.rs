@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Chat, ChatError, ChatTurn, Ports, TurnEnd, offered,
+    proof::Unproved,
     slips::cut_short,
     told::{self, Handed, Report},
     unwritten::Unwritten,
@@ -237,6 +238,8 @@ impl Chat {
             loops: self.loops.anew(),
             names_unwritten: self.names_unwritten,
             unwritten: Unwritten::default(),
+            reminder: self.reminder,
+            unproved: Unproved::default(),
         };
         let came = chat.run(runtime, port, &task.goal);
         let seconds = seconds_since(runtime, started);
@@ -258,13 +261,14 @@ impl Chat {
                 let (reason, summary) = match done.end {
                     TurnEnd::Answered | TurnEnd::Halted => ("completed", done.text),
                     TurnEnd::RoundsSpent => ("max_iterations", cut_short(&done.text)),
-                    TurnEnd::GaveUp => ("max_iterations", done.text),
+                    TurnEnd::HeldBack | TurnEnd::GaveUp => ("max_iterations", done.text),
                     TurnEnd::Stopped => ("interrupted", done.text),
                 };
                 let status = match done.end {
                     TurnEnd::Stopped => "interrupted",
                     TurnEnd::Answered
                     | TurnEnd::RoundsSpent
+                    | TurnEnd::HeldBack
                     | TurnEnd::Halted
                     | TurnEnd::GaveUp => "completed",
                 };

@@ -52,7 +52,8 @@ impl Chat {
         turn.text.clone_from(&reply.text);
         if reply.calls.is_empty() {
             self.messages.push(said_alone(&reply.text));
-            return Ok(Some(TurnEnd::Answered));
+            let goes_on = self.remind(runtime, &reply.text)?;
+            return Ok((!goes_on).then_some(TurnEnd::Answered));
         }
         let (mut calls, instead) = match next {
             Next::Tell(told) => (reply.calls, told.into_iter().map(Some).collect()),

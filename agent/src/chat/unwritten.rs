@@ -73,7 +73,7 @@ impl Unwritten {
 }
 
 /// The files a call is about.
-fn targets(tool: &str, args: &Value) -> Vec<String> {
+pub(super) fn targets(tool: &str, args: &Value) -> Vec<String> {
     let path = || as_text(args.get("path")).into_iter().collect();
     match tool {
         "write_file" => path(),
@@ -129,7 +129,7 @@ fn in_headers(patch: &str) -> Vec<String> {
 }
 
 /// Whether a result proves that what was to be written is there.
-fn has_landed(tool: &str, told: &str) -> bool {
+pub(super) fn has_landed(tool: &str, told: &str) -> bool {
     let Ok(Value::Object(fields)) = serde_json::from_str(told.trim()) else {
         return false;
     };

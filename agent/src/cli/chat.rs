@@ -142,9 +142,11 @@ fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: 
             told(&turn);
             match turn.end {
                 TurnEnd::Answered => exit::OK,
-                TurnEnd::RoundsSpent | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
-                    exit::TOOL_FAILED
-                }
+                TurnEnd::RoundsSpent
+                | TurnEnd::HeldBack
+                | TurnEnd::Halted
+                | TurnEnd::GaveUp
+                | TurnEnd::Stopped => exit::TOOL_FAILED,
             }
         }
         Err(error) => {
@@ -181,7 +183,9 @@ pub fn fate(fate: &Fate) -> String {
 pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
     match end {
         TurnEnd::Answered | TurnEnd::Stopped => None,
-        TurnEnd::RoundsSpent => Some("the model was cut off: too many answers in one turn"),
+        TurnEnd::RoundsSpent | TurnEnd::HeldBack => {
+            Some("the model was cut off: too many answers in one turn")
+        }
         TurnEnd::Halted => Some("the model was cut off: it went round in circles"),
         TurnEnd::GaveUp => Some("the model was cut off: its answers could not be carried out"),
     }

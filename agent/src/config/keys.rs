@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 58] = [
+pub const KEYS: [Key; 60] = [
     key(
         "mode",
         "prompt",
@@ -111,6 +111,16 @@ pub const KEYS: [Key; 58] = [
         "chat.name_unwritten",
         "true",
         "name the files that a turn was to change and did not, below its last words",
+    ),
+    key(
+        "chat.ask_for_checks",
+        "true",
+        "remind a model, twice a turn at most, that ends without a check of the code it changed",
+    ),
+    key(
+        "chat.advise_on_checks",
+        "true",
+        "add advice on checking and cleaning to that",
     ),
     key(
         "chat.children_max",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::settings::least;
 use crate::{
-    chat::{Counts, Guard},
+    chat::{Counts, Guard, Reminder},
     runtime::Talk,
     tools::delegate::Limits,
 };
@@ -34,6 +34,12 @@ pub struct ChatWords {
     /// Name the files that a turn was to change and did not.
     #[serde(default)]
     pub name_unwritten: Option<bool>,
+    /// Remind a model that ends without a check of what it changed.
+    #[serde(default)]
+    pub ask_for_checks: Option<bool>,
+    /// With advice on checking and cleaning.
+    #[serde(default)]
+    pub advise_on_checks: Option<bool>,
     /// Tasks one call may hand out.
     #[serde(default)]
     pub children_max: Option<u32>,
@@ -75,10 +81,10 @@ impl ChatWords {
         let (guard, work) = (Guard::default(), Limits::default());
         let count = |one, other, usual| least(one, other).unwrap_or(usual);
         Talk {
-            // Whoever wants them named gets them named.
-            names_unwritten: match (self.name_unwritten, other.name_unwritten) {
-                (Some(one), Some(two)) => one || two,
-                (one, two) => one.or(two).unwrap_or(true),
+            names_unwritten: either(self.name_unwritten, other.name_unwritten),
+            reminder: Reminder {
+                is_wanted: either(self.ask_for_checks, other.ask_for_checks),
+                advises: either(self.advise_on_checks, other.advise_on_checks),
             },
             guard: Guard {
                 warns: self.warn_loops.or(other.warn_loops).unwrap_or(guard.warns),
@@ -123,6 +129,14 @@ impl ChatWords {
     }
 }
 
+/// What is usual unless somebody says no: whoever wants it gets it.
+fn either(one: Option<bool>, other: Option<bool>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one || other,
+        (one, other) => one.or(other).unwrap_or(true),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::ChatWords;
@@ -159,6 +173,12 @@ mod tests {
         };
         assert!(!silent.both(&usual).names_unwritten);
         assert!(silent.both(&naming).names_unwritten && usual.both(&usual).names_unwritten);
+        let off = ChatWords {
+            ask_for_checks: Some(false),
+            ..usual.clone()
+        };
+        assert!(!off.both(&usual).reminder.is_wanted);
+        assert!(off.both(&usual).reminder.advises);
     }
 
     #[test]

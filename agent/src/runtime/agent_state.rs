@@ -12,7 +12,7 @@ use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
 use super::{Runtime, RuntimeConfig};
-use crate::tools::todo;
+use crate::tools::{evidence::Evidence, todo};
 
 /// One agent's memory.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct AgentState {
     pub pattern: Option<(String, Regex)>,
     /// Consecutive failures to find text, by file.
     pub patch_failures: BTreeMap<String, u32>,
+    /// What was proved about what it changes.
+    pub evidence: Evidence,
     /// What is to do.
     pub todo: Vec<todo::Item>,
     /// Failures in a row to make room for a note.
@@ -47,6 +49,7 @@ impl AgentState {
             reads: ReadMemory::default(),
             pattern: None,
             patch_failures: BTreeMap::new(),
+            evidence: Evidence::default(),
             todo: Vec::new(),
             memory_failures: 0,
         }
@@ -57,6 +60,7 @@ impl AgentState {
     /// Takes in what a call left that ran beside others, on a copy of `was`.
     pub(super) fn take_in(&mut self, was: &Self, left: Self) {
         self.reads.take_in(left.reads);
+        self.evidence.take_in(&was.evidence, left.evidence);
         for path in was.patch_failures.keys() {
             if !left.patch_failures.contains_key(path) {
                 self.patch_failures.remove(path);

@@ -14,7 +14,10 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize, Sandbox};
 
 use super::Runtime;
-use crate::{chat::Guard, tools::delegate};
+use crate::{
+    chat::{Guard, Reminder},
+    tools::delegate,
+};
 
 /// The ceilings of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Talk {
     pub work: delegate::Limits,
     /// Whether files that a turn was to change and did not are named.
     pub names_unwritten: bool,
+    /// A model that ends without a check of what it changed.
+    pub reminder: Reminder,
 }
 
 impl Default for Talk {
@@ -56,6 +61,7 @@ impl Default for Talk {
             guard: Guard::default(),
             work: delegate::Limits::default(),
             names_unwritten: true,
+            reminder: Reminder::default(),
         }
     }
 }

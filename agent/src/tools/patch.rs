@@ -164,6 +164,8 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         result.insert("_warning".into(), warning.into());
     }
     let absolute: Vec<String> = resolved.into_iter().map(|(absolute, _)| absolute).collect();
+    let changed: Vec<&str> = absolute.iter().map(String::as_str).collect();
+    hands.note_edits(&changed);
     let only = match absolute.as_slice() {
         [only] => Some(only.clone()),
         _ => None,
@@ -364,6 +366,7 @@ fn replace(
         .reads
         .note_write(&place.absolute, Some(put.modified_ns));
     state.patch_failures.remove(&place.absolute);
+    hands.note_edits(&[&place.absolute]);
 
     let diff = difflib::unified(
         &pytext::lines_kept(content),

@@ -9,7 +9,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     pyjson,
     runtime::{CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
-    tools::{args, args::Declared, exit_note, foreground, mistyped, output, pytext},
+    tools::{
+        args, args::Declared, evidence::Proof, exit_note, foreground, mistyped, output, pytext,
+    },
 };
 
 /// Seconds a command may take if the call does not say.
@@ -139,6 +141,10 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         ));
     };
     let timeout = timeout.max(TIMEOUT_LEAST);
+    let cwd = match workdir {
+        Some(workdir) => workdir.to_owned(),
+        None => hands.cwd().to_string_lossy().into_owned(),
+    };
     let asked = hands.asked();
     let run = hands.run(&CommandRequest {
         command,
@@ -146,7 +152,8 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         timeout,
     })?;
     let was_allowed = hands.was_allowed(asked);
-    Ok(worded(command, &patience.written, &run, was_allowed))
+    let prove = |status, output: &str| hands.note_proof(command, &cwd, status, output);
+    Ok(worded(command, &patience.written, &run, was_allowed, prove))
 }
 
 /// How long a command may take, and how that was written.
@@ -243,7 +250,13 @@ fn plain_in_path(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "/\\:_-.~ +@=,".contains(letter)
 }
 
-fn worded(command: &str, seconds: &str, run: &CommandRun, was_allowed: bool) -> ToolResult {
+fn worded(
+    command: &str,
+    seconds: &str,
+    run: &CommandRun,
+    was_allowed: bool,
+    prove: impl FnOnce(i32, &str) -> Option<Proof>,
+) -> ToolResult {
     let (status, suffix) = match run.ending {
         Ending::Exited(status) => (status, String::new()),
         Ending::Signalled(signal) => (-signal, String::new()),
@@ -285,10 +298,14 @@ fn worded(command: &str, seconds: &str, run: &CommandRun, was_allowed: bool) -> 
             fate: Fate::RanDiscarded(code),
         };
     }
+    let proof = prove(status, &shown);
     let mut result = Map::new();
     result.insert("output".into(), shown.into());
     result.insert("exit_code".into(), status.into());
     result.insert("error".into(), Value::Null);
+    if let Some(proof) = proof {
+        result.insert("verification_evidence".into(), proof.shown());
+    }
     if was_allowed {
         result.insert("approval".into(), ALLOWED.into());
     }

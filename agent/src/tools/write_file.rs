@@ -92,6 +92,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     };
     let stamp = Some(stat.modified_ns);
     hands.state().reads.note_write(&place.absolute, stamp);
+    hands.note_edits(&[&place.absolute]);
 
     let mut result = Map::new();
     result.insert("bytes_written".into(), written.len().into());

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use hermitcrab::chat::{Chat, Counts, Guard};
+use hermitcrab::chat::{Chat, Counts, Guard, Reminder};
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
 use hermitcrab::runtime::GrantWords;
 use hermitcrab::tools::delegate::Limits;
@@ -47,6 +47,7 @@ pub(super) fn answer(
         .get("display.file_mutation_verifier")
         .and_then(Value::as_bool)
         .unwrap_or(true);
+    let reminder = reminder(settings);
     let last_words = world.with_runtime(|runtime| {
         let first = runtime.first_agent();
         runtime
@@ -55,7 +56,8 @@ pub(super) fn answer(
         let mut chat = Chat::new(runtime, MODEL)
             .with_limits(limits)
             .guarded(guard)
-            .naming_unwritten(names_unwritten);
+            .naming_unwritten(names_unwritten)
+            .reminding(reminder);
         chat.turn(runtime, &mut models, &format!("{MARK}{PARENT}"))
             .map(|turn| turn.text)
             .map_err(|error| error.to_string())
@@ -185,6 +187,26 @@ fn limits(settings: &Map<String, Value>) -> Limits {
             .and_then(|number| usize::try_from(number).ok())
             .unwrap_or(usual.tasks_max),
         rounds_max: number(settings, "delegation.max_iterations").unwrap_or(usual.rounds_max),
+    }
+}
+
+/// Whether a model is reminded of checks, likewise; `auto` is yes where code is
+/// worked on.
+fn reminder(settings: &Map<String, Value>) -> Reminder {
+    let usual = Reminder::default();
+    Reminder {
+        is_wanted: match settings.get("agent.verify_on_stop") {
+            Some(Value::Bool(is_wanted)) => *is_wanted,
+            Some(Value::String(word)) => {
+                let word = word.trim().to_lowercase();
+                !["0", "false", "no", "off"].contains(&word.as_str())
+            }
+            _ => usual.is_wanted,
+        },
+        advises: settings
+            .get("agent.verify_guidance")
+            .and_then(Value::as_bool)
+            .unwrap_or(usual.advises),
     }
 }
 
