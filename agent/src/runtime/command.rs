@@ -33,13 +33,14 @@ use hermitcrab_sandbox::{
 
 mod anew;
 mod check;
+mod conclude;
 mod launch;
 mod letters;
 mod network;
 
 pub use self::check::checked_text;
-pub(super) use self::launch::Launch;
 use self::letters::Letters;
+pub(super) use self::{conclude::Over, launch::Launch};
 use super::{
     call::ChangeSummary,
     hands::{Hands, stop},

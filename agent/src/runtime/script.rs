@@ -11,14 +11,14 @@ use std::{
 };
 
 use hermitcrab_core::{
-    outcome::{Denial, DenialCode, Outcome},
+    outcome::Denial,
     tool::Tool,
 };
 use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Launch, summary},
+    command::{Launch, Over},
     hands::Hands,
     turn::Stop,
 };
@@ -126,36 +126,23 @@ impl Hands<'_> {
                 Err(error) => break Err(error),
             }
         };
-        let finished = match over.and_then(|()| running.wait()) {
-            Ok(finished) => finished,
-            Err(error) => return Err(self.not_started(call, error)?),
+        let over_with = Over {
+            call,
+            about: code,
+            seen: &seen,
+            unwanted: (!wanted).then_some("the script was stopped"),
         };
-        *self.changes = summary(&finished.changes);
-        // What was revoked while it ran does not cover what it did.
-        if let Err(error) = self.runtime.heed() {
-            self.finish(call, Outcome::Failed)?;
-            return Err(Stop::Broken(error.to_string()));
-        }
-        let settled = if wanted {
-            self.settle(call, code, &seen, &finished)
-        } else {
-            let denial = Denial::new(DenialCode::RejectedByUser, "the script was stopped");
-            Ok(Some((denial, false)))
-        };
-        let outcome = match &settled {
-            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
-            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
-            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
-            Err(_) => Outcome::Failed,
-        };
-        self.finish(call, outcome)?;
+        let finished = over.and_then(|()| running.wait());
+        let (finished, discarded) = self.conclude(&over_with, finished, |finished| {
+            sha256(&finished.stdout.to_bytes())
+        })?;
         Ok(ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,
             stderr: finished.stderr,
             calls: line.calls,
             elapsed: finished.elapsed,
-            discarded: settled?.map(|(denial, _)| denial),
+            discarded,
         })
     }
 

@@ -6,12 +6,8 @@
 
 use std::{os::unix::net::UnixStream, time::Duration};
 
-use hermitcrab_core::{
-    grant::AgentId,
-    outcome::{Denial, DenialCode, Outcome},
-    tool::Tool,
-};
-use hermitcrab_sandbox::spawn::{Ending, Input, Output, Streams};
+use hermitcrab_core::{grant::AgentId, outcome::Denial, tool::Tool};
+use hermitcrab_sandbox::spawn::{Input, Output, Streams};
 
 use super::{ExternalServer, Program, exchange::Trouble};
 use crate::{
@@ -19,7 +15,7 @@ use crate::{
     runtime::{
         Runtime,
         call::{Asked, ChangeSummary},
-        command::{Launch, summary},
+        command::{Launch, Over},
         hands::Hands,
         turn::Stop,
     },
@@ -132,33 +128,15 @@ impl Hands<'_> {
                 .unwrap_or_else(|_| Err(Trouble::Broken("the exchange broke".to_owned())));
             (said, over)
         });
-        let finished = match over.and_then(|()| running.wait()) {
-            Ok(finished) => finished,
-            Err(error) => return Err(self.not_started(call, error)?),
+        let over_with = Over {
+            call,
+            about,
+            seen: &seen,
+            unwanted: (!wanted).then_some("the server was stopped"),
         };
-        *self.changes = summary(&finished.changes);
-        // What was revoked while it ran does not cover what it did.
-        if let Err(error) = self.runtime.heed() {
-            self.finish(call, Outcome::Failed)?;
-            return Err(Stop::Broken(error.to_string()));
-        }
-        let settled = if wanted {
-            self.settle(call, about, &seen, &finished)
-        } else {
-            let denial = Denial::new(DenialCode::RejectedByUser, "the server was stopped");
-            Ok(Some((denial, false)))
-        };
-        let outcome = match &settled {
-            Ok(None) if finished.ending == Ending::TimedOut => Outcome::TimedOut,
-            Ok(None) => Outcome::Done(sha256(about.as_bytes())),
-            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
-            Err(_) => Outcome::Failed,
-        };
-        self.finish(call, outcome)?;
-        Ok(Spoken {
-            said,
-            discarded: settled?.map(|(denial, _)| denial),
-        })
+        let finished = over.and_then(|()| running.wait());
+        let (_, discarded) = self.conclude(&over_with, finished, |_| sha256(about.as_bytes()))?;
+        Ok(Spoken { said, discarded })
     }
 
     /// The program where the session works, not where the last command left off.
