@@ -290,6 +290,10 @@ impl Config {
             cpu_percent_max: limits.cpu_quota_percent,
             processes_max: limits.pids_max,
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
+            script_timeout: limits.script_timeout_seconds.map(Duration::from_secs),
+            script_calls_max: limits
+                .script_calls_max
+                .and_then(|most| usize::try_from(most).ok()),
             interpreters: self.sandbox.both(&other.sandbox),
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
             talk: self.chat.both(&other.chat),
@@ -423,10 +427,14 @@ mod tests {
             ]
         );
         let other: Config =
-            toml::from_str("[safety]\nmax_files_per_operation = 3\nblock_rm_rf = true\n")
+            toml::from_str("[safety]\nmax_files_per_operation = 3\nblock_rm_rf = true\n[limits]\nscript_calls_max = 9\n")
                 .expect("config");
         let ceilings = config.ceilings(&other);
         assert_eq!((ceilings.files_max, ceilings.keeps_trees), (Some(3), true));
+        assert_eq!(
+            (ceilings.script_calls_max, ceilings.script_timeout),
+            (Some(9), None)
+        );
         assert_eq!(
             ceilings.timeout_max,
             Some(std::time::Duration::from_secs(7))

@@ -74,7 +74,7 @@ pub use self::{
     proposals::Proposed,
     remote::Remote,
     rules::Explained,
-    script::{SCRIPT_TIMEOUT, ScriptRun},
+    script::ScriptRun,
     standing::TakenIn,
     together::Proposal,
     turn::Stop,

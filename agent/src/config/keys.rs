@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 60] = [
+pub const KEYS: [Key; 62] = [
     key(
         "mode",
         "prompt",
@@ -71,6 +71,16 @@ pub const KEYS: [Key; 60] = [
         "limits.timeout_seconds",
         "as asked",
         "the longest time it may run",
+    ),
+    key(
+        "limits.script_timeout_seconds",
+        "300",
+        "the time a script that calls tools may run",
+    ),
+    key(
+        "limits.script_calls_max",
+        "50",
+        "calls such a script may make",
     ),
     key(
         "sandbox.interpreters",

@@ -46,6 +46,12 @@ pub struct LimitsWords {
     /// How long it may run.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
+    /// How long a script that calls tools may run.
+    #[serde(default)]
+    pub script_timeout_seconds: Option<u64>,
+    /// Calls it may make.
+    #[serde(default)]
+    pub script_calls_max: Option<u64>,
 }
 
 impl LimitsWords {
@@ -59,6 +65,8 @@ impl LimitsWords {
             ("cpu_quota_percent", self.cpu_quota_percent.map(u64::from)),
             ("pids_max", self.pids_max),
             ("timeout_seconds", self.timeout_seconds),
+            ("script_timeout_seconds", self.script_timeout_seconds),
+            ("script_calls_max", self.script_calls_max),
         ]
         .into_iter()
         .find(|(_, value)| *value == Some(0));
@@ -78,6 +86,11 @@ impl LimitsWords {
             cpu_quota_percent: least(self.cpu_quota_percent, other.cpu_quota_percent),
             pids_max: least(self.pids_max, other.pids_max),
             timeout_seconds: least(self.timeout_seconds, other.timeout_seconds),
+            script_timeout_seconds: least(
+                self.script_timeout_seconds,
+                other.script_timeout_seconds,
+            ),
+            script_calls_max: least(self.script_calls_max, other.script_calls_max),
         }
     }
 }

@@ -34,6 +34,10 @@ pub struct Ceilings {
     pub processes_max: Option<u64>,
     /// How long it may run.
     pub timeout_max: Option<Duration>,
+    /// How long a script that calls tools may run, if not as long as usual.
+    pub script_timeout: Option<Duration>,
+    /// Calls such a script may make, if not as many as usual.
+    pub script_calls_max: Option<usize>,
     /// Which interpreters may be started before their script is known.
     pub interpreters: Option<Interpreters>,
     /// Whether every sandbox is made from the ground up.

@@ -10,10 +10,7 @@ use std::{
     time::Duration,
 };
 
-use hermitcrab_core::{
-    outcome::Denial,
-    tool::Tool,
-};
+use hermitcrab_core::{outcome::Denial, tool::Tool};
 use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
 use serde_json::{Map, Value, json};
 
@@ -34,14 +31,16 @@ const TOOLS: [Tool; 5] = [
     Tool::Terminal,
     Tool::WriteFile,
 ];
+/// Tools it can import as elsewhere, and which say that there is no such thing here.
+const ABSENT: [&str; 2] = ["web_extract", "web_search"];
 /// Parameters of `terminal` a script cannot use.
 const NOT_FOR_SCRIPTS: [&str; 4] = ["background", "pty", "notify_on_complete", "watch_patterns"];
-/// How many calls one script may make.
+/// How many calls one script may make, unless it is said otherwise.
 const CALLS_MAX: usize = 50;
 /// The longest request of a script.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
-/// How long a script may run.
-pub const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a script may run, unless it is said otherwise.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often a script's calls are looked for.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// A script that ran.
@@ -57,6 +56,8 @@ pub struct ScriptRun {
     pub calls: usize,
     /// How long it took.
     pub elapsed: Duration,
+    /// How long it might have taken.
+    pub timeout: Duration,
     /// Why what it changed was thrown away, if it was.
     pub discarded: Option<Denial>,
 }
@@ -69,6 +70,11 @@ impl Hands<'_> {
         ours.set_nonblocking(true)
             .map_err(|error| Stop::Io(error.to_string()))?;
         let text = |text: &str| text.as_bytes().to_vec();
+        let ceilings = self.runtime.ceilings;
+        let timeout = ceilings.script_timeout.unwrap_or(SCRIPT_TIMEOUT);
+        let timeout = ceilings
+            .timeout_max
+            .map_or(timeout, |most| most.min(timeout));
         let launch = Launch {
             tool: Tool::ExecuteCode,
             about: code,
@@ -94,7 +100,7 @@ impl Hands<'_> {
                 ("hermes_tools.py".to_owned(), text(STUBS)),
             ],
             merge_stderr: false,
-            timeout: SCRIPT_TIMEOUT,
+            timeout,
         };
         let streams = Streams {
             stdin: Input::From(theirs.into()),
@@ -110,6 +116,7 @@ impl Hands<'_> {
             socket: ours,
             unread: Vec::new(),
             calls: 0,
+            calls_max: ceilings.script_calls_max.unwrap_or(CALLS_MAX),
         };
         let mut wanted = true;
         let over = loop {
@@ -142,6 +149,7 @@ impl Hands<'_> {
             stderr: finished.stderr,
             calls: line.calls,
             elapsed: finished.elapsed,
+            timeout,
             discarded,
         })
     }
@@ -149,33 +157,43 @@ impl Hands<'_> {
     /// Answers every request that is there.
     fn serve(&mut self, line: &mut Line) {
         while let Some(request) = line.next() {
-            let mut answer = self.answer(&request, &mut line.calls).into_bytes();
+            let mut answer = self.answer(&request, line).into_bytes();
             answer.push(b'\n');
             // A script that does not listen any more gets no answer.
             let _told = line.say(&answer);
         }
     }
 
-    fn answer(&mut self, request: &[u8], calls: &mut usize) -> String {
+    fn answer(&mut self, request: &[u8], line: &mut Line) -> String {
         let error = |message: String| pyjson::text(&json!({ "error": message }));
         let request: Value = match serde_json::from_slice(request) {
             Ok(request) => request,
             Err(why) => return error(format!("Invalid RPC request: {why}")),
         };
         let name = request.get("tool").and_then(Value::as_str).unwrap_or("");
-        let Some(tool) = Tool::offered(name).filter(|tool| TOOLS.contains(tool)) else {
-            let offered: Vec<&str> = TOOLS.iter().map(|tool| tool.as_str()).collect();
+        let is_absent = ABSENT.contains(&name);
+        let tool = Tool::offered(name).filter(|tool| TOOLS.contains(tool));
+        if tool.is_none() && !is_absent {
+            let own = TOOLS.iter().map(|tool| tool.as_str());
+            let mut offered: Vec<&str> = own.chain(ABSENT).collect();
+            offered.sort_unstable();
             return error(format!(
                 "Tool '{name}' is not available in execute_code. Available: {}",
                 offered.join(", ")
             ));
-        };
-        if *calls >= CALLS_MAX {
+        }
+        if line.calls >= line.calls_max {
             return error(format!(
-                "Tool call limit reached ({CALLS_MAX}). No more tool calls allowed in this execution."
+                "Tool call limit reached ({}). No more tool calls allowed in this execution.",
+                line.calls_max
             ));
         }
-        *calls += 1;
+        line.calls += 1;
+        let Some(tool) = tool else {
+            return error(format!(
+                "{name}: no such tool is configured here; a server's tools are called by the model, not by a script"
+            ));
+        };
         let mut args = match request.get("args") {
             Some(Value::Object(args)) => args.clone(),
             _ => Map::new(),
@@ -197,6 +215,7 @@ struct Line {
     socket: UnixStream,
     unread: Vec<u8>,
     calls: usize,
+    calls_max: usize,
 }
 
 impl Line {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     pyjson,
-    runtime::{Fate, Hands, SCRIPT_TIMEOUT, ScriptRun, Stop, ToolResult},
+    runtime::{Fate, Hands, ScriptRun, Stop, ToolResult},
     tools::{
         ansi,
         args::{self, Declared},
@@ -119,7 +119,9 @@ fn worded(run: &ScriptRun) -> ToolResult {
     let status = match run.ending {
         Ending::Exited(status) => status,
         Ending::Signalled(signal) => -signal,
-        Ending::TimedOut | Ending::OutOfMemory | Ending::Killed => -9,
+        // One that is late is first asked to end, and most do.
+        Ending::TimedOut => -15,
+        Ending::OutOfMemory | Ending::Killed => -9,
     };
     let mut result = Map::new();
     result.insert("status".into(), "success".into());
@@ -132,7 +134,7 @@ fn worded(run: &ScriptRun) -> ToolResult {
     if run.ending == Ending::TimedOut {
         let late = format!(
             "Script timed out after {}s and was killed.",
-            SCRIPT_TIMEOUT.as_secs()
+            run.timeout.as_secs()
         );
         let blank = if text.is_empty() { "" } else { "\n\n" };
         result.insert("status".into(), "timeout".into());

@@ -5,11 +5,11 @@ use crate::support;
 
 use hermitcrab::{
     ports::ProgressPort,
-    runtime::{CallReport, Fate},
+    runtime::{CallReport, Ceilings, Fate},
 };
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::{Value, json};
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 use support::Bench;
 
 fn value(report: &CallReport) -> Value {
@@ -320,6 +320,35 @@ fn a_script_cannot_call_what_scripts_may_not_and_not_for_ever() {
         "{got}"
     );
     assert_eq!(got["tool_calls_made"], 50, "{got}");
+}
+
+#[test]
+fn a_script_is_bound_by_what_the_configuration_says_of_scripts() {
+    let code = "from hermes_tools import read_file\n\
+                print(sum('limit reached (2)' in str(read_file('none')) for _ in range(5)))\n";
+    for (calls, refused) in [(Some(2), "3\n"), (None, "0\n")] {
+        let mut bench = Bench::new();
+        bench.runtime.set_ceilings(Ceilings {
+            script_calls_max: calls,
+            ..Ceilings::default()
+        });
+        let got = value(&bench.call("execute_code", json!({"code": code})));
+        assert_eq!(got["output"], refused, "{got}");
+    }
+    let mut bench = Bench::new();
+    bench.runtime.set_ceilings(Ceilings {
+        script_timeout: Some(Duration::from_secs(1)),
+        ..Ceilings::default()
+    });
+    let late = json!({"code": "import time\ntime.sleep(600)"});
+    let got = value(&bench.call("execute_code", late));
+    assert_eq!(
+        (&got["status"], &got["error"]),
+        (
+            &json!("timeout"),
+            &json!("Script timed out after 1s and was killed.")
+        )
+    );
 }
 
 #[test]

@@ -32,6 +32,7 @@ use self::kept::Surrounding;
 use self::user::{CaseUser, Said};
 use super::agent_probe::{self, PLAN_PROBE, ProbeError};
 
+mod bounds;
 mod kept;
 mod user;
 
@@ -226,6 +227,7 @@ impl<'j> AgentWorld<'j> {
             grants: BTreeMap::new(),
             children: BTreeMap::new(),
         };
+        open.runtime.set_ceilings(bounds::of(&self.job.settings));
         self.rules(&mut open, cwd)?;
         self.basics(&mut open)?;
         if let Some(desk) = desk {

@@ -28,45 +28,61 @@ def _call(tool, args):
     return value
 
 
-def json_parse(text):
+def json_parse(text: str):
     return _json.loads(text, strict=False)
 
 
-def shell_quote(text):
-    return _shlex.quote(text)
+def shell_quote(s: str) -> str:
+    return _shlex.quote(s)
 
 
 def retry(fn, max_attempts=3, delay=2):
+    failure = None
     for attempt in range(max_attempts):
         try:
             return fn()
-        except Exception:
-            if attempt + 1 == max_attempts:
-                raise
-            _time.sleep(delay * 2**attempt)
+        except Exception as why:
+            failure = why
+            if attempt + 1 < max_attempts:
+                _time.sleep(delay * 2**attempt)
+    raise failure
 
 
-def terminal(command, timeout=None, workdir=None):
+def terminal(command: str, timeout: int = None, workdir: str = None):
     return _call("terminal", {"command": command, "timeout": timeout, "workdir": workdir})
 
 
-def read_file(path, offset=1, limit=500):
+def read_file(path: str, offset: int = 1, limit: int = 500):
     return _call("read_file", {"path": path, "offset": offset, "limit": limit})
 
 
-def write_file(path, content, cross_profile=False):
+def write_file(path: str, content: str, cross_profile: bool = False):
     return _call("write_file", {"path": path, "content": content})
 
 
-def search_files(pattern, target="content", path=".", file_glob=None, limit=50, offset=0, output_mode="content", context=0):
+def search_files(
+    pattern: str, target: str = "content", path: str = ".", file_glob: str = None,
+    limit: int = 50, offset: int = 0, output_mode: str = "content", context: int = 0,
+):
     return _call("search_files", {
         "pattern": pattern, "target": target, "path": path, "file_glob": file_glob,
         "limit": limit, "offset": offset, "output_mode": output_mode, "context": context,
     })
 
 
-def patch(path=None, old_string=None, new_string=None, replace_all=False, mode="replace", patch=None, cross_profile=False):
+def patch(
+    path: str = None, old_string: str = None, new_string: str = None, replace_all: bool = False,
+    mode: str = "replace", patch: str = None, cross_profile: bool = False,
+):
     return _call("patch", {
         "path": path, "old_string": old_string, "new_string": new_string,
         "replace_all": replace_all, "mode": mode, "patch": patch,
     })
+
+
+def web_search(query: str, limit: int = 5):
+    return _call("web_search", {"query": query, "limit": limit})
+
+
+def web_extract(urls: list, char_limit: int = None):
+    return _call("web_extract", {"urls": urls, "char_limit": char_limit})
