@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from hermes_shim_memory import compact
+from hermes_shim_memory import compact, fill
 
 
 def load():
@@ -131,6 +131,7 @@ def settle():
     # Objects made so far are never collected, so forks share their memory.
     gc.collect()
     gc.freeze()
+    fill()
     compact()
 
 

@@ -25,11 +25,18 @@ mod wire;
 
 use standing::Standings;
 
+/// The part that forks.
+pub(crate) const FORKING: &CStr = c"hermes_shim_forking";
+
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 7] = [
+const SOURCES: [(&CStr, &CStr); 8] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
+    ),
+    (
+        FORKING,
+        pyo3::ffi::c_str!(include_str!("driver/forking.py")),
     ),
     (
         c"hermes_shim_front",

@@ -1,10 +1,11 @@
-//! Forking the way the interpreter does it, with its own hooks.
+//! Forking with the interpreter's own hooks, and without them.
+use crate::driver::FORKING;
 use bisim_world::fork::{Forked, Forker};
 use pyo3::prelude::*;
 use std::io;
 
-/// Forks through `os.fork`, so that the interpreter's hooks (random state,
-/// thread bookkeeping, locks) run on both sides.
+/// Forks an interpreter: through `os.fork`, so that its hooks (random state, thread
+/// bookkeeping, locks) run on both sides, or through the driver's own, which see.
 pub(crate) struct PythonForker {
     fork: Py<PyAny>,
     exit: Py<PyAny>,
@@ -17,6 +18,17 @@ impl PythonForker {
         Ok(Self {
             fork: os.getattr("fork")?.unbind(),
             exit: os.getattr("_exit")?.unbind(),
+        })
+    }
+
+    /// Forks a loaded driver's process, which has one thread, without the hooks.
+    pub(crate) fn bare(py: Python<'_>) -> PyResult<Self> {
+        Ok(Self {
+            fork: py
+                .import(FORKING.to_string_lossy().as_ref())?
+                .getattr("fork")?
+                .unbind(),
+            ..Self::new(py)?
         })
     }
 

@@ -142,8 +142,10 @@ fn inside(py: Python<'_>) -> Result<(), WorldError> {
     let forker =
         PythonForker::new(py).map_err(|error| WorldError::new("look at the interpreter", error))?;
     let mut zygote = Seedling::plant(Pipes::take_standard()?, &forker)?;
-    let driver = match HermesDriver::load(py) {
-        Ok(driver) => driver,
+    let loaded = HermesDriver::load(py)
+        .and_then(|driver| PythonForker::bare(py).map(|forker| (driver, forker)));
+    let (driver, forker) = match loaded {
+        Ok(loaded) => loaded,
         Err(error) => {
             let error = WorldError::new("import hermes", describe(py, &error));
             zygote.fail(&error);

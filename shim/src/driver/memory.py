@@ -1,8 +1,11 @@
 """Lays the zygote's memory out so that forking it costs less.
 
 A fork copies one entry for each page, and the end of a process takes each one back.
-With what was imported on huge pages both are one entry for two megabytes. It changes
-where bytes lie and nothing else, and a kernel that cannot do it leaves all as it was.
+With what was imported on huge pages both are one entry for two megabytes. A page that a
+world writes to is copied; pieces that lie about free between others would have it write
+to a page for each, so they are taken, and what a world allocates lies together. It changes
+where bytes lie and nothing else, and a kernel or C library that cannot do it leaves all as
+it was.
 """
 
 HUGE = 2 << 20
@@ -35,3 +38,52 @@ def compact():
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start in found:
         madvise(start, HUGE, MADV_COLLAPSE)
+
+
+# Larger pieces are mapped by themselves.
+PIECES = [size << 10 for size in (64, 32, 16, 8, 4, 2)] + list(range(1032, 0, -16))
+# More free pieces of one size than any import leaves.
+PIECES_MAX = 100_000
+
+
+def fill():
+    """Take the free pieces of the C library's heap, so that the next ones come from its end."""
+    import ctypes
+
+    class Info(ctypes.Structure):
+        _fields_ = [
+            (name, ctypes.c_size_t)
+            for name in (
+                "arena",
+                "ordblks",
+                "smblks",
+                "hblks",
+                "hblkhd",
+                "usmblks",
+                "fsmblks",
+                "uordblks",
+                "fordblks",
+                "keepcost",
+            )
+        ]
+
+    library = ctypes.CDLL(None)
+    try:
+        info, trim, end = library.mallinfo2, library.malloc_trim, library.sbrk
+        take, give = library.malloc, library.free
+    except AttributeError:
+        return
+    info.restype, end.restype, take.restype = Info, ctypes.c_void_p, ctypes.c_void_p
+    end.argtypes = (ctypes.c_ssize_t,)
+    trim.argtypes = take.argtypes = (ctypes.c_size_t,)
+    give.argtypes = (ctypes.c_void_p,)
+    # Pages that hold nothing go back, so that they are copied nowhere.
+    trim(0)
+    # Where the last piece begins, which is all that is left and grows.
+    last = end(0) - info().keepcost
+    for size in PIECES:
+        for _ in range(PIECES_MAX):
+            place = take(size)
+            if place is None or place >= last:
+                give(place)
+                break

@@ -1,0 +1,126 @@
+//! The parts of the driver that make the zygote cheap to fork, each by itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod common;
+
+use common::python;
+
+/// Runs lines of Python behind a part of the driver.
+fn behind(source: &str, lines: &str) -> Option<String> {
+    let Some(python) = python() else {
+        println!("SKIPPED: no Hermes venv (run cargo bisim doctor once)");
+        return None;
+    };
+    let output = std::process::Command::new(python)
+        .args(["-I", "-c"])
+        .arg(format!("{source}\n{lines}"))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+fn memory(lines: &str) -> Option<String> {
+    behind(include_str!("../src/driver/memory.py"), lines)
+}
+
+fn forking(lines: &str) -> Option<String> {
+    behind(include_str!("../src/driver/forking.py"), lines)
+}
+
+#[test]
+fn only_whole_huge_pages_of_private_writable_memory_are_moved() {
+    let maps = "\
+        200000-a00000 rw-p 00000000 00:00 0\n\
+        c00000-dff000 rw-p 00000000 00:00 0\n\
+        e01000-1400000 rw-p 00000000 00:00 0 [heap]\n\
+        2000000-2400000 rw-p 00000000 08:01 7 /usr/lib/a.so\n\
+        2800000-2c00000 r--p 00000000 00:00 0\n\
+        3000000-3400000 rw-s 00000000 00:01 9 /dev/shm/a\n\
+        4000000-4400000 rw-p 00000000 00:00 0 [stack]\n";
+    let Some(found) = memory(&format!(
+        "print([hex(place) for place in spans({maps:?}.splitlines())])"
+    )) else {
+        return;
+    };
+    assert_eq!(
+        found.trim(),
+        "['0x200000', '0x400000', '0x600000', '0x800000', '0x1000000', '0x1200000']"
+    );
+}
+
+#[test]
+fn moving_memory_changes_nothing_that_is_in_it() {
+    let Some(told) = memory(
+        "kept = [bytes([n % 251]) * 300 for n in range(60000)]\n\
+         del kept[::2]\n\
+         fill()\n\
+         compact()\n\
+         print(all(one == bytes([(2 * n + 1) % 251]) * 300 for n, one in enumerate(kept)))",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True");
+}
+
+#[test]
+fn once_the_free_pieces_are_taken_new_ones_lie_together() {
+    let Some(told) = memory(
+        "import ctypes\n\
+         take = ctypes.CDLL(None).malloc\n\
+         take.restype = ctypes.c_void_p\n\
+         take.argtypes = (ctypes.c_size_t,)\n\
+         kept = [bytes(700) for n in range(20000)]\n\
+         del kept[::2]\n\
+         before = [take(700) for n in range(100)]\n\
+         fill()\n\
+         after = [take(700) for n in range(100)]\n\
+         spread = lambda places: max(places) - min(places)\n\
+         print(spread(after) * 5 < spread(before), min(after) > max(before))",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True True");
+}
+
+#[test]
+fn a_fork_without_hooks_has_numbers_of_its_own_and_can_start_threads() {
+    let Some(told) = forking(
+        "def born():\n\
+         \x20   ours, theirs = os.pipe()\n\
+         \x20   if fork() == 0:\n\
+         \x20       done = []\n\
+         \x20       thread = threading.Thread(target=done.append, args=(1,))\n\
+         \x20       thread.start()\n\
+         \x20       thread.join()\n\
+         \x20       own = threading.main_thread().native_id == threading.get_native_id() == os.getpid()\n\
+         \x20       os.write(theirs, f'{random.random()} {own} {done}'.encode())\n\
+         \x20       os._exit(0)\n\
+         \x20   os.wait()\n\
+         \x20   return os.read(ours, 200).decode().split()\n\
+         first, second = born(), born()\n\
+         print(first[1:], second[1:], len({first[0], second[0], str(random.random())}))",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "['True', '[1]'] ['True', '[1]'] 3");
+}
+
+#[test]
+fn a_process_with_a_second_thread_is_not_forked() {
+    let Some(told) = forking(
+        "held = threading.Lock()\n\
+         held.acquire()\n\
+         threading.Thread(target=held.acquire, daemon=True).start()\n\
+         try:\n\
+         \x20   fork()\n\
+         except RuntimeError as error:\n\
+         \x20   print(error)",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "2 threads: forking would be unsound");
+}
