@@ -5,19 +5,18 @@ use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary as _, Unstructured};
 use bisim_world::flip::When;
-use bisim_world::protocol::Context;
 
 use crate::generate::crashes::CHANGES_MAX;
 use crate::generate::paths::{ACTIONS, Holding, PLACES};
 use crate::generate::plans::{DATA, SHAPES, TWISTS, Way};
 use crate::generate::races::{self, SWAPS};
 use crate::generate::{
-    CRASHES, Crash, Link, Operator, PathCall, Race, Rendered, SEEDS, Salt, Specimen, Target, Trial,
-    USUAL, Variant, operators,
+    CONTEXTS, CRASHES, Crash, Link, Operator, PathCall, Race, Rendered, SEEDS, Salt, Specimen,
+    Target, Trial, USUAL, Variant, operators,
 };
 
-/// Variants with a single operator at the front of every campaign: each
-/// operator on three seeds, the second time where nobody sits at a terminal.
+/// Variants with a single operator at the front of every campaign: each operator on
+/// three seeds, each where the numbers say, so that a short campaign meets all contexts.
 pub static SINGLES: LazyLock<u64> = LazyLock::new(|| 3 * OPERATORS.len() as u64);
 
 static OPERATORS: LazyLock<Vec<&'static Operator>> = LazyLock::new(|| operators::all().collect());
@@ -197,19 +196,13 @@ pub fn rendered(seed: u64, index: u64) -> Option<(Variant, Rendered)> {
 
 fn single(index: u64, numbers: &mut Numbers) -> Option<Variant> {
     let place = usize::try_from(index.checked_rem(OPERATORS.len() as u64)?).ok()?;
-    let turn = index.checked_div(OPERATORS.len() as u64)?;
     let operator = OPERATORS.get(place)?;
     let seed = usize::try_from(numbers.next().checked_rem(SEEDS.len() as u64)?).ok()?;
     let salt = Salt(u16::try_from(numbers.next() & 0xFFFF).ok()?);
-    let others = Context::ALL.iter().filter(|c| **c != Context::Interactive);
-    let context = match turn {
-        1 => *others.cycle().nth(place)?,
-        _ => Context::Interactive,
-    };
     Some(Variant {
         seed: SEEDS.get(seed)?,
         chain: vec![Link { operator, salt }],
-        context,
+        context: *CONTEXTS.get(numbers.below(CONTEXTS.len()))?,
     })
 }
 
@@ -244,6 +237,8 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use bisim_world::protocol::Context;
 
     use super::*;
     use crate::generate::Class;
@@ -353,9 +348,23 @@ mod tests {
             })
             .collect();
         assert_eq!(seen.len(), Class::ALL.len() * Context::ALL.len());
-        let first = (0..*SINGLES).filter_map(|index| variant(7, index));
-        let contexts: BTreeSet<Context> = first.map(|variant| variant.context).collect();
-        assert_eq!(contexts.len(), Context::ALL.len());
+    }
+
+    #[test]
+    fn the_first_hundred_places_and_every_share_of_them_meet_all_contexts() {
+        for seed in [7, 11, 229] {
+            for part in 0..4 {
+                let mine = (0..400).filter(|index| index % 4 == part);
+                let contexts: Vec<Context> = mine
+                    .filter_map(|index| variant(seed, index))
+                    .map(|variant| variant.context)
+                    .collect();
+                let usual = contexts.iter().filter(|one| **one == USUAL).count();
+                assert!((30..70).contains(&usual), "{seed} {part}: {usual}");
+                let different: BTreeSet<Context> = contexts.into_iter().collect();
+                assert_eq!(different.len(), Context::ALL.len(), "{seed} {part}");
+            }
+        }
     }
 
     #[test]
