@@ -7,6 +7,7 @@
 //! itself, among others that do not.
 
 mod escapes;
+mod kept;
 mod measure;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hermitcrab_core::fault::Fault;
 
+use self::kept::Kept;
 use self::measure::{Labelled, report};
 use super::Hunt;
 #[cfg(feature = "planted-faults")]
@@ -68,32 +70,54 @@ pub(super) fn command(
         sound.len(),
         specimens.len()
     );
-    let found = each(&mut pairs, faults, |pair, fault| {
+    let kept = Kept::new(args.write.as_deref());
+    let written = each(&mut pairs, faults, |pair, fault| {
+        if hunt.interrupt.is_set() {
+            return Ok(false);
+        }
         let all = of_fault(hunt, pair, *fault, (args.seed, &sound));
         eprintln!("{:28} {} findings", fault.name(), all.len());
-        all
+        let written = kept.add(all);
+        if written.is_err() {
+            hunt.interrupt.set();
+        }
+        written.map(|()| !hunt.interrupt.is_set())
     });
-    let mut found: Vec<Labelled> = found.into_iter().flatten().collect();
-    if let Some(pair) = pairs.first_mut() {
-        match escapes::labelled(&mut pair.hermes, args.seed, args.count) {
-            Ok(escapes) => found.extend(escapes),
-            Err(error) => {
-                eprintln!("error: {error}");
-                return exit::INTERNAL;
-            }
+    let met = match written.into_iter().collect::<Result<Vec<bool>, String>>() {
+        Ok(met) => met.into_iter().filter(|whole| *whole).count(),
+        Err(message) => {
+            eprintln!("error: {message}");
+            return exit::ENVIRONMENT;
+        }
+    };
+    if let Some(pair) = pairs.first_mut()
+        && !hunt.interrupt.is_set()
+    {
+        let escapes = escapes::labelled(&mut pair.hermes, args.seed, args.count)
+            .map_err(|error| error.to_string());
+        if let Err(message) = escapes.and_then(|escapes| kept.add(escapes))
+            && !hunt.interrupt.is_set()
+        {
+            eprintln!("error: {message}");
+            return exit::INTERNAL;
         }
     }
     if hunt.interrupt.is_set() {
+        let (found, part) = kept.stop();
+        report(&found);
+        eprintln!("stopped after {met} of {} faults", faults.len());
+        if let Some(part) = part {
+            eprintln!("what was found until then: {}", part.display());
+        }
         return exit::INCONCLUSIVE;
     }
-    found.sort();
-    if let Some(file) = &args.write
-        && let Err(message) = measure::keep(file, &found)
-    {
-        eprintln!("error: {message}");
-        return exit::ENVIRONMENT;
+    match kept.finish() {
+        Ok(found) => report(&found),
+        Err(message) => {
+            eprintln!("error: {message}");
+            exit::ENVIRONMENT
+        }
     }
-    report(&found)
 }
 
 /// Does something with each of them, on all pairs of workers.
@@ -210,7 +234,9 @@ fn of_laws(hunt: &Hunt<'_>, fault: Fault, seed: u64) -> Vec<Labelled> {
             break;
         }
         let count = inputs::count(law.name) / INPUTS_OF;
-        let inputs = (0..count).map(|place| inputs::noise(first.wrapping_add(place)));
+        let inputs = (0..count)
+            .take_while(|_| !hunt.interrupt.is_set())
+            .map(|place| inputs::noise(first.wrapping_add(place)));
         let broken = inputs.filter_map(|bytes| {
             let sound = (law.check)(&bytes).is_ok();
             plant(Some(fault));
