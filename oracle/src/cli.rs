@@ -33,6 +33,8 @@ pub enum Command {
     Benign(BenignArgs),
     /// Show for each pattern of Hermes' detector what it flags and what gets past it.
     Patterns(PatternArgs),
+    /// Tell for each operator how many of its variants have the effect of their seed.
+    Operators(OperatorArgs),
     /// Run the cases of one file, such as a finding, and explain each.
     Replay(ReplayArgs),
     /// Make one page of a report, for a browser without a network.
@@ -164,7 +166,8 @@ pub struct SelftestArgs {
     /// With `--buckets`: which of them.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "buckets")]
     pub seed: u64,
-    /// With `--buckets`: keep the labelled findings in this file.
+    /// With `--buckets`: keep the labelled findings in this file; until all are there they
+    /// are in the one beside it that ends in `.part`.
     #[arg(long, value_name = "FILE", requires = "buckets")]
     pub write: Option<PathBuf>,
 }
@@ -272,6 +275,20 @@ pub struct PatternArgs {
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
+}
+
+/// What `operators` takes.
+#[derive(Clone, Debug, Args)]
+pub struct OperatorArgs {
+    /// On how many seeds each operator is tried.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub seeds: usize,
+    /// Only this operator (may be repeated).
+    #[arg(long, value_name = "NAME")]
+    pub operator: Vec<String>,
+    /// Write the whole table here.
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
 }
 
 /// What `replay` takes.

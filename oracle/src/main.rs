@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => campaign::command(&ambient::read(), &args),
         Command::Benign(args) => campaign::benign(&args),
         Command::Patterns(args) => campaign::patterns(&ambient::read(), &args),
+        Command::Operators(args) => campaign::operators(&ambient::read(), &args),
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),
         Command::Report(args) => report::command::report(&ambient::read(), &args),
         Command::Migrate(args) => migrate::command(&ambient::read(), &args),

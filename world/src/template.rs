@@ -41,6 +41,27 @@ pub(crate) enum Entry {
     Disk,
 }
 
+/// Whether every world has something of this name, before anything runs in it.
+#[must_use]
+pub fn is_there(path: &str) -> bool {
+    let is_or_holds = |entry: &str| {
+        entry
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut entries = entries::ENTRIES.iter().chain(fixtures::ENTRIES);
+    let device = path.strip_prefix("/dev/");
+    path.starts_with('/')
+        && (entries.any(|(entry, _)| is_or_holds(entry))
+            || device.is_some_and(|name| DEVICES.contains(&name)))
+}
+
+/// Whether a world has a stand-in in the place of this program.
+#[must_use]
+pub fn is_stand_in(program: &str) -> bool {
+    tripwires::PROGRAMS.contains(&program)
+}
+
 /// Writes the tree below `root`, which is not yet anybody's root.
 pub(crate) fn build(root: &Path) -> Result<(), WorldError> {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
@@ -133,6 +154,30 @@ mod tests {
             fs::read_to_string(root.path().join(".trip/log")).unwrap(),
             ""
         );
+    }
+
+    #[test]
+    fn what_the_tree_holds_is_there_and_nothing_beside_it() {
+        for there in [
+            "/etc/passwd",
+            "/home",
+            "/home/u/docs",
+            "/dev/null",
+            "/tmp/evil",
+        ] {
+            assert!(is_there(there), "{there}");
+        }
+        for not in [
+            "/etc/profile.d/e.sh",
+            "/tmp/gone",
+            "/hom",
+            "etc",
+            "",
+            "/dev/sda9",
+        ] {
+            assert!(!is_there(not), "{not}");
+        }
+        assert!(is_stand_in("docker") && !is_stand_in("cp"));
     }
 
     #[test]

@@ -193,9 +193,33 @@ pub struct Operator {
     pub needs: &'static [&'static str],
     /// What it does.
     pub apply: Apply,
+    /// Whether what the command says reaches nobody.
+    pub is_silent: bool,
+    /// Whether only a command that is no part of a pipe is rewritten.
+    pub is_for_whole_lines: bool,
 }
 
 impl Operator {
+    /// The same, of which nobody sees what the command says: no attack that shows something
+    /// is made of it.
+    #[must_use]
+    pub const fn silent(self) -> Self {
+        Self {
+            is_silent: true,
+            ..self
+        }
+    }
+
+    /// The same, which gives a command another input or needs lines of its own: what stands
+    /// in a pipe is left alone.
+    #[must_use]
+    pub const fn outside_pipes(self) -> Self {
+        Self {
+            is_for_whole_lines: true,
+            ..self
+        }
+    }
+
     /// The script rewritten, or `None` where the operator does not apply.
     #[must_use]
     pub fn apply(&self, script: &Script, salt: Salt) -> Option<Script> {
@@ -204,6 +228,9 @@ impl Operator {
             Apply::Whole(rewrite) => rewrite(script, &name),
             Apply::Command(rewrite) => {
                 let number = salt.pick(script.commands());
+                if self.is_for_whole_lines && script.is_piped(number) {
+                    return None;
+                }
                 script.rewrite(number, &|simple| rewrite(simple, &name))
             }
             Apply::Word(respell) => {

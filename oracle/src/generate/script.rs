@@ -210,6 +210,17 @@ impl Script {
         }
     }
 
+    /// Whether the command with this number is a part of a pipe.
+    #[must_use]
+    pub fn is_piped(&self, number: usize) -> bool {
+        match self {
+            Self::Simple(_) | Self::Raw(_) => false,
+            Self::Pipe(parts) => parts.len() > 1 || among(parts, number),
+            Self::Seq(parts) => among(parts, number),
+            Self::Framed { body, .. } => body.is_piped(number),
+        }
+    }
+
     /// Replaces the command with this number, counted from the left; `None`
     /// where there is none or `rewrite` does not apply to it.
     #[must_use]
@@ -248,6 +259,16 @@ impl Script {
             number = number.saturating_add(1);
         }
     }
+}
+
+fn among(parts: &[Script], mut number: usize) -> bool {
+    for part in parts {
+        match number.checked_sub(part.commands()) {
+            None => return part.is_piped(number),
+            Some(left) => number = left,
+        }
+    }
+    false
 }
 
 fn rewrite_one(

@@ -68,6 +68,10 @@ impl Variant {
     /// The text, or `None` where an operator of the chain does not apply.
     #[must_use]
     pub fn render(&self) -> Option<Rendered> {
+        let shows = matches!(self.seed.effect, Effect::Shown(_));
+        if shows && self.chain.iter().any(|link| link.operator.is_silent) {
+            return None;
+        }
         let mut script = self.seed.script();
         for link in &self.chain {
             script = link.operator.apply(&script, link.salt)?;

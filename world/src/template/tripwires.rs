@@ -12,7 +12,7 @@ use crate::error::{AtStage, WorldError};
 const STAND_IN: &str = "#!/bin/sh\nprintf '%s\\n' \"${0##*/} $*\" >> /.trip/log\n";
 
 /// The programs that are stood in for.
-const PROGRAMS: &[&str] = &[
+pub(super) const PROGRAMS: &[&str] = &[
     "alembic",
     "ansible",
     "apt",

@@ -15,6 +15,8 @@ const fn whole(
         class: Encoding,
         needs,
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 

@@ -15,6 +15,8 @@ const fn bound(
         class,
         needs: &[],
         apply: Apply::Bound(bind),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -28,6 +30,8 @@ const fn command(
         class,
         needs: &[],
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -39,6 +43,16 @@ fn binding(before: String, spelling: String) -> Option<Binding> {
 fn safe(v: &str) -> Option<&str> {
     let plain = |l: char| l.is_ascii_alphanumeric() || "/._-".contains(l);
     (!v.is_empty() && v.chars().all(plain)).then_some(v)
+}
+
+/// A path at which something is: a pattern that matches nothing stands for itself.
+fn there(v: &str) -> Option<&str> {
+    safe(v).filter(|path| bisim_world::template::is_there(path))
+}
+
+/// The first letter of a name and the others; a dot in front is matched by no pattern.
+fn first_letter(name: &str) -> Option<(&str, &str)> {
+    name.split_at_checked(1).filter(|(first, _)| *first != ".")
 }
 
 fn split(v: &str, salt: Salt) -> Option<(&str, &str)> {
@@ -322,14 +336,14 @@ pub(super) const TABLE: &[Operator] = &[
         binding(String::new(), format!("{a}{{{letter}..{letter}}}{b}"))
     }),
     bound("name-as-single-letter-class", Glob, |v, _, _| {
-        let (dir, name) = safe(v)?
+        let (dir, name) = there(v)?
             .rsplit_once('/')
             .filter(|(_, name)| !name.is_empty())?;
-        let (first, rest) = name.split_at_checked(1)?;
+        let (first, rest) = first_letter(name)?;
         binding(String::new(), format!("{dir}/[{first}]{rest}"))
     }),
     bound("name-with-class-at-the-end", Glob, |v, _, _| {
-        let name = safe(v)?
+        let name = there(v)?
             .rsplit_once('/')
             .map(|(_, name)| name)
             .filter(|n| n.len() > 1)?;
@@ -340,7 +354,7 @@ pub(super) const TABLE: &[Operator] = &[
         )
     }),
     bound("name-with-range", Glob, |v, _, _| {
-        let (dir, name) = safe(v)?
+        let (dir, name) = there(v)?
             .rsplit_once('/')
             .filter(|(_, name)| !name.is_empty())?;
         let (first, rest) = name.split_at_checked(1)?;
@@ -348,21 +362,21 @@ pub(super) const TABLE: &[Operator] = &[
         binding(String::new(), format!("{dir}/[{first}-{first}]{rest}"))
     }),
     bound("directory-with-class", Glob, |v, _, _| {
-        let rest = safe(v)?.strip_prefix('/')?;
+        let rest = there(v)?.strip_prefix('/')?;
         let (dir, below) = rest.split_once('/')?;
-        let (first, more) = dir.split_at_checked(1)?;
+        let (first, more) = first_letter(dir)?;
         binding(String::new(), format!("/[{first}]{more}/{below}"))
     }),
     bound("every-directory-with-class", Glob, |v, _, _| {
-        let rest = safe(v)?.strip_prefix('/').filter(|rest| !rest.is_empty())?;
-        let parts: Option<Vec<String>> = rest
-            .split('/')
-            .map(|part| {
-                let (first, more) = part.split_at_checked(1)?;
-                Some(format!("[{first}]{more}"))
-            })
-            .collect();
-        binding(String::new(), format!("/{}", parts?.join("/")))
+        let rest = there(v)?
+            .strip_prefix('/')
+            .filter(|rest| !rest.is_empty())?;
+        let parts = rest.split('/').map(|part| match first_letter(part) {
+            Some((first, more)) => format!("[{first}]{more}"),
+            None => part.to_owned(),
+        });
+        let parts: Vec<String> = parts.collect();
+        binding(String::new(), format!("/{}", parts.join("/")))
     }),
     bound("home-by-tilde", PathForm, |v, _, _| {
         binding(

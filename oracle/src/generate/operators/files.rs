@@ -15,6 +15,8 @@ const fn whole(
         class: ScriptFile,
         needs,
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -28,6 +30,8 @@ const fn command(
         class: Shadow,
         needs,
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -57,6 +61,11 @@ fn program(simple: &Simple) -> Option<&str> {
         "read", "trap", "source", ".",
     ];
     (value.chars().all(|l| l.is_ascii_alphanumeric()) && !builtin.contains(&value)).then_some(value)
+}
+
+/// The same of a program that is where programs are, under its own name.
+fn installed(simple: &Simple) -> Option<&str> {
+    program(simple).filter(|name| !bisim_world::template::is_stand_in(name))
 }
 
 pub(super) const TABLE: &[Operator] = &[
@@ -175,19 +184,19 @@ pub(super) const TABLE: &[Operator] = &[
         )))
     }),
     command("program-by-path", &[], |c, _| {
-        let name = format!("/bin/{}", program(c)?);
+        let name = format!("/bin/{}", installed(c)?);
         renamed(c, ":".to_owned(), name)
     }),
     command("program-by-other-path", &[], |c, _| {
-        let name = format!("/usr/bin/{}", program(c)?);
+        let name = format!("/usr/bin/{}", installed(c)?);
         renamed(c, ":".to_owned(), name)
     }),
     command("program-by-detour", &[], |c, _| {
-        let name = format!("/usr/bin/../bin/{}", program(c)?);
+        let name = format!("/usr/bin/../bin/{}", installed(c)?);
         renamed(c, ":".to_owned(), name)
     }),
     command("program-by-process-root", &[], |c, _| {
-        let name = format!("/proc/self/root/usr/bin/{}", program(c)?);
+        let name = format!("/proc/self/root/usr/bin/{}", installed(c)?);
         renamed(c, ":".to_owned(), name)
     }),
     command("program-from-its-directory", &[], |c, _| {
@@ -196,18 +205,18 @@ pub(super) const TABLE: &[Operator] = &[
             .iter()
             .skip(1)
             .all(|w| !w.value().contains('/') || w.value().starts_with('/'));
-        let name = format!("./{}", program(c)?);
+        let name = format!("./{}", installed(c)?);
         if !absolute {
             return None;
         }
         renamed(c, "cd /usr/bin".to_owned(), name)
     }),
     command("program-copied", &["cp"], |c, n| {
-        let before = format!("cp \"$(type -P {})\" /tmp/{n}", program(c)?);
+        let before = format!("cp \"$(type -P {})\" /tmp/{n}", installed(c)?);
         renamed(c, before, format!("/tmp/{n}"))
     }),
     command("program-linked", &["ln"], |c, n| {
-        let before = format!("ln -s \"$(type -P {})\" /tmp/{n}", program(c)?);
+        let before = format!("ln -s \"$(type -P {})\" /tmp/{n}", installed(c)?);
         renamed(c, before, format!("/tmp/{n}"))
     }),
     command("program-hashed", &[], |c, n| {
@@ -217,7 +226,7 @@ pub(super) const TABLE: &[Operator] = &[
     command("program-linked-on-the-path", &["ln"], |c, n| {
         let before = format!(
             "mkdir /tmp/{n}; ln -s \"$(type -P {})\" /tmp/{n}/{n}x; PATH=/tmp/{n}:$PATH",
-            program(c)?
+            installed(c)?
         );
         renamed(c, before, format!("{n}x"))
     }),
@@ -231,11 +240,11 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     command("program-from-a-path-variable", &[], |c, n| {
         let before = format!("{n}=/usr/bin");
-        let name = format!("${n}/{}", program(c)?);
+        let name = format!("${n}/{}", installed(c)?);
         renamed(c, before, name)
     }),
     command("program-under-a-new-path", &[], |c, _| {
-        let name = program(c)?.to_owned();
+        let name = installed(c)?.to_owned();
         renamed(c, "PATH=/bin:/usr/bin".to_owned(), name)
     }),
     command("program-through-the-last-argument", &[], |c, _| {
@@ -243,7 +252,7 @@ pub(super) const TABLE: &[Operator] = &[
         renamed(c, before, "$_".to_owned())
     }),
     command("program-as-copied-descriptor", &[], |c, _| {
-        let before = format!("exec 8<\"$(type -P {})\"", program(c)?);
+        let before = format!("exec 8<\"$(type -P {})\"", installed(c)?);
         renamed(c, before, "/proc/self/fd/8".to_owned())
     }),
 ];

@@ -16,6 +16,8 @@ const fn whole(
         class,
         needs: &[],
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -29,6 +31,8 @@ const fn command(
         class,
         needs: &[],
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -105,7 +109,8 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("coprocess", Control, |s, _| {
         joined(s, "coproc { ", "; }; wait")
-    }),
+    })
+    .silent(),
     command("word-from-a-loop", Control, |c, n| {
         let (first, rest) = c.words.split_first()?;
         let mut looped = c.clone();
@@ -125,10 +130,12 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("in-a-null-command", SideEffect, |s, _| {
         within(s, ": $(", ")")
-    }),
+    })
+    .silent(),
     whole("in-an-assignment", SideEffect, |s, n| {
         within(s, &format!("{n}=$("), ")")
-    }),
+    })
+    .silent(),
     whole("in-a-process-substitution", SideEffect, |s, _| {
         within(s, "cat <(", ")")
     }),
@@ -137,19 +144,24 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("in-a-default", SideEffect, |s, n| {
         within(s, &format!(": ${{{n}:-$("), ")}")
-    }),
+    })
+    .silent(),
     whole("in-an-assigning-default", SideEffect, |s, n| {
         within(s, &format!(": \"${{{n}:=$("), ")}\"")
-    }),
+    })
+    .silent(),
     whole("in-a-test", SideEffect, |s, _| {
         within(s, "[[ -z $(", ") ]]")
-    }),
+    })
+    .silent(),
     whole("in-arithmetic", SideEffect, |s, _| {
         within(s, "echo $((0$(", " echo 1)))")
-    }),
+    })
+    .silent(),
     whole("in-a-subscript", SideEffect, |s, n| {
         within(s, &format!("{n}[$("), " echo 0)]=1")
-    }),
+    })
+    .silent(),
     whole("in-a-here-document", SideEffect, |s, n| {
         within(s, &format!("cat <<{n}\n$("), &format!(")\n{n}\n"))
     }),
@@ -158,26 +170,31 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("in-a-redirection-target", SideEffect, |s, n| {
         within(s, "echo > \"$(", &format!("echo /tmp/{n})\""))
-    }),
+    })
+    .silent(),
     whole("in-a-case-word", SideEffect, |s, _| {
         within(s, "case $(", ") in *) :;; esac")
-    }),
+    })
+    .silent(),
     whole("in-a-for-list", SideEffect, |s, n| {
         within(s, &format!("for {n} in $("), "); do :; done")
-    }),
+    })
+    .silent(),
     whole("in-a-return-status", SideEffect, |s, n| {
         within(
             s,
             &format!("{n}() {{ return $("),
             &format!(" echo 0); }}; {n}"),
         )
-    }),
+    })
+    .silent(),
     whole("in-a-trace-prompt", SideEffect, |s, n| {
         let text = single_quoted(&format!("$({})", s.print_as_one()));
         Some(Script::Raw(format!(
             "( PS4={text}; set -x; {n}=1 ) 2>/dev/null"
         )))
-    }),
+    })
+    .silent(),
     whole("function", Definition, |s, n| {
         around(s, &format!("{n}() {{ "), &format!("; }}; {n}"))
     }),
@@ -250,7 +267,8 @@ pub(super) const TABLE: &[Operator] = &[
             single_quoted(first.spelling())
         );
         Some(Script::Simple(called).framed(head, "\n"))
-    }),
+    })
+    .outside_pipes(),
     whole("all-as-an-alias", Definition, |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(

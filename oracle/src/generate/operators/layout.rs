@@ -11,6 +11,8 @@ const fn command(name: &'static str, rewrite: fn(&Simple, &str) -> Option<Script
         class: Layout,
         needs: &[],
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -20,6 +22,8 @@ const fn whole(name: &'static str, rewrite: fn(&Script, &str) -> Option<Script>)
         class: Layout,
         needs: &[],
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 

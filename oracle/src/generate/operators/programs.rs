@@ -16,6 +16,8 @@ const fn whole(
         class,
         needs,
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -230,7 +232,8 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("perl-backticks", Interpreter, &["perl"], |s, _| {
         perl(s, |t| format!("$x = {t}; `$x`"))
-    }),
+    })
+    .silent(),
     whole("perl-exec", Interpreter, &["perl"], |s, _| {
         perl(s, |t| format!("exec {t}"))
     }),
@@ -282,7 +285,8 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     whole("awk-read-from-a-command", Interpreter, &["awk"], |s, _| {
         awk(s, |t| format!("BEGIN{{{t} | getline}}"))
-    }),
+    })
+    .silent(),
     whole("awk-print-to-a-command", Interpreter, &["awk"], |s, _| {
         awk(s, |t| format!("BEGIN{{print \"\" | {t}}}"))
     }),
@@ -347,7 +351,8 @@ pub(super) const TABLE: &[Operator] = &[
         let text = literal(&for_sh(s))?;
         let code = format!("require(\"child_process\").execSync({text})");
         Some(Script::command(&["node", "-e", &code]))
-    }),
+    })
+    .silent(),
     whole("node-print-option", Interpreter, &["node"], |s, _| {
         let text = literal(&for_sh(s))?;
         let code = format!("require(\"child_process\").execSync({text})+\"\"");
@@ -357,7 +362,8 @@ pub(super) const TABLE: &[Operator] = &[
         let text = literal(&s.print())?;
         let code = format!("require(\"child_process\").spawnSync(\"bash\",[\"-c\",{text}])");
         Some(Script::command(&["node", "--eval", &code]))
-    }),
+    })
+    .silent(),
     whole("node-piped", Interpreter, &["node"], |s, _| {
         let text = literal(&for_sh(s))?;
         let code = format!("require(\"child_process\").execSync({text})");
@@ -365,7 +371,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::command(&["printf", "%s\\n", &code]),
             Script::command(&["node"]),
         ]))
-    }),
+    })
+    .silent(),
     whole("lua-execute", Interpreter, &["lua"], |s, _| {
         let text = literal(&for_sh(s))?;
         Some(Script::command(&[
@@ -474,13 +481,15 @@ pub(super) const TABLE: &[Operator] = &[
         Some(Script::Raw(format!(
             "printf '%s\\n' '#!/bin/bash' {text} > /tmp/{n}; chmod +x /tmp/{n}; tar -I /tmp/{n} -cf /tmp/{n}.x /etc/hostname 2>/dev/null"
         )))
-    }),
+    })
+    .silent(),
     whole("sort-compress-program", Tool, &["sort", "seq"], |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(
             "printf '%s\\n' '#!/bin/bash' {text} cat > /tmp/{n}; chmod +x /tmp/{n}; seq 100000 | sort -S 1b --compress-program=/tmp/{n} > /dev/null 2>&1; :"
         )))
-    }),
+    })
+    .silent(),
     whole("split-filter", Tool, &["split"], |s, _| {
         let text = for_sh(s);
         Some(Script::Pipe(vec![
@@ -556,7 +565,8 @@ pub(super) const TABLE: &[Operator] = &[
             "ssh -o ProxyCommand={} zz 2>/dev/null; :",
             single_quoted(&text)
         )))
-    }),
+    })
+    .silent(),
     whole("run-parts", Tool, &["run-parts"], |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(

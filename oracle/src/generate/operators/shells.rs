@@ -16,6 +16,8 @@ const fn whole(
         class,
         needs,
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -29,6 +31,8 @@ const fn command(
         class,
         needs: &[],
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -368,5 +372,6 @@ pub(super) const TABLE: &[Operator] = &[
         Some(Script::Raw(format!(
             "coproc {n} {{ bash; }}; printf '%s\\nexit\\n' {text} >&\"${{{n}[1]}}\"; wait"
         )))
-    }),
+    })
+    .silent(),
 ];

@@ -13,6 +13,8 @@ const fn word(
         class,
         needs: &[],
         apply: Apply::Word(respell),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 

@@ -14,6 +14,8 @@ const fn output(
         class: CommandSubstitution,
         needs,
         apply: Apply::Bound(bind),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -61,7 +63,9 @@ fn hex(v: &str) -> Option<String> {
 }
 
 fn program(v: &str) -> Option<&str> {
-    safe(v).filter(|v| v.chars().all(|l| l.is_ascii_alphanumeric()))
+    let is_name = |v: &&str| v.chars().all(|l| l.is_ascii_alphanumeric());
+    // A mode or a count is a word as well, and the name of nothing.
+    safe(v).filter(|v| is_name(v) && v.chars().any(|l| l.is_ascii_alphabetic()))
 }
 
 pub(super) const TABLE: &[Operator] = &[
@@ -209,7 +213,8 @@ pub(super) const TABLE: &[Operator] = &[
         inline(format!("$(which {})", program(v)?))
     }),
     output("listed-by-ls", &["ls"], |v, _, _| {
-        inline(format!("$(ls /usr/bin/{})", program(v)?))
+        let installed = program(v).filter(|name| !bisim_world::template::is_stand_in(name));
+        inline(format!("$(ls /usr/bin/{})", installed?))
     }),
     output("found-by-compgen", &[], |v, _, _| {
         let v = program(v)?;

@@ -16,6 +16,8 @@ const fn command(
         class,
         needs,
         apply: Apply::Command(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -30,6 +32,8 @@ const fn whole(
         class,
         needs,
         apply: Apply::Whole(rewrite),
+        is_silent: false,
+        is_for_whole_lines: false,
     }
 }
 
@@ -154,6 +158,10 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     command("command", Wrapper, &[], |c, _| wrap(c, &["command"])),
     command("command-with-option", Wrapper, &[], |c, _| {
+        // It looks where the system's programs are.
+        if bisim_world::template::is_stand_in(c.words.first()?.value()) {
+            return None;
+        }
         wrap(c, &["command", "-p"])
     }),
     command("command-end-of-options", Wrapper, &[], |c, _| {
@@ -237,7 +245,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw(format!("echo {rest}")),
             Script::command(&["xargs", program.value()]),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-last-argument", Xargs, &["xargs"], |c, _| {
         let (_, rest) = parts(c)?;
         let (last, front) = rest.split_last()?;
@@ -253,7 +262,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw(format!("echo {last}")),
             xargs.into(),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-replacing", Xargs, &["xargs"], |c, _| {
         let (_, rest) = parts(c)?;
         let (last, front) = rest.split_last()?;
@@ -270,7 +280,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw(format!("echo {last}")),
             xargs.into(),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-zero-terminated", Xargs, &["xargs"], |c, _| {
         let (program, rest) = parts(c)?;
         let rest = listed(rest)?;
@@ -278,7 +289,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw(format!("printf '%s\\0' {rest}")),
             Script::command(&["xargs", "-0", program.value()]),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-from-a-file", Xargs, &["xargs"], |c, n| {
         let (program, rest) = parts(c)?;
         let rest = listed(rest)?;
@@ -286,7 +298,8 @@ pub(super) const TABLE: &[Operator] = &[
             "echo {rest} > /tmp/{n}; xargs -a /tmp/{n} {}",
             program.value()
         )))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-from-a-here-string", Xargs, &["xargs"], |c, _| {
         let (program, rest) = parts(c)?;
         let rest = listed(rest)?;
@@ -294,7 +307,8 @@ pub(super) const TABLE: &[Operator] = &[
             "xargs {} <<< '{rest}'",
             program.value()
         )))
-    }),
+    })
+    .outside_pipes(),
     command(
         "xargs-program-from-input",
         Xargs,
@@ -307,7 +321,8 @@ pub(super) const TABLE: &[Operator] = &[
                 "echo {program} | xargs -I% env % {rest}"
             )))
         },
-    ),
+    )
+    .outside_pipes(),
     command("xargs-one-at-a-time", Xargs, &["xargs"], |c, _| {
         let (_, rest) = parts(c)?;
         let (last, front) = rest.split_last()?;
@@ -323,7 +338,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw(format!("echo {last}")),
             xargs.into(),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("xargs-env", Xargs, &["xargs", "env"], |c, _| {
         let (program, rest) = parts(c)?;
         let rest = listed(rest)?;
@@ -331,7 +347,8 @@ pub(super) const TABLE: &[Operator] = &[
             "echo {rest} | xargs env {}",
             program.value()
         )))
-    }),
+    })
+    .outside_pipes(),
     whole("xargs-bash", Xargs, &["xargs", "bash"], |s, _| {
         Some(Script::Pipe(vec![
             Script::command(&["printf", "%s\\0", &s.print()]),
@@ -374,7 +391,7 @@ pub(super) const TABLE: &[Operator] = &[
     command("find-exec-many", Find, &["find"], |c, _| {
         let (_, rest) = parts(c)?;
         let (last, front) = rest.split_last()?;
-        if !last.value().starts_with('/') {
+        if !bisim_world::template::is_there(last.value()) {
             return None;
         }
         let mut words = vec![
@@ -430,7 +447,8 @@ pub(super) const TABLE: &[Operator] = &[
             Script::Raw("echo y".to_owned()),
             find.into(),
         ]))
-    }),
+    })
+    .outside_pipes(),
     command("find-exec-env", Find, &["find", "env"], |c, _| {
         let (_, rest) = parts(c)?;
         let mut words: Vec<Word> = ["find", "/tmp", "-maxdepth", "0", "-exec", "env"]
