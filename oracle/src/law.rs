@@ -10,6 +10,7 @@
 mod acp;
 mod authority;
 mod batch;
+mod cap;
 mod changeset;
 mod config;
 mod difference;
@@ -19,6 +20,7 @@ mod ledger;
 mod plan;
 mod protocol;
 mod relpath;
+mod scope;
 mod session;
 mod v4a;
 mod vectors;
@@ -63,6 +65,7 @@ pub const ALL: &[Law] = &[
     ACP,
     AUTHORITY,
     BATCH,
+    CAP,
     CATALOGUE,
     CHANGESET,
     CONFIG,
@@ -73,6 +76,7 @@ pub const ALL: &[Law] = &[
     PLAN,
     PROTOCOL_FRAME,
     RELPATH,
+    SCOPE,
     SESSION,
     SUITE,
     V4A,
@@ -106,6 +110,13 @@ pub const BATCH: Law = Law {
     name: "batch",
     sentence: "segments add up to the batch, and no two calls of a parallel one overlap",
     check: batch::check,
+};
+
+/// See its sentence.
+pub const CAP: Law = Law {
+    name: "cap",
+    sentence: "what one cap covers and two share is an order, whatever verb and object they have",
+    check: cap::check,
 };
 
 /// See its sentence.
@@ -176,6 +187,13 @@ pub const RELPATH: Law = Law {
     name: "relpath",
     sentence: "what reads as a relative path cannot leave its directory, and reads back the same",
     check: relpath::check,
+};
+
+/// See its sentence.
+pub const SCOPE: Law = Law {
+    name: "scope",
+    sentence: "every spelling of a path has one canonical name, and that name is its own",
+    check: scope::check,
 };
 
 /// See its sentence.

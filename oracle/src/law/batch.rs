@@ -64,7 +64,7 @@ pub fn check(bytes: &[u8]) -> Verdict {
 }
 
 /// A scope path is its own lexical reading, and has no name that moves.
-fn scope_path(path: &ScopePath) -> Verdict {
+pub(super) fn scope_path(path: &ScopePath) -> Verdict {
     let again = ScopePath::lexical(&path.to_string());
     ensure(again.as_ref() == Ok(path), || {
         format!("a path reads as another: {path} {again:?}")

@@ -1,0 +1,6 @@
+//! See the law of this name in `oracle/src/law.rs`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| bisim::law::CAP.uphold(bytes));
