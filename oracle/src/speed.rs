@@ -12,6 +12,8 @@ mod worlds;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::UsageWho;
+
 use crate::ambient::Ambient;
 use crate::cli::SpeedArgs;
 use crate::interrupt::Interrupt;
@@ -92,7 +94,11 @@ fn measure(
 
 /// The processor time of this process, and of it alone.
 fn own_cpu() -> Result<Duration, String> {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF)
+    cpu_of(UsageWho::RUSAGE_SELF)
+}
+
+fn cpu_of(who: UsageWho) -> Result<Duration, String> {
+    let usage = nix::sys::resource::getrusage(who)
         .map_err(|errno| format!("cannot measure the processor time: {errno}"))?;
     let micros = [usage.user_time(), usage.system_time()]
         .map(|time| time.tv_sec() * 1_000_000 + time.tv_usec())

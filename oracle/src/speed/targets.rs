@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::ambient::Ambient;
 
 /// Targets that make directories, processes or conversations for each input.
 const NOT_PURE: [&str; 4] = ["acp", "changeset", "journal", "ledger"];
 
-/// Executions a second, by target.
+/// Executions for a second of processor time, by target.
 pub(super) struct Targets {
     seconds: u64,
     rows: Vec<(String, u64)>,
@@ -38,6 +39,7 @@ pub(super) fn measure(ambient: &Ambient, place: &Path, seconds: u64) -> Result<T
 fn one(ambient: &Ambient, place: &Path, name: &str, seconds: u64) -> Result<u64, String> {
     let failed = |what: String| format!("the target {name}: {what}");
     let grown = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let before = children_cpu()?;
     let output = Command::new(place.join(name))
         .arg(grown.path())
         .arg(ambient.root.join("fuzz/seeds").join(name))
@@ -51,18 +53,26 @@ fn one(ambient: &Ambient, place: &Path, name: &str, seconds: u64) -> Result<u64,
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(error.to_string()))?;
+    let used = children_cpu()?.saturating_sub(before);
     let told = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let tail: Vec<_> = told.lines().rev().take(12).collect();
         let tail: Vec<_> = tail.into_iter().rev().collect();
         return Err(failed(format!("{}\n{}", output.status, tail.join("\n"))));
     }
-    rate(&told).ok_or_else(|| failed("its engine told no figure".to_owned()))
+    let all = executed(&told).ok_or_else(|| failed("its engine told no figure".to_owned()))?;
+    Ok((all as f64 / used.as_secs_f64().max(0.001)) as u64)
 }
 
-fn rate(told: &str) -> Option<u64> {
+/// The processor time of every process this one has waited for. Nothing else ends while
+/// targets run.
+fn children_cpu() -> Result<Duration, String> {
+    super::cpu_of(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)
+}
+
+fn executed(told: &str) -> Option<u64> {
     told.lines()
-        .find_map(|line| line.strip_prefix("stat::average_exec_per_sec:"))
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
         .and_then(|rest| rest.trim().parse().ok())
 }
 
@@ -72,9 +82,9 @@ impl Targets {
         let _ = write!(
             text,
             "\n## Fuzz targets\n\n\
-             Each over its seeds for {} s on one processor, optimised as for a campaign, with checks for \
-             overflow, no sanitizer. Those marked * make directories or conversations for each input.\n\n\
-             | target | executions a second |\n|---|--:|\n",
+             Each over its seeds for {} s, optimised as for a campaign, with checks for overflow, no \
+             sanitizer. Those marked * make directories or conversations for each input.\n\n\
+             | target | executions for a second of processor time |\n|---|--:|\n",
             self.seconds
         );
         for (name, rate) in &self.rows {
@@ -90,14 +100,14 @@ impl Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::rate;
+    use super::executed;
 
     #[test]
     fn the_engines_last_words_hold_the_figure() {
-        let told = "Done 9 runs in 3 second(s)\nstat::number_of_executed_units: 9\n\
-                    stat::average_exec_per_sec:     412345\nstat::new_units_added: 1\n";
-        assert_eq!(rate(told), Some(412_345));
-        assert_eq!(rate("Done 9 runs"), None);
-        assert_eq!(rate("stat::average_exec_per_sec: many"), None);
+        let told = "Done 9 runs in 3 second(s)\nstat::number_of_executed_units: 412345\n\
+                    stat::average_exec_per_sec:     3\nstat::new_units_added: 1\n";
+        assert_eq!(executed(told), Some(412_345));
+        assert_eq!(executed("Done 9 runs"), None);
+        assert_eq!(executed("stat::number_of_executed_units: many"), None);
     }
 }
