@@ -30,6 +30,7 @@ mod buckets;
 mod finders;
 #[cfg(feature = "planted-faults")]
 mod inputs;
+mod lane;
 mod migration;
 mod report;
 
@@ -248,12 +249,14 @@ enum By {
     Unsafe,
     /// A law about the agent's decisions is broken.
     Law,
+    /// The agent decides otherwise about commands that it is only asked about.
+    Lane,
     /// A benign difference: something else happened than should.
     Difference,
 }
 
 impl By {
-    const ALL: [Self; 3] = [Self::Unsafe, Self::Law, Self::Difference];
+    const ALL: [Self; 4] = [Self::Unsafe, Self::Law, Self::Lane, Self::Difference];
 
     const fn of(kind: Kind) -> Self {
         if kind.is_unsafe() {
@@ -267,6 +270,7 @@ impl By {
         match self {
             Self::Unsafe => "by an unsafe verdict",
             Self::Law => "by a broken law",
+            Self::Lane => "by the lane that only asks",
             Self::Difference => "by a difference",
         }
     }
@@ -407,7 +411,9 @@ impl Hunt<'_> {
                     .checked_sub(1)
                     .and_then(|before| self.cases.get(before))
                     .is_some_and(|before| SUITES_FIRST.contains(&before.suite.as_str()))
-                && let Some(found) = self.by_law(fault, tried)
+                && let Some(found) = self
+                    .by_law(fault, tried)
+                    .or_else(|| self.by_lane(fault, tried))
             {
                 return Some(found);
             }
@@ -442,6 +448,7 @@ impl Hunt<'_> {
     ) -> Option<Found> {
         match self.finders?.of(fault.name())? {
             Finder::Law(law) => self.by_laws(fault, 0, &[law]),
+            Finder::Lane => self.by_lane(fault, 0),
             Finder::Case(id) => {
                 let case = self.cases.iter().find(|case| case.id == id)?;
                 let verdict = self.verdict(case, pair, faulty)?;

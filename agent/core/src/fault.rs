@@ -79,6 +79,7 @@ faults! {
     AgentEndSparesGrants = "agent-end-spares-grants", "what an agent held outlives it";
     RulesDoNotDeny = "rules-do-not-deny", "what stands above every grant is not looked at";
     AsksWithoutTheRight = "asks-without-the-right", "an agent that may not ask has the user asked";
+    GivesInAtLength = "gives-in-at-length", "from the 200th call of a session on, nobody is asked any more";
     PartIsPermitted = "part-is-permitted", "what is covered of a call is permitted although the rest is not";
     DrainedTooEarly = "drained-too-early", "a grant is reported drained while calls run on it";
     EndedAgentsAct = "ended-agents-act", "an agent that ended can be given grants and calls";

@@ -246,6 +246,10 @@ pub(crate) fn weigh(
         None => match may_ask(table, request.by, now) {
             Some(grant) => {
                 table.charge(grant);
+                if fault::is(Fault::GivesInAtLength) && request.call.get() >= 200 {
+                    let grants = request.actions.iter().map(|_| grant).collect();
+                    return Weighed::Covered(Charged { grants });
+                }
                 Weighed::Ask(gap)
             }
             None if fault::is(Fault::AsksWithoutTheRight) => Weighed::Ask(gap),

@@ -10,7 +10,9 @@ use std::{fs, io};
 
 /// The file's name in the directory of the vectors.
 const FILE_NAME: &str = "finders.toml";
-const HEADER: &str = "# What found each planted fault in a hunt through all suites: a case, or `law NAME`.\n\
+/// What the lane that only asks is called there.
+pub(super) const LANE: &str = "the lane";
+const HEADER: &str = "# What found each planted fault in a hunt through all suites: a case, `law NAME`, or `the lane`.\n\
     # Tried first; written by `cargo bisim selftest --full --keep`.\n";
 
 /// A fault's name to the case or law that found it.
@@ -37,6 +39,7 @@ impl Finders {
         let name = self.0.get(fault)?;
         Some(match name.strip_prefix("law ") {
             Some(law) => Finder::Law(law),
+            None if name == LANE => Finder::Lane,
             None => Finder::Case(name),
         })
     }
@@ -59,6 +62,8 @@ impl Finders {
 pub(super) enum Finder<'f> {
     /// The law of this name.
     Law(&'f str),
+    /// The lane that only asks.
+    Lane,
     /// The case of this name.
     Case(&'f str),
 }
@@ -78,10 +83,12 @@ mod tests {
         assert_eq!(finders.of("forget-expiry"), None);
         finders.insert("forget-expiry", "smoke-echo");
         finders.insert("other", "law session");
+        finders.insert("another", LANE);
         finders.keep(dir.path()).unwrap();
         let again = Finders::read(dir.path()).unwrap();
         assert_eq!(again.of("forget-expiry"), Some(Finder::Case("smoke-echo")));
         assert_eq!(again.of("other"), Some(Finder::Law("session")));
+        assert_eq!(again.of("another"), Some(Finder::Lane));
         assert_eq!(again.of("third"), None);
     }
 
