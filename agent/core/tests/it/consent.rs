@@ -159,6 +159,16 @@ fn a_remembered_yes_saves_the_same_question_and_no_other() {
 }
 
 #[test]
+fn a_long_session_goes_on_asking() {
+    let mut bench = Bench::new(Asking::Prompt);
+    for number in 0..300 {
+        assert_eq!(bench.write("a"), Came::Asked, "{number}");
+        let no = Came::Denied(DenialCode::RejectedByUser);
+        assert_eq!(bench.answer(Reply::No), no, "{number}");
+    }
+}
+
+#[test]
 fn a_remembered_no_refuses_without_asking_again() {
     let mut bench = Bench::new(Asking::Prompt);
     assert_eq!(bench.write("a"), Came::Asked);

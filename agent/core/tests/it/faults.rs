@@ -44,6 +44,13 @@ fn home(fault: Fault) -> Home {
             bench.step(Event::Revoke(grant));
             !is_permitted(&bench.read("a"))
         }),
+        Fault::GivesInAtLength => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            (0..300).all(|_| {
+                let asked = bench.write("a") == Came::Asked;
+                asked && !is_permitted(&bench.answer(Reply::No))
+            })
+        }),
         Fault::ForgetUses => Home::Core(|| {
             let mut bench = Bench::new(Asking::Refuse);
             let reading = bench.on_files(&[Verb::FsRead], ".");
