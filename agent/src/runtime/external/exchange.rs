@@ -213,7 +213,11 @@ async fn connected(
         let unreachable = |error: std::io::Error| Trouble::Unreachable(error.to_string());
         stream.set_nonblocking(true).map_err(unreachable)?;
         let stream = tokio::net::UnixStream::from_std(stream).map_err(unreachable)?;
-        return ().serve(stream).await.map_err(|error| Trouble::NotConnected(error.to_string()));
+        let (said, to_say) = stream.into_split();
+        return ()
+            .serve((said.take(SAID_BYTES_MAX), to_say))
+            .await
+            .map_err(|error| Trouble::NotConnected(error.to_string()));
     }
     if let Some(web) = &server.web {
         return over_http(web, server.call_time).await;
