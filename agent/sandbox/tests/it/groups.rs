@@ -3,12 +3,12 @@
 
 use crate::support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hermitcrab_sandbox::profile::Mechanism;
 use hermitcrab_sandbox::spawn::{Ending, Finished};
-use support::{Workspace, run, text};
+use support::{Workspace, groups_of, run, text};
 
 /// Whether the command had every limit; if not, says so as a skip.
 fn limited(finished: &Finished) -> bool {
@@ -126,28 +126,6 @@ fn processor_time_is_half_of_one_processor_for_all_processes_together() {
     assert_eq!(workspace.run("true").ending, Ending::Exited(0));
 }
 
-/// The groups of this machine that this spawner made.
-fn groups(spawner: u32) -> Vec<PathBuf> {
-    fn look(at: &Path, prefix: &str, depth: usize, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !path.is_dir() {
-                continue;
-            }
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with(prefix) {
-                found.push(path);
-            } else if depth > 0 {
-                look(&path, prefix, depth - 1, found);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    let prefix = format!("hermitcrab-{spawner}-");
-    look(Path::new("/sys/fs/cgroup"), &prefix, 5, &mut found);
-    found
-}
-
 #[test]
 fn groups_go_when_what_they_held_is_gone_and_with_the_spawner() {
     use hermitcrab_core::action::Action;
@@ -198,14 +176,14 @@ fn groups_go_when_what_they_held_is_gone_and_with_the_spawner() {
     };
     let since = Instant::now();
     loop {
-        let left = groups(spawner);
+        let left = groups_of(spawner);
         if left.len() <= KEPT_MAX * hierarchies(&left) {
             break;
         }
         assert!(since.elapsed() < Duration::from_secs(60), "{left:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let known = groups(spawner);
+    let known = groups_of(spawner);
     drop(sandbox);
     let left: Vec<_> = known.into_iter().filter(|path| path.exists()).collect();
     assert_eq!(left, Vec::<PathBuf>::new());
@@ -246,7 +224,7 @@ impl Lodger {
         let used = |group: &PathBuf| {
             group.join("cpu.cfs_quota_us").exists() && !processes(group).is_empty()
         };
-        groups(spawner)
+        groups_of(spawner)
             .into_iter()
             .filter(used)
             .map(|group| {
@@ -264,7 +242,7 @@ impl Drop for Lodger {
     }
 }
 
-fn processes(group: &Path) -> String {
+fn processes(group: &std::path::Path) -> String {
     std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default()
 }
 
@@ -311,7 +289,7 @@ fn what_is_killed_is_not_held_back_and_its_groups_serve_nobody_else() {
         assert_eq!(of_it, 1, "of {} groups", lodgers.len());
         drop(lodgers);
         let since = Instant::now();
-        while let Some(left) = groups(spawner).into_iter().find(lifted) {
+        while let Some(left) = groups_of(spawner).into_iter().find(lifted) {
             assert!(since.elapsed() < Duration::from_secs(60), "{left:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -338,5 +316,40 @@ fn what_kills_an_ended_command_kills_nobody_in_its_groups_after_it() {
         killer.kill();
         drop(next.take_stdin());
         assert_eq!(next.wait().unwrap().ending, Ending::Exited(3));
+    }
+}
+
+#[test]
+fn what_is_not_said_of_a_command_is_half_a_gigabyte_half_a_processor_and_a_hundred_processes() {
+    let workspace = Workspace::new();
+    let mut running = support::start(&workspace.command("echo up; read _"));
+    let mut said = false;
+    while !said {
+        let over = running.attend(Duration::from_secs(20), |_, _| said = true);
+        assert!(!over.unwrap());
+    }
+    let spawner = *support::sandbox().helpers().first().unwrap();
+    // Those of sandboxes that wait are alike.
+    let dirs = groups_of(spawner);
+    let mut found = 0;
+    for (file, wanted) in [
+        ("memory.limit_in_bytes", "536870912\n"),
+        ("memory.max", "536870912\n"),
+        ("cpu.cfs_quota_us", "50000\n"),
+        ("cpu.max", "50000 100000\n"),
+        // The sandbox's first process is inside as well.
+        ("pids.max", "101\n"),
+    ] {
+        for text in dirs
+            .iter()
+            .filter_map(|dir| std::fs::read_to_string(dir.join(file)).ok())
+        {
+            assert_eq!(text, wanted, "{file}");
+            found += 1;
+        }
+    }
+    drop(running.take_stdin());
+    if limited(&running.wait().unwrap()) {
+        assert!(found >= 3, "{dirs:?}");
     }
 }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use hermitcrab_sandbox::spawn::{Command, Ending};
+use support::arranged::{Run, UNSHARE, twice};
 use support::{Workspace, children, marker, processes_with, run, sandbox};
 
 /// How many runs end well, and how many in each of several bad ways.
@@ -31,6 +32,7 @@ struct Census {
     groups: usize,
     descriptors: usize,
     files: usize,
+    temporary: usize,
     children: usize,
     orphans: usize,
 }
@@ -43,11 +45,14 @@ impl Census {
         let but_for = |now: usize, then: usize| now <= then + WAITING_MAX;
         but_for(self.groups, before.groups + KEPT_GROUPS_MAX)
             && but_for(self.descriptors, before.descriptors)
-            && (self.mounts, self.files, self.children, self.orphans)
-                == (before.mounts, before.files, before.children, before.orphans)
+            && Self {
+                groups: before.groups,
+                descriptors: before.descriptors,
+                ..*self
+            } == *before
     }
 
-    fn taken(workspace: &Workspace, marker: &str) -> Self {
+    fn taken(workspace: &Workspace, marker: &str, places: &[&str]) -> Self {
         // What was used is replaced by now.
         sandbox().settle();
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -62,10 +67,17 @@ impl Census {
             groups: groups(Path::new("/sys/fs/cgroup"), &makers, 8),
             descriptors: files(Path::new("/proc/self/fd")),
             files: files(workspace.path()),
+            temporary: temporary(places),
             children: children().len(),
             orphans: processes_with(marker),
         }
     }
+}
+
+/// What lies in the places for temporary files, where they are this run's alone.
+fn temporary(places: &[&str]) -> usize {
+    let entries = places.iter().map(|place| std::fs::read_dir(place).unwrap());
+    entries.map(Iterator::count).sum()
 }
 
 /// The control groups below here that these processes made.
@@ -113,8 +125,22 @@ fn spoil(command: &mut Command<'_>, way: u32, workspace: &Workspace, marker: &st
     }
 }
 
+/// Places for temporary files; each is empty and its own where that can be arranged.
+const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
 #[test]
 fn nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs() {
+    let name = "left_behind::nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs";
+    let arrange = PLACES.map(|place| format!("mount -t tmpfs tmpfs {place}"));
+    match twice(name, &UNSHARE, &arrange.join(" && "), "") {
+        Some(Run::Inner) => a_thousand_of_each(&PLACES),
+        Some(Run::Outer) => {}
+        // Others use them meanwhile.
+        None => a_thousand_of_each(&[]),
+    }
+}
+
+fn a_thousand_of_each(places: &[&str]) {
     let workspace = Workspace::new();
     workspace.file("plain", "no program");
     workspace.file("shebang", "#!/no/such/interpreter\n");
@@ -125,7 +151,7 @@ fn nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs() {
     // is as full as it gets.
     workspace.run("true");
     workspace.run("true");
-    let before = Census::taken(&workspace, &marker);
+    let before = Census::taken(&workspace, &marker, places);
     for number in 0..RUNS {
         let orphan = match number % ORPHAN_EVERY {
             0 => format!("(setsid sleep {marker} &)"),
@@ -146,10 +172,10 @@ fn nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs() {
     }
     // Emptied groups are removed beside what runs.
     let until = Instant::now() + Duration::from_secs(60);
-    let mut after = Census::taken(&workspace, &marker);
+    let mut after = Census::taken(&workspace, &marker, places);
     while !after.is_no_more_than(&before) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));
-        after = Census::taken(&workspace, &marker);
+        after = Census::taken(&workspace, &marker, places);
     }
     assert!(after.is_no_more_than(&before), "{after:?} after {before:?}");
 }

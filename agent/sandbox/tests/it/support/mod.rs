@@ -396,3 +396,25 @@ pub fn children() -> Vec<i32> {
         })
         .collect()
 }
+
+/// The groups of this machine that this spawner made.
+pub fn groups_of(spawner: u32) -> Vec<PathBuf> {
+    fn look(at: &Path, prefix: &str, depth: usize, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !path.is_dir() {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(prefix) {
+                found.push(path);
+            } else if depth > 0 {
+                look(&path, prefix, depth - 1, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let prefix = format!("hermitcrab-{spawner}-");
+    look(Path::new("/sys/fs/cgroup"), &prefix, 5, &mut found);
+    found
+}
