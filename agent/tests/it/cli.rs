@@ -6,6 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
+use hermitcrab_sandbox::profile::Mechanism;
+
 /// Runs the program in `dir`, detached from any terminal: nobody can be asked.
 fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
     Command::new("setsid")
@@ -146,4 +148,58 @@ fn the_page_about_the_filter_is_what_the_program_refuses() {
     let dir = bench();
     let page = include_str!("../../../docs/system-calls.md");
     check(dir.path(), &["doctor", "--system-calls"], 0, page);
+}
+
+#[test]
+fn the_doctor_says_of_each_mechanism_whether_it_is_there_and_what_is_lost_without_it() {
+    let dir = bench();
+    let told = hermitcrab(dir.path(), &["doctor"]);
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told.status.code(), Some(0), "{text}");
+    assert!(text.contains("isolation: isolated; commands run"), "{text}");
+    // What stands behind its name.
+    let row = |text: &str, mechanism: Mechanism| {
+        let name = format!("{} ", mechanism.as_str());
+        let row = text.lines().find_map(|line| line.strip_prefix(&name));
+        row.unwrap_or_else(|| panic!("{name}: {text}")).to_owned()
+    };
+    for mechanism in Mechanism::ALL {
+        let row = row(&text, mechanism);
+        assert!(row.contains(mechanism.lost_without()), "{row}");
+        let mut words = row.split_ascii_whitespace();
+        let seen = (words.next(), words.next());
+        assert!(
+            !mechanism.is_mandatory() || seen == (Some("yes"), Some("yes")),
+            "{row}"
+        );
+    }
+
+    // The same where nobody gets a user namespace: what was not seen is not claimed.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces || exit 77; cd \"$1/proj\" && HOME=$1 exec setsid --wait \"$0\" doctor";
+    let told = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .arg(dir.path())
+        .output();
+    let Ok(told) = told else {
+        println!("SKIPPED: no unshare to take user namespaces away with");
+        return;
+    };
+    if told.status.code() == Some(77) || told.stdout.is_empty() {
+        println!("SKIPPED: user namespaces cannot be taken away here: {told:?}");
+        return;
+    }
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(69), "{text}{errors}");
+    assert!(
+        text.contains("isolation: unknown, so commands are refused"),
+        "{text}"
+    );
+    // Which one depends on who runs this: root of nothing else is refused before.
+    assert!(errors.contains("sandbox step "), "{errors}");
+    assert!(
+        !row(&text, Mechanism::UserNamespace).contains("yes"),
+        "{text}"
+    );
 }
