@@ -16,8 +16,11 @@ use super::group::Group;
 use super::place::Place;
 use super::{Entrances, GroupLimits, Limited, Outlook};
 
-/// How often groups that could not be removed yet are tried again.
+/// How soon groups that could not be removed yet are tried again.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_millis(5);
+/// And how late, if nobody leaves them: whoever waits for a file system that does not
+/// answer stays until it does.
+const AGAIN_MAX: Duration = Duration::from_secs(1);
 
 /// Groups kept for commands to come.
 const SPARES_MAX: usize = 8;
@@ -37,6 +40,8 @@ pub(crate) struct Keeper {
     /// When those are tried again: the last process of a command takes its
     /// sandbox apart before it leaves, and asking meanwhile costs.
     again_at: Option<Instant>,
+    /// How often it was in vain since something changed.
+    in_vain: u32,
 }
 
 /// Groups, with what is always handed out of them.
@@ -181,14 +186,20 @@ impl Keeper {
             place = place.saturating_add(1);
             is_gone
         });
+        let were = self.leaving.len();
         self.leaving.extend(gone.map(|held| held.ours));
         let now = Instant::now();
+        if self.leaving.len() > were && self.in_vain > 0 {
+            self.in_vain = 0;
+            self.again_at = now.checked_add(AGAIN_AFTER);
+        }
         match self.again_at {
             Some(at) if now < at => return,
             None if self.leaving.is_empty() => return,
             Some(_) | None => {}
         }
         self.again_at = None;
+        let tried = self.leaving.len();
         for mut ours in std::mem::take(&mut self.leaving) {
             let room = self.spares.len() < SPARES_MAX;
             match ours.group.state() {
@@ -201,9 +212,19 @@ impl Keeper {
                 }
             }
         }
-        if !self.leaving.is_empty() {
-            self.again_at = now.checked_add(AGAIN_AFTER);
+        if self.leaving.len() < tried {
+            self.in_vain = 0;
         }
+        if !self.leaving.is_empty() {
+            self.again_at = now.checked_add(self.pause());
+            self.in_vain = self.in_vain.saturating_add(1);
+        }
+    }
+
+    /// How long until it is tried again: soon at first, then twice as long every eighth time.
+    fn pause(&self) -> Duration {
+        let doublings = 2_u32.saturating_pow(self.in_vain / 8);
+        AGAIN_AFTER.saturating_mul(doublings).min(AGAIN_MAX)
     }
 
     /// Of which of those that are held the agent has closed its end.
@@ -283,6 +304,61 @@ mod tests {
             keeper.spare(&LIMITS, History::AsNew),
             serves_again.then_some(0)
         );
+        keeper.finish(Duration::from_secs(5));
+    }
+
+    #[test]
+    fn groups_that_nobody_leaves_are_looked_at_less_and_less_and_go_when_they_are_empty() {
+        let mut keeper = Keeper {
+            number: 8_100_000,
+            ..Keeper::default()
+        };
+        let (own, others, hold) = match keeper.hand_out(&LIMITS, History::New) {
+            Ok(handed) => {
+                let ways = |list: &[OwnedFd]| {
+                    let all = list.iter().map(|fd| fd.try_clone().unwrap());
+                    all.collect::<Vec<_>>()
+                };
+                let entrances = handed.entrances;
+                (ways(&entrances.own), ways(&entrances.others), handed.hold)
+            }
+            Err(why) => {
+                println!("SKIPPED: {why}");
+                return;
+            }
+        };
+        let mut stays = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        for way in own.iter().chain(&others) {
+            rustix::io::write(way, stays.id().to_string().as_bytes()).unwrap();
+        }
+        drop(hold);
+        let mut pauses = Vec::new();
+        for _ in 0..100 {
+            keeper.again_at = None;
+            keeper.tidy();
+            if keeper.leaving.is_empty() {
+                // Version 2 has its own way to end whoever stays.
+                break;
+            }
+            pauses.push(keeper.pause());
+        }
+        assert!(pauses.is_sorted());
+        if !own.is_empty() {
+            assert_eq!(pauses.first(), Some(&AGAIN_AFTER));
+            assert_eq!(pauses.last(), Some(&AGAIN_MAX));
+        }
+        stays.kill().unwrap();
+        stays.wait().unwrap();
+        let since = Instant::now();
+        while !keeper.leaving.is_empty() {
+            assert!(since.elapsed() < Duration::from_secs(30));
+            keeper.again_at = None;
+            keeper.tidy();
+        }
+        assert_eq!(keeper.patience(), None);
         keeper.finish(Duration::from_secs(5));
     }
 
