@@ -6,6 +6,7 @@ use hermitcrab_core::{
     authority::Verb,
     fault::{self, Fault},
 };
+use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -94,6 +95,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     } else {
         (hands.look(&place)?, None)
     };
+    // A name with a slash behind it is a directory's, and a file has none such.
+    let is_directorys = path.ends_with('/') || path.ends_with("/.");
+    let stat = stat.filter(|stat| !is_directorys || stat.kind == Kind::Dir);
     let absolute = real.map_or_else(|| place.absolute.clone(), |real| real.absolute);
     let part = (absolute, offset, limit);
     let stamp = stat.map(|stat| stat.modified_ns);
@@ -101,7 +105,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(repeated(&path, times));
     }
     let content = match stat {
-        Some(stat) if stat.kind != hermitcrab_sandbox::dircap::Kind::Dir => {
+        Some(stat) if stat.kind != Kind::Dir => {
             match hands.read_as_seen(&place) {
                 Ok(content) => Some(content),
                 // A file nobody may open is none, as far as a reader can tell.

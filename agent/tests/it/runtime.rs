@@ -28,6 +28,18 @@ fn a_held_write_is_done_and_read_back() {
 }
 
 #[test]
+fn a_file_with_a_slash_behind_its_name_is_not_there() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "a\n");
+    for path in ["a.txt/", "a.txt/."] {
+        let report = bench.call("read_file", json!({ "path": path }));
+        assert_eq!(report.fate, Fate::ToolError, "{path}: {}", report.text);
+    }
+    let report = bench.call("read_file", json!({"path": "./a.txt"}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+}
+
+#[test]
 fn a_write_that_is_not_held_is_shown_in_full_and_the_answer_decides() {
     let mut bench = Bench::new();
     bench.put("a.txt", "old\n");

@@ -22,9 +22,10 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if let Some(cut) = case.job.script.get(at).and_then(Step::cut) {
         let is_write =
             matches!(&cut.step, Step::Call { tool, .. } if FILE_TOOLS.contains(&tool.as_str()));
-        let stray = |effect: &FsEffect| is_stray(effect, &more);
-        let strays = is_write && !other.is_empty() && other.iter().all(stray);
-        return strays.then_some("left-beside-a-write");
+        // All it left: what Hermes made as well may be a directory that is still empty.
+        let [made, left] = [hermes, agent].map(|trace| delta(trace, at));
+        let strays = !left.is_empty() && left.iter().all(|effect| is_stray(effect, &made));
+        return (is_write && strays).then_some("left-beside-a-write");
     }
     let (told, heard) = (told(hermes, at)?, told(agent, at)?);
     if !other.is_empty() {
@@ -47,7 +48,8 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
             .is_some_and(|_| canon::same_value(&rest, &heard))
     };
     // Of a name below a plain file Hermes says what else is "in" that file.
-    if same_without("similar_files") && is_below_a_file(case, at) {
+    let is_in_a_file = || is_below_a_file(case, at) || is_alike_in_itself(case, at, &told);
+    if same_without("similar_files") && is_in_a_file() {
         return more.is_empty().then_some("names-below-a-file");
     }
     // Asked for the names below a link Hermes' `find` looks at the link itself, where its
@@ -93,7 +95,7 @@ const TEMPORARY_LETTERS: usize = 24;
 
 /// Whether this is what one file's write had made beside it when it was cut off: its
 /// temporary name, or a directory that Hermes made as well and nothing is in yet.
-fn is_stray(effect: &FsEffect, more: &[FsEffect]) -> bool {
+fn is_stray(effect: &FsEffect, made: &[FsEffect]) -> bool {
     let name = effect.path.rsplit('/').next().unwrap_or_default();
     let is_temporary = name.strip_prefix(TEMPORARY_PREFIX).is_some_and(|letters| {
         letters.len() == TEMPORARY_LETTERS && letters.bytes().all(|l| l.is_ascii_hexdigit())
@@ -103,7 +105,7 @@ fn is_stray(effect: &FsEffect, more: &[FsEffect]) -> bool {
         hermes.path == effect.path && hermes.kind == effect.kind && is_empty(hermes)
     };
     effect.kind == EffectKind::Created
-        && (is_temporary || is_empty(effect) && more.iter().any(as_well))
+        && (is_temporary || is_empty(effect) && made.iter().any(as_well))
 }
 
 /// Whether some calls of a batch were refused, and nothing else differs, because a
@@ -161,17 +163,19 @@ fn told(trace: &RawTrace, at: usize) -> Option<Value> {
 
 /// What the step changed under one subject only: under Hermes, under the agent.
 fn effects(hermes: &RawTrace, agent: &RawTrace, at: usize) -> (Vec<FsEffect>, Vec<FsEffect>) {
-    let of = |trace: &RawTrace| {
-        let effects = |at: usize| trace.steps.get(at).map_or(&[][..], |step| &step.effects);
-        let before = at.checked_sub(1).map_or(&[][..], effects);
-        canon::delta(before, effects(at))
-    };
-    let (hermes, agent) = (of(hermes), of(agent));
+    let (hermes, agent) = (delta(hermes, at), delta(agent, at));
     let without = |one: &[FsEffect], other: &[FsEffect]| {
         let only = one.iter().filter(|effect| !other.contains(effect));
         only.cloned().collect()
     };
     (without(&hermes, &agent), without(&agent, &hermes))
+}
+
+/// What a step changed.
+fn delta(trace: &RawTrace, at: usize) -> Vec<FsEffect> {
+    let effects = |at: usize| trace.steps.get(at).map_or(&[][..], |step| &step.effects);
+    let before = at.checked_sub(1).map_or(&[][..], effects);
+    canon::delta(before, effects(at))
 }
 
 /// Whether a session begins in front of this step.
@@ -225,6 +229,22 @@ fn is_below_a_file(case: &Case, at: usize) -> bool {
         let path = steps.collect::<Vec<_>>().join("/");
         is_plain && path.contains(&format!("{named}/"))
     })
+}
+
+/// Whether the path has a slash behind it and all that Hermes finds like it is the path
+/// itself "in" it, which is what it says where no directory has the name.
+fn is_alike_in_itself(case: &Case, at: usize, told: &Value) -> bool {
+    let Some(Step::Call { args, .. }) = case.job.script.get(at) else {
+        return false;
+    };
+    let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
+    let alike = told.get("similar_files").and_then(Value::as_array);
+    path.strip_suffix('/')
+        .zip(alike)
+        .is_some_and(|(file, alike)| {
+            let itself = format!("{file}/{file}");
+            !alike.is_empty() && alike.iter().all(|one| one.as_str() == Some(&itself))
+        })
 }
 
 #[cfg(test)]
@@ -468,6 +488,51 @@ mod tests {
             let result = result(&case, &step, hermes, agent);
             assert_eq!(rule(&case, &result, &step), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_a_cut_off_write_made_is_named_and_a_part_of_its_files_never() {
+        let file = Specimen::named("crash:write-new~29").unwrap().case_file();
+        let case = Case::resolve("generated", &Defaults::default(), file.unwrap());
+        let (deep, new) = ("/home/u/proj/cz/deep", "/home/u/proj/cz/deep/new.txt");
+        let made = |path: &str, digest: &str| FsEffect {
+            path: path.to_owned(),
+            kind: EffectKind::Created,
+            digest: digest.to_owned(),
+            size: digest.len() as u64,
+            mode: 0o755,
+        };
+        let whole = [made(deep, ""), made(new, "ab")];
+        let named = Some("left-beside-a-write");
+        for (left, expected) in [
+            (vec![made(deep, "")], named),
+            (vec![made(deep, ""), made(new, "a")], None),
+            (whole.to_vec(), None),
+            (vec![], None),
+        ] {
+            let mut traces = [trace(1, &Value::Null, &[]), trace(1, &Value::Null, &[])];
+            traces[0].steps[0].effects = whole.to_vec();
+            traces[1].steps[0].effects = left.clone();
+            let [hermes, agent] = traces;
+            let step = judgement(0);
+            let result = result(&case, &step, hermes, agent);
+            assert_eq!(rule(&case, &result, &step), expected, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_slash_behind_it_is_alike_only_to_itself() {
+        let name = "path:read-part+case-twin+all+slash-at-end~24919";
+        let case = Case::resolve(
+            "generated",
+            &Defaults::default(),
+            Specimen::named(name).unwrap().case_file().unwrap(),
+        );
+        let alike = |alike: Value| is_alike_in_itself(&case, 0, &json!({"similar_files": alike}));
+        assert!(alike(json!(["pz/Plain.TXT/pz/Plain.TXT"])));
+        assert!(!alike(json!(["pz/plain.txt"])));
+        assert!(!alike(json!(["pz/Plain.TXT/pz/Plain.TXT", "pz/plain.txt"])));
+        assert!(!alike(json!([])));
     }
 
     #[test]
