@@ -184,6 +184,9 @@ pub struct LeakArgs {
     /// The Hermes release.
     #[arg(long, value_name = "VERSION", default_value = crate::cli::HERMES_DEFAULT)]
     pub hermes: String,
+    /// The directory of temporary files is this run's alone; given by the program to itself.
+    #[arg(long, hide = true)]
+    pub apart: bool,
 }
 
 /// What `speed` takes.

@@ -4,9 +4,11 @@
 //! disk, ...) run in worlds of all three subjects by the hundred, and runs of the
 //! oracle are interrupted. Processes, mounts, control groups, temporary files
 //! and descriptors are counted before and after, and what the workers hold at
-//! rest after their first case and after their last. Each case leaves a trace
+//! rest after their first case and after their last. The directory of temporary files is
+//! one that only this run has. Each case leaves a trace
 //! before it makes trouble; every one of them must be told of.
 
+mod apart;
 mod census;
 mod interrupted;
 mod trouble;
@@ -73,7 +75,12 @@ struct Seen {
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &LeakArgs) -> u8 {
-    match run(ambient, args) {
+    let done = if args.apart {
+        run(ambient, args)
+    } else {
+        apart::command(ambient, args).map_err(Stop::Failed)
+    };
+    match done {
         Ok(code) => code,
         Err(Stop::Lack(lack)) => {
             lack.print();
