@@ -121,7 +121,12 @@ fn try_all(
                         let Some(operator) = chosen.get(place) else {
                             break;
                         };
-                        let kept = one(shell, operator, place, seeds, present)?;
+                        let kept = match one(shell, operator, place, seeds, present) {
+                            Ok(kept) => kept,
+                            // Whoever stops the run ends its workers.
+                            Err(_) if interrupt.is_set() => break,
+                            Err(error) => return Err(error),
+                        };
                         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                         done.insert(place, kept);
                     }
