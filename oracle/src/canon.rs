@@ -7,6 +7,7 @@
 mod complaints;
 mod consent;
 mod conversations;
+mod parsers;
 mod traceback;
 mod unwritten;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
+pub use self::parsers::without_parsers_words;
 pub use self::traceback::without_traceback;
 pub use self::unwritten::without_drafts;
 
@@ -29,7 +31,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 16] = [
+pub const RULES: [Rule; 17] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -73,6 +75,10 @@ pub const RULES: [Rule; 16] = [
     Rule {
         name: "unwritten-draft",
         doc: "Hermes writes a draft beside a file and says, when that fails, which line of its script and which drawn name it was; only what the system said is compared",
+    },
+    Rule {
+        name: "parser-words",
+        doc: "why a YAML or TOML file is not written is told in the words of each subject's own parser; that it is not written, which kind of file it is and all the rest of the message are compared",
     },
     Rule {
         name: "own-copies",

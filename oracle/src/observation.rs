@@ -167,6 +167,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canon::without_counts(tool, &mut one.value);
             canon::without_complaints(tool, &mut one.value);
             canon::without_drafts(tool, &mut one.value);
+            canon::without_parsers_words(tool, &mut one.value);
             canon::without_reasons(tool, &mut one.value);
             canon::without_traceback(tool, &mut one.value);
             names.numbered(tool, &mut one.value);

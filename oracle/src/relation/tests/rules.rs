@@ -193,6 +193,20 @@ fn pairs(rule: &str) -> Pairs {
                 [error(draft), error("No space left on device")],
             )
         }
+        "parser-words" => {
+            let error = |why: &str| json!({"error": format!("candidate content fails .yaml syntax validation ({why}). The file was NOT created or modified.")});
+            said(
+                "write_file",
+                [
+                    error("YAMLError: while parsing\n  a flow (x)"),
+                    error("YAMLError: unclosed"),
+                ],
+                [
+                    error("YAMLError: unclosed"),
+                    error("TOMLDecodeError: unclosed"),
+                ],
+            )
+        }
         "own-copies" => told(
             [
                 r#"{"status": "dispatched", "live_transcripts": ["/home/u/.hermes/x.log"]}"#,
