@@ -91,6 +91,20 @@ pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
     env
 }
 
+/// The home directory of a user of this machine, as its list of users has it.
+#[must_use]
+pub fn home_of(name: &str) -> Option<PathBuf> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    home_in(&users, name)
+}
+
+fn home_in(users: &str, name: &str) -> Option<PathBuf> {
+    let mut lines = users.lines().map(|line| line.split(':'));
+    let mut user = lines.find_map(|mut fields| (fields.next() == Some(name)).then_some(fields))?;
+    let home = PathBuf::from(user.nth(4)?);
+    home.is_absolute().then_some(home)
+}
+
 /// The value of a variable that a person named, such as where a key is.
 #[must_use]
 pub fn variable(name: &str) -> Option<String> {
@@ -488,8 +502,25 @@ pub fn date(seconds: u64) -> String {
 mod tests {
     use hermitcrab_core::approval::{Reply, Scope};
 
-    use super::{date, said};
+    use std::path::PathBuf;
+
+    use super::{date, home_in, said};
     use crate::ports::Keep;
+
+    #[test]
+    fn only_a_user_with_a_place_has_a_home() {
+        let users = "root:x:0:0:root:/root:/bin/sh\nodd:x:1:1::rel:\nshort:x\nu:x:2:2::/home/u:\n";
+        for (name, home) in [
+            ("root", Some("/root")),
+            ("u", Some("/home/u")),
+            ("odd", None),
+            ("short", None),
+            ("roo", None),
+            ("", None),
+        ] {
+            assert_eq!(home_in(users, name), home.map(PathBuf::from), "{name}");
+        }
+    }
 
     #[test]
     fn only_the_words_offered_mean_yes() {

@@ -23,6 +23,9 @@ pub struct AgentState {
     pub cwd_is_from_command: bool,
     /// The variables the last command exported, as the shell wrote them.
     pub exported: Option<Vec<u8>>,
+    /// Whether a file was looked at or written, for which the compared agent uses
+    /// the same shell.
+    pub shell_is_used: bool,
     /// What was read and how often.
     pub reads: ReadMemory,
     /// The pattern searched for last: a page of results is often followed by the
@@ -46,6 +49,7 @@ impl AgentState {
             cwd: config.workspace.clone(),
             cwd_is_from_command: false,
             exported: None,
+            shell_is_used: false,
             reads: ReadMemory::default(),
             pattern: None,
             patch_failures: BTreeMap::new(),
@@ -60,6 +64,7 @@ impl AgentState {
     /// Takes in what a call left that ran beside others, on a copy of `was`.
     pub(super) fn take_in(&mut self, was: &Self, left: Self) {
         self.reads.take_in(left.reads);
+        self.shell_is_used |= left.shell_is_used;
         self.evidence.take_in(&was.evidence, left.evidence);
         for path in was.patch_failures.keys() {
             if !left.patch_failures.contains_key(path) {

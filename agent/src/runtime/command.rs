@@ -28,7 +28,7 @@ use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     dircap::DirCap,
     journal::Part,
-    spawn::{EXCHANGE_DIR, Ending, Finished, Running, SpawnError, Stream, Streams, View, ViewMode},
+    spawn::{Ending, Finished, Running, SpawnError, Stream, Streams, View, ViewMode},
 };
 
 mod anew;
@@ -37,9 +37,11 @@ mod conclude;
 mod launch;
 mod letters;
 mod network;
+mod shell;
 
 pub use self::check::checked_text;
 use self::letters::Letters;
+use self::shell::Shell;
 pub(super) use self::{conclude::Over, launch::Launch};
 use super::{
     call::ChangeSummary,
@@ -82,20 +84,6 @@ pub struct CommandRun {
     pub cwd: PathBuf,
     /// Why what it did was thrown away, if it was, and whether the user was asked.
     pub discarded: Option<(Denial, bool)>,
-}
-
-/// What the shell runs; the command itself is read from a file. Messages of
-/// the shell count its lines.
-fn script() -> String {
-    format!(
-        "source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin cd -- \"$(< {EXCHANGE_DIR}/base)\" 2>/dev/null\n\
-         builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || exit 126\n\
-         eval \"$(< {EXCHANGE_DIR}/command)\"\n\
-         __hermitcrab_status=$?\n\
-         umask 077\n\
-         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null\n\
-         exit $__hermitcrab_status\n"
-    )
 }
 
 /// A directory a command sees.
@@ -155,7 +143,9 @@ impl Hands<'_> {
                     .into_vec()
             },
         );
-        let exported = self.state().exported.clone().unwrap_or_default();
+        let state = self.state();
+        let shell = Shell::of(state);
+        let exported = state.exported.clone().unwrap_or_default();
         let inputs = vec![
             ("env".to_owned(), exported),
             ("base".to_owned(), base.as_os_str().as_bytes().to_vec()),
@@ -168,7 +158,7 @@ impl Hands<'_> {
             argv: vec![
                 b"/usr/bin/bash".to_vec(),
                 b"-c".to_vec(),
-                script().into_bytes(),
+                shell::script(shell, request.command).into_bytes(),
             ],
             env: Vec::new(),
             inputs,

@@ -154,6 +154,12 @@ impl Hands<'_> {
         place::too_long(path, &self.cwd(), self.home(), &self.runtime.mounts)
     }
 
+    /// Whether a path begins at the home directory of a user there is none of.
+    #[must_use]
+    pub fn is_of_nobody(&self, path: &str) -> bool {
+        place::is_of_nobody(path)
+    }
+
     /// The place of a name in the directory at `place`.
     pub fn child(&self, place: &Place, name: &[u8]) -> Option<Place> {
         let below = place.below.child(name).ok()?;

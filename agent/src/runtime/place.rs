@@ -10,6 +10,7 @@ use hermitcrab_core::{
 };
 
 use super::mounts::{Mounts, lexical};
+use crate::ambient;
 
 /// Where a path leads, by spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub fn resolve(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Result<P
     if path.contains('\0') {
         return Err(Denial::new(DenialCode::PathNul, path));
     }
-    let written = tilde_expanded(path, home);
+    let written = written(path, home);
     let relative = written.is_relative();
     let absolute =
         lexical(&cwd.join(written)).ok_or_else(|| Denial::new(DenialCode::NoCap, path))?;
@@ -53,7 +54,7 @@ pub fn too_long(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Option<
     if path.len() <= NAME_BYTES_MAX || path.contains('\0') {
         return None;
     }
-    let absolute = lexical(&cwd.join(tilde_expanded(path, home)))?;
+    let absolute = lexical(&cwd.join(written(path, home)))?;
     let long = absolute.as_os_str().len() > PATH_BYTES_MAX
         || absolute.iter().any(|name| name.len() > NAME_BYTES_MAX);
     let known = || {
@@ -61,6 +62,29 @@ pub fn too_long(path: &str, cwd: &Path, home: &Path, mounts: &Mounts) -> Option<
         above.any(|above| mounts.locate(above).is_some())
     };
     (long && known()).then(|| absolute.to_string_lossy().into_owned())
+}
+
+/// Whether a path begins at the home directory of a user there is none of.
+pub fn is_of_nobody(path: &str) -> bool {
+    let name = path
+        .strip_prefix('~')
+        .and_then(|rest| rest.split('/').next());
+    name.is_some_and(|name| !name.is_empty() && ambient::home_of(name).is_none())
+}
+
+/// A path as a shell reads its beginning: `~name` from that user's home directory,
+/// if there is such a user. Where that leads is held or not, like any place.
+fn written(path: &str, home: &Path) -> PathBuf {
+    let named = path.strip_prefix('~').filter(|rest| !rest.is_empty());
+    let (name, below) = match named.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) {
+        Some((name, below)) if !name.is_empty() => (name, below),
+        _ => return tilde_expanded(path, home),
+    };
+    match ambient::home_of(name) {
+        Some(home) if below.is_empty() => home,
+        Some(home) => home.join(below.trim_start_matches('/')),
+        None => PathBuf::from(path),
+    }
 }
 
 /// `~` and `~/x` from the home directory; anything else as it is.

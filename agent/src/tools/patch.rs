@@ -132,6 +132,7 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             return Ok(warned(json!({"success": false, "error": message}), warning));
         }
     };
+    hands.state().shell_is_used = true;
     let done = match together(hands, &operations)? {
         Done::Changed(done) => done,
         Done::Not(message) => {
@@ -299,6 +300,7 @@ fn replace(
         return Ok(warned(json!({"success": false, "error": message}), None));
     }
     let place = hands.resolve(path)?;
+    hands.state().shell_is_used = true;
     let stat = hands.look(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands

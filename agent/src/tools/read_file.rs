@@ -68,6 +68,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(result) = args::has_nul(&path, "") {
         return Ok(result);
     }
+    if hands.is_of_nobody(path.trim_start_matches("./")) {
+        return Ok(ToolResult::error("Could not determine home directory."));
+    }
     if let Some(absolute) = hands.is_too_long(&path) {
         let result = missing(hands, &path)?;
         let times = note(hands, &path, (absolute, offset, limit), None, true);
@@ -77,6 +80,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         });
     }
     let place = hands.resolve(&path)?;
+    hands.state().shell_is_used = true;
     if let Some(ending) = not_text_ending(&place.absolute) {
         return Ok(ToolResult {
             text: pyjson::ascii_text(&json!({

@@ -152,6 +152,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(worded(&search, not_there(hands, &path)?, times));
     }
     let place = hands.resolve(&path)?;
+    hands.state().shell_is_used = true;
     match context(given.get("context")) {
         Context::Lines(lines) => search.context = lines,
         Context::Unordered(kind) => {

@@ -74,6 +74,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(problem) = lint::refusal(&place.absolute, content) {
         return Ok(not_written(problem));
     }
+    hands.state().shell_is_used = true;
     let stat = hands.look_ahead(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands

@@ -1,0 +1,62 @@
+//! What the shell of a command runs around it.
+
+use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
+
+use super::super::agent_state::AgentState;
+
+/// Whether a session's shell is as it was when it was opened. Only then does it
+/// put aliases in: what is kept between commands is variables, not options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shell {
+    New,
+    Used,
+}
+
+impl Shell {
+    /// The shell of an agent's next command.
+    pub(super) fn of(state: &AgentState) -> Self {
+        if state.shell_is_used || state.exported.is_some() {
+            Self::Used
+        } else {
+            Self::New
+        }
+    }
+}
+
+/// The script around a command, which is read from a file. Messages of the shell
+/// count its lines: the command stands as far down as if it were written out.
+pub(super) fn script(shell: Shell, command: &str) -> String {
+    let aliases = match shell {
+        Shell::New => "shopt -s expand_aliases; ",
+        Shell::Used => "",
+    };
+    let down = "\n".repeat(command.matches('\n').count());
+    format!(
+        "{aliases}source {EXCHANGE_DIR}/env >/dev/null 2>&1; builtin cd -- \"$(< {EXCHANGE_DIR}/base)\" 2>/dev/null\n\
+         builtin cd -- \"$(< {EXCHANGE_DIR}/workdir)\" || exit 126\n\
+         {down}eval \"$(< {EXCHANGE_DIR}/command)\"\n\
+         __hermitcrab_status=$?\n\
+         umask 077\n\
+         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null\n\
+         exit $__hermitcrab_status\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shell, script};
+
+    #[test]
+    fn only_a_new_shell_puts_aliases_in_and_long_commands_stand_further_down() {
+        for (shell, command, puts_in, line) in [
+            (Shell::New, "a", true, 3),
+            (Shell::Used, "a", false, 3),
+            (Shell::Used, "a\nb\nc", false, 5),
+        ] {
+            let script = script(shell, command);
+            assert_eq!(script.contains("expand_aliases"), puts_in);
+            let eval = script.lines().position(|line| line.starts_with("eval "));
+            assert_eq!(eval, Some(line - 1), "{command:?}");
+        }
+    }
+}
