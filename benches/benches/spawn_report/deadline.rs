@@ -3,7 +3,8 @@
 //! Three hundreds: a hundred programs of their own, a hundred forks of one small
 //! program, and a hundred that have used up their processor time for now, which
 //! is what a fork bomb is. Beside each the same hundred without a
-//! sandbox, killed as one group and reaped by whoever started it.
+//! sandbox, killed as one group and reaped by whoever started it. The target is a time
+//! and no ratio, so how many bare spawns that is on the machine at hand is told, too.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command as Bare, Stdio};
@@ -59,19 +60,21 @@ const TREES: [Tree; 3] = [
 pub fn deadline(bench: &Bench, full: bool, notes: &mut Vec<String>) {
     let rounds = if full { 15 } else { 1 };
     for tree in &TREES {
-        let (mut late, mut bare) = (Vec::new(), Vec::new());
+        let (mut late, mut bare, mut spawn) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
             late.push(confined(bench, tree));
             bare.push(reaped_bare(bench, tree));
+            spawn.push(crate::bare(&["/bin/true"]));
         }
         let median = |times: &[Duration]| sheet::quantile(times, 0.5) / 1000.0;
         let judged = tree.target.map_or_else(String::new, |most| {
             format!(" ({})", sheet::at_most(median(&late), most))
         });
         notes.push(format!(
-            "deadline to {} reaped and the result read: {:.1} ms{judged}; the same bare, killed as one group and reaped: {:.1} ms",
+            "deadline to {} reaped and the result read: {:.1} ms{judged}, as much as {:.1} bare spawns; the same bare, killed as one group and reaped: {:.1} ms",
             tree.what,
             median(&late),
+            median(&late) / median(&spawn),
             median(&bare)
         ));
     }

@@ -132,7 +132,14 @@ const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 fn nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs() {
     let name = "left_behind::nothing_is_left_behind_by_a_thousand_good_and_a_thousand_failing_runs";
     let arrange = PLACES.map(|place| format!("mount -t tmpfs tmpfs {place}"));
-    match twice(name, &UNSHARE, &arrange.join(" && "), "") {
+    // What was built may lie in one of them, with the programs the tests start.
+    let own = std::env::current_exe().unwrap();
+    let built = own.ancestors().nth(2).unwrap().display();
+    let arrange = format!(
+        "exec 9< '{built}' && {} && mkdir -p '{built}' && mount --no-canonicalize --bind /proc/self/fd/9 '{built}' && exec 9<&-",
+        arrange.join(" && ")
+    );
+    match twice(name, &UNSHARE, &arrange, "") {
         Some(Run::Inner) => a_thousand_of_each(&PLACES),
         Some(Run::Outer) => {}
         // Others use them meanwhile.
