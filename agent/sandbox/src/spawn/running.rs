@@ -390,7 +390,7 @@ impl Running {
                     self.answer_the_proxy()?;
                 }
                 Ok(Report::Failed(error)) => self.failure = Some(error),
-                Ok(Report::Clearing) => self.let_it_end(),
+                Ok(Report::Clearing) => self.is_clearing(),
                 Ok(Report::Retired) => {
                     self.failure = Some(StepError::new(
                         Step::Talk,

@@ -14,6 +14,10 @@ use super::Running;
 use crate::spawn::Ending;
 use crate::spawn::step::{Step, StepError};
 
+/// How long the first process may take to say that it kills the rest. Where it
+/// does not get to run, what keeps it from running is killed from outside, which
+/// costs more than to leave that to it.
+const TURN_TIMEOUT: Duration = Duration::from_millis(2);
 /// How long the first process may take to end the rest.
 const WORD_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a killed sandbox may take to be gone before it is left to itself.
@@ -23,6 +27,8 @@ const REAP_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     pub(super) why: Ending,
+    /// When all else is killed from outside, if the first process has said nothing.
+    others_at: Option<Instant>,
     /// When the first process is killed, if it has not been yet.
     first_at: Option<Instant>,
     /// When waiting for its end is given up.
@@ -32,7 +38,7 @@ pub(super) struct Stop {
 impl Stop {
     /// When there is something to do next.
     pub(super) fn next(self) -> Option<Instant> {
-        self.first_at.or(self.until)
+        self.others_at.or(self.first_at).or(self.until)
     }
 }
 
@@ -40,6 +46,11 @@ impl Running {
     /// Something is due. Returns whether there is more to wait for.
     pub(super) fn go_on_stopping(&mut self, now: Instant) -> bool {
         match &mut self.stop {
+            Some(stop) if stop.others_at.is_some_and(|at| now >= at) => {
+                stop.others_at = None;
+                self.kill_others();
+                true
+            }
             Some(stop) if stop.first_at.is_some_and(|at| now >= at) => {
                 stop.first_at = None;
                 self.kill_first();
@@ -59,6 +70,7 @@ impl Running {
             let now = Instant::now();
             self.stop = Some(Stop {
                 why,
+                others_at: now.checked_add(TURN_TIMEOUT),
                 first_at: now.checked_add(WORD_TIMEOUT),
                 until: now.checked_add(REAP_TIMEOUT),
             });
@@ -80,16 +92,28 @@ impl Running {
         }
     }
 
-    /// Kills the command's own process, and where the kernel can do that
-    /// everything in its groups; whether there is such a process.
+    /// Kills the command's own process; whether there is such a process.
     fn kill_command(&self) -> bool {
         self.let_it_end();
-        if let Some(Ok(held)) = &self.group {
-            held.outlook.kill_but(self.first_number);
-        }
         self.main
             .as_ref()
             .is_some_and(|main| pidfd_send_signal(main, Signal::KILL).is_ok())
+    }
+
+    /// Kills everything in its groups but the first process, where it is not the
+    /// kernel that does that for all at once.
+    fn kill_others(&self) {
+        if let Some(Ok(held)) = &self.group {
+            held.outlook.kill_but(self.first_number);
+        }
+    }
+
+    /// What the command left running is being killed by the first process.
+    pub(super) fn is_clearing(&mut self) {
+        if let Some(stop) = &mut self.stop {
+            stop.others_at = None;
+        }
+        self.let_it_end();
     }
 
     /// Kills the first process, and with it everything in the sandbox.
@@ -105,7 +129,7 @@ impl Running {
     }
 
     /// What is being killed is not held back any more.
-    pub(super) fn let_it_end(&self) {
+    fn let_it_end(&self) {
         if let Some(Ok(held)) = &self.group {
             held.outlook.lift_cpu_limit();
         }
@@ -143,6 +167,7 @@ impl Running {
         if self.orphans {
             self.stop = Some(Stop {
                 why: Ending::TimedOut,
+                others_at: None,
                 first_at: None,
                 until: None,
             });
