@@ -2,8 +2,10 @@
 //!
 //! First its own process is killed. Its end is what the sandbox's first process
 //! waits for: that kills everything else, reaps it and says so, before any of
-//! the sandbox is taken apart, which takes longer than all of that. Where no word
-//! comes, the first process is killed, and everything dies with it.
+//! the sandbox is taken apart, which takes longer than all of that. Where it does not
+//! get to run, all else is killed from outside; where no word comes, the first
+//! process is killed, and everything dies with it. What is being killed is not held
+//! back by its limit of processor time.
 
 use std::time::{Duration, Instant};
 
