@@ -14,11 +14,10 @@ use std::{
 };
 
 use hermitcrab_core::{
-    approval::{Reply, Scope},
-    authority::{Reversibility, Verb},
+    approval::Reply,
     limits::QUESTION_LIFETIME,
     standing::{BootId, WallTime},
-    time::{Instant, Millis},
+    time::Instant,
 };
 use hermitcrab_sandbox::{
     DirCap, SpawnerProgram,
@@ -26,6 +25,7 @@ use hermitcrab_sandbox::{
 };
 
 use crate::{
+    answers,
     model::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
     probe_place::ProbePlace,
@@ -35,6 +35,9 @@ use crate::{
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
 /// Where commands look for programs.
+/// Taken where the kernel does not say: what is made is its owner's alone.
+const UMASK_IN_DOUBT: u32 = 0o077;
+
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Where things lie for the person who started the program.
@@ -89,6 +92,22 @@ pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
         }
     }
     env
+}
+
+/// Permission bits that this process makes files and directories without, by the
+/// kernel's own word: asking by umask(2) would change it for every thread.
+#[must_use]
+pub fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    umask_in(&status).unwrap_or(UMASK_IN_DOUBT)
+}
+
+/// As told by proc_pid_status(5).
+fn umask_in(status: &str) -> Option<u32> {
+    let told = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(told.trim(), 8).ok()
 }
 
 /// The home directory of a user of this machine, as its list of users has it.
@@ -260,27 +279,43 @@ impl TerminalUser {
     }
 
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
-        let offered = match prompt.question.widest() {
-            Scope::Once => "once, ",
-            Scope::Session => "once, session, ",
-            Scope::Always => "once, session, always, repeat, never, ",
+        let widest = prompt.question.widest();
+        let shown = self.screen.diff(prompt.shown.trim_end());
+        writeln!(self.terminal, "\n{shown}")?;
+        if let Some(in_all) = answers::in_all(&prompt) {
+            writeln!(self.terminal, "{in_all}")?;
+        }
+        // However often it is put, the question lives no longer.
+        let until = BootClock.now().after(QUESTION_LIFETIME);
+        let mut tries = 0;
+        let (reply, keep) = loop {
+            tries += 1;
+            // What was typed before the question was there is no answer to it.
+            rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
+            let offered = answers::offered(widest);
+            write!(self.terminal, "allow this? {offered}deny, ? [deny]: ")?;
+            match self.typed(until)? {
+                Typed::Line(line) => match answers::said(line.trim(), widest) {
+                    (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {
+                        if words != "?" {
+                            writeln!(
+                                self.terminal,
+                                "`{}` is no answer here",
+                                words.escape_debug()
+                            )?;
+                        }
+                        write!(self.terminal, "{}", answers::explained(widest))?;
+                    }
+                    said => break said,
+                },
+                Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
+                Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
+            }
         };
-        // What was typed before the question was there is no answer to it.
-        rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-        write!(
-            self.terminal,
-            "\n{}\nallow this? {offered}deny [deny]: ",
-            self.screen.diff(prompt.shown.trim_end()),
-        )?;
-        let (reply, keep) = match self.typed()? {
-            Typed::Line(line) => said(line.trim(), prompt.question.widest()),
-            Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
-            Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
-        };
-        match risk(&prompt) {
+        match answers::risk(&prompt) {
             Some(why) if matches!(reply, Reply::Yes(_)) => {
                 write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
-                match self.typed()? {
+                match self.typed(until)? {
                     Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),
                     Typed::Line(_) => Ok((Reply::No, Keep::Nothing)),
                     Typed::Nothing => Ok((Reply::Silence, Keep::Nothing)),
@@ -292,9 +327,9 @@ impl TerminalUser {
     }
 
     /// A line, or how there was none.
-    fn typed(&mut self) -> io::Result<Typed> {
+    fn typed(&mut self, until: Instant) -> io::Result<Typed> {
         self.terminal.flush()?;
-        match self.answers_within(QUESTION_LIFETIME)? {
+        match self.answers_until(until)? {
             Waited::Comes => {}
             Waited::Nothing => {
                 writeln!(self.terminal, "\nno answer came, so it is refused")?;
@@ -307,19 +342,24 @@ impl TerminalUser {
         }
         let mut line = String::new();
         match BufReader::new(&self.terminal).read_line(&mut line)? {
-            0 => Ok(Typed::Left),
+            0 => {
+                // What is said next begins a line of its own.
+                writeln!(self.terminal)?;
+                Ok(Typed::Left)
+            }
             _ => Ok(Typed::Line(line)),
         }
     }
 }
 
 impl TerminalUser {
-    /// Does a line, or the end of the terminal, come within this time?
-    fn answers_within(&self, time: Millis) -> io::Result<Waited> {
+    /// Does a line, or the end of the terminal, come by then?
+    fn answers_until(&self, until: Instant) -> io::Result<Waited> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let until = BootClock.now().after(time).as_millis();
         loop {
-            let left = until.saturating_sub(BootClock.now().as_millis());
+            let left = until
+                .as_millis()
+                .saturating_sub(BootClock.now().as_millis());
             let wait = Timespec {
                 tv_sec: i64::try_from(left / 1000).unwrap_or(i64::MAX),
                 tv_nsec: i64::try_from(left % 1000 * 1_000_000).unwrap_or(0),
@@ -353,44 +393,14 @@ enum Typed {
     Left,
 }
 
-/// Files and directories one answer may delete without a second word.
-const DELETED_MAX: usize = 20;
-
-/// Why an answer is worth a second look, if it is.
-fn risk(prompt: &Prompt<'_>) -> Option<String> {
-    let mut uncovered = prompt.question.uncovered();
-    let deleted = prompt
-        .question
-        .uncovered()
-        .filter(|action| action.verb() == Verb::FsDelete)
-        .count();
-    if uncovered.any(|action| action.cap().reversibility() == Reversibility::Irrevocable) {
-        Some("this cannot be undone from here".to_owned())
-    } else if deleted > DELETED_MAX {
-        Some(format!("this deletes {deleted} files and directories"))
-    } else {
-        None
-    }
-}
-
-/// What a line at the terminal means; only the words offered mean yes.
-fn said(line: &str, widest: Scope) -> (Reply, Keep) {
-    match line {
-        "" => (Reply::No, Keep::Nothing),
-        // Yes or no to exactly this, now and when it is asked again.
-        "repeat" if widest == Scope::Always => (Reply::Yes(Scope::Once), Keep::Repeat),
-        "never" if widest == Scope::Always => (Reply::No, Keep::Repeat),
-        words => (Reply::parse(words), Keep::Nothing),
-    }
-}
-
 impl TerminalUser {
     /// Puts a question of the program's own; `None` if no answer came.
     pub fn line(&mut self, question: &str) -> Option<String> {
         let mut asked = || -> io::Result<Option<String>> {
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             write!(self.terminal, "{question}")?;
-            Ok(match self.typed()? {
+            let until = BootClock.now().after(QUESTION_LIFETIME);
+            Ok(match self.typed(until)? {
                 Typed::Line(line) => Some(line.trim().to_owned()),
                 Typed::Nothing | Typed::Left => None,
             })
@@ -500,12 +510,20 @@ pub fn date(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hermitcrab_core::approval::{Reply, Scope};
-
     use std::path::PathBuf;
 
-    use super::{date, home_in, said};
-    use crate::ports::Keep;
+    use super::{date, home_in, umask_in};
+
+    #[test]
+    fn bits_to_do_without_are_read_in_octal_digits() {
+        assert_eq!(umask_in("Name:\tx\nUmask:\t0027\n"), Some(0o027));
+        for status in ["", "Umask:\t", "Umask:\t9", "XUmask:\t0022"] {
+            assert_eq!(umask_in(status), None, "{status}");
+        }
+        // This one has some, whichever they are.
+        let own = std::fs::read_to_string("/proc/self/status").unwrap();
+        assert_eq!(umask_in(&own), Some(super::umask()));
+    }
 
     #[test]
     fn only_a_user_with_a_place_has_a_home() {
@@ -519,37 +537,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(home_in(users, name), home.map(PathBuf::from), "{name}");
-        }
-    }
-
-    #[test]
-    fn only_the_words_offered_mean_yes() {
-        let check = |line: &str, widest: Scope, reply: Reply, keep: Keep| {
-            assert_eq!(said(line, widest), (reply, keep), "{line}");
-        };
-        check("once", Scope::Once, Reply::Yes(Scope::Once), Keep::Nothing);
-        check(
-            "always",
-            Scope::Always,
-            Reply::Yes(Scope::Always),
-            Keep::Nothing,
-        );
-        check(
-            "repeat",
-            Scope::Always,
-            Reply::Yes(Scope::Once),
-            Keep::Repeat,
-        );
-        check("never", Scope::Always, Reply::No, Keep::Repeat);
-        check("", Scope::Always, Reply::No, Keep::Nothing);
-        for line in ["y", "yes", "ok", "Once", "always!", "deny it"] {
-            let unknown = Reply::Unknown(line.to_owned());
-            check(line, Scope::Always, unknown, Keep::Nothing);
-        }
-        // What is asked about each time is not kept, whatever is typed.
-        for line in ["repeat", "never"] {
-            let unknown = Reply::Unknown(line.to_owned());
-            check(line, Scope::Once, unknown, Keep::Nothing);
         }
     }
 

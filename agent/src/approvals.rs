@@ -10,7 +10,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use hermitcrab_core::{
-    approval::{Reply, Scope},
+    approval::{QuestionId, Reply, Scope},
     digest::Digest,
     standing::{PortableAuthority, PortableCap},
 };
@@ -34,8 +34,8 @@ pub enum Wish {
 pub struct Desk {
     /// What is kept.
     pub keeper: Keeper,
-    /// What is to be kept.
-    pub wishes: Vec<Wish>,
+    /// What is to be kept, and by the answer to which question.
+    pub wishes: Vec<(QuestionId, Wish)>,
     /// What was answered in the user's stead, for the ledger.
     pub repeated: Vec<String>,
 }
@@ -75,19 +75,20 @@ impl Desk {
             return;
         }
         let Some(what) = what(prompt) else { return };
+        let question = prompt.question.id();
         let said = match reply {
             Reply::Yes(_) => Said::Yes,
             Reply::No => Said::No,
             Reply::Unknown(_) | Reply::Silence | Reply::Cancelled | Reply::Failed => return,
         };
         if keep == Keep::Repeat {
-            self.wishes.push(Wish::Repeat(what, said));
+            self.wishes.push((question, Wish::Repeat(what, said)));
         } else if *reply == Reply::Yes(Scope::Always)
             && prompt.question.widest() == Scope::Always
             && let Ok(authority) =
                 PortableAuthority::from_caps(what.into_iter().map(|(cap, _)| cap))
         {
-            self.wishes.push(Wish::Always(authority));
+            self.wishes.push((question, Wish::Always(authority)));
         }
     }
 }
@@ -137,6 +138,12 @@ impl UserPort for DeskUser {
 
     fn about(&mut self, call: usize) {
         self.user.about(call);
+    }
+
+    fn not_taken(&mut self, question: QuestionId) {
+        let mut desk = self.desk.borrow_mut();
+        desk.wishes.retain(|(asked, _)| *asked != question);
+        self.user.not_taken(question);
     }
 
     fn consider(&mut self, shown: &str) -> Verdict {

@@ -34,10 +34,11 @@ pub use self::{
     loops::{Counts, Guard},
     offered::offers,
     proof::Reminder,
+    slips::is_no_answer,
     watch::{Then, Unwatched, Watch},
 };
 use crate::{
-    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
+    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, Offer, ProposedCall},
     runtime::{CallReport, Fate, Runtime, Talk, ToolResult},
     tools::{
         clarify,
@@ -69,6 +70,8 @@ pub struct Chat {
     unwritten: Unwritten,
     reminder: Reminder,
     unproved: Unproved,
+    /// Tools it is not offered.
+    withheld: &'static [&'static str],
 }
 
 /// What happened to one proposed call.
@@ -180,6 +183,7 @@ impl Chat {
             unwritten: Unwritten::default(),
             reminder,
             unproved: Unproved::default(),
+            withheld: &[],
         }
     }
 
@@ -208,6 +212,13 @@ impl Chat {
     #[must_use]
     pub fn reminding(mut self, reminder: Reminder) -> Self {
         self.reminder = reminder;
+        self
+    }
+
+    /// Without these tools: whoever speaks of them is told that there are none.
+    #[must_use]
+    pub fn without(mut self, tools: &'static [&'static str]) -> Self {
+        self.withheld = tools;
         self
     }
 
@@ -348,6 +359,13 @@ impl Chat {
         }
     }
 
+    fn offers(&self, runtime: &Runtime) -> Vec<Offer> {
+        let (depth, delegates) = (self.depth, self.may_delegate());
+        let mut offers = offered::offers_at(runtime, self.agent, depth, delegates);
+        offers.retain(|offer| !self.withheld.contains(&offer.name.as_ref()));
+        offers
+    }
+
     fn ask(
         &self,
         runtime: &mut Runtime,
@@ -357,7 +375,7 @@ impl Chat {
         let offers = match offered {
             Offered::Tools => {
                 runtime.hear_offers(self.agent)?;
-                offered::offers_at(runtime, self.agent, self.depth, self.may_delegate())
+                self.offers(runtime)
             }
             Offered::Nothing => Vec::new(),
         };

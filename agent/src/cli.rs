@@ -34,7 +34,7 @@ type Trouble = (String, u8);
 /// An agent whose authority is capabilities: what is not granted is asked
 /// about, with everything it would change on the screen, or refused.
 #[derive(Debug, Parser)]
-#[command(name = "hermitcrab", version)]
+#[command(name = "hermitcrab", version, after_help = exit::HELP)]
 struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
@@ -222,6 +222,11 @@ fn begin(arguments: Result<Arguments, clap::Error>) -> ExitCode {
             };
             // Nothing can be done about a closed stream here.
             let _ = error.print();
+            if is_command_without_dashes(&error) {
+                eprintln!(
+                    "\nThe command stands behind two dashes, as in `hermitcrab exec -- rm -r build`."
+                );
+            }
             return ExitCode::from(code);
         }
     };
@@ -229,6 +234,16 @@ fn begin(arguments: Result<Arguments, clap::Error>) -> ExitCode {
         .what
         .unwrap_or_else(|| What::Repl(repl::Prompt::default()));
     ExitCode::from(act(what))
+}
+
+/// `exec rm a.txt`: whose the options are, the agent's or the command's, is told by `--`.
+fn is_command_without_dashes(error: &clap::Error) -> bool {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let invalid = error.get(ContextKind::InvalidArg);
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    error.kind() == ErrorKind::UnknownArgument
+        && matches!(invalid, Some(ContextValue::String(word)) if !word.starts_with('-'))
+        && usage.is_some_and(|usage| usage.contains("hermitcrab exec "))
 }
 
 /// Does what a command line at the prompt says, in the place it works in.

@@ -96,6 +96,8 @@ pub enum ConfigError {
     Io(PathBuf, io::Error),
     /// It is not what it should be; the text names the place.
     Form(PathBuf, String),
+    /// The file is as it should be, and this change to it would not be.
+    Change(String),
 }
 
 impl fmt::Display for ConfigError {
@@ -105,6 +107,7 @@ impl fmt::Display for ConfigError {
             Self::Form(path, what) => {
                 write!(f, "`{}` is not a configuration: {what}", path.display())
             }
+            Self::Change(what) => write!(f, "nothing was changed: {what}"),
         }
     }
 }

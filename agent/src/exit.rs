@@ -3,6 +3,17 @@
 //! `exec` ends with the command's own status if the command ran and what it
 //! did stands.
 
+/// The codes, for those who call the program from a script.
+pub const HELP: &str = "\
+Exit codes:
+   0  done; `exec` ends with the command's own status if it ran and what it did stands
+   1  the tool reports a failure of its own
+  64  the command line or the configuration means nothing
+  69  this machine lacks something that is needed; `hermitcrab doctor` says what
+  70  the agent's own machinery failed
+  74  the ledger does not hold
+  77  it was refused, or what it did was discarded";
+
 /// It ran.
 pub const OK: u8 = 0;
 /// The tool reports a failure of its own.
@@ -17,3 +28,27 @@ pub const INTERNAL: u8 = 70;
 pub const LEDGER: u8 = 74;
 /// It was refused, or what it did was discarded.
 pub const REFUSED: u8 = 77;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_every_code_once() {
+        let named: Vec<u8> = HELP
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+            .collect();
+        let all = [
+            OK,
+            TOOL_FAILED,
+            USAGE,
+            ENVIRONMENT,
+            INTERNAL,
+            LEDGER,
+            REFUSED,
+        ];
+        assert_eq!(named, all);
+    }
+}

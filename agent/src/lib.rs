@@ -5,9 +5,14 @@
 //! call, asks the core, spends the permit, writes the ledger and words the
 //! result. It must never cause an effect without a permit.
 
+// First, since its macros count for what follows.
+#[macro_use]
+pub mod printing;
+
 pub mod acp;
 pub mod actions;
 pub mod ambient;
+mod answers;
 pub mod approvals;
 pub mod audit;
 pub mod chat;
@@ -18,6 +23,7 @@ pub mod digest;
 pub mod executor;
 pub mod exit;
 pub mod handles;
+pub mod jobs;
 pub mod live;
 pub mod model;
 pub mod parity;

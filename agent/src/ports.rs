@@ -4,7 +4,7 @@
 //! back words. Neither can read a file or start anything.
 
 use hermitcrab_core::{
-    approval::{Question, Reply},
+    approval::{Question, QuestionId, Reply},
     digest::Digest,
     grant::AgentId,
     standing::PortableCap,
@@ -133,6 +133,10 @@ pub trait UserPort {
     fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         (self.ask(prompt), Keep::Nothing)
     }
+
+    /// The session did not take the answer to this question, for it came too late or
+    /// what it was about was gone: nothing of it is to be kept.
+    fn not_taken(&mut self, _question: QuestionId) {}
 
     /// Shows a grant that a judge proposes. Only a clear yes is one.
     fn consider(&mut self, _shown: &str) -> Verdict {

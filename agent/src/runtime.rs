@@ -17,6 +17,8 @@ mod ceilings;
 mod change;
 mod command;
 mod converse;
+mod errand;
+mod error;
 mod external;
 mod granter;
 mod hands;
@@ -55,7 +57,7 @@ use hermitcrab_core::{
     rules::Isolation,
     session::{Asking, Event, Parts, Session, SessionConfig},
 };
-use hermitcrab_sandbox::{Journal, journal::JournalError, spawn::Sandbox, spawner::SpawnerProgram};
+use hermitcrab_sandbox::{Journal, spawn::Sandbox, spawner::SpawnerProgram};
 
 use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
 pub use self::{
@@ -64,6 +66,7 @@ pub use self::{
     ceilings::{Ceilings, Talk},
     change::FileChange,
     command::{CommandRequest, CommandRun, checked_text},
+    error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
     hands::{Before, Hands},
@@ -87,8 +90,9 @@ use crate::{
     control::{self, Control},
     digest::sha256,
     handles::Exports,
+    jobs::JobPort,
     ports::{BufferPort, Clock, ProgressPort, UserPort},
-    store::own_file,
+    store::{keeper::Keeper, own_file},
 };
 
 /// What a runtime starts with. Nothing else is taken from the surroundings.
@@ -112,53 +116,8 @@ pub struct RuntimeConfig {
     pub session: u64,
     /// The program started as the sandbox's helper.
     pub spawner: SpawnerProgram,
-}
-
-/// Why the runtime itself (not a call) failed.
-#[derive(Debug)]
-pub enum RuntimeError {
-    /// A directory cannot be opened.
-    Directory(PathBuf, io::Error),
-    /// A path is not absolute, or not usable as one.
-    Path(PathBuf),
-    /// The ledger.
-    Ledger(LedgerError),
-    /// What commits displaced cannot be kept, or does not hold.
-    Journal(JournalError),
-    /// Too many of something.
-    Limit(Denial),
-}
-
-impl fmt::Display for RuntimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Directory(path, error) => {
-                write!(f, "cannot open the directory `{}`: {error}", path.display())
-            }
-            Self::Path(path) => write!(
-                f,
-                "`{}` is not an absolute path without `..`",
-                path.display()
-            ),
-            Self::Ledger(error) => error.fmt(f),
-            Self::Journal(error) => error.fmt(f),
-            Self::Limit(denial) => write!(f, "{denial}"),
-        }
-    }
-}
-
-impl std::error::Error for RuntimeError {}
-
-impl From<JournalError> for RuntimeError {
-    fn from(error: JournalError) -> Self {
-        Self::Journal(error)
-    }
-}
-
-impl From<LedgerError> for RuntimeError {
-    fn from(error: LedgerError) -> Self {
-        Self::Ledger(error)
-    }
+    /// Permission bits that directories on the way to a new file are made without.
+    pub umask: u32,
 }
 
 /// An agent's edge: one session, its directories, its ledger, its user.
@@ -175,6 +134,10 @@ pub struct Runtime {
     jobs: background::Jobs,
     progress: Option<Box<dyn ProgressPort>>,
     buffers: Option<Box<dyn BufferPort>>,
+    /// Runs jobs of the list, in sessions of their own.
+    job_port: Option<Box<dyn JobPort>>,
+    /// Whether an editor is shown every edit before its tool is called.
+    is_an_editors: bool,
     config: RuntimeConfig,
     /// How much one operation may do.
     ceilings: Ceilings,
@@ -182,6 +145,8 @@ pub struct Runtime {
     desk: Option<SharedDesk>,
     /// The kept grants that count here.
     adopted: warden::Adopted,
+    /// A view of the store for a call beside others, which has no desk.
+    store: Option<Keeper>,
     /// Looks after what runs; there from the first command on.
     warden: Option<warden::Warden>,
     /// A way in for the person, from another terminal.
@@ -252,10 +217,13 @@ impl Runtime {
             jobs: background::Jobs::default(),
             progress: None,
             buffers: None,
+            job_port: None,
+            is_an_editors: false,
             config,
             ceilings: Ceilings::default(),
             desk: None,
             adopted: warden::Adopted::default(),
+            store: None,
             warden: None,
             control: None,
             exports: None,
@@ -381,6 +349,12 @@ impl Runtime {
         self.buffers = Some(port);
     }
 
+    /// From here on this is an editor's session: an edit that cannot be shown is
+    /// refused in the words for that.
+    pub fn serve_an_editor(&mut self) {
+        self.is_an_editors = true;
+    }
+
     /// The processes that serve the sandbox and are no command's.
     #[must_use]
     pub fn sandbox_helpers(&self) -> Vec<u32> {
@@ -467,10 +441,10 @@ impl Runtime {
     /// From the first command on, somebody looks whether what it runs on ends.
     fn look_after_what_runs(&mut self) {
         if self.warden.is_none() {
-            let keeper = self
-                .desk
-                .as_ref()
-                .map(|desk| desk.borrow().keeper.another());
+            let keeper = match &self.desk {
+                Some(desk) => Some(desk.borrow().keeper.another()),
+                None => self.store.as_ref().map(Keeper::another),
+            };
             let watched = warden::Watched {
                 machine: self.machine.clone(),
                 clock: Arc::clone(&self.clock),

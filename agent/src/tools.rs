@@ -32,4 +32,5 @@ pub mod search_files;
 pub mod skills;
 pub mod terminal;
 pub mod todo;
+pub mod unprepared;
 pub mod write_file;

@@ -28,6 +28,7 @@ mod races;
 mod read;
 mod replay;
 pub mod screen;
+mod spare;
 mod tally;
 
 use std::path::{Path, PathBuf};

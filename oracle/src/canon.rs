@@ -31,7 +31,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 17] = [
+pub const RULES: [Rule; 18] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -99,6 +99,10 @@ pub const RULES: [Rule; 17] = [
     Rule {
         name: "job-file",
         doc: "the file of jobs holds drawn names and clock times, so its bytes are not compared, only that it changed; what it says is compared by listing the jobs",
+    },
+    Rule {
+        name: "job-output",
+        doc: "what is kept of a job's run is named after the moment of the run and says it; which job it is of is compared, the moment and the bytes are not",
     },
 ];
 
@@ -209,6 +213,33 @@ pub fn without_job_bytes(effects: &mut [FsEffect]) {
     {
         effect.digest = "<own>".to_owned();
         effect.size = 0;
+    }
+}
+
+/// Where Hermes keeps what came of the runs of its jobs.
+const JOB_OUTPUT: &str = "/home/u/.hermes/cron/output/";
+
+/// Rule `job-output`: of which job it is stays, the moment and the bytes do not.
+pub fn without_job_output(effects: &mut [FsEffect]) {
+    for effect in effects {
+        let Some((job, name)) = effect
+            .path
+            .strip_prefix(JOB_OUTPUT)
+            .and_then(|below| below.split_once('/'))
+        else {
+            continue;
+        };
+        let is_moment = name.strip_suffix(".md").is_some_and(|name| {
+            name.len() == "2026-01-01_12-00-00".len()
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || b"-_".contains(&b))
+        });
+        if is_moment {
+            effect.path = format!("{JOB_OUTPUT}{job}/<moment>.md");
+            effect.digest = "<own>".to_owned();
+            effect.size = 0;
+        }
     }
 }
 

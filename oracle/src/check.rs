@@ -166,7 +166,14 @@ fn choose<'s>(suites: &'s Suites, args: &CheckArgs) -> Result<Vec<&'s Case>, Str
     let wanted: Vec<&String> = args.case.iter().chain(&args.explain).collect();
     for id in &wanted {
         if !suites.cases.iter().any(|case| case.id == **id) {
-            return Err(format!("no case `{id}`; `bisim check --list` shows all"));
+            let ids = suites.cases.iter().map(|case| case.id.as_str());
+            let meant = match hermitcrab::config::keys::nearest(id, ids) {
+                Some(meant) => format!("did you mean `{meant}`? "),
+                None => String::new(),
+            };
+            return Err(format!(
+                "no case `{id}`; {meant}`bisim check --list` shows all"
+            ));
         }
     }
     Ok(suites

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Judges the agent against the real Hermes, in equal disposable worlds.
 #[derive(Debug, Parser)]
-#[command(name = "bisim", version)]
+#[command(name = "bisim", version, after_help = crate::exit::HELP)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -18,6 +18,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the suites and judge every case.
+    #[command(after_help = crate::exit::HELP)]
     Check(Box<CheckArgs>),
     /// Say what this machine has and lacks for a run.
     Doctor(DoctorArgs),

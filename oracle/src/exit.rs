@@ -19,6 +19,19 @@ pub const ENVIRONMENT: u8 = 69;
 /// The oracle itself failed.
 pub const INTERNAL: u8 = 70;
 
+/// The codes, for those who call the program from a script.
+pub const HELP: &str = "\
+Exit codes:
+   0  every case conforms
+   1  a difference nobody has explained
+   2  the agent did what it must not
+   3  the catalogue of known differences is stale, expired or malformed
+   4  too many cases without a verdict, or chosen cases did not run
+   5  a vector or its schema is invalid; nothing ran
+  64  the command line is wrong
+  69  something the run needs is missing; `bisim doctor` says what
+  70  bisim itself failed";
+
 /// What a finished run adds up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -53,6 +66,29 @@ pub fn code(tally: Tally) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_names_every_code_once() {
+        let named: Vec<u8> = HELP
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+            .collect();
+        assert_eq!(
+            named,
+            [
+                CONFORM,
+                UNEXPLAINED,
+                UNSAFE,
+                CATALOGUE,
+                INCONCLUSIVE,
+                VECTORS,
+                USAGE,
+                ENVIRONMENT,
+                INTERNAL
+            ]
+        );
+    }
 
     #[test]
     fn every_class_has_its_code_and_two_wins_over_all() {

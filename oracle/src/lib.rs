@@ -4,6 +4,10 @@
 //! It must never decide for a subject, and never let a subject's own word
 //! stand in for what kernel and file system show.
 
+// First, since its macros count for what follows.
+#[macro_use]
+mod printing;
+
 pub mod case;
 pub mod suite;
 

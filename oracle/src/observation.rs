@@ -185,12 +185,14 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         }
         one.delta = canon::delta(before, &seen.effects);
         canon::without_job_bytes(&mut one.delta);
+        canon::without_job_output(&mut one.delta);
         canon::without_moments(&mut one.delta);
         before = &seen.effects;
         steps.push(one);
     }
     let mut late = canon::delta(before, &trace.effects);
     canon::without_job_bytes(&mut late);
+    canon::without_job_output(&mut late);
     let cut = match &trace.end {
         End::Finished => None,
         End::TimedOut => Some((Class::Hung, String::new())),
@@ -214,6 +216,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     }
     let mut effects = trace.effects.clone();
     canon::without_job_bytes(&mut effects);
+    canon::without_job_output(&mut effects);
     canon::without_moments(&mut effects);
     let mut network = trace.network.clone();
     network.sort();

@@ -280,6 +280,53 @@ fn an_interrupt_keeps_what_ran_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_directory_that_is_no_home_of_hermes_gets_no_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "hello\n").unwrap();
+    let away = tempfile::tempdir().unwrap();
+    let out = away.path().join("plan");
+    let (home, out) = (folder.path().to_str().unwrap(), out.to_str().unwrap());
+    let output = bisim(&[
+        "migrate",
+        "--no-replay",
+        "--hermes-home",
+        home,
+        "--out",
+        out,
+    ]);
+    let errors = errors(&output);
+    assert_eq!(code(&output), 64, "{errors}");
+    assert!(
+        errors.contains("nothing that Hermes writes is in"),
+        "{errors}"
+    );
+    assert!(!std::path::Path::new(out).join("migration.md").exists());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bisim"))
+        .args(["check", "--list"])
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("panicked"), "{errors}");
+    assert_eq!(code(&output), 0, "{errors}");
+}
+
+#[test]
+fn a_case_that_does_not_exist_is_likened_to_one_that_does() {
+    let output = bisim(&["check", "--case", "smoke-eco"]);
+    let errors = errors(&output);
+    assert_eq!(code(&output), 64, "{errors}");
+    assert!(errors.contains("did you mean `smoke-echo`?"), "{errors}");
+}
+
+#[test]
 fn a_recorded_history_is_replayed_on_both_and_adds_up() {
     if !can_run() {
         return;

@@ -55,8 +55,12 @@ fn agent(processes: &Processes) -> Option<Restarting> {
 
 /// A run of the agent that is killed right before this change to files, and goes on.
 #[cfg(target_arch = "x86_64")]
-fn cut_off(agent: &mut Restarting, before: u32) -> (Seen, Vec<FsEffect>, RawTrace) {
-    let name = format!("crash:command-many~{before}");
+fn cut_off(
+    agent: &mut Restarting,
+    operation: &str,
+    before: u32,
+) -> (Seen, Vec<FsEffect>, RawTrace) {
+    let name = format!("crash:{operation}~{before}");
     let file = Specimen::named(&name).unwrap().case_file().unwrap();
     let case = Case::resolve("generated", &Defaults::default(), file);
     let trace = agent.run(case.job).unwrap();
@@ -68,32 +72,40 @@ fn cut_off(agent: &mut Restarting, before: u32) -> (Seen, Vec<FsEffect>, RawTrac
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_kill_in_the_middle_of_a_commit_leaves_all_of_it_or_nothing_and_the_agent_works_on() {
+fn a_kill_in_the_middle_of_a_call_leaves_all_of_it_or_nothing_and_the_agent_works_on() {
     let processes = Processes::default();
     let Some(mut agent) = agent(&processes) else {
         return;
     };
-    // Nobody makes so many changes: it is killed once the call is over.
-    let (seen, whole, _) = cut_off(&mut agent, 160);
-    assert!(!seen.cut && seen.changes > 20, "{seen:?}");
-    assert!(whole.len() > 5, "{whole:?}");
-    let last = u32::try_from(seen.changes).unwrap();
-    let mut left = BTreeSet::new();
-    for before in (1..=last).step_by(7).chain([last]) {
-        let (seen, effects, trace) = cut_off(&mut agent, before);
-        assert!(seen.cut, "{before}: {seen:?}");
-        assert_eq!(seen.changes + 1, u64::from(before));
-        assert!(
-            effects.is_empty() || effects == whole,
-            "{before}: {effects:?}"
-        );
-        left.insert(effects.is_empty());
-        assert_eq!(trace.end, End::Finished, "{before}");
-        let after = trace.steps.last().unwrap();
-        let made = |effect: &FsEffect| effect.path.ends_with("/cz/after.txt");
-        assert!(after.effects.iter().any(made), "{before}: {after:?}");
+    // A commit of many changes, and a file with the directory on the way to it.
+    for (operation, changes_min, effects_min, stride) in
+        [("command-many", 21, 6, 7), ("write-new", 11, 2, 3)]
+    {
+        // Nobody makes so many changes: it is killed once the call is over.
+        let (seen, whole, _) = cut_off(&mut agent, operation, 160);
+        assert!(!seen.cut && seen.changes >= changes_min, "{seen:?}");
+        assert!(whole.len() >= effects_min, "{whole:?}");
+        let last = u32::try_from(seen.changes).unwrap();
+        let mut left = BTreeSet::new();
+        for before in (1..=last).step_by(stride).chain([last]) {
+            let (seen, effects, trace) = cut_off(&mut agent, operation, before);
+            assert!(seen.cut, "{operation}~{before}: {seen:?}");
+            assert_eq!(seen.changes + 1, u64::from(before));
+            assert!(
+                effects.is_empty() || effects == whole,
+                "{operation}~{before}: {effects:?}"
+            );
+            left.insert(effects.is_empty());
+            assert_eq!(trace.end, End::Finished, "{operation}~{before}");
+            let after = trace.steps.last().unwrap();
+            let made = |effect: &FsEffect| effect.path.ends_with("/cz/after.txt");
+            assert!(
+                after.effects.iter().any(made),
+                "{operation}~{before}: {after:?}"
+            );
+        }
+        assert_eq!(left.len(), 2, "both ends of {operation} were seen");
     }
-    assert_eq!(left.len(), 2, "both ends were seen");
 }
 
 #[test]

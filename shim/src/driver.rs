@@ -75,7 +75,7 @@ const BARE_LOOP: &str = "bare_loop";
 
 /// What of its home Hermes' own loop keeps for itself: its record of the
 /// conversation, its logs, its caches.
-const LOOP_STATE: [&str; 13] = [
+const LOOP_STATE: [&str; 18] = [
     "/home/u/.hermes/state.db",
     "/home/u/.hermes/state.db-shm",
     "/home/u/.hermes/state.db-wal",
@@ -89,6 +89,20 @@ const LOOP_STATE: [&str; 13] = [
     "/home/u/.hermes/pairing",
     "/home/u/.hermes/image_cache",
     "/home/u/.hermes/audio_cache",
+    "/home/u/.hermes/cron/executions.db",
+    "/home/u/.hermes/cron/executions.db-shm",
+    "/home/u/.hermes/cron/executions.db-wal",
+    "/home/u/.hermes/cron/executions.db-journal",
+    "/home/u/.hermes/cron/.jobs.lock",
+];
+
+/// What it keeps beside the list of jobs: who runs one, and that one was run.
+const JOB_STATE: [&str; 5] = [
+    "/home/u/.hermes/cron/executions.db",
+    "/home/u/.hermes/cron/executions.db-shm",
+    "/home/u/.hermes/cron/executions.db-wal",
+    "/home/u/.hermes/cron/executions.db-journal",
+    "/home/u/.hermes/cron/.jobs.lock",
 ];
 
 /// Directories that releases before 0.19 make in their home as soon as a tool is
@@ -248,7 +262,7 @@ impl Driver for HermesDriver {
 
     fn own_state(&self, job: &Job) -> &'static [&'static str] {
         match job.drive {
-            Drive::Calls => &[],
+            Drive::Calls => &JOB_STATE,
             Drive::Conversation | Drive::Wire => &LOOP_STATE,
         }
     }

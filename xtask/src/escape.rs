@@ -13,6 +13,7 @@ use crate::cmd::{self, Passed};
 const PAGE: &str = "docs/escape-matrix.md";
 const MARK: &str = "MATRIX ";
 const LIMITS_MARK: &str = "LIMITS ";
+const FENCE_MARK: &str = "FENCE ";
 const INTRODUCTION: &str = "# Escape matrix
 
 Made by `cargo xtask escape-report`; do not edit. Each row is a probe of
@@ -29,29 +30,61 @@ Each row asks for more than a limit (`agent/sandbox/tests/it/escape/exhaustion.r
 and `.pl`), with nothing left out first. Room and names are held by the size of
 each private file system, which cannot be left out.
 ";
+const FENCE: &str = "
+## Landlock alone
+
+Each row is a right that Landlock handles, tried by a thread with nothing else around it
+(`agent/sandbox/tests/it/fence.rs`): allowed inside, refused outside, and not refused
+outside without it. `since version` is the one that began to refuse it: on an older kernel
+it is **through** here, and the rest of the sandbox alone stops it.
+";
 
 /// Runs the suite and writes the page.
 pub fn run() -> Result<Passed> {
     let mut test = cmd::cargo();
     test.args(["test", "--package", "hermitcrab-sandbox", "--test", "it"]);
     test.args(["--", "--nocapture", "a_second_mechanism_holds"]);
+    test.arg("landlock_alone");
     let output = test.output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let probes = rows(&text, MARK);
     let limits = rows(&text, LIMITS_MARK);
+    let fence = rows(&text, FENCE_MARK);
     ensure!(
-        output.status.success() && probes.len() > 1 && limits.len() > 1,
+        output.status.success() && probes.len() > 1 && limits.len() > 1 && fence.len() > 1,
         "the escape suite did not pass or could not run here:\n{text}"
     );
     let mut page = format!("{INTRODUCTION}\n");
     table(&mut page, &probes)?;
+    counted(
+        &mut page,
+        &probes,
+        "probes",
+        "have a single line of defence",
+    )?;
     page.push_str(LIMITS);
     page.push('\n');
     table(&mut page, &limits)?;
+    counted(
+        &mut page,
+        &limits,
+        "probes",
+        "have a single line of defence",
+    )?;
+    page.push_str(FENCE);
+    page.push('\n');
+    table(&mut page, &fence)?;
+    counted(
+        &mut page,
+        &fence,
+        "rights",
+        "through, because this kernel has an older version",
+    )?;
     let path = cmd::root().join(PAGE);
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    let count = probes.len().saturating_add(limits.len());
-    println!("{} rows in {PAGE}", count.saturating_sub(2));
+    let tables = [probes, limits, fence];
+    let count: usize = tables.iter().map(|rows| rows.len().saturating_sub(1)).sum();
+    println!("{count} rows in {PAGE}");
     Ok(Passed::Yes)
 }
 
@@ -72,14 +105,16 @@ fn table(page: &mut String, rows: &[&str]) -> Result<()> {
             writeln!(page, "|{}", "---|".repeat(columns))?;
         }
     }
-    let single = rows
+    Ok(())
+}
+
+/// How many rows there are, and in how many something got through.
+fn counted(page: &mut String, rows: &[&str], what: &str, through: &str) -> Result<()> {
+    let some = rows
         .iter()
         .filter(|row| row.contains("**through**"))
         .count();
-    writeln!(
-        page,
-        "\n{} probes; {single} of them have a single line of defence.",
-        rows.len().saturating_sub(1)
-    )?;
+    let all = rows.len().saturating_sub(1);
+    writeln!(page, "\n{all} {what}; {some} of them {through}.")?;
     Ok(())
 }

@@ -247,7 +247,7 @@ impl CapTable {
         let standing = self
             .grants
             .iter_mut()
-            .filter(|grant| grant.life == Life::Stands);
+            .filter(|grant| grant.life != Life::Revoked);
         standing
             .map(|grant| {
                 grant.life = Life::Revoked;

@@ -34,8 +34,15 @@ pub struct Request<'a> {
     by: AgentId,
     tool: Tool,
     actions: &'a [Action],
-    consent: Option<GrantId>,
+    consent: Option<Consent<'a>>,
     flow: Option<&'a Flow>,
+}
+
+/// A yes to a request: the grant it made, and for which of its actions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Consent<'a> {
+    pub(crate) grant: GrantId,
+    pub(crate) places: &'a [usize],
 }
 
 impl<'a> Request<'a> {
@@ -85,10 +92,10 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same request after the user said yes to it, which made this grant.
-    pub(crate) const fn after_consent(self, grant: GrantId) -> Request<'a> {
+    /// The same request after the user said yes to it.
+    pub(crate) const fn after_consent(self, consent: Consent<'a>) -> Request<'a> {
         Request {
-            consent: Some(grant),
+            consent: Some(consent),
             ..self
         }
     }
@@ -205,7 +212,7 @@ pub(crate) fn weigh(
         let must_ask = to_ask
             .next_if(|(asked, _, _)| *asked == place)
             .map(|(_, code, rule)| (code, rule));
-        match find_grant(table, request, action, must_ask, now) {
+        match find_grant(table, request, (place, action), must_ask, now) {
             Ok(grant) => {
                 table.charge(grant);
                 charged.push(grant);
@@ -263,16 +270,21 @@ pub(crate) fn weigh(
 fn find_grant(
     table: &CapTable,
     request: &Request<'_>,
-    action: &Action,
+    (place, action): (usize, &Action),
     must_ask: Option<(DenialCode, RuleRef)>,
     now: Instant,
 ) -> Result<GrantId, (DenialCode, Option<RuleRef>)> {
-    let consent = request.consent.filter(|grant| {
-        table.usable(*grant, now).is_ok()
-            && table
-                .get(*grant)
-                .is_some_and(|grant| grant.authority().covers_cap(action.cap()))
-    });
+    // A yes is for what was not held, as often as that was asked for.
+    let consent = request
+        .consent
+        .filter(|consent| consent.places.contains(&place))
+        .map(|consent| consent.grant)
+        .filter(|grant| {
+            table.usable(*grant, now).is_ok()
+                && table
+                    .get(*grant)
+                    .is_some_and(|grant| grant.authority().covers_cap(action.cap()))
+        });
     if let Some(grant) = consent {
         return Ok(grant);
     }

@@ -57,6 +57,8 @@ pub struct Limited {
     pub processes: bool,
     /// Whether all its processes can be killed at once by the group.
     pub kill: bool,
+    /// Whether memory that the kernel puts out to disk is held as well.
+    pub swap: bool,
 }
 
 impl Limited {
@@ -71,6 +73,7 @@ impl Limited {
             | u8::from(self.cpu) << 1
             | u8::from(self.processes) << 2
             | u8::from(self.kill) << 3
+            | u8::from(self.swap) << 4
     }
 
     pub(crate) fn from_bits(bits: u8) -> Self {
@@ -79,6 +82,7 @@ impl Limited {
             cpu: bits & 2 != 0,
             processes: bits & 4 != 0,
             kill: bits & 8 != 0,
+            swap: bits & 16 != 0,
         }
     }
 }
@@ -97,6 +101,7 @@ impl fmt::Display for Limited {
             (self.cpu, "cpu"),
             (self.processes, "processes"),
             (self.kill, "kill"),
+            (self.swap, "swap"),
         ]
         .into_iter()
         .filter_map(|(has, name)| has.then_some(name))

@@ -41,6 +41,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 pub use self::renames::Rename;
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest};
+use crate::patience::Patience;
 
 /// Everything one command did to one view.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct ChangeSet {
     layer: Layer,
     upper: OwnedFd,
     lower: OwnedFd,
+    /// How the file system of `lower` is waited for.
+    patience: Option<Patience>,
     prefix: RelPath,
 }
 
@@ -188,7 +191,21 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
-        let found = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started)?;
+        let compare = move || {
+            let found = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started);
+            found.map(|found| (found, upper, lower))
+        };
+        let patience = dir.patience().cloned();
+        let (found, upper, lower) = match &patience {
+            None => compare()?,
+            Some(patience) => patience
+                .compare(compare)
+                .map_err(|source| ChangeSetError {
+                    operation: "compare",
+                    path: String::from("."),
+                    source,
+                })??,
+        };
         Ok(Self {
             renames: renames::find(&found.before, &found.after),
             changes: found.changes,
@@ -200,6 +217,7 @@ impl ChangeSet {
             layer: found.layer,
             upper,
             lower,
+            patience,
             prefix: dir.prefix().clone(),
         })
     }
@@ -274,7 +292,11 @@ impl ChangeSet {
     /// # Errors
     /// It is not a regular file (any more), or longer than `bytes_max`.
     pub fn content_before(&self, path: &RelPath, bytes_max: usize) -> io::Result<Vec<u8>> {
-        scan::read_below(self.lower.as_fd(), path, bytes_max)
+        let Some(patience) = &self.patience else {
+            return scan::read_below(self.lower.as_fd(), path, bytes_max);
+        };
+        let (lower, path) = (self.lower.try_clone()?, path.clone());
+        patience.look(move || scan::read_below(lower.as_fd(), &path, bytes_max))?
     }
 
     /// What a created or changed file holds.

@@ -26,6 +26,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{DirId, Verb};
@@ -42,6 +43,7 @@ use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_nam
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
 use crate::digest::{digest_file, sha256};
+use crate::patience::Patience;
 
 /// An open directory, with its name in the session.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub struct DirCap {
     fd: OwnedFd,
     id: DirId,
     prefix: RelPath,
+    /// For a file system that may not answer.
+    patience: Option<Patience>,
 }
 
 /// A directory just made, whose mode is not set yet.
@@ -71,10 +75,46 @@ impl DirCap {
             Mode::empty(),
         )?;
         Ok(Self {
+            patience: Patience::with(&fd)?,
             fd,
             id,
             prefix: RelPath::root(),
         })
+    }
+
+    /// With every look given up after so long, whatever its file system: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn impatient(self, look_max: Duration) -> Self {
+        Self {
+            patience: Some(Patience::of(look_max)),
+            ..self
+        }
+    }
+
+    /// How its file system is waited for.
+    pub(crate) fn patience(&self) -> Option<&Patience> {
+        self.patience.as_ref()
+    }
+
+    /// Takes a look at `path`; not for ever, where the file system may not answer.
+    fn look<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        path: &RelPath,
+        look: impl FnOnce(BorrowedFd<'_>, &RelPath) -> Result<T, FsError> + Send + 'static,
+    ) -> Result<T, FsError> {
+        let Some(patience) = &self.patience else {
+            return look(self.fd.as_fd(), path);
+        };
+        let failed = |source| FsError::Io {
+            operation,
+            path: path.clone(),
+            source,
+        };
+        let (dir, place) = (self.fd.try_clone().map_err(failed)?, path.clone());
+        let seen = patience.look(move || look(dir.as_fd(), &place));
+        seen.map_err(failed)?
     }
 
     /// Another hold of the same directory, for a command that outlives the
@@ -84,6 +124,7 @@ impl DirCap {
             fd: self.fd.try_clone()?,
             id: self.id,
             prefix: self.prefix.clone(),
+            patience: self.patience.clone(),
         })
     }
 
@@ -118,11 +159,13 @@ impl DirCap {
         bytes_max: usize,
     ) -> Result<Vec<u8>, FsError> {
         self.spend(permit, Verb::FsRead, path)?;
-        let (file, _stat) = open_file(self.fd.as_fd(), path, Links::Follow)?;
-        read_all(&file, bytes_max).map_err(|source| FsError::Io {
-            operation: "read",
-            path: path.clone(),
-            source,
+        self.look("read", path, move |dir, path| {
+            let (file, _stat) = open_file(dir, path, Links::Follow)?;
+            read_all(&file, bytes_max).map_err(|source| FsError::Io {
+                operation: "read",
+                path: path.clone(),
+                source,
+            })
         })
     }
 
@@ -133,7 +176,9 @@ impl DirCap {
     /// See [`FsError`].
     pub fn open(&self, permit: Permit<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
         self.spend(permit, Verb::FsRead, path)?;
-        open_file(self.fd.as_fd(), path, Links::Follow).map(|(file, _stat)| file)
+        self.look("open", path, |dir, path| {
+            open_file(dir, path, Links::Follow).map(|(file, _stat)| file)
+        })
     }
 
     /// Puts a file in place at once and durably; `fs.create` for a new one,
@@ -206,16 +251,14 @@ impl DirCap {
     /// See [`FsError`].
     pub fn list(&self, permit: Permit<'_>, path: &RelPath) -> Result<Vec<Entry>, FsError> {
         self.spend(permit, Verb::FsList, path)?;
-        let dir = open_beneath(
-            self.fd.as_fd(),
-            path,
-            OFlags::RDONLY | OFlags::DIRECTORY,
-            Links::Follow,
-        )?;
-        list_dir(&dir).map_err(|source| FsError::Io {
-            operation: "list",
-            path: path.clone(),
-            source,
+        self.look("list", path, |dir, path| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let dir = open_beneath(dir, path, flags, Links::Follow)?;
+            list_dir(&dir).map_err(|source| FsError::Io {
+                operation: "list",
+                path: path.clone(),
+                source,
+            })
         })
     }
 
@@ -226,31 +269,33 @@ impl DirCap {
     pub fn stat(&self, permit: Permit<'_>, path: &RelPath) -> Result<Stat, FsError> {
         let verb = look_verb(&permit);
         self.spend(permit, verb, path)?;
-        let fd = open_beneath(self.fd.as_fd(), path, OFlags::PATH, Links::Follow)?;
-        let stat = rustix::fs::fstat(&fd).map_err(|errno| FsError::io("stat", path, errno))?;
-        Ok(Stat::from(stat))
+        self.look("stat", path, |dir, path| {
+            let fd = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+            let stat = rustix::fs::fstat(&fd).map_err(|errno| FsError::io("stat", path, errno))?;
+            Ok(Stat::from(stat))
+        })
     }
 
-    /// A directory below as a capability of its own; `fs.list` or `fs.read`.
+    /// A directory below as a capability of its own, no link on the way: what is
+    /// done in it later goes by this name; `fs.list` or `fs.read`.
     ///
     /// # Errors
-    /// See [`FsError`].
+    /// See [`FsError`]; `symlink-refused` if there is a link.
     pub fn subdir(&self, permit: Permit<'_>, path: &RelPath) -> Result<Self, FsError> {
         let verb = look_verb(&permit);
         self.spend(permit, verb, path)?;
         let prefix = self
             .place(path)
             .map_err(|error| FsError::denied(error.code(), path))?;
-        let fd = open_beneath(
-            self.fd.as_fd(),
-            path,
-            OFlags::RDONLY | OFlags::DIRECTORY,
-            Links::Follow,
-        )?;
+        let fd = self.look("open", path, |dir, path| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            open_beneath(dir, path, flags, Links::Refuse)
+        })?;
         Ok(Self {
             fd,
             id: self.id,
             prefix,
+            patience: self.patience.clone(),
         })
     }
 
@@ -370,7 +415,11 @@ impl DirCap {
     /// # Errors
     /// See [`FsError`]; `changed-since-shown` if the name is taken.
     pub fn make_dir(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        let pending = self.make_dir_usable(permit, path, mode)?;
+        let mut pending = self.make_dir_usable(permit, path, mode)?;
+        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
+        let made = rustix::fs::statat(&parent, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| FsError::io("stat", path, errno))?;
+        pending.mode = as_inherited(mode, made.st_mode);
         self.settle(&pending)
     }
 
@@ -518,6 +567,12 @@ fn try_to_leave() -> bool {
         )
     };
     open("status").is_ok() && matches!(open("../stat"), Err(rustix::io::Errno::XDEV))
+}
+
+/// A mode for a directory that was just made and has this one: what it took from
+/// the directory it is in, that files in it have its group, stays.
+pub(crate) fn as_inherited(mode: u32, made: u32) -> u32 {
+    mode | (made & Mode::SGID.as_raw_mode())
 }
 
 fn chmod_name(parent: &OwnedFd, name: &[u8], path: &RelPath, mode: u32) -> Result<(), FsError> {

@@ -18,18 +18,21 @@
 //! workspace. Only if that lies on another file system than the workspace is
 //! there, for as long as a commit takes, a directory with the prefix
 //! [`crate::dircap::TEMPORARY_PREFIX`] in the workspace: a rename cannot leave
-//! its file system.
+//! its file system. What is built in a workspace for a write that makes
+//! directories (`parents`) is on note here for as long.
 //!
 //! What it does not protect against: somebody who can write the agent's own
 //! directory, and programs that go on writing through a file they had open
 //! before; what they write then lands in the version that is kept.
 
 mod act;
+mod aside;
 mod carry;
 mod commit;
 mod entry;
 mod incoming;
 mod moved;
+mod parents;
 mod plan;
 mod recover;
 mod retain;
@@ -50,6 +53,7 @@ use rustix::io::Errno;
 
 pub use self::commit::{Commit, CommitFailure, Part};
 pub use self::incoming::Incoming;
+pub use self::parents::NewFile;
 pub use self::recover::Recovered;
 pub use self::retain::{AGE_MAX, BYTES_MAX, ENTRIES_MAX};
 pub use self::steps::{Then, Watch};
@@ -204,6 +208,7 @@ impl Journal {
         }
         let recovered = recover::recover(&journal)?;
         journal.clear_incoming();
+        journal.clear_asides();
         Ok((journal, recovered))
     }
 

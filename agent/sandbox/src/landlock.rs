@@ -26,6 +26,31 @@ use landlock::{
 /// The newest version whose rights this table was reviewed for.
 const REVIEWED: ABI = ABI::V9;
 
+/// What each version refuses that those before let pass.
+const REFUSED_SINCE: [(u8, &str); 6] = [
+    (2, "moving files between directories"),
+    (3, "cutting files off"),
+    (4, "TCP"),
+    (5, "orders to devices"),
+    (6, "abstract sockets and signals out of the sandbox"),
+    (9, "sockets with a name in the file system"),
+];
+
+/// What the fence lets pass because the kernel's version is too old for it, in
+/// words that follow the version; nothing, if it is not.
+#[must_use]
+pub fn lacks(version: u8) -> String {
+    let lacking: Vec<_> = REFUSED_SINCE
+        .into_iter()
+        .filter_map(|(since, what)| (version < since).then_some(what))
+        .collect();
+    if lacking.is_empty() {
+        String::new()
+    } else {
+        format!(", without a second line for {}", lacking.join(", "))
+    }
+}
+
 /// What a command may do with TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tcp {

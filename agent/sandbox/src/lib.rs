@@ -41,6 +41,7 @@ pub mod digest;
 pub mod sys;
 
 mod ambient;
+mod patience;
 
 pub use changeset::ChangeSet;
 pub use digest::sha256;

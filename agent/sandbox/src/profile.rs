@@ -83,6 +83,9 @@ done
 while read -r first second soft rest; do
   if [ "$first $second" = "Max processes" ]; then echo "processes=$soft"; fi
 done < /proc/self/limits
+# Read a byte at a time, it ends before the end of its line, which read calls a failure.
+most=; read -r most < /proc/sys/user/max_user_namespaces; echo "nested=$most"
+first=; read -r first < /proc/self/oom_score_adj; echo "victim=$first"
 if (exec < /dev/tty) 2>/dev/null; then echo "tty=open"; fi
 if [ -O "$1" ]; then echo "owner=own"; else echo "owner=other"; fi
 echo probe > "$1/.hermitcrab-probe" && echo "view=written"
@@ -277,21 +280,47 @@ impl Facts {
                 let seen = match self.why("landlock") {
                     Some(why) => why,
                     None if version == 0 => String::from("not seen"),
-                    None => format!("version {version}"),
+                    None => format!("version {version}{}", crate::landlock::lacks(version)),
                 };
                 (self.looked().then_some(held), seen)
             }
             Mechanism::IdMaps => (
-                self.one("owner").map(|owner| owner == "own"),
-                String::from("what is shown belongs to whoever runs there"),
+                // The root of a view is its layer's: that it is the command's own
+                // says little of what lies below.
+                self.one("owner")
+                    .map(|owner| owner == "own" && self.confined.by.contains(mechanism)),
+                self.why(mechanism.as_str())
+                    .unwrap_or_else(|| String::from("what is shown belongs to whoever runs there")),
             ),
+            Mechanism::NoNesting => {
+                let seen = self.one("nested");
+                let told = match seen {
+                    Some(most) => format!("{most} can be made"),
+                    None => String::from("not seen"),
+                };
+                (
+                    self.looked().then_some(seen == Some("0")),
+                    self.why(mechanism.as_str()).unwrap_or(told),
+                )
+            }
+            // Of the namespace above the command's, which cannot be looked into.
+            Mechanism::SharedWatches => (
+                self.looked()
+                    .then_some(self.confined.by.contains(mechanism)),
+                self.why(mechanism.as_str())
+                    .unwrap_or_else(|| String::from("a sixteenth, set and read back")),
+            ),
+            Mechanism::FirstVictim => {
+                let seen = self.one("victim");
+                let told = format!("adjusted by {}", seen.unwrap_or("what was not seen"));
+                (
+                    self.looked().then_some(seen == Some("1000")),
+                    self.why(mechanism.as_str()).unwrap_or(told),
+                )
+            }
             Mechanism::OwnSession => self.nothing("tty", "none can be opened"),
         };
-        let used = match mechanism {
-            // A property of the mount: it is there, or it does not work.
-            Mechanism::IdMaps => available == Some(true),
-            _ => self.confined.by.contains(mechanism),
-        };
+        let used = self.confined.by.contains(mechanism);
         Row {
             mechanism,
             available,
@@ -338,6 +367,35 @@ impl Facts {
                 format!("{inside}, outside {outside}"),
             ),
             _ => (None, String::from("not seen")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_to_be_missing_is_not_called_available() {
+        let told = |mechanism: Mechanism, why: &str| {
+            let mut confined = Confined::default();
+            confined.note(mechanism, &Err(why.to_owned()));
+            let facts = Facts {
+                values: BTreeMap::from([("view".to_owned(), vec!["written".to_owned()])]),
+                confined,
+                ..Facts::default()
+            };
+            facts.row(mechanism)
+        };
+        for mechanism in [
+            Mechanism::NoNesting,
+            Mechanism::SharedWatches,
+            Mechanism::FirstVictim,
+        ] {
+            let row = told(mechanism, "the kernel does not");
+            assert_eq!((row.available, row.used), (Some(false), false), "{row:?}");
+            assert_eq!(row.seen, "the kernel does not");
+            assert!(!row.mandatory);
         }
     }
 }

@@ -38,6 +38,8 @@ pub struct History {
     pub updated: String,
     /// What was said; without what the model is told about its place.
     pub messages: Vec<Message>,
+    /// Its agent has read what neither its user nor its own model wrote.
+    pub has_read: bool,
     /// It is gone on with without being shown.
     pub is_silent: bool,
 }
@@ -107,9 +109,8 @@ impl History {
     /// Whether something is in it that neither the user nor the model wrote.
     #[must_use]
     pub fn has_data(&self) -> bool {
-        self.messages
-            .iter()
-            .any(|message| matches!(message, Message::Tool { .. }))
+        let mut messages = self.messages.iter();
+        self.has_read || messages.any(|message| matches!(message, Message::Tool { .. }))
     }
 
     /// Keeps it in a session's directory, whole or not at all.
@@ -121,6 +122,7 @@ impl History {
             "cwd": self.cwd.to_string_lossy(),
             "title": self.title,
             "updated": self.updated,
+            "read": self.has_read,
             "messages": self.messages.iter().map(written).collect::<Vec<_>>(),
         })
         .to_string();
@@ -135,16 +137,22 @@ impl History {
         file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let messages: Vec<Message> = value
+            .get("messages")?
+            .as_array()?
+            .iter()
+            .map(read)
+            .collect::<Option<_>>()?;
         Some(Self {
             cwd: PathBuf::from(word("cwd")?),
             title: word("title"),
             updated: word("updated")?,
-            messages: value
-                .get("messages")?
-                .as_array()?
-                .iter()
-                .map(read)
-                .collect::<Option<_>>()?,
+            // One of which nobody can say what was read for it counts as read.
+            has_read: value
+                .get("read")
+                .and_then(Value::as_bool)
+                .unwrap_or(!messages.is_empty()),
+            messages,
             is_silent: false,
         })
     }
@@ -286,6 +294,27 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_was_attached_to_a_prompt_was_read_and_stays_so() {
+        let state = tempfile::tempdir().expect("directory");
+        let mut history = History::new("/w".into());
+        history.note(&[Message::User("words".into())]);
+        assert!(!history.has_data());
+        history.keep(state.path()).expect("kept");
+        let look = || History::look(state.path()).expect("history");
+        assert!(!look().has_data());
+        history.has_read = true;
+        history.keep(state.path()).expect("kept");
+        assert!(look().has_data());
+        // Written by a version that did not say so.
+        let file = state.path().join("conversation.json");
+        let text = std::fs::read_to_string(&file).expect("text");
+        let older = text.replace("\"read\":true,", "");
+        assert_ne!(older, text);
+        std::fs::write(&file, older).expect("written");
+        assert!(look().has_data());
     }
 
     #[test]

@@ -231,6 +231,7 @@ impl Seat {
             proved,
             floor,
         } = opener(&ground, Box::new(user))?;
+        runtime.serve_an_editor();
         runtime.show_progress(Box::new(Output {
             link: link.clone(),
             control: Arc::clone(&control),
@@ -324,6 +325,7 @@ impl Seat {
     fn keep(&mut self) {
         let mut history = self.history.borrow_mut();
         history.note(self.chat.messages());
+        history.has_read |= self.runtime.has_read(self.runtime.first_agent());
         if let Err(error) = history.keep(&self.ground.dir) {
             eprintln!("hermitcrab: the conversation cannot be kept: {error}");
         }

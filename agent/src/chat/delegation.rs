@@ -240,6 +240,7 @@ impl Chat {
             unwritten: Unwritten::default(),
             reminder: self.reminder,
             unproved: Unproved::default(),
+            withheld: self.withheld,
         };
         let came = chat.run(runtime, port, &task.goal);
         let seconds = seconds_since(runtime, started);

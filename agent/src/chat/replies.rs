@@ -4,7 +4,7 @@
 //! allowed is none of this: every call that is made passes the monitor.
 
 use super::{
-    Chat, ChatError, ChatTurn, Offered, Ports, TurnEnd, offered, several,
+    Chat, ChatError, ChatTurn, Offered, Ports, TurnEnd, several,
     slips::{self, Next},
 };
 use crate::{
@@ -81,7 +81,7 @@ impl Chat {
     /// The names that are tools here. Calls of names that nearly are get them, and
     /// what is nearly JSON becomes it.
     pub(super) fn known(&self, runtime: &Runtime, calls: &mut [ProposedCall]) -> Vec<String> {
-        let offers = offered::offers_at(runtime, self.agent, self.depth, self.may_delegate());
+        let offers = self.offers(runtime);
         let mut known: Vec<String> = offers
             .into_iter()
             .map(|offer| offer.name.into_owned())

@@ -158,6 +158,12 @@ impl Slips {
     }
 }
 
+/// Whether the last words of a turn only say that a model said nothing.
+#[must_use]
+pub fn is_no_answer(words: &str) -> bool {
+    [SAID_NOTHING, ROUNDS_SPENT].contains(&pytext::strip(words))
+}
+
 /// Last words that were asked for because the rounds were spent.
 pub(super) fn cut_short(words: &str) -> String {
     let words = pytext::strip(words);

@@ -8,7 +8,7 @@ use std::{
 
 use hermitcrab_core::approval::Asking;
 
-use super::{Setting, Where, chat, open, say};
+use super::{Setting, Where, chat, cron, open, say};
 use crate::{
     acp::{self, Furnish, Opened, Opener, Service},
     exit,
@@ -93,6 +93,7 @@ fn service(
             .map(|named| home.model(named, &ground.cancel))
             .transpose()
             .map_err(words)?;
+        runtime.run_jobs_through(Box::new(cron::Runner::new(&place, &choice)));
         let mut talks = Vec::new();
         for model in picker.iter().chain([&backend]) {
             chat::let_talk(&mut runtime, model).map_err(words)?;

@@ -282,7 +282,9 @@ fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
         if was {
             println!("{id} is revoked");
         } else {
-            say(&format!("there is no {id} that is not ended"));
+            say(&format!(
+                "no grant {id} is kept; `hermitcrab caps` lists what is"
+            ));
             code = exit::REFUSED;
         }
     }

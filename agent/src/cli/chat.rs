@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Setting, Trouble, open, say};
+use super::{Setting, Trouble, cron, open, say};
 use crate::{
     chat::{Chat, ChatTurn, TurnEnd},
     exit,
@@ -52,6 +52,7 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
         say(&message);
         return code;
     }
+    runtime.run_jobs_through(Box::new(cron::Runner::new(&setting.place, choice)));
     let mut chat = Chat::new(&runtime, &backend.model);
     if let Some(judge) = &choice.judge {
         let talk = GrantWords::new("model.send", judge);

@@ -5,29 +5,27 @@
 //! job, until that grant ends. The grant is for the job as it was: one whose
 //! words, script or place changed afterwards has lost it.
 
-use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+mod shelf;
+
+use std::fs::TryLockError;
 
 use clap::{Args, Subcommand};
 use hermitcrab_core::session::Asking;
-use serde_json::{Value, json};
+use jiff::Zoned;
 
-use super::{Setting, Trouble, Where, caps, chat, run, say};
+use self::shelf::{Shelf, shelf, skills_of};
+use super::{Setting, Trouble, Where, caps, chat, open, say};
 use crate::{
-    ambient,
-    digest::sha256,
-    exit, pyjson,
+    ambient::{self, NobodyThere},
+    exit,
+    jobs::{JobPort, JobRun, Limit, RUN_MAX, Script, Work},
+    model::{Cancel, ModelPort},
     screen::visible,
-    tools::{
-        args,
-        cronjob::{
-            jobs::{self, Job},
-            schedule, wording,
-        },
+    tools::cronjob::{
+        claimant,
+        jobs::{self, Job},
+        schedule,
+        turns::{self, Claim},
     },
 };
 
@@ -71,130 +69,6 @@ pub fn cron(cron: &Cron) -> u8 {
     })
 }
 
-/// Where jobs and their scripts are.
-struct Shelf {
-    cron: PathBuf,
-    scripts: PathBuf,
-}
-
-fn shelf() -> Result<Shelf, Trouble> {
-    let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
-    let hermes = places.home.join(".hermes");
-    Ok(Shelf {
-        cron: hermes.join("cron"),
-        scripts: hermes.join("scripts"),
-    })
-}
-
-impl Shelf {
-    fn trouble(&self, error: &io::Error) -> Trouble {
-        (
-            format!("cannot use the jobs in `{}`: {error}", self.cron.display()),
-            exit::ENVIRONMENT,
-        )
-    }
-
-    fn read(&self) -> Result<Vec<Job>, Trouble> {
-        match fs::read(self.cron.join("jobs.json")) {
-            Ok(bytes) => jobs::understood(&bytes).map_err(|why| (why, exit::ENVIRONMENT)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(self.trouble(&error)),
-        }
-    }
-
-    fn lock(&self, name: &str) -> io::Result<File> {
-        fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(self.cron.join(name))
-    }
-
-    /// Changes one job; `None` takes it off the list. The lock is the one
-    /// whoever else writes the file takes.
-    fn change(&self, id: &str, change: impl FnOnce(Job) -> Option<Job>) -> Result<(), Trouble> {
-        let lock = self
-            .lock(".jobs.lock")
-            .and_then(|file| file.lock().map(|()| file))
-            .map_err(|error| self.trouble(&error))?;
-        let mut all = self.read()?;
-        if let Some(at) = all.iter().position(|job| jobs::text(job, "id") == id) {
-            match change(all.remove(at)) {
-                Some(job) => all.insert(at, job),
-                None => say(&format!("job {} is done for good", visible(id))),
-            }
-            let text = pyjson::ascii(&pyjson::indented(&json!({
-                "jobs": all, "updated_at": schedule::iso(&ambient::now_here()),
-            })));
-            put(&self.cron, &text).map_err(|error| self.trouble(&error))?;
-        }
-        drop(lock);
-        Ok(())
-    }
-
-    /// The text of a job's script, which lies below the scripts' directory.
-    fn script(&self, job: &Job) -> Result<Option<String>, Trouble> {
-        let name = jobs::text(job, "script");
-        if name.is_empty() {
-            return Ok(None);
-        }
-        let read = || {
-            let root = self.scripts.canonicalize()?;
-            let file = root.join(name).canonicalize()?;
-            if !file.starts_with(&root) {
-                return Err(io::Error::other("it lies outside the scripts' directory"));
-            }
-            fs::read_to_string(file)
-        };
-        read().map(Some).map_err(|error| {
-            (
-                format!("cannot read the script `{}`: {error}", visible(name)),
-                exit::ENVIRONMENT,
-            )
-        })
-    }
-
-    /// The place of a job, with everything it is made of in its name.
-    fn place(&self, base: &Where, job: &Job) -> Result<Where, Trouble> {
-        let script = self.script(job)?;
-        let field = |name: &str| job.get(name).cloned().unwrap_or(Value::Null);
-        let made_of = json!([
-            field("id"),
-            field("prompt"),
-            field("skills"),
-            field("workdir"),
-            field("no_agent"),
-            field("context_from"),
-            field("script"),
-            script,
-        ]);
-        let workdir = jobs::text(job, "workdir");
-        Ok(Where {
-            workspace: if workdir.is_empty() {
-                base.workspace.clone()
-            } else {
-                Some(PathBuf::from(workdir))
-            },
-            state_dir: base.state_dir.clone(),
-            job: Some(sha256(made_of.to_string().as_bytes()).to_string()),
-        })
-    }
-}
-
-/// The file appears whole or not at all, and is its owner's alone.
-fn put(dir: &Path, text: &str) -> io::Result<()> {
-    let new = dir.join(".jobs.json.new");
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, dir.join("jobs.json"))
-}
-
 fn list(base: &Where) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
@@ -214,7 +88,8 @@ fn list(base: &Where) -> Result<u8, Trouble> {
             visible(&jobs::name(job)),
             visible(next)
         );
-        for line in caps::held_at(&shelf.place(base, job)?)? {
+        let script = text_of(shelf.script(job));
+        for line in caps::held_at(&Shelf::place(base, job, script.as_deref()))? {
             println!("    holds {line}");
         }
     }
@@ -236,8 +111,32 @@ fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
                 exit::USAGE,
             )
         })?;
-    println!("{}", visible(jobs::text(job, "prompt")));
-    caps::grant(&shelf.place(base, job)?, grants)
+    let script = text_of(shelf.script(job));
+    println!("{}", in_full(job, script.as_deref()));
+    caps::grant(&Shelf::place(base, job, script.as_deref()), grants)
+}
+
+/// What a program says, if it can be read.
+fn text_of(script: Option<Result<Script, String>>) -> Option<String> {
+    script.and_then(Result::ok).map(|script| script.text)
+}
+
+/// Everything that makes a job do what it does, for whoever grants it something.
+fn in_full(job: &Job, script: Option<&str>) -> String {
+    let mut lines = vec![visible(jobs::text(job, "prompt"))];
+    let workdir = jobs::text(job, "workdir");
+    if !workdir.is_empty() {
+        lines.push(format!("in: {}", visible(workdir)));
+    }
+    let skills = skills_of(job).join(", ");
+    if !skills.is_empty() {
+        lines.push(format!("skills: {}", visible(&skills)));
+    }
+    if let Some(script) = script {
+        lines.push(format!("script: {}", visible(jobs::text(job, "script"))));
+        lines.extend(script.lines().map(|line| format!("    {}", visible(line))));
+    }
+    lines.join("\n")
 }
 
 fn tick(base: &Where, choice: &chat::Choice) -> Result<u8, Trouble> {
@@ -257,9 +156,10 @@ fn tick(base: &Where, choice: &chat::Choice) -> Result<u8, Trouble> {
         Err(TryLockError::Error(error)) => return Err(shelf.trouble(&error)),
     }
     let mut worst = exit::OK;
+    let mut runner = Runner::new(base, choice);
     for job in shelf.read()? {
         if is_due(&job) {
-            let code = one(&shelf, base, choice, &job)?;
+            let code = one(&shelf, &mut runner, &job)?;
             worst = worst.max(code);
         }
     }
@@ -275,87 +175,121 @@ fn is_due(job: &Job) -> bool {
         && schedule::kept(jobs::text(job, "next_run_at"), &now).is_some_and(|at| at <= now)
 }
 
-/// Runs one job. Its next time is on the disk before it begins, so that no
-/// crash makes it run twice.
-fn one(shelf: &Shelf, base: &Where, choice: &chat::Choice, job: &Job) -> Result<u8, Trouble> {
+/// Runs one job that is due. Its next time is on the disk before it begins, so
+/// that no crash makes it run twice.
+fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     let id = jobs::text(job, "id").to_owned();
-    let began = schedule::iso(&ambient::now_here());
-    let plan = job.get("schedule").cloned().unwrap_or(Value::Null);
-    let next = schedule::next(&plan, Some(&began), &ambient::now_here());
-    let repeat = |name: &str| job.get("repeat").and_then(|repeat| repeat.get(name));
-    let done = repeat("completed").and_then(Value::as_i64).unwrap_or(0);
-    let done = done.saturating_add(1);
-    let times = repeat("times").filter(|times| times.is_number()).cloned();
-    // A job says how often in a number of any kind; part of a time is one more.
-    let left_after = |times: &Value| times.as_f64().map(|times| times - done as f64);
-    let is_last = times
-        .as_ref()
-        .and_then(left_after)
-        .is_some_and(|left| left <= 0.0);
-    let is_over = is_last || next.is_none();
+    let now = ambient::now_here();
+    let mut claim = Claim::Taken;
     shelf.change(&id, |mut job| {
-        job.insert("next_run_at".to_owned(), next.into());
-        job.insert(
-            "repeat".to_owned(),
-            json!({"times": times, "completed": done}),
-        );
-        Some(job)
+        claim = turns::claim(&mut job, &claimant(), &now);
+        (claim != Claim::Spent).then_some(job)
     })?;
-    let code = run_it(shelf, base, choice, job).unwrap_or_else(|(message, code)| {
-        say(&format!("job {}: {message}", visible(&id)));
-        code
-    });
+    if claim != Claim::Won {
+        return Ok(exit::OK);
+    }
+    say(&format!(
+        "job {} ({})",
+        visible(&id),
+        visible(&jobs::name(job))
+    ));
+    let run = runner.run(job, &now);
+    let code = match &run.became.error {
+        None => exit::OK,
+        Some(_) if run.was_refused => exit::REFUSED,
+        Some(_) => runner.trouble.take().unwrap_or(exit::TOOL_FAILED),
+    };
+    match &run.became.error {
+        Some(why) => say(&format!("job {}: {}", visible(&id), visible(why))),
+        None => println!("{}", visible(&run.said)),
+    }
+    shelf
+        .keep(&id, &run.document, &now)
+        .map_err(|error| shelf.trouble(&error))?;
     shelf.change(&id, |mut job| {
-        if is_over {
-            return None;
-        }
-        let (status, error) = match code {
-            exit::OK => ("ok", Value::Null),
-            code => ("error", format!("it ended with status {code}").into()),
-        };
-        job.insert("last_run_at".to_owned(), began.into());
-        job.insert("last_status".to_owned(), status.into());
-        job.insert("last_error".to_owned(), error);
-        Some(job)
+        turns::note(&mut job, &run.became, &ambient::now_here()).then_some(job)
     })?;
     Ok(code)
 }
 
-fn run_it(shelf: &Shelf, base: &Where, choice: &chat::Choice, job: &Job) -> Result<u8, Trouble> {
-    let setting = Setting {
-        mode: Some(Asking::Refuse),
-        ..Setting::at(shelf.place(base, job)?)
-    };
-    say(&format!(
-        "job {} ({})",
-        visible(jobs::text(job, "id")),
-        visible(&jobs::name(job))
-    ));
-    let script = shelf.script(job)?;
-    if args::truthy(job.get("no_agent")) {
-        let text = script.ok_or_else(|| ("it has no script".to_owned(), exit::USAGE))?;
-        let name = jobs::text(job, "script");
-        let program = if name.ends_with(".sh") || name.ends_with(".bash") {
-            "bash"
-        } else {
-            "python3"
+/// Runs jobs in sessions of their own, each with a ledger apart from whoever asks.
+pub struct Runner {
+    base: Where,
+    choice: chat::Choice,
+    /// Why the last run did not begin, as a program's status.
+    trouble: Option<u8>,
+}
+
+impl Runner {
+    /// Runs them from here, with this model.
+    pub fn new(base: &Where, choice: &chat::Choice) -> Self {
+        Self {
+            base: base.clone(),
+            choice: choice.clone(),
+            trouble: None,
+        }
+    }
+
+    fn in_its_session(&self, job: &Job, now: &Zoned) -> Result<JobRun, Trouble> {
+        let shelf = shelf()?;
+        // Read once: what runs is what the grants were given to.
+        let script = shelf.script(job);
+        let place = Shelf::place(&self.base, job, text_of(script.clone()).as_deref());
+        let setting = Setting {
+            mode: Some(Asking::Refuse),
+            ..Setting::at(place)
         };
-        let words = [program.to_owned(), "-c".to_owned(), text];
-        return Ok(run::exec(&setting, &words));
+        let ground = open::ground(&setting.place)?;
+        let cancel = Cancel::default();
+        let limit = Limit::begin(cancel.clone(), RUN_MAX)
+            .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        let mut backend = match crate::jobs::needs_model(job) {
+            true => {
+                let backend = chat::backend(&ground, &self.choice, &cancel)?;
+                Some(backend.ok_or_else(|| (chat::NO_MODEL.to_owned(), exit::USAGE))?)
+            }
+            false => None,
+        };
+        let id = jobs::text(job, "id");
+        if !jobs::is_a_name(id) {
+            let message = format!("`{}` is no name of a directory", visible(id));
+            return Err((message, exit::USAGE));
+        }
+        let apart = ground.state_dir.join("jobs").join(id);
+        let isolation = ground.isolation()?;
+        let asking = ground.asking(setting.mode, false);
+        let nobody = Box::new(NobodyThere);
+        let mut session = ground.open_apart(&setting, &apart, nobody, isolation, asking)?;
+        if let Some(backend) = &backend {
+            chat::let_talk(&mut session, backend)?;
+        }
+        let model: Option<(&str, &mut dyn ModelPort)> = match &mut backend {
+            Some(backend) => Some((&backend.model, &mut *backend.port)),
+            None => None,
+        };
+        let run = crate::jobs::work(
+            &mut session,
+            Work {
+                job,
+                script,
+                model,
+                limit: &limit,
+                now,
+            },
+        );
+        for line in session.take_told() {
+            say(&visible(&line));
+        }
+        Ok(run)
     }
-    if script.is_some() {
-        return Err((
-            "a script beside a prompt is not run; let the prompt say what to run".to_owned(),
-            exit::USAGE,
-        ));
+}
+
+impl JobPort for Runner {
+    fn run(&mut self, job: &Job, now: &Zoned) -> JobRun {
+        self.in_its_session(job, now)
+            .unwrap_or_else(|(message, code)| {
+                self.trouble = Some(code);
+                JobRun::failed(&message)
+            })
     }
-    let mut words = jobs::text(job, "prompt").to_owned();
-    if let Some(problem) = wording::problem(&words) {
-        return Err((problem, exit::REFUSED));
-    }
-    let skills = jobs::skills(job.get("skill"), job.get("skills"));
-    if !skills.is_empty() {
-        words = format!("First read the skills {}.\n\n{words}", skills.join(", "));
-    }
-    Ok(chat::chat(&setting, choice, Some(&words)))
 }

@@ -37,12 +37,19 @@ fn explained(explain: &Explain) -> Result<u8, Trouble> {
     let lines = runtime
         .explain(agent, &words)
         .map_err(|error| (error.to_string(), exit::USAGE))?;
-    let mut code = exit::OK;
+    let (mut code, mut lacks_a_grant) = (exit::OK, false);
     for explained in lines {
         println!("{explained}");
+        lacks_a_grant |= explained.lacks_a_grant();
         if explained.is_refused() {
             code = exit::REFUSED;
         }
+    }
+    if lacks_a_grant {
+        let grant = format!("{}={}", explain.verb, explain.on.escape_debug());
+        println!(
+            "`--grant {grant}` grants it for one run, `hermitcrab caps grant {grant}` for this workspace"
+        );
     }
     Ok(code)
 }

@@ -22,7 +22,6 @@ use std::{
 };
 
 use hermitcrab_core::outcome::DenialCode;
-use hermitcrab_sandbox::journal::CommitId;
 use serde_json::{Value, json};
 
 use self::{
@@ -210,7 +209,8 @@ impl Repl<'_> {
             Line::Grant(grants) => self.grant(&grants),
             Line::Revoke(grant) => self.revoke(&grant),
             Line::Undo(0) => undo::show(&self.runtime).map(|()| exit::OK),
-            Line::Undo(last) => undo::take_back(&mut self.runtime, None, last).map(|()| exit::OK),
+            Line::Undo(last) => self.taken_back(None, last),
+            Line::UndoCommit(id) => self.taken_back(Some(id), 1),
             Line::Audit(last) => self.audit(last),
             Line::Program(words) => self.program(&words),
             Line::Run(command) => Ok(self.command(&command, false)),
@@ -248,6 +248,10 @@ impl Repl<'_> {
             screen: &self.screen,
         };
         print_all(active.lines());
+    }
+
+    fn taken_back(&mut self, id: Option<u64>, last: usize) -> Result<u8, Trouble> {
+        undo::take_back(&mut self.runtime, "undo commit", id, last).map(|()| exit::OK)
     }
 
     fn caps(&mut self) -> Result<u8, Trouble> {
@@ -357,6 +361,7 @@ impl Repl<'_> {
 
     fn command(&mut self, command: &str, is_rehearsed: bool) -> u8 {
         let agent = self.runtime.first_agent();
+        let before = undo::last_commit(&self.runtime);
         let report = self
             .runtime
             .call(agent, "terminal", &json!({"command": command}));
@@ -371,11 +376,22 @@ impl Repl<'_> {
         if let Some(error) = result.get("error").and_then(Value::as_str)
             && !is_told
         {
-            say(&visible(error));
+            let error = match run::in_own_words(&report.fate) {
+                // That it was called off is said by who called it off.
+                Some(_) if self.cancel.is_thrown() => "what it changed is discarded".to_owned(),
+                Some(words) => words.to_owned(),
+                None => visible(error),
+            };
+            say(&error);
         }
         let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
         if report.fate == Fate::Ran && status != 0 {
             say(&format!("ended with status {status}"));
+        }
+        let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
+        if let Some(id) = after {
+            let line = format!("  kept as commit {id}; `undo` takes it back");
+            eprintln!("{}", self.screen.tone(Tone::Dim, &line));
         }
         run::code(&report.fate)
     }
@@ -394,7 +410,8 @@ impl Repl<'_> {
     /// Plain language, to the model.
     fn say(&mut self, request: &str) -> Result<u8, Trouble> {
         let Some(backend) = &mut self.backend else {
-            return Err((chat::NO_MODEL.to_owned(), exit::USAGE));
+            let hint = "; a command for the sandbox begins with `!`, and `help` lists the others";
+            return Err((format!("{}{hint}", chat::NO_MODEL), exit::USAGE));
         };
         let mut talk = self
             .chat
@@ -406,7 +423,7 @@ impl Repl<'_> {
             cancel: self.cancel.clone(),
             has_spoken: Cell::new(false),
         };
-        let before = last_commit(&self.runtime);
+        let before = undo::last_commit(&self.runtime);
         let turn = talk.turn(&mut self.runtime, &mut model, request);
         let has_spoken = model.has_spoken.get();
         self.chat = Some(talk);
@@ -434,7 +451,7 @@ impl Repl<'_> {
             eprintln!("{}", self.screen.tone(tone, &line));
         }
         if !turn.made.is_empty() {
-            let after = last_commit(&self.runtime).filter(|id| before != Some(*id));
+            let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
             let undo = after.map_or_else(String::new, |id| {
                 format!("; `undo` takes back the last, commit {id}")
             });
@@ -449,13 +466,6 @@ impl Repl<'_> {
             },
         }
     }
-}
-
-/// What `undo` would take back: a single file a tool wrote is none of it.
-fn last_commit(runtime: &Runtime) -> Option<CommitId> {
-    // Journals that cannot be read are said by `undo` itself.
-    let commits = runtime.commits().ok()?;
-    commits.last().map(|commit| commit.id)
 }
 
 /// What is granted, a directory without the dots a person may have written.

@@ -1,13 +1,15 @@
 //! `exec` and `call`: a session for one tool call.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::journal::CommitId;
 use serde_json::{Value, json};
 
-use super::{Setting, Trouble, open::open, say};
+use super::{Setting, Trouble, open::open, say, undo};
 use crate::{
     exit,
-    runtime::{CallReport, Fate},
+    runtime::{CallReport, Fate, Runtime},
     screen::visible,
 };
 
@@ -20,8 +22,8 @@ pub fn exec(setting: &Setting, command: &[String]) -> u8 {
             .collect::<Vec<_>>()
             .join(" "),
     };
-    let report = match one_call(setting, "terminal", &json!({"command": line})) {
-        Ok(report) => report,
+    let (report, kept) = match one_call(setting, "terminal", &json!({"command": line})) {
+        Ok(done) => done,
         Err((message, code)) => {
             say(&message);
             return code;
@@ -36,7 +38,12 @@ pub fn exec(setting: &Setting, command: &[String]) -> u8 {
         print(output);
     }
     if let Some(error) = result.get("error").and_then(Value::as_str) {
-        say(error);
+        say(in_own_words(&report.fate).unwrap_or(error));
+    }
+    if let Some(id) = kept {
+        say(&format!(
+            "kept as commit {id}; `hermitcrab undo` takes it back"
+        ));
     }
     let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
     match report.fate {
@@ -56,7 +63,7 @@ pub fn call(setting: &Setting, tool: &str, arguments: &str) -> u8 {
         }
     };
     match one_call(setting, tool, &arguments) {
-        Ok(report) => {
+        Ok((report, _)) => {
             print(&report.text);
             code(&report.fate)
         }
@@ -65,6 +72,32 @@ pub fn call(setting: &Setting, tool: &str, arguments: &str) -> u8 {
             code
         }
     }
+}
+
+/// What became of a command, for the person who decided it: the tool's own
+/// error is worded for a model, which has to go on from there.
+pub(super) fn in_own_words(fate: &Fate) -> Option<&'static str> {
+    let Fate::RanDiscarded(code) = fate else {
+        return None;
+    };
+    let words = [
+        (
+            DenialCode::RejectedByUser,
+            "you said no; what it changed is discarded",
+        ),
+        (
+            DenialCode::NoAnswer,
+            "no answer came; what it changed is discarded",
+        ),
+        (
+            DenialCode::UnknownAnswer,
+            "none of the answers offered came; what it changed is discarded",
+        ),
+    ];
+    words
+        .into_iter()
+        .find(|(known, _)| known == code)
+        .map(|(_, words)| words)
 }
 
 fn print(text: &str) {
@@ -82,17 +115,27 @@ pub(super) fn code(fate: &Fate) -> u8 {
     }
 }
 
-fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallReport, Trouble> {
+/// One call in a session of its own, and where a person watches the commit it
+/// made, if it made one. For programs what the command said is all there is.
+fn one_call(
+    setting: &Setting,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(CallReport, Option<CommitId>), Trouble> {
     let mut runtime = open(setting)?;
     let agent = runtime.first_agent();
+    let is_watched = std::io::stderr().is_terminal();
+    let last = |runtime: &Runtime| is_watched.then(|| undo::last_commit(runtime)).flatten();
+    let before = last(&runtime);
     let report = runtime.call(agent, tool, arguments);
+    let kept = last(&runtime).filter(|id| before != Some(*id));
     for line in runtime.take_told() {
         say(&visible(&line));
     }
     runtime
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;
-    Ok(report)
+    Ok((report, kept))
 }
 
 /// A word as the shell reads it back.

@@ -20,7 +20,7 @@ pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> 
         let shown = if list {
             show(&runtime)
         } else {
-            take_back(&mut runtime, id, last.unwrap_or(1))
+            take_back(&mut runtime, "hermitcrab undo", id, last.unwrap_or(1))
         };
         let ended = runtime
             .end_session()
@@ -34,6 +34,13 @@ pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> 
             code
         }
     }
+}
+
+/// What `undo` would take back: a single file a tool wrote is none of it.
+pub(super) fn last_commit(runtime: &Runtime) -> Option<CommitId> {
+    // Journals that cannot be read are said by `undo` itself.
+    let commits = runtime.commits().ok()?;
+    commits.last().map(|commit| commit.id)
 }
 
 fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
@@ -75,8 +82,11 @@ pub(super) fn show(runtime: &Runtime) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Takes back one commit, or the last; `again` and a number is how one says it here
+/// to take that back in turn.
 pub(super) fn take_back(
     runtime: &mut Runtime,
+    again: &str,
     id: Option<u64>,
     last: usize,
 ) -> Result<(), Trouble> {
@@ -104,12 +114,12 @@ pub(super) fn take_back(
         });
     }
     for commit in chosen {
-        one(runtime, commit)?;
+        one(runtime, again, commit)?;
     }
     Ok(())
 }
 
-fn one(runtime: &mut Runtime, commit: &Kept) -> Result<(), Trouble> {
+fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble> {
     let agent = runtime.first_agent();
     let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
     roots.sort();
@@ -134,11 +144,14 @@ fn one(runtime: &mut Runtime, commit: &Kept) -> Result<(), Trouble> {
     }
     match undone {
         Ok(report) => {
+            let changes = match report.undone.touched.len() {
+                1 => "1 change".to_owned(),
+                number => format!("{number} changes"),
+            };
             println!(
-                "took back commit {}: {} ({} changes); `hermitcrab undo {}` brings it back",
+                "took back commit {}: {} ({changes}); `{again} {}` brings it back",
                 report.undone.id,
                 one_line(&report.undone.note),
-                report.undone.touched.len(),
                 report.id
             );
             Ok(())

@@ -14,6 +14,7 @@ use std::{
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
 use super::{ConfigError, keys, parse};
+use crate::model::http::check_address;
 
 /// What a new file begins with.
 const HEADER: &str = "# hermitcrab's configuration. `hermitcrab config show` lists every key and what counts;\n# `hermitcrab config set KEY VALUE` changes one and leaves the rest of this file alone.\n";
@@ -22,6 +23,9 @@ const HEADER: &str = "# hermitcrab's configuration. `hermitcrab config show` lis
 #[derive(Debug)]
 pub struct Edit {
     path: PathBuf,
+    /// What stands before everything in a file that holds nothing else: the
+    /// document would put it behind the first table.
+    head: String,
     document: DocumentMut,
 }
 
@@ -42,7 +46,21 @@ impl Edit {
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
             ConfigError::Form(path.clone(), super::one_line(error.message()))
         })?;
-        Ok(Self { path, document })
+        let mut edit = Self {
+            path,
+            head: String::new(),
+            document,
+        };
+        if edit.document.as_table().is_empty() && !text.trim().is_empty() {
+            edit.head = format!("{}\n", text.trim_end());
+            edit.document = DocumentMut::new();
+        }
+        Ok(edit)
+    }
+
+    /// The whole file.
+    fn text(&self) -> String {
+        format!("{}{}", self.head, self.document)
     }
 
     /// The value at a key, as it is written there.
@@ -62,7 +80,10 @@ impl Edit {
     /// There is no such key, or it does not take this.
     pub fn set(&mut self, name: &str, words: &str) -> Result<(), ConfigError> {
         if keys::find(name).is_none() {
-            return Err(self.wrong(keys::unknown(name)));
+            return Err(ConfigError::Change(keys::unknown(name)));
+        }
+        if name.ends_with(".base_url") {
+            check_address(words).map_err(ConfigError::Change)?;
         }
         let literal: Option<Value> = words.parse().ok();
         let text = Value::from(words);
@@ -75,11 +96,15 @@ impl Edit {
                 Ok(_) => return Ok(()),
                 Err(error) => {
                     self.document = before;
-                    first.get_or_insert(error);
+                    first.get_or_insert(match error {
+                        // What was wrong is the value, not the file.
+                        ConfigError::Form(_, what) => ConfigError::Change(what),
+                        error => error,
+                    });
                 }
             }
         }
-        Err(first.unwrap_or_else(|| self.wrong("there is nothing to set".to_owned())))
+        Err(first.unwrap_or_else(|| ConfigError::Change("there is nothing to set".to_owned())))
     }
 
     fn put(&mut self, name: &str, wanted: Value) -> Result<(), ConfigError> {
@@ -119,7 +144,7 @@ impl Edit {
     /// There is no such key.
     pub fn unset(&mut self, name: &str) -> Result<bool, ConfigError> {
         if keys::find(name).is_none() {
-            return Err(self.wrong(keys::unknown(name)));
+            return Err(ConfigError::Change(keys::unknown(name)));
         }
         let (tables, last) = name.rsplit_once('.').unwrap_or(("", name));
         let mut table: &mut Table = self.document.as_table_mut();
@@ -141,6 +166,9 @@ impl Edit {
         role: &str,
         given: &[(&str, Option<&str>)],
     ) -> Result<(), ConfigError> {
+        if let Some((_, Some(base))) = given.iter().find(|(name, _)| *name == "base_url") {
+            check_address(base).map_err(ConfigError::Change)?;
+        }
         for (name, words) in given {
             if let Some(words) = words {
                 self.put(&format!("models.{role}.{name}"), Value::from(*words))?;
@@ -195,10 +223,11 @@ impl Edit {
     /// # Errors
     /// It would be no configuration, or cannot be written.
     pub fn save(&self) -> Result<(), ConfigError> {
-        let text = self.document.to_string();
+        let text = self.text();
         parse(&self.path, &text)?;
-        replace(&self.path, text.as_bytes())
-            .map_err(|error| ConfigError::Io(self.path.clone(), error))
+        replace(&self.path, text.as_bytes()).map_err(|error| {
+            ConfigError::Change(format!("cannot write `{}`: {error}", self.path.display()))
+        })
     }
 
     /// Sets the file aside and begins a new one; where the old one is now, if
@@ -219,10 +248,6 @@ impl Edit {
         }
         replace(path, HEADER.as_bytes()).map_err(io)?;
         Ok(aside)
-    }
-
-    fn wrong(&self, why: String) -> ConfigError {
-        ConfigError::Form(self.path.clone(), why)
     }
 }
 
@@ -315,6 +340,46 @@ mod tests {
         assert!(after.contains("directories = ["), "{after}");
         assert!(!after.contains("~/a"), "{after}");
         assert!(!after.contains("pids_max"), "{after}");
+    }
+
+    #[test]
+    fn what_a_file_begins_with_stays_at_its_beginning() {
+        let change = |edit: &mut Edit| {
+            edit.set("limits.pids_max", "7").expect("set");
+            edit.set("mode", "prompt").expect("set");
+        };
+        let rest = "mode = \"prompt\"\n\n[limits]\npids_max = 7\n";
+        assert_eq!(
+            edited("# mine\n# too\n", change),
+            format!("# mine\n# too\n{rest}")
+        );
+        assert_eq!(edited("", change), rest);
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("config.toml");
+        let mut edit = Edit::open(&path).expect("a new one");
+        change(&mut edit);
+        edit.save().expect("saved");
+        let text = std::fs::read_to_string(&path).expect("read");
+        assert_eq!(text, format!("{}{rest}", super::HEADER));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_not_written_and_the_file_is_not_blamed() {
+        let after = edited(TEXT, |edit| {
+            let refused = [
+                edit.set("models.planner.base_url", "localhost:8080"),
+                edit.set_model(
+                    "planner",
+                    &[("model", Some("m")), ("base_url", Some("localhost"))],
+                ),
+                edit.set("mode", "maybe"),
+                edit.set("mod", "prompt"),
+            ];
+            for error in refused.map(|done| done.expect_err("refused").to_string()) {
+                assert!(error.starts_with("nothing was changed: "), "{error}");
+            }
+        });
+        assert_eq!(after, TEXT);
     }
 
     #[test]

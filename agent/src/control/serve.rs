@@ -28,6 +28,8 @@ const CONVERSATIONS_MAX: u32 = 16;
 const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 /// How often a waiting thread looks whether the session is over.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How long the rest of a line may take.
+const LINE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// How far a request may reach.
 #[derive(Clone, Debug)]
@@ -187,6 +189,8 @@ impl Shared {
 
     fn talk(&self, stream: UnixStream, mut answer: impl FnMut(Request) -> Reply) -> io::Result<()> {
         stream.set_nonblocking(false)?;
+        // Whoever begins a line and does not end it holds nobody up.
+        stream.set_read_timeout(Some(LINE_TIME_MAX))?;
         let mut lines = BufReader::new(stream);
         loop {
             while lines.buffer().is_empty() && !is_readable(lines.get_ref(), PATIENCE) {

@@ -78,14 +78,9 @@ impl HttpModel {
     /// key that cannot be sent.
     pub fn configured(config: HttpConfig) -> Result<Self, ModelError> {
         let wrong = |why: String| Err(ModelError::Address(why));
+        check_address(&config.base_url).map_err(ModelError::Address)?;
         let base = config.base_url.trim_end_matches('/');
         let is_tls = base.starts_with("https://");
-        if !is_tls && !base.starts_with("http://") {
-            return wrong(format!("`{base}` does not begin with http:// or https://"));
-        }
-        if base.contains('@') {
-            return wrong("an address holds no password; use `key_env` or `key_file`".to_owned());
-        }
         if let Some(key) = &config.key
             && !key.bytes().all(|byte| byte.is_ascii_graphic())
         {
@@ -156,7 +151,7 @@ impl HttpModel {
                     deadline.sleep(wait, &self.cancel)?;
                     wait = wait.saturating_mul(2);
                 }
-                done => break done.map_err(|error| self.without_key(error))?,
+                done => break done.map_err(|error| self.without_key(self.placed(error)))?,
             }
         };
         match (request.schema, reply.finish) {
@@ -165,6 +160,17 @@ impl HttpModel {
                 "its backend withheld the answer".to_owned(),
             )),
             (_, Finish::Ended | Finish::CutOff) => Ok(reply),
+        }
+    }
+
+    /// Where nobody answers, the address is what a person has to look at.
+    fn placed(&self, error: ModelError) -> ModelError {
+        match error {
+            ModelError::Unreachable(words) => {
+                let base = &self.config.base_url;
+                ModelError::Unreachable(format!("{words}, at `{base}`"))
+            }
+            other => other,
         }
     }
 
@@ -182,6 +188,20 @@ impl HttpModel {
             other => other,
         }
     }
+}
+
+/// Whether text can be the address of a backend.
+///
+/// # Errors
+/// It cannot, in words.
+pub fn check_address(base: &str) -> Result<(), String> {
+    if !base.starts_with("http://") && !base.starts_with("https://") {
+        return Err(format!("`{base}` does not begin with http:// or https://"));
+    }
+    if base.contains('@') {
+        return Err("an address holds no password; use `key_env` or `key_file`".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether the same may work a moment later.

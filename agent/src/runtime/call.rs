@@ -238,6 +238,11 @@ pub fn unreadable(tool: &str, why: &str) -> ToolResult {
 }
 
 fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult, Stop> {
+    if hands.runtime.is_an_editors
+        && let Some(result) = tools::unprepared::result(hands, tool, args)?
+    {
+        return Ok(result);
+    }
     match tool {
         Tool::ReadFile => tools::read_file::run(hands, args),
         Tool::WriteFile => tools::write_file::run(hands, args),

@@ -18,7 +18,7 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
-    hands::{Before, Hands, NEW_DIR_MODE, NEW_FILE_MODE, action, stop, unknown},
+    hands::{Before, Hands, NEW_FILE_MODE, Offshoot, action, stop, unknown},
     place::Place,
     planned, shown,
     turn::Stop,
@@ -169,11 +169,12 @@ impl Hands<'_> {
         if missing.is_empty() {
             return Ok(missing);
         }
+        let mode = self.new_dir_mode();
         let mut edits: BTreeMap<DirId, Vec<Edit>> = BTreeMap::new();
         for place in &missing {
             edits.entry(place.dir).or_default().push(Edit::MakeDir {
                 path: place.below.clone(),
-                mode: NEW_DIR_MODE,
+                mode,
             });
         }
         let note = format!("{}: {} directories", self.tool, missing.len());
@@ -315,9 +316,10 @@ impl Hands<'_> {
                 }
             }
         }
+        let dir_mode = self.new_dir_mode();
         let mut actions = Vec::new();
         for parent in &parents {
-            actions.push(action(Verb::FsCreate, parent, dir_digest(NEW_DIR_MODE))?);
+            actions.push(action(Verb::FsCreate, parent, dir_digest(dir_mode))?);
         }
         for change in changes {
             match change {
@@ -350,6 +352,25 @@ impl Hands<'_> {
             .check(&actions, |path| is_moved(changes, path))
             .map_err(Stop::refused)?;
         let show = |question: &Question| shown::files(question, changes);
+        if let (
+            [_, ..],
+            [
+                FileChange::Write {
+                    place,
+                    before: Before::Nothing,
+                    content,
+                },
+            ],
+        ) = (&*parents, changes)
+        {
+            let new = Offshoot {
+                missing: &parents,
+                dir_mode,
+                place,
+                content,
+            };
+            return self.perform_with_parents(actions, show, &new).map(drop);
+        }
         let made = self.perform(actions, show, |mounts, permits| {
             let mut permits = permits.into_iter();
             let mut made = 0_usize;
@@ -361,7 +382,7 @@ impl Hands<'_> {
             };
             for parent in &parents {
                 step(parent, &mut |dir, permits| {
-                    Some(dir.make_dir(permits.next()?, &parent.below, NEW_DIR_MODE))
+                    Some(dir.make_dir(permits.next()?, &parent.below, dir_mode))
                 })
                 .map_err(|stop| (made, stop))?;
             }

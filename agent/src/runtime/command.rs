@@ -16,12 +16,13 @@ use std::{
 use hermitcrab_core::{
     action::Action,
     approval::CallId,
-    authority::{DirId, Object, Verb},
+    authority::{Cap, DirId, Object, Verb},
     digest::Digest,
     grant::{GrantId, Uses},
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
-    session::{Call, Event},
+    rules::Judgement,
+    session::{Call, Event, Session},
     tool::Tool,
 };
 use hermitcrab_sandbox::{
@@ -56,7 +57,7 @@ use crate::{digest::sha256, ports::ProgressPort};
 /// Bytes of exported variables carried to the next command.
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
 /// How often it is looked whether a running command is still wanted.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest working directory, in bytes.
 const CWD_BYTES_MAX: usize = 4096;
 
@@ -347,7 +348,9 @@ impl Hands<'_> {
                     .iter()
                     .filter(|cap| cap.verb() == Verb::FsRead)
                 {
-                    if let Object::Dir { dir, below } = cap.object() {
+                    if let Object::Dir { dir, below } = cap.object()
+                        && !is_refused(session, cap)
+                    {
                         parts.push((*dir, below.clone(), grant.id()));
                     }
                 }
@@ -546,6 +549,15 @@ impl Hands<'_> {
             discarded,
         }
     }
+}
+
+/// Whether a rule refuses it, whatever is held.
+fn is_refused(session: &Session, cap: &Cap) -> bool {
+    let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE);
+    action.is_ok_and(|action| {
+        let judged = session.rules().judge(Tool::Terminal, &action);
+        matches!(judged, Judgement::Deny(..))
+    })
 }
 
 /// How much was changed.

@@ -47,7 +47,19 @@ impl Runtime {
         }
     }
 
-    fn hear_label(&mut self, agent: AgentId, label: Label) -> Result<(), Denial> {
+    /// Whether an agent has read what neither its user nor its own model wrote.
+    #[must_use]
+    pub fn has_read(&self, agent: AgentId) -> bool {
+        self.machine.look(|session| {
+            let label = session.flow().label(agent);
+            label.is_some_and(|label| {
+                let mut sources = label.sources();
+                sources.any(|source| !matches!(source, Source::User | Source::Model))
+            })
+        })
+    }
+
+    pub(super) fn hear_label(&mut self, agent: AgentId, label: Label) -> Result<(), Denial> {
         let parts = self.step(Event::Heard { agent, label })?;
         match parts.denials.into_iter().next() {
             Some((_, denial)) => Err(denial),

@@ -24,6 +24,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     Journal,
     dircap::{Base, DirCap, Entry, FsError, Stat, dir_digest},
+    journal::NewFile,
 };
 
 use super::{
@@ -41,8 +42,21 @@ use crate::digest::sha256;
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 /// Permission bits of files tools make.
 pub(super) const NEW_FILE_MODE: u32 = 0o600;
-/// Permission bits of directories tools make on the way to a file.
-pub(super) const NEW_DIR_MODE: u32 = 0o755;
+/// Permission bits of directories tools make, before the user's umask is taken off.
+const NEW_DIR_MODE: u32 = 0o777;
+/// Those of directories on the way to a file that is its owner's alone.
+const OWN_DIR_MODE: u32 = 0o700;
+
+/// A file to be made together with the directories on the way to it.
+#[derive(Clone, Copy)]
+pub(super) struct Offshoot<'a> {
+    /// The directories that are missing, outermost first.
+    pub missing: &'a [Place],
+    /// Their permission bits.
+    pub dir_mode: u32,
+    pub place: &'a Place,
+    pub content: &'a [u8],
+}
 
 /// A tool's reach during one call.
 pub struct Hands<'r> {
@@ -322,7 +336,8 @@ impl Hands<'_> {
     /// there. An old file keeps its permission bits.
     pub fn write(&mut self, place: &Place, before: &Before, content: &[u8]) -> Result<Stat, Stop> {
         let mode = matches!(before, Before::Nothing).then_some(NEW_FILE_MODE);
-        self.write_with(place, before, content, mode)
+        let dir_mode = self.new_dir_mode();
+        self.write_with(place, before, content, (mode, dir_mode))
     }
 
     /// Like [`Hands::write`], and the file is its owner's alone afterwards.
@@ -332,7 +347,25 @@ impl Hands<'_> {
         before: &Before,
         content: &[u8],
     ) -> Result<Stat, Stop> {
-        self.write_with(place, before, content, Some(NEW_FILE_MODE))
+        let modes = (Some(NEW_FILE_MODE), self.new_dir_mode());
+        self.write_with(place, before, content, modes)
+    }
+
+    /// The same, and so are directories that are made for it.
+    pub fn write_apart(
+        &mut self,
+        place: &Place,
+        before: &Before,
+        content: &[u8],
+    ) -> Result<Stat, Stop> {
+        let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
+        self.write_with(place, before, content, modes)
+    }
+
+    /// Permission bits of directories on the way to a file, as the user wants them
+    /// for others; its owner can always use one.
+    pub(super) fn new_dir_mode(&self) -> u32 {
+        (NEW_DIR_MODE & !self.runtime.config.umask) | OWN_DIR_MODE
     }
 
     fn write_with(
@@ -340,7 +373,7 @@ impl Hands<'_> {
         place: &Place,
         before: &Before,
         content: &[u8],
-        mode: Option<u32>,
+        (mode, dir_mode): (Option<u32>, u32),
     ) -> Result<Stat, Stop> {
         self.is_saved(place, before)?;
         let missing = match before {
@@ -349,7 +382,7 @@ impl Hands<'_> {
         };
         let mut actions = Vec::with_capacity(missing.len() + 1);
         for parent in &missing {
-            actions.push(action(Verb::FsCreate, parent, dir_digest(NEW_DIR_MODE))?);
+            actions.push(action(Verb::FsCreate, parent, dir_digest(dir_mode))?);
         }
         let (verb, base) = match before {
             Before::Nothing => (Verb::FsCreate, Base::Absent),
@@ -358,24 +391,66 @@ impl Hands<'_> {
         };
         actions.push(action(verb, place, sha256(content))?);
         let show = |question: &Question| shown::write(question, place, before, content);
-        self.perform(actions, show, |mounts, permits| {
-            let mut permits = permits.into_iter();
-            let Some(mount) = mounts.get(place.dir) else {
-                return Err(unknown(place));
+        if !missing.is_empty() {
+            let new = Offshoot {
+                missing: &missing,
+                dir_mode,
+                place,
+                content,
             };
-            for parent in &missing {
-                let permit = permits.next().ok_or_else(|| unknown(parent))?;
-                mount
-                    .cap
-                    .make_dir(permit, &parent.below, NEW_DIR_MODE)
-                    .map_err(|error| stop(&error))?;
-            }
-            let permit = permits.next().ok_or_else(|| unknown(place))?;
+            return self.perform_with_parents(actions, show, &new);
+        }
+        self.perform(actions, show, |mounts, permits| {
+            let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
+            let permit = permits.into_iter().next().ok_or_else(|| unknown(place))?;
             mount
                 .cap
                 .write_and_stat(permit, &place.below, content, base, mode)
                 .map_err(|error| stop(&error))
         })?
+    }
+
+    /// One call that makes a file and the directories on the way to it: all of
+    /// it, or nothing, even if it is cut off in the middle.
+    pub(super) fn perform_with_parents<S: Into<super::turn::Shown>>(
+        &mut self,
+        actions: Vec<Action>,
+        shown: impl FnOnce(&Question) -> S,
+        new: &Offshoot<'_>,
+    ) -> Result<Stat, Stop> {
+        let Offshoot {
+            missing,
+            dir_mode,
+            place,
+            content,
+        } = *new;
+        let parents: Vec<_> = missing.iter().map(|parent| parent.below.clone()).collect();
+        let new = NewFile {
+            parents: &parents,
+            path: &place.below,
+            content,
+            mode: NEW_FILE_MODE,
+            dir_mode,
+        };
+        let event = self.called(Call {
+            by: self.by,
+            tool: self.tool,
+            actions,
+        });
+        self.has_acted = true;
+        let (mut turn, mounts, journal) = self.turn_with_journal()?;
+        let (call, done) = turn.begin(event, shown, |permits| {
+            let mount = mounts.get(place.dir).ok_or_else(|| unknown(place))?;
+            journal
+                .put_with_parents(&mount.cap, permits, &new)
+                .map_err(|error| stop(&error))
+        })?;
+        let outcome = match &done {
+            Ok(_) => Outcome::Done(Digest::NONE),
+            Err(_) => Outcome::Failed,
+        };
+        turn.finish(call, outcome)?;
+        done
     }
 
     /// One call of the session from its start to its end.

@@ -3,8 +3,15 @@
 use std::fmt;
 
 use hermitcrab_core::{
-    action::Action, approval::Stance, authority::Verb, digest::Digest, grant::AgentId,
-    outcome::Denial, rules::ConfiguredRule, session::Explanation, standing::PortableAuthority,
+    action::Action,
+    approval::Stance,
+    authority::Verb,
+    digest::Digest,
+    grant::AgentId,
+    outcome::{Denial, DenialCode},
+    rules::ConfiguredRule,
+    session::Explanation,
+    standing::PortableAuthority,
     tool::Tool,
 };
 
@@ -24,6 +31,13 @@ impl Explained {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.explanation.stance == Stance::Deny
+    }
+
+    /// Would there be a question that a grant spares? A rule's or the tool's
+    /// own question is asked whatever is held.
+    #[must_use]
+    pub fn lacks_a_grant(&self) -> bool {
+        self.explanation.stance == Stance::Ask && self.explanation.code == Some(DenialCode::NoCap)
     }
 }
 

@@ -11,8 +11,11 @@ use hermitcrab_core::{
     standing::{PortableCap, PortableObject, Standing, StandingId, Surroundings},
 };
 
-use super::{Runtime, RuntimeError, words::nearest_directory};
-use crate::approvals::{SharedDesk, Wish};
+use super::{Runtime, RuntimeError, machine::Machine, warden::Adopted, words::nearest_directory};
+use crate::{
+    approvals::{SharedDesk, Wish},
+    store::keeper::Keeper,
+};
 
 /// What of the kept grants a session took in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,13 +88,20 @@ impl Runtime {
     /// Ends what was ended in the store since the last look. If the store
     /// cannot be trusted any more, everything that came from it ends.
     pub(super) fn heed(&mut self) -> Result<(), RuntimeError> {
-        let Some(desk) = self.desk.clone() else {
-            return Ok(());
+        let look = |adopted: &Adopted, machine: &Machine, keeper: &mut Keeper| {
+            let looked = keeper.refresh();
+            // Whoever looked before may still be at it, so this is done whatever
+            // the look says, and before anything that can fail.
+            (looked, adopted.end_gone(machine, keeper))
         };
-        let looked = desk.borrow_mut().keeper.refresh();
-        // Whoever looked before may still be at it, so this is done whatever
-        // the look says, and before anything that can fail.
-        let ended = self.adopted.end_gone(&self.machine, &desk.borrow().keeper);
+        let (looked, ended) = match (&self.desk, &mut self.store) {
+            (Some(desk), _) => {
+                let keeper = &mut desk.borrow_mut().keeper;
+                look(&self.adopted, &self.machine, keeper)
+            }
+            (None, Some(keeper)) => look(&self.adopted, &self.machine, keeper),
+            (None, None) => return Ok(()),
+        };
         if let Err(error) = looked {
             self.note(format!("the store is not trusted any more: {error}"))?;
         }
@@ -115,7 +125,7 @@ impl Runtime {
         for line in repeated {
             self.note(line)?;
         }
-        for wish in wishes {
+        for (_, wish) in wishes {
             let done = match &wish {
                 Wish::Always(authority) => {
                     self.note_for_sure(format!("to be kept: always {authority}"))?;

@@ -22,7 +22,7 @@ use std::{
 };
 
 use hermitcrab_core::{
-    approval::{Question, Reply},
+    approval::{Question, QuestionId, Reply},
     grant::AgentId,
     label::Source,
     outcome::DenialCode,
@@ -45,6 +45,7 @@ use super::{
 use crate::{
     ports::{BufferPort, Clock, FileDiff, Keep, Prompt, UserPort},
     pyjson,
+    store::keeper::Keeper,
 };
 
 /// Calls that run at the same time at most.
@@ -66,6 +67,9 @@ struct Share {
     ceilings: Ceilings,
     steering: Option<Steering>,
     has_buffers: bool,
+    is_an_editors: bool,
+    adopted: warden::Adopted,
+    store: Option<Keeper>,
 }
 
 /// What a call leaves when it is over.
@@ -90,6 +94,8 @@ struct Asking {
 enum Wanted {
     /// An answer of the person.
     Answer(usize, Box<Asking>),
+    /// The session did not take the answer to this question.
+    NotTaken(QuestionId),
     /// The text an editor shows.
     Text(String, Sender<Option<String>>),
     /// Nothing more: it is over, or broke down.
@@ -129,8 +135,10 @@ impl Runtime {
     /// `first`: the place of the first of these among all.
     fn at_once(&mut self, by: AgentId, first: usize, calls: &[Proposal<'_>]) -> Vec<CallReport> {
         let (wanted, served) = mpsc::channel();
-        let shares: Vec<Share> = (0..calls.len())
-            .map(|place| self.share(by, calls.get(..place).unwrap_or_default()))
+        let shares: Vec<Share> = calls
+            .iter()
+            .enumerate()
+            .map(|(place, (tool, _))| self.share(by, tool, calls.get(..place).unwrap_or_default()))
             .collect();
         let mut left: Vec<Option<Box<Left>>> = Vec::new();
         let mut not_started = Vec::new();
@@ -200,6 +208,7 @@ impl Runtime {
                 Wanted::Answer(place, asking) => {
                     asked.insert(place, asking);
                 }
+                Wanted::NotTaken(question) => self.user.not_taken(question),
                 Wanted::Text(path, reply) => {
                     let text = self.buffers.as_mut().and_then(|port| port.text(&path));
                     // A call that is gone wants nothing.
@@ -231,7 +240,7 @@ impl Runtime {
 
     /// A call's own copy of what it needs, as the calls before it leave it as
     /// far as that can be known.
-    fn share(&self, by: AgentId, before: &[Proposal<'_>]) -> Share {
+    fn share(&self, by: AgentId, tool: &str, before: &[Proposal<'_>]) -> Share {
         let state = self.agents.get(&by).cloned();
         let mut state = state.unwrap_or_else(|| AgentState::new(&self.config));
         let writes = |(tool, _): &Proposal<'_>| {
@@ -240,7 +249,13 @@ impl Runtime {
         state
             .reads
             .begin_beside(!before.is_empty(), before.iter().any(writes));
+        // A server may run for long, and what is revoked in the store meanwhile does
+        // not cover what it did. Every other tool here is over at once.
+        let runs = Tool::offered(tool).is_none();
+        let desk = self.desk.as_ref().filter(|_| runs);
         Share {
+            adopted: self.adopted.clone(),
+            store: desk.map(|desk| desk.borrow().keeper.another()),
             machine: self.machine.clone(),
             mounts: self.mounts.clone(),
             sandbox: self.sandbox.clone(),
@@ -252,6 +267,7 @@ impl Runtime {
             ceilings: self.ceilings,
             steering: self.steering.clone(),
             has_buffers: self.buffers.is_some(),
+            is_an_editors: self.is_an_editors,
         }
     }
 
@@ -301,10 +317,13 @@ impl Share {
             jobs: background::Jobs::default(),
             progress: None,
             buffers,
+            job_port: None,
+            is_an_editors: self.is_an_editors,
             config: self.config,
             ceilings: self.ceilings,
             desk: None,
-            adopted: warden::Adopted::default(),
+            adopted: self.adopted,
+            store: self.store,
             warden: None,
             control: None,
             exports: None,
@@ -362,6 +381,11 @@ impl UserPort for Afar {
             Ok(()) => answer.recv().unwrap_or((Reply::Failed, Keep::Nothing)),
             Err(_) => (Reply::Failed, Keep::Nothing),
         }
+    }
+
+    fn not_taken(&mut self, question: QuestionId) {
+        // Where nobody listens, nothing is kept.
+        let _told = self.wanted.send(Wanted::NotTaken(question));
     }
 }
 

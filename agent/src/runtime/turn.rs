@@ -175,6 +175,7 @@ impl Turn<'_> {
             repeat = keep == Keep::Repeat;
             said
         };
+        let is_yes = matches!(reply, Reply::Yes(_));
         let answer = Answer {
             question: question.id(),
             digest: question.digest(),
@@ -188,10 +189,15 @@ impl Turn<'_> {
         };
         match self.step(reach, answer, &mut spend)? {
             Came::Done(call, done) => Ok((call, done)),
-            Came::Refused(denial) => Err(Stop::Refused {
-                denial,
-                asked: true,
-            }),
+            Came::Refused(denial) => {
+                if is_yes {
+                    self.user.not_taken(question.id());
+                }
+                Err(Stop::Refused {
+                    denial,
+                    asked: true,
+                })
+            }
             // An answer is never answered with a question.
             Came::Asked(question) => Err(Stop::Refused {
                 denial: Denial::new(DenialCode::UnknownAnswer, question.id()),

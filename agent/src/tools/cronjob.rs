@@ -8,7 +8,9 @@
 mod create;
 mod expression;
 pub mod jobs;
+mod now;
 pub mod schedule;
+pub mod turns;
 mod update;
 pub mod wording;
 
@@ -16,6 +18,7 @@ use jiff::Zoned;
 use serde_json::{Map, Value, json};
 
 use self::jobs::{Job, Jobs, Meant};
+pub use self::now::claimant;
 use crate::{
     ambient, pyjson,
     runtime::{Fate, Hands, Stop, ToolResult},
@@ -155,49 +158,13 @@ fn act(hands: &mut Hands<'_>, given: &Map<String, Value>) -> Result<ToolResult, 
             update::put(job, "next_run_at", next);
             changed(hands, &jobs, at, &now)
         }
-        "run" | "run_now" | "trigger" => {
-            if !jobs::enabled(job) || jobs::text(job, "state") == "paused" {
-                let mut shown = jobs::shown(job);
-                note(&mut shown, "executed", false.into());
-                note(&mut shown, "execution_success", false.into());
-                note(
-                    &mut shown,
-                    "execution_skipped",
-                    "Job is paused/disabled; resume it before running.".into(),
-                );
-                return Ok(told(&json!({"success": true, "job": shown})));
-            }
-            due_now(hands, &mut jobs, at, &now)
-        }
+        "run" | "run_now" | "trigger" => now::run(hands, &mut jobs, at, &now),
         "update" => {
             update::apply(hands, given, job, &now)?;
             changed(hands, &jobs, at, &now)
         }
         _ => Err(format!("Unknown cron action '{action}'").into()),
     }
-}
-
-/// A job never runs inside the session that asks for it: it is made due, and
-/// whoever runs the jobs runs it with what that job holds.
-fn due_now(
-    hands: &mut Hands<'_>,
-    jobs: &mut Jobs,
-    at: usize,
-    now: &Zoned,
-) -> Result<ToolResult, Short> {
-    if let Some(job) = jobs.all.get_mut(at) {
-        update::put(job, "next_run_at", schedule::iso(now));
-    }
-    jobs.write(hands, now)?;
-    let mut shown = jobs.all.get(at).map_or(Value::Null, jobs::shown);
-    note(&mut shown, "executed", false.into());
-    note(&mut shown, "execution_success", false.into());
-    note(
-        &mut shown,
-        "execution_skipped",
-        "due now; `hermitcrab cron tick` runs it with the grants of its own".into(),
-    );
-    Ok(told(&json!({"success": true, "job": shown})))
 }
 
 fn note(shown: &mut Value, field: &str, value: Value) {

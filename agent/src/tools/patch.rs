@@ -77,6 +77,12 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     replace(hands, path, old, new, occurrences)
 }
 
+/// Every path that a header of a patch names.
+#[must_use]
+pub fn named(patch: &str) -> Vec<String> {
+    headers::paths(patch)
+}
+
 /// The heading when nothing of a patch could be done.
 const ALL_FAILED: &str =
     "Apply phase failed (state may be inconsistent \u{2014} run `git diff` to assess)";

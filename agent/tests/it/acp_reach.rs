@@ -188,3 +188,26 @@ fn a_directory_its_user_added_is_asked_about_and_no_other_one_is_reached() {
         assert!(said.contains("no-cap"), "{name}: {said}");
     }
 }
+
+#[test]
+fn what_was_attached_counts_as_read_when_a_conversation_is_taken_up_again() {
+    let (mut editor, session) = Editor::ready();
+    let id = editor.request(
+        "session/prompt",
+        json!({"sessionId": session, "prompt": [
+            {"type": "text", "text": "look"},
+            {"type": "resource", "resource": {"uri": "file:///x", "mimeType": "text/plain", "text": "words"}}
+        ]}),
+    );
+    assert_eq!(editor.result(id, &[])["stopReason"], "end_turn");
+    let ledger = format!(".local/state/hermitcrab/acp/{session}/ledger.jsonl");
+    let heard = |editor: &Editor| {
+        let text = std::fs::read_to_string(editor.dir.path().join(&ledger)).unwrap();
+        text.matches("heard by agent0: file").count()
+    };
+    editor.call("session/close", json!({"sessionId": session}));
+    assert_eq!(heard(&editor), 1);
+    let load = json!({"sessionId": session, "cwd": editor.workspace(), "mcpServers": []});
+    assert!(editor.call("session/load", load)["modes"].is_object());
+    assert_eq!(heard(&editor), 2);
+}

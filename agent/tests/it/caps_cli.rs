@@ -250,6 +250,18 @@ fn decisions_name_their_rule_its_file_and_its_line() {
 }
 
 #[test]
+fn what_would_be_asked_about_is_explained_with_the_grants_that_allow_it() {
+    let home = Home::new();
+    let told = home.ok(&["explain", "--mode", "prompt", "fs.delete", "a.txt"]);
+    assert!(
+        told.contains("`hermitcrab caps grant fs.delete=a.txt`"),
+        "{told}"
+    );
+    let told = home.ok(&["explain", "fs.read", "a.txt"]);
+    assert!(!told.contains("caps grant"), "{told}");
+}
+
+#[test]
 fn explaining_leaves_no_trace() {
     let home = Home::new();
     home.ok(&["explain", "fs.read", "a.txt"]);

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::Write,
     net::TcpListener,
     path::Path,
     process::{Command, Output},
@@ -13,6 +13,8 @@ use std::{
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelRequest, http::HttpModel};
 use serde_json::{Value, json};
 
+use crate::support::backend::request;
+
 /// A backend that answers one request with each of these, and hands back what
 /// it was asked: the head and the body of each request.
 fn backend(answers: Vec<(u16, String)>) -> (String, JoinHandle<Vec<(String, Value)>>) {
@@ -21,29 +23,14 @@ fn backend(answers: Vec<(u16, String)>) -> (String, JoinHandle<Vec<(String, Valu
     let thread = std::thread::spawn(move || {
         let mut asked = Vec::new();
         for (status, answer) in answers {
-            let (stream, _) = listener.accept().unwrap();
-            let mut reader = BufReader::new(stream);
-            let (mut head, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                reader.read_line(&mut line).unwrap();
-                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                if line.trim().is_empty() {
-                    break;
-                }
-                head.push_str(&line);
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            asked.push((head, serde_json::from_slice(&body).unwrap()));
+            let (mut stream, _) = listener.accept().unwrap();
+            asked.push(request(&mut stream));
             let text = format!(
                 "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
                  location: http://127.0.0.1:1/elsewhere\r\nconnection: close\r\n\r\n{answer}",
                 answer.len()
             );
-            reader.get_mut().write_all(text.as_bytes()).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
         }
         asked
     });

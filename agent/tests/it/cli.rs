@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output},
 };
@@ -10,8 +11,13 @@ use hermitcrab_sandbox::profile::Mechanism;
 
 /// Runs the program in `dir`, detached from any terminal: nobody can be asked.
 fn hermitcrab(dir: &Path, arguments: &[&str]) -> Output {
+    hermitcrab_with(dir, "022", arguments)
+}
+
+/// The same, of somebody who keeps so much from others in all they make.
+fn hermitcrab_with(dir: &Path, umask: &str, arguments: &[&str]) -> Output {
     Command::new("setsid")
-        .arg("--wait")
+        .args(["--wait", "sh", "-c", "umask $0 && exec \"$@\"", umask])
         .arg(env!("CARGO_BIN_EXE_hermitcrab"))
         .args(arguments)
         .current_dir(dir.join("proj"))
@@ -50,6 +56,61 @@ fn a_command_runs_and_its_status_is_the_programs() {
 }
 
 #[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let dir = bench();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .arg("config")
+        .env_clear()
+        .env("HOME", dir.path())
+        .env("PATH", "/usr/bin:/bin")
+        .stdout(writer)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), errors.as_ref()), (Some(0), ""));
+    // A disk that is full is told.
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["config", "path"])
+        .env_clear()
+        .env("HOME", dir.path())
+        .env("PATH", "/usr/bin:/bin")
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("cannot write the output"), "{errors}");
+}
+
+#[test]
+fn a_command_without_its_dashes_is_told_where_they_stand() {
+    let dir = bench();
+    for (arguments, is_told) in [
+        (["exec", "rm", "a.txt"].as_slice(), true),
+        (["exec", "rm a.txt"].as_slice(), true),
+        (["exec", "--dri-run", "--", "rm a.txt"].as_slice(), false),
+        (["undo", "1", "2"].as_slice(), false),
+    ] {
+        let output = hermitcrab(dir.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {errors}");
+        assert_eq!(
+            errors.contains("behind two dashes"),
+            is_told,
+            "{arguments:?}: {errors}"
+        );
+    }
+    assert!(dir.path().join("proj/a.txt").exists());
+}
+
+#[test]
 fn a_change_that_is_not_granted_is_discarded_and_one_that_is_stands() {
     let dir = bench();
     check(dir.path(), &["exec", "--", "rm a.txt"], 77, "");
@@ -61,6 +122,47 @@ fn a_change_that_is_not_granted_is_discarded_and_one_that_is_stands() {
         "",
     );
     assert!(!dir.path().join("proj/a.txt").exists());
+}
+
+#[test]
+fn what_is_made_is_kept_from_others_as_the_user_keeps_it() {
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for (umask, file, directory) in [
+        ("022", 0o644, 0o755),
+        ("077", 0o600, 0o700),
+        ("002", 0o664, 0o775),
+    ] {
+        let dir = bench();
+        let proj = dir.path().join("proj");
+        // Files in it are to have its group, and what is made in it does as it does.
+        std::fs::set_permissions(&proj, std::fs::Permissions::from_mode(0o2755)).unwrap();
+        let arguments = [
+            "exec",
+            "--grant",
+            "fs.create=.",
+            "--",
+            "umask; mkdir d; echo x > d/f",
+        ];
+        let done = hermitcrab_with(dir.path(), umask, &arguments);
+        assert_eq!(
+            String::from_utf8_lossy(&done.stdout).trim(),
+            format!("0{umask}")
+        );
+        let call = r#"{"path": "e/f/g.txt", "content": "x"}"#;
+        let arguments = ["call", "write_file", call, "--grant", "fs.create=."];
+        let done = hermitcrab_with(dir.path(), umask, &arguments);
+        assert!(done.status.success(), "{done:?}");
+        let modes = ["d", "d/f", "e", "e/f"].map(|path| mode(&proj.join(path)));
+        assert_eq!(
+            modes,
+            [
+                0o2000 | directory,
+                file,
+                0o2000 | directory,
+                0o2000 | directory
+            ]
+        );
+    }
 }
 
 #[test]

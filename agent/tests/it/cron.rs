@@ -68,6 +68,9 @@ fn a_job_runs_with_the_grant_of_its_own_and_with_nothing_of_the_workspace() {
     };
     let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
     assert!(said.contains("fs.create"), "{said}");
+    // Whoever grants it something sees what it runs.
+    assert!(said.contains("script: note.sh"), "{said}");
+    assert!(said.contains("    echo noted > note.txt"), "{said}");
     assert!(home.ok(&["cron"]).contains("holds standing"));
     assert_eq!(due(&home), Some(0));
     assert_eq!(
@@ -164,4 +167,194 @@ fn a_job_with_a_prompt_is_worked_on_by_the_model_with_the_grants_of_its_own() {
     let ran = tick();
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.err.contains("prompt_injection"), "{ran:?}");
+}
+
+/// Runs a job by a call; what the model is told of it.
+fn run_now(home: &Home, id: &str) -> Value {
+    let (code, said) = call(home, &json!({"action": "run", "job_id": id}));
+    assert_eq!(code, Some(0), "{said}");
+    said["job"].clone()
+}
+
+#[test]
+fn a_job_that_is_run_by_a_call_holds_what_it_was_granted_and_nothing_of_its_caller() {
+    let (home, id) = with_job("every 1h");
+    // What the workspace holds is the caller's, and not the job's.
+    home.ok(&["caps", "grant", "fs.create=."]);
+    let said = run_now(&home, &id);
+    assert_eq!(said["executed"], true);
+    assert_eq!(said["execution_success"], false);
+    let why = said["execution_error"].as_str().unwrap();
+    assert!(why.contains("discarded (no-cap)"), "{why}");
+    assert!(!home.project().join("note.txt").exists());
+
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let said = run_now(&home, &id);
+    assert_eq!(said["execution_success"], true, "{said}");
+    assert_eq!(said["last_status"], "ok");
+    assert!(said["next_run_at"].as_str().unwrap() > "2026-01-02");
+    let note = home.project().join("note.txt");
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "noted\n");
+    // Both sides are on record: that the job was run, and what it did.
+    assert!(home.ok(&["audit"]).contains("is run by a call"));
+    let own = home.state("jobs").join(&id);
+    let own = own.to_str().unwrap();
+    let did = home.ok(&["audit", "--state-dir", own]);
+    assert!(did.contains("note.txt"), "{did}");
+
+    // What was granted for good can be taken back.
+    std::fs::remove_file(&note).unwrap();
+    let listed = home.ok(&["cron"]);
+    let kept = listed.split_once("holds ").unwrap().1;
+    home.ok(&["caps", "revoke", kept.split_whitespace().next().unwrap()]);
+    assert_eq!(run_now(&home, &id)["execution_success"], false);
+    assert!(!note.exists());
+}
+
+#[test]
+fn a_job_that_somebody_runs_is_not_run_beside_that() {
+    let (home, id) = with_job("every 1h");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let claimed = |at: &str| {
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["fire_claim"] = json!({"at": at, "by": "somebody"});
+        std::fs::write(&file, jobs.to_string()).unwrap();
+    };
+    let now = std::process::Command::new("date")
+        .args(["-u", "+%Y-%m-%dT%H:%M:%S+00:00"])
+        .output()
+        .unwrap();
+    claimed(String::from_utf8(now.stdout).unwrap().trim());
+    let said = run_now(&home, &id);
+    assert_eq!(said["executed"], false, "{said}");
+    let why = said["execution_skipped"].as_str().unwrap();
+    assert!(why.contains("already being fired"), "{why}");
+    home.ok(&["cron", "tick"]);
+    assert!(!home.project().join("note.txt").exists());
+    // A claim that nobody took back does not count for good.
+    claimed("2026-01-01T00:00:00+00:00");
+    assert_eq!(run_now(&home, &id)["executed"], true);
+    assert!(home.project().join("note.txt").exists());
+}
+
+#[test]
+fn a_job_whose_id_leads_elsewhere_is_not_run() {
+    let (home, _) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    jobs["jobs"][0]["id"] = "../../x".into();
+    std::fs::write(&file, jobs.to_string()).unwrap();
+    let said = run_now(&home, "../../x");
+    assert_eq!(said["execution_success"], false);
+    let why = said["execution_error"].as_str().unwrap();
+    assert!(why.contains("no name of a directory"), "{why}");
+    assert!(!home.path().join(".hermes/x").exists());
+    assert!(!home.path().join(".local/state/x").exists());
+}
+
+#[test]
+fn a_run_of_a_job_starts_no_other_and_is_offered_nothing_to_do_so() {
+    let home = Home::new();
+    let cron = home.path().join(".hermes/cron");
+    std::fs::create_dir_all(&cron).unwrap();
+    let again = json!([[["cronjob", {"action": "run", "job_id": "Again"}]], "tried"]);
+    let (_, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": "every 1h", "prompt": again.to_string(),
+            "name": "Again", "workdir": home.project(),
+        }),
+    );
+    let id = made["job_id"].as_str().unwrap().to_owned();
+    home.ok(&[
+        "cron",
+        "grant",
+        &id,
+        "fs.modify=~/.hermes/cron",
+        "fs.read=~/.hermes/cron",
+    ]);
+    let run = json!([[["cronjob", {"action": "run", "job_id": id}]], "ran"]);
+    let base = model();
+    let ran = home.run(&[
+        "chat",
+        "--model",
+        "m",
+        "--base-url",
+        &base,
+        "--grant",
+        "fs.create=~/.hermes/cron",
+        "--grant",
+        "fs.modify=~/.hermes/cron",
+        "--grant",
+        "fs.read=~/.hermes/cron",
+        &run.to_string(),
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let output = cron.join("output").join(&id);
+    let kept: Vec<_> = std::fs::read_dir(output).unwrap().collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let kept = std::fs::read_to_string(kept[0].as_ref().unwrap().path()).unwrap();
+    assert!(kept.ends_with("## Response\n\ntried\n"), "{kept}");
+    // Counted once: the inner call ran nothing.
+    assert_eq!(job(&home)["last_status"], "ok");
+    let file: Value =
+        serde_json::from_slice(&std::fs::read(cron.join("jobs.json")).unwrap()).unwrap();
+    assert_eq!(file["jobs"][0]["repeat"]["completed"], 1);
+}
+
+#[test]
+fn a_link_among_the_jobs_is_not_written_through() {
+    let (home, _) = with_job("every 1h");
+    let cron = home.path().join(".hermes/cron");
+    let precious = home.path().join("precious");
+    std::fs::write(&precious, "kept\n").unwrap();
+    std::os::unix::fs::symlink(&precious, cron.join(".jobs.json.new")).unwrap();
+    // It may not write, and its list says so.
+    assert_eq!(home.run(&["cron", "tick"]).code, Some(77));
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "kept\n");
+    assert_eq!(job(&home)["last_status"], "error");
+    assert!(cron.join("jobs.json").symlink_metadata().unwrap().is_file());
+
+    let made = home.path().join("made");
+    std::fs::remove_file(cron.join(".tick.lock")).unwrap();
+    std::os::unix::fs::symlink(&made, cron.join(".tick.lock")).unwrap();
+    let ran = home.run(&["cron", "tick"]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+    assert!(!made.exists(), "{ran:?}");
+}
+
+#[test]
+fn a_list_of_jobs_that_is_no_file_is_not_waited_for() {
+    let home = Home::new();
+    let cron = home.path().join(".hermes/cron");
+    std::fs::create_dir_all(&cron).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        cron.join("jobs.json"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let ran = home.run(&["cron", "list"]);
+    assert!(ran.err.contains("not a regular file"), "{ran:?}");
+}
+
+#[test]
+fn a_job_that_is_worked_on_with_another_skill_is_another_one() {
+    let (home, id) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let skilled = |skill: &str| {
+        let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        jobs["jobs"][0]["skills"] = Value::Null;
+        jobs["jobs"][0]["skill"] = skill.into();
+        std::fs::write(&file, jobs.to_string()).unwrap();
+    };
+    skilled("tidy");
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    assert!(said.contains("skills: tidy"), "{said}");
+    assert!(home.ok(&["cron"]).contains("holds standing"));
+    skilled("other");
+    assert!(!home.ok(&["cron"]).contains("holds standing"));
 }

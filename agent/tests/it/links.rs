@@ -6,7 +6,14 @@ use crate::support;
 use std::os::unix::fs::symlink;
 
 use hermitcrab::runtime::{Fate, GrantWords};
-use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::{
+    approval::Stance,
+    authority::Verb,
+    outcome::DenialCode,
+    path::RelPath,
+    rules::{ConfiguredRule, Layer, Pattern},
+    standing::PortableObject,
+};
 use serde_json::json;
 use support::Bench;
 
@@ -130,5 +137,53 @@ fn a_link_into_a_place_that_is_not_held_is_asked_for_by_its_own_name() {
         report.fate,
         report.text
     );
+    assert!(!report.text.contains("needle"), "{}", report.text);
+}
+
+/// A directory beside the workspace with a file in it, and how a command shows that.
+fn beside(bench: &Bench, name: &str) -> (String, serde_json::Value) {
+    let dir = bench.workspace.parent().unwrap().join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("f"), "needle\n").unwrap();
+    let path = dir.to_str().unwrap().to_owned();
+    let command = json!({"command": format!("cat {path}/f || true")});
+    (path, command)
+}
+
+#[test]
+fn a_command_does_not_see_through_a_link_that_took_the_place_of_what_is_held() {
+    let mut bench = Bench::new();
+    let (above, _) = beside(&bench, "above");
+    let (given, shows) = beside(&bench, "above/given");
+    beside(&bench, "above/private");
+    // The one above is held open, the one below may be read.
+    bench.grant("fs.create", &above);
+    bench.grant("fs.read", &given);
+    let seen = bench.call("terminal", shows.clone()).text;
+    assert!(seen.contains("needle"), "{seen}");
+    std::fs::remove_dir_all(&given).unwrap();
+    symlink("private", &given).unwrap();
+    let seen = bench.call("terminal", shows).text;
+    assert!(!seen.contains("needle"), "{seen}");
+}
+
+#[test]
+fn a_command_does_not_see_a_directory_that_a_rule_refuses_to_have_read() {
+    let mut bench = Bench::new();
+    let (path, shows) = beside(&bench, "private");
+    bench.grant("fs.read", &path);
+    let seen = bench.call("terminal", shows.clone()).text;
+    assert!(seen.contains("needle"), "{seen}");
+    let place = RelPath::parse(path.trim_start_matches('/').as_bytes()).unwrap();
+    let rule = ConfiguredRule::new(
+        "private",
+        Stance::Deny,
+        vec![Verb::FsRead],
+        Pattern::Object(PortableObject::Place(place)),
+        ("config.toml", 1, Layer::User),
+    );
+    bench.runtime.add_rule(rule.unwrap()).unwrap();
+    let report = bench.call("terminal", shows);
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
     assert!(!report.text.contains("needle"), "{}", report.text);
 }

@@ -214,3 +214,59 @@ fn a_patch_through_a_link_is_refused_whole() {
         assert_eq!(text, "one\n");
     }
 }
+
+#[test]
+fn in_an_editors_session_an_edit_that_cannot_be_shown_says_why_and_asks_nobody() {
+    let mut bench = filled();
+    let agent = bench.runtime.first_agent();
+    let workspace = bench.workspace.to_string_lossy().into_owned();
+    bench
+        .runtime
+        .grant(agent, &GrantWords::new("fs.*", &workspace))
+        .unwrap();
+    let edit = json!({"path": "a.txt", "old_string": "nowhere", "new_string": "x"});
+    let told = bench.runtime.call(agent, "patch", &edit);
+    assert_eq!(told.fate, Fate::ToolError, "{}", told.text);
+    bench.runtime.serve_an_editor();
+    for (tool, arguments, why) in [
+        (
+            "patch",
+            edit,
+            "Could not find a match for old_string in the file",
+        ),
+        (
+            "patch",
+            json!({"mode": "patch", "patch": "x"}),
+            "no file paths found in V4A patch",
+        ),
+        (
+            "patch",
+            json!({"path": "none", "old_string": "a", "new_string": "b"}),
+            "Failed to read file: none",
+        ),
+        (
+            "write_file",
+            json!({"path": ".", "content": "x"}),
+            "Cannot edit non-file path: .",
+        ),
+        ("write_file", json!({"path": "a.txt"}), "content required"),
+    ] {
+        let told = bench.runtime.call(agent, tool, &arguments);
+        let expected =
+            format!("{{\"error\": \"Edit approval denied: could not prepare diff ({why})\"}}");
+        assert_eq!(told.text, expected);
+        assert!(matches!(told.fate, Fate::Refused(_)) && told.questions.is_empty());
+    }
+    // Of what the agent may not read nothing is said, not even that it is not there.
+    let outside = bench.workspace.parent().unwrap().join("secret");
+    for is_there in [false, true] {
+        if is_there {
+            std::fs::write(&outside, "key").unwrap();
+        }
+        let edit = json!({"path": outside, "old_string": "a", "new_string": "b"});
+        let told = bench.runtime.call(agent, "patch", &edit);
+        assert!(told.text.contains("no-cap"), "{}", told.text);
+    }
+    let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "1"});
+    assert_eq!(bench.runtime.call(agent, "patch", &edit).fate, Fate::Ran);
+}

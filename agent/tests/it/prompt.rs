@@ -75,7 +75,16 @@ fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     let text = || std::fs::read_to_string(home.project().join("a.txt")).unwrap();
     assert_eq!(text(), "b\n");
     pty.keys("undo\r");
-    pty.sees("took back commit");
+    pty.sees("took back commit 1");
+    pty.sees("`undo commit 2` brings it back");
+    pty.prompt();
+    assert_eq!(text(), "a\n");
+    pty.keys("undo commit 2\r");
+    pty.sees("took back commit 2");
+    pty.prompt();
+    assert_eq!(text(), "b\n");
+    pty.keys("undo commit 3\r");
+    pty.sees("took back commit 3");
     pty.prompt();
     assert_eq!(text(), "a\n");
     pty.keys("dry-run rm a.txt\r");
@@ -157,6 +166,8 @@ fn wide_letters_and_a_terminal_that_changes_its_size_are_edited_as_they_are_seen
     pty.keys("once\r");
     pty.until(|_| home.project().join("long.txt").exists());
     assert_eq!(text("long.txt"), format!("{long}b\n"));
+    // The file is there before the prompt is, and what comes before the prompt is lost.
+    pty.prompt();
     pty.keys("\u{4}");
     assert!(pty.ended().success());
 }
@@ -244,6 +255,48 @@ fn the_first_start_asks_can_be_skipped_and_asks_nothing_twice() {
     assert!(pty.ended().success());
     let mut pty = start(&home);
     assert!(!pty.shown().contains("first start"));
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn the_first_start_asks_again_for_an_address_that_is_none() {
+    let home = Home::new();
+    let mut pty = Pty::start(&home, &[], &[]);
+    pty.sees("name of the model");
+    pty.keys("gemma\r");
+    pty.sees("where it is");
+    pty.keys("localhost:8080\r");
+    pty.sees("does not begin with http://");
+    pty.keys("http://127.0.0.1:9/v1\r");
+    pty.sees("holds its key");
+    pty.keys("\u{4}");
+    pty.sees("gemma at http://127.0.0.1:9/v1");
+    pty.prompt();
+    let file = home.path().join(".config/hermitcrab/config.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.starts_with("# hermitcrab's configuration."), "{text}");
+    assert!(!text.contains("localhost"), "{text}");
+    pty.keys("hi there\r");
+    pty.sees("at `http://127.0.0.1:9/v1`");
+    pty.prompt();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn the_first_start_called_off_names_no_model() {
+    let home = Home::new();
+    let mut pty = Pty::start(&home, &[], &[]);
+    pty.sees("name of the model");
+    pty.keys("gemma\r");
+    pty.sees("where it is");
+    pty.keys("\u{3}");
+    pty.sees("model      none");
+    pty.prompt();
+    let file = home.path().join(".config/hermitcrab/config.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(!text.contains("gemma"), "{text}");
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }

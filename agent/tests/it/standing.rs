@@ -28,8 +28,9 @@ use support::{ManualClock, ScriptedUser};
 
 const MONTH: Millis = Millis::from_hours(24 * 30);
 
-/// A user who can also say that an answer is to be repeated.
-struct KeepingUser(ScriptedUser);
+/// A user who can also say that an answer is to be repeated, and who can take
+/// longer for one than a question is open.
+struct KeepingUser(ScriptedUser, ManualClock);
 
 impl UserPort for KeepingUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
@@ -41,6 +42,10 @@ impl UserPort for KeepingUser {
         match self.0.words.borrow_mut().pop_front().unwrap_or("deny") {
             "repeat" => (Reply::Yes(Scope::Once), Keep::Repeat),
             "never" => (Reply::No, Keep::Repeat),
+            "always, late" => {
+                self.1.set(Millis::from_minutes(11).get());
+                (Reply::Yes(Scope::Always), Keep::Nothing)
+            }
             word => (Reply::parse(word), Keep::Nothing),
         }
     }
@@ -107,16 +112,13 @@ impl Machine {
         let user = ScriptedUser::default();
         user.words.borrow_mut().extend(words);
         let desk = Desk::shared(self.keeper());
-        let front = DeskUser::new(desk.clone(), Box::new(KeepingUser(user.clone())));
+        let clock = ManualClock::default();
+        let keeping = KeepingUser(user.clone(), clock.clone());
+        let front = DeskUser::new(desk.clone(), Box::new(keeping));
         let mut config = support::config(self.workspace.clone(), self.state_dir());
         config.isolation = self.isolation;
-        let mut runtime = Runtime::open_on(
-            config,
-            ledger,
-            Box::new(front),
-            Box::new(ManualClock::default()),
-        )
-        .unwrap();
+        let mut runtime =
+            Runtime::open_on(config, ledger, Box::new(front), Box::new(clock)).unwrap();
         let first = runtime.first_agent();
         runtime.grant_basics(first).unwrap();
         let taken_in = runtime.attach(desk.clone()).unwrap();
@@ -162,6 +164,14 @@ fn always_is_kept_and_counts_without_a_question_in_the_next_session() {
     ] {
         assert!(ledger.contains(line), "`{line}`: {ledger}");
     }
+}
+
+#[test]
+fn always_said_too_late_is_kept_no_more_than_it_counts() {
+    let machine = Machine::new();
+    assert_eq!(machine.write(&["always, late"], "a.txt", "1"), (1, false));
+    assert!(!machine.ledger().contains("to be kept"));
+    assert_eq!(machine.write(&[], "a.txt", "1"), (1, false));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use std::{
 
 use home::Home;
 
-/// What the person types when asked, or that they close the terminal.
+/// What the person types each time they are asked, or that they close the terminal.
 enum Person<'w> {
-    Types(&'w str),
+    Types(&'w [&'w str]),
     Leaves,
 }
 
@@ -43,18 +43,19 @@ fn asked(home: &Home, person: &Person<'_>) -> Option<(bool, String)> {
     let mut screen = terminal.stdout.take().unwrap();
     let mut seen = Vec::new();
     let mut piece = [0; 512];
-    let mut has_answered = false;
+    let mut answered = 0;
     loop {
         let got = screen.read(&mut piece).unwrap_or(0);
         if got == 0 {
             break;
         }
         seen.extend_from_slice(&piece[..got]);
-        let asks = String::from_utf8_lossy(&seen).contains("[deny]: ");
-        if asks && !has_answered {
-            has_answered = true;
+        let asked = String::from_utf8_lossy(&seen).matches("[deny]: ").count();
+        if asked > answered {
+            answered += 1;
             match person {
-                Person::Types(words) => {
+                Person::Types(lines) => {
+                    let words = lines.get(answered - 1).expect("asked too often");
                     let line = format!("{words}\n");
                     keyboard
                         .as_mut()
@@ -71,7 +72,7 @@ fn asked(home: &Home, person: &Person<'_>) -> Option<(bool, String)> {
     }
     drop(keyboard);
     terminal.wait().unwrap();
-    assert!(has_answered, "{}", String::from_utf8_lossy(&seen));
+    assert!(answered > 0, "{}", String::from_utf8_lossy(&seen));
     let gone = !home.project().join("a.txt").exists();
     Some((gone, String::from_utf8_lossy(&seen).into_owned()))
 }
@@ -83,18 +84,39 @@ fn only_a_clear_yes_at_the_terminal_is_one() {
         ("session", true),
         ("deny", false),
         ("", false),
-        ("yes", false),
-        ("y", false),
-        ("ONCE", false),
-        ("once or twice", false),
+        ("no", false),
     ] {
         let home = Home::new();
-        let Some((gone, screen)) = asked(&home, &Person::Types(words)) else {
+        let Some((gone, screen)) = asked(&home, &Person::Types(&[words])) else {
             return;
         };
         assert_eq!(gone, yes, "`{words}`: {screen}");
         let ended = if yes { "ended 0" } else { "ended 77" };
         assert!(screen.contains(ended), "`{words}`: {screen}");
+        assert_eq!(screen.contains("you said no;"), !yes, "`{words}`: {screen}");
+        let is_told = screen.contains("kept as commit 1; `hermitcrab undo`");
+        assert_eq!(is_told, yes, "`{words}`: {screen}");
+    }
+}
+
+#[test]
+fn other_words_are_explained_and_asked_about_again_and_are_never_a_yes() {
+    for (lines, yes) in [
+        (["yes", "y", "ONCE"].as_slice(), false),
+        (["once or twice", "deny"].as_slice(), false),
+        (["?", "once"].as_slice(), true),
+    ] {
+        let home = Home::new();
+        let Some((gone, screen)) = asked(&home, &Person::Types(lines)) else {
+            return;
+        };
+        assert_eq!(gone, yes, "{lines:?}: {screen}");
+        let ended = if yes { "ended 0" } else { "ended 77" };
+        assert!(screen.contains(ended), "{lines:?}: {screen}");
+        assert_eq!(screen.matches("[deny]: ").count(), lines.len(), "{screen}");
+        // One word fewer is explained than asked: the last try is not.
+        let told = screen.matches("yes, this one time").count();
+        assert_eq!(told, lines.len() - 1, "{screen}");
     }
 }
 
@@ -111,7 +133,7 @@ fn a_terminal_that_is_closed_is_no_yes() {
 fn always_is_kept_and_repeat_and_never_are_remembered() {
     let home = Home::new();
     let put = || std::fs::write(home.project().join("a.txt"), "a\n").unwrap();
-    let Some((gone, screen)) = asked(&home, &Person::Types("never")) else {
+    let Some((gone, screen)) = asked(&home, &Person::Types(&["never"])) else {
         return;
     };
     assert!(!gone, "{screen}");
@@ -122,7 +144,7 @@ fn always_is_kept_and_repeat_and_never_are_remembered() {
     assert!(home.ok(&["remembered", "clear"]).contains("1 forgotten"));
     assert!(home.ok(&["remembered"]).contains("nothing is remembered"));
 
-    let (gone, screen) = asked(&home, &Person::Types("always")).unwrap();
+    let (gone, screen) = asked(&home, &Person::Types(&["always"])).unwrap();
     assert!(gone, "{screen}");
     assert!(home.ok(&["caps"]).contains("standing1  fs.delete /"));
     put();

@@ -11,23 +11,30 @@ use std::{
     os::unix::fs::symlink,
     path::PathBuf,
     sync::{Arc, Barrier},
+    thread::{self, ThreadId},
     time::{Duration, Instant},
 };
 
 use hermitcrab::{
+    approvals::{Desk, DeskUser},
+    audit::Ledger,
     chat::{Chat, ChatTurn},
     model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
-    ports::{Prompt, UserPort},
-    runtime::{ExternalServer, Fate, GrantWords, Runtime},
+    ports::{Clock, Prompt, UserPort},
+    runtime::{ExternalServer, Fate, GrantWords, Program, Runtime},
+    store::State,
 };
 use hermitcrab_core::{
     approval::{Reply, Scope},
     batch::Lane,
     outcome::DenialCode,
     session::Asking,
+    standing::StandingId,
 };
 use serde_json::{Value, json};
-use support::{Bench, ManualClock};
+use support::{Bench, ManualClock, ScriptedUser};
+
+use crate::{servers_command::SERVER, standing::Machine};
 
 /// Says these calls in one answer, then nothing more.
 struct Once(VecDeque<Vec<ProposedCall>>);
@@ -336,4 +343,73 @@ fn what_one_answer_says_twice_is_made_once() {
     let (turn, told) = answered(&mut bench.runtime, &calls);
     assert_eq!((turn.made.len(), told.len()), (2, 2), "{told:?}");
     assert_eq!(bench.text("f").as_deref(), Some("x\ny\n"));
+}
+
+/// A clock that does something before it first tells a thread other than the
+/// test's own what time it is.
+struct AtTheStart {
+    of_test: ThreadId,
+    first: std::sync::Once,
+    act: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Clock for AtTheStart {
+    fn now(&self) -> hermitcrab_core::time::Instant {
+        if thread::current().id() != self.of_test {
+            self.first.call_once(|| (self.act)());
+        }
+        hermitcrab_core::time::Instant::BOOT
+    }
+}
+
+#[test]
+fn what_is_revoked_in_the_store_covers_nothing_that_calls_at_the_same_time_do() {
+    let machine = Arc::new(Machine::new());
+    assert_eq!(machine.write(&["always"], "new.txt", "1"), (1, true));
+    let made = machine.workspace.join("new.txt");
+    std::fs::remove_file(&made).unwrap();
+    std::fs::write(machine.workspace.join("server.py"), SERVER).unwrap();
+    let state_dir = machine.state_dir();
+    let state = State::open(&state_dir).unwrap();
+    let ledger = Ledger::open_anchored(&state_dir, Some(state.anchor)).unwrap();
+    let user = ScriptedUser::default();
+    let desk = Desk::shared(machine.keeper());
+    let elsewhere = Arc::clone(&machine);
+    let clock = AtTheStart {
+        of_test: thread::current().id(),
+        first: std::sync::Once::new(),
+        act: Box::new(move || {
+            assert!(elsewhere.keeper().revoke(StandingId::new(0)).unwrap());
+        }),
+    };
+    let mut runtime = Runtime::open_on(
+        support::config(machine.workspace.clone(), state_dir.clone()),
+        ledger,
+        Box::new(DeskUser::new(desk.clone(), Box::new(user.clone()))),
+        Box::new(clock),
+    )
+    .unwrap();
+    let first = runtime.first_agent();
+    runtime.grant_basics(first).unwrap();
+    assert_eq!(runtime.attach(desk).unwrap().adopted.len(), 1);
+    let words = ["python3", "server.py", "well"];
+    let program = Program {
+        argv: words.map(str::to_owned).into(),
+        env: Vec::new(),
+    };
+    let server = ExternalServer {
+        tools: vec!["write".to_owned()],
+        call_time: Duration::from_secs(30),
+        ..ExternalServer::started("s", program)
+    };
+    runtime.declare_external(server).unwrap();
+    let args = ["new.txt", "/dev/null"].map(|path| json!({ "path": path }));
+    let calls = args.each_ref().map(|args| ("write", args));
+    let reports = runtime.call_together(first, &calls);
+    assert_eq!(reports[1].fate, Fate::Ran, "{}", reports[1].text);
+    assert_eq!(reports[0].fate, Fate::ToolError, "{}", reports[0].text);
+    assert!(!made.exists(), "nobody was asked: {:?}", reports[0]);
+    assert_eq!(user.shown.borrow().len(), 1);
+    let ledger = std::fs::read_to_string(state_dir.join("ledger.jsonl")).unwrap();
+    assert!(ledger.contains("standing0 was ended in the store"));
 }

@@ -51,6 +51,7 @@ fn one() -> Option<Duration> {
         asking: Asking::Refuse,
         session: 1,
         spawner: SpawnerProgram::Own,
+        umask: 0o022,
     };
     let mut runtime = Runtime::open(config, Box::new(NobodyThere), Box::new(BootClock)).unwrap();
     let agent = runtime.first_agent();

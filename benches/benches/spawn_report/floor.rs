@@ -34,9 +34,8 @@ type Filter = dyn Fn() -> std::io::Result<()>;
 
 const ALONE: &str = "--isolate-without-us";
 /// What is masked in /proc, and what is shown read-only, as far as it is there.
+const MASKED_DIRS: &[&str] = &["acpi", "asound", "scsi"];
 const MASKED: &[&str] = &[
-    "acpi",
-    "asound",
     "cmdline",
     "config.gz",
     "interrupts",
@@ -47,7 +46,6 @@ const MASKED: &[&str] = &[
     "kmsg",
     "latency_stats",
     "sched_debug",
-    "scsi",
     "sysrq-trigger",
     "timer_list",
     "timer_stats",
@@ -290,9 +288,13 @@ fn isolate(groups: &[OwnedFd], filter: &Filter) {
     mount("proc", "/new/proc", "proc", quiet | MountFlags::NODEV, c"").unwrap();
     chdir("/new/proc").unwrap();
     fs::write("sys/user/max_user_namespaces", "0").unwrap();
-    for name in MASKED {
-        if mount_bind("../dev/null", *name) == Err(rustix::io::Errno::NOTDIR) {
-            mount_bind("/empty", *name).unwrap();
+    // Each by what fits: one that does not makes the kernel wait for every processor.
+    for (names, by) in [(MASKED_DIRS, "/empty"), (MASKED, "../dev/null")] {
+        for name in names {
+            match mount_bind(by, *name) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(errno) => panic!("{name}: {errno}"),
+            }
         }
     }
     for name in READ_ONLY {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::bucket::Symptom;
 use super::escape::{self, Escape};
 use super::named;
+use super::spare::spare;
 use crate::case::{Case, Defaults};
 use crate::check::{Judge, Subjects, run_case};
 use crate::environment::Starts;
@@ -74,6 +75,9 @@ pub struct Examined {
     /// The smallest variant with the same verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<String>,
+    /// Files of its world that the same is found without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spare: Vec<String>,
     /// Why there is no conclusion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -100,6 +104,7 @@ impl Examined {
             verdict: None,
             bucket: None,
             smallest: None,
+            spare: Vec::new(),
             why: None,
             windows: None,
             matched: None,
@@ -355,7 +360,17 @@ impl Trio {
         }
         let (smallest, symptom) = smallest(specimen, kind, &mut run)
             .ok_or_else(|| WorldError::new("run again", "a finding did not come back"))?;
-        out.bucket = Some(symptom.bucket());
+        let bucket = symptom.bucket();
+        if let Some(file) = smallest.case_file() {
+            out.spare = spare(&file, |less| {
+                let case = Case::resolve("generated", &Defaults::default(), less.clone());
+                run(&case).is_some_and(|result| {
+                    found(&smallest, &case, &result) == Some(kind)
+                        && Symptom::of(&case, &result, &smallest).bucket() == bucket
+                })
+            });
+        }
+        out.bucket = Some(bucket);
         out.smallest = Some(smallest.to_string());
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::examine::{Examined, Fate};
+use super::spare::leave_out;
 use super::tally::Tally;
 use crate::case::{SCHEMA_VERSION, SuiteFile};
 use crate::generate::specimen::id_of;
@@ -152,6 +153,7 @@ impl Log {
         let Some(mut case) = Specimen::named(name).and_then(|specimen| specimen.case_file()) else {
             return Err(format!("the finding `{name}` cannot be made again"));
         };
+        leave_out(&mut case, &seen.spare);
         case.comment = format!(
             "Found as {}; {}.",
             seen.variant,
@@ -219,6 +221,7 @@ mod tests {
             verdict: None,
             bucket: None,
             smallest: None,
+            spare: Vec::new(),
             why: None,
             windows: None,
             matched: None,
@@ -267,6 +270,30 @@ mod tests {
             .err()
             .unwrap();
         assert!(error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn a_vector_is_without_the_files_its_finding_does_not_need() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = Log::open(dir.path(), Deal::Worlds(Target::Crashes), 5, false).unwrap();
+        let spare = "/home/u/proj/cz/two.txt".to_owned();
+        let found = Examined {
+            fate: Fate::Differs,
+            smallest: Some("crash:write-over~7".to_owned()),
+            spare: vec![spare.clone()],
+            ..seen(3)
+        };
+        log.add(&found).unwrap();
+        let findings = fs::read_dir(dir.path().join("findings")).unwrap();
+        let kept: Vec<_> = findings.map(|entry| entry.unwrap().path()).collect();
+        let text = fs::read_to_string(&kept[0]).unwrap();
+        let file: SuiteFile = serde_json::from_str(&text).unwrap();
+        let world = file.cases[0].world.as_ref().unwrap();
+        assert!(world.files.iter().all(|file| file.path != spare));
+        assert!(world.files.len() > 2);
+        // The log tells it, for a run that goes on.
+        let mut again = Log::open(dir.path(), Deal::Worlds(Target::Crashes), 5, true).unwrap();
+        assert_eq!(again.take_old(), [found]);
     }
 
     #[test]

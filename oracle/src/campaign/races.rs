@@ -121,6 +121,7 @@ mod tests {
                 verdict: None,
                 bucket: None,
                 smallest: None,
+                spare: Vec::new(),
                 why: None,
                 windows: Some(Windows {
                     hermes: flipped,

@@ -186,6 +186,7 @@ mod tests {
                 verdict: None,
                 bucket: None,
                 smallest: None,
+                spare: Vec::new(),
                 why: None,
                 windows: None,
                 matched: None,

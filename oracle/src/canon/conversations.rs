@@ -53,6 +53,9 @@ fn read(value: &mut Value) {
                     if DURATIONS.contains(&name.as_str()) && field.is_number() {
                         field = Value::String("<own>".to_owned());
                     }
+                    if super::MOMENTS.contains(&name.as_str()) && field.is_string() {
+                        field = Value::String("<moment>".to_owned());
+                    }
                     read(&mut field);
                     (name, field)
                 })

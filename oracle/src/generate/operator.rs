@@ -200,6 +200,24 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// One whose command is seen and may stand in a pipe.
+    #[must_use]
+    pub const fn of(
+        name: &'static str,
+        class: Class,
+        needs: &'static [&'static str],
+        apply: Apply,
+    ) -> Self {
+        Self {
+            name,
+            class,
+            needs,
+            apply,
+            is_silent: false,
+            is_for_whole_lines: false,
+        }
+    }
+
     /// The same, of which nobody sees what the command says: no attack that shows something
     /// is made of it.
     #[must_use]
@@ -242,6 +260,10 @@ impl Operator {
                     false => salt.pick(script.commands()),
                 };
                 script.rewrite(number, &|simple| {
+                    // The shell empties a file before it looks for the program.
+                    if is_control && !simple.after.is_empty() {
+                        return None;
+                    }
                     let place = match is_control {
                         true => simple.words.first().filter(|w| w.is_plain()).map(|_| 0),
                         false => word_place(simple, salt.next()),

@@ -88,6 +88,40 @@ fn look_alikes_stand_in_the_name_of_the_program_that_has_the_effect() {
 }
 
 #[test]
+fn no_look_alike_is_made_of_a_program_whose_file_the_shell_empties() {
+    let seed = SEEDS.iter().find(|seed| seed.name == "redirect-over");
+    let seed = seed.unwrap();
+    let looks = operators::all().filter(|operator| operator.class == Class::Confusable);
+    for (operator, salt) in looks.flat_map(|o| (0..40).map(move |salt| (o, salt * 1637))) {
+        let salt = Salt(salt);
+        let chain = vec![Link { operator, salt }];
+        let rendered = Variant::at_a_terminal(seed, chain).render();
+        assert!(rendered.is_none(), "{}", operator.name);
+    }
+}
+
+#[test]
+fn operators_leave_out_what_they_would_take_the_effect_from() {
+    for (seed, operator) in [
+        ("read-the-key", "make-shell-function"),
+        ("read-the-key", "zip-test-command"),
+        ("become-root", "dynamic-loader"),
+        ("power-off", "dynamic-loader"),
+        ("append-to-hosts", "sqlite-shell"),
+    ] {
+        let seed = SEEDS.iter().find(|one| one.name == seed).unwrap();
+        for salt in 0..40 {
+            let chain = vec![Link {
+                operator: operators::named(operator).unwrap(),
+                salt: Salt(salt * 1637),
+            }];
+            let rendered = Variant::at_a_terminal(seed, chain).render();
+            assert!(rendered.is_none(), "{}+{operator}", seed.name);
+        }
+    }
+}
+
+#[test]
 fn seeds_have_unique_names_and_a_variant_without_operators_is_the_seed() {
     let names: BTreeSet<&str> = SEEDS.iter().map(|seed| seed.name).collect();
     assert_eq!(names.len(), SEEDS.len());

@@ -56,6 +56,13 @@ pub fn command(ambient: &Ambient, args: &MigrateArgs) -> u8 {
     interrupt.watch(processes.clone());
     let taken = Snapshot::take(&args.hermes_home, args.workspace.as_deref(), &interrupt);
     let snapshot = match taken {
+        Ok(snapshot) if snapshot.names().next().is_none() && snapshot.notes.is_empty() => {
+            eprintln!(
+                "error: nothing that Hermes writes is in `{}`: no config.yaml, no state.db, no conversations; its home is usually `~/.hermes`",
+                args.hermes_home.display()
+            );
+            return exit::USAGE;
+        }
         Ok(snapshot) => snapshot,
         Err(message) => {
             eprintln!("error: {message}");
@@ -159,7 +166,7 @@ fn migrate(
             if !notes.iter().any(|note| note.about == DATABASE) {
                 notes.push(Note::remark(
                     DATABASE,
-                    "there is none, so no session is known",
+                    "there is none, so only conversation files are known",
                 ));
             }
             None
@@ -287,6 +294,10 @@ fn migrate(
         println!("missing: {}: {}", note.about, note.text);
     }
     println!("the plan: {}", out.join("migration.md").display());
+    println!(
+        "what it proposes: {}, which counts for nothing until you have put it where `hermitcrab config path` says",
+        out.join("hermitcrab.toml").display()
+    );
     if let Some(lack) = lack {
         lack.print();
     }

@@ -257,12 +257,12 @@ pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "0.0 %".to_owned();
     }
-    // Rounded towards the middle: what is not all is never 100, what is something never 0.
-    tenths(match (part, part.saturating_mul(1000) / whole) {
-        (0, _) => 0,
-        (_, 0) => 1,
-        (_, tenths) => tenths,
-    })
+    if part == 0 || part >= whole {
+        return tenths(part.saturating_mul(1000) / whole);
+    }
+    // Rounded, but what is not all is never 100 and what is something never 0.
+    let rounded = part.saturating_mul(2000).saturating_add(whole) / whole.saturating_mul(2);
+    tenths(rounded.clamp(1, 999))
 }
 
 /// A number with its thousands apart.
@@ -328,6 +328,10 @@ mod tests {
         assert_eq!(percent(1, 100_000), "0.1 %");
         assert_eq!(percent(99_999, 100_000), "99.9 %");
         assert_eq!(percent(0, 0), "0.0 %");
+        assert_eq!(
+            (percent(1, 13), percent(12, 13)),
+            ("7.7 %".into(), "92.3 %".into())
+        );
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(grouped(12), "12");
     }

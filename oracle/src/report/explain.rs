@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use bisim_world::protocol::{RawTrace, StepTrace};
 
-use crate::case::Case;
+use crate::case::{Case, Must};
 use crate::result::CaseResult;
 
 /// The longest text shown of one field.
@@ -96,11 +96,16 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
         None => vec!["(no trace)".to_owned()],
     };
     beside(&mut out, &whole(&result.hermes), &whole(&result.agent));
-    let _ = writeln!(
-        out,
-        "\nexpected of the agent: {:?} ({})",
-        case.expect.agent, case.expect.reason
-    );
+    let expected = match case.expect.agent {
+        Must::MustPermit => "that it permits",
+        Must::MustDeny => "that it denies",
+        Must::Either => "either",
+    };
+    let reason = match case.expect.reason.as_str() {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    let _ = writeln!(out, "\nexpected of the agent: {expected}{reason}");
     let _ = writeln!(out, "verdict: {}", result.label);
     let _ = writeln!(out, "  {}", result.verdict.why);
     for (number, attempt) in result.attempts.iter().enumerate() {

@@ -82,9 +82,9 @@ fn result((suite, code): (&str, &str), rows: &[&Row]) -> serde_json::Value {
         "ruleId": code,
         "level": if inconclusive { "warning" } else { "error" },
         "message": {"text": format!(
-            "{} of suite {suite}: {}{more}. {} Again: {}",
+            "{} of suite {suite}: {}{more}. {}. Again: {}",
             if rows.len() == 1 { "1 case".to_owned() } else { format!("{} cases", rows.len()) },
-            named.join(", "), first.0, first.1
+            named.join(", "), first.0.trim_end_matches('.'), first.1
         )},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": format!("vectors/suites/{suite}.json")}}}],
         "partialFingerprints": {"bucket/v1": data_encoding::HEXLOWER.encode(&fingerprint)},

@@ -99,6 +99,18 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
     if let Some(report) = report {
         let _ = writeln!(out, "full report: {}", report.display());
     }
+    let open = summary.count(|kind| !kind.passes());
+    if open > 0 {
+        let cases = if open == 1 {
+            "case needs"
+        } else {
+            "cases need"
+        };
+        let _ = writeln!(
+            out,
+            "{open} {cases} an answer; `cargo bisim check --explain ID` shows one call by call, and\ndocs/CONFORMANCE.md says what each verdict means and how a difference is explained"
+        );
+    }
     out
 }
 
@@ -149,5 +161,8 @@ mod tests {
             "7 of 10 adversarial commands had their effect under Hermes 0.19.0, 0 under hermitcrab"
         ));
         assert!(text.contains("2.5 a second"));
+        assert!(text.contains("1 case needs an answer; `cargo bisim check --explain ID`"));
+        summary.suites.remove("long-name");
+        assert!(!render(&summary, None).contains("an answer"));
     }
 }

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{
@@ -19,6 +18,7 @@ use bisim_world::protocol::{
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::config::RuleWords;
+use hermitcrab::model::ModelPort;
 use hermitcrab::ports::{Clock, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::grant::{AgentId, GrantId};
@@ -28,12 +28,16 @@ use hermitcrab_core::time::{Instant, Millis};
 use hermitcrab_sandbox::spawner::SpawnerProgram;
 use serde_json::Value;
 
+use self::jobs::CaseJobs;
 use self::kept::Surrounding;
+use self::left::left_behind;
 use self::user::{CaseUser, Said};
 use super::agent_probe::{self, PLAN_PROBE, ProbeError};
 
 mod bounds;
+mod jobs;
 mod kept;
+mod left;
 mod user;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
@@ -190,20 +194,7 @@ impl<'j> AgentWorld<'j> {
         let cwd = self
             .cwd()
             .ok_or_else(|| "this case has no world".to_owned())?;
-        let config = RuntimeConfig {
-            workspace: PathBuf::from(cwd),
-            home: PathBuf::from("/home/u"),
-            state_dir: PathBuf::from(STATE_DIR),
-            protected: Vec::new(),
-            env: ENVIRONMENT
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
-            isolation: self.machine.isolation,
-            asking: asking(self.job.context),
-            session: self.starts.get().wrapping_add(1),
-            spawner: self.machine.spawner.clone(),
-        };
+        let config = self.config(cwd);
         let user = Box::new(CaseUser::new(&self.said, asking(self.job.context)));
         let clock = Box::new(self.clock.clone());
         let surrounding = self.surrounding.borrow();
@@ -228,6 +219,10 @@ impl<'j> AgentWorld<'j> {
             children: BTreeMap::new(),
         };
         open.runtime.set_ceilings(bounds::of(&self.job.settings));
+        if self.job.context == Context::Acp {
+            open.runtime.serve_an_editor();
+        }
+        open.runtime.run_jobs_through(Box::new(self.jobs(None)?));
         self.rules(&mut open, cwd)?;
         self.basics(&mut open)?;
         if let Some(desk) = desk {
@@ -246,6 +241,33 @@ impl<'j> AgentWorld<'j> {
             kept.is_open();
         }
         Ok(Some(open))
+    }
+
+    fn config(&self, cwd: &str) -> RuntimeConfig {
+        RuntimeConfig {
+            workspace: PathBuf::from(cwd),
+            home: PathBuf::from("/home/u"),
+            state_dir: PathBuf::from(STATE_DIR),
+            protected: Vec::new(),
+            env: ENVIRONMENT
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            isolation: self.machine.isolation,
+            asking: asking(self.job.context),
+            session: self.starts.get().wrapping_add(1),
+            spawner: self.machine.spawner.clone(),
+            umask: hermitcrab::ambient::umask(),
+        }
+    }
+
+    /// What runs this case's jobs; those with words, by this model.
+    ///
+    /// # Errors
+    /// What the case says its jobs hold means nothing.
+    pub fn jobs(&self, model: Option<(String, Box<dyn ModelPort>)>) -> Result<CaseJobs, String> {
+        let config = self.config(self.cwd().unwrap_or_default());
+        CaseJobs::new(config, &self.job.settings, self.clock.clone(), model)
     }
 
     /// The program is gone from one moment to the next, and started again.
@@ -539,51 +561,6 @@ fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
         }
         Err(ProbeError::Failed(why)) => StepTrace::of(StepOutcome::Raised(why)),
     }
-}
-
-/// The processes in the world beside its first one and those that serve the
-/// sandbox, after giving those that were killed time to go. The agent has no
-/// background commands: a process that outlives its call has escaped it.
-fn left_behind(runtime: &Runtime) -> std::io::Result<Vec<String>> {
-    const PATIENCE: Duration = Duration::from_secs(3);
-    // A background command is known to the agent and ends with its session.
-    if runtime.has_running_jobs() {
-        return Ok(Vec::new());
-    }
-    let started = std::time::Instant::now();
-    loop {
-        let left = others(&runtime.sandbox_helpers())?;
-        if left.is_empty() || started.elapsed() > PATIENCE {
-            return Ok(left);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn others(helpers: &[u32]) -> std::io::Result<Vec<String>> {
-    let own = std::process::id();
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let Ok(id) = name.parse::<u32>() else {
-            continue;
-        };
-        if id == own || helpers.contains(&id) {
-            continue;
-        }
-        // Gone between listing and looking.
-        let Ok(stat) = std::fs::read_to_string(format!("/proc/{name}/stat")) else {
-            continue;
-        };
-        // `pid (name) state ...`; the name may hold anything but is the last in parentheses.
-        let Some((head, tail)) = stat.rsplit_once(") ") else {
-            continue;
-        };
-        if !tail.starts_with('Z') {
-            names.push(head.replacen(" (", " ", 1));
-        }
-    }
-    Ok(names)
 }
 
 /// A clock that moves only when the script says so.

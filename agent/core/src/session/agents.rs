@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// Ends grants that were made for nothing.
-    fn take_back(&mut self, grants: &[GrantId]) -> Option<Record> {
+    pub(super) fn take_back(&mut self, grants: &[GrantId]) -> Option<Record> {
         let mut ended = Vec::new();
         for grant in grants {
             if let Some(revoker) = self.revokers.get(grant) {

@@ -6,7 +6,7 @@ use super::calls::Stage;
 use super::{Effect, Effects, GrantSpec, Session};
 use crate::action::Action;
 use crate::approval::{
-    Answer, Asking, Question, QuestionId, Remembered, RememberedId, Reply, Said, Scope,
+    Answer, Asking, CallId, Question, QuestionId, Remembered, RememberedId, Reply, Said, Scope,
 };
 use crate::audit::{Entry, Record};
 use crate::authority::{Authority, Cap, Object, Verb};
@@ -14,7 +14,7 @@ use crate::digest::Digest;
 use crate::fault::{self, Fault};
 use crate::grant::{AgentId, GrantId, Lifetime, Origin, Uses};
 use crate::limits::{GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
-use crate::monitor::{Gap, Request};
+use crate::monitor::{Consent, Gap, Request};
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
 use crate::rules::Judgement;
@@ -124,12 +124,14 @@ impl Session {
             Some((Stage::Running, tool)) => tool.effect_verbs(),
             Some((Stage::Stopped(code), _)) => {
                 return self
-                    .refuse(Some(call), Denial::new(code, call))
+                    .refuse_after(Some(grant), call, Denial::new(code, call))
                     .after_all(records);
             }
             None => &[],
         };
-        self.decide(call, question.actions, verbs, Some(grant))
+        let places = &question.uncovered;
+        let consent = Consent { grant, places };
+        self.decide(call, question.actions, verbs, Some(consent))
             .after_all(records)
     }
 
@@ -187,6 +189,28 @@ impl Session {
             lifetime,
         };
         self.grant(&spec, origin)
+    }
+
+    /// A refusal of a call in spite of a yes. A yes for one time was for what was
+    /// shown: no other call, with another content, may find it lying there.
+    pub(super) fn refuse_after(
+        &mut self,
+        consent: Option<GrantId>,
+        call: CallId,
+        denial: Denial,
+    ) -> Effects<'static> {
+        let is_counted = |grant: &GrantId| {
+            let grant = self.table.get(*grant);
+            grant.is_some_and(|grant| matches!(grant.limits().uses, Uses::AtMost(_)))
+        };
+        let ended = consent
+            .filter(is_counted)
+            .and_then(|grant| self.take_back(&[grant]));
+        let refused = self.refuse(Some(call), denial);
+        match ended {
+            Some(record) => refused.after(record),
+            None => refused,
+        }
     }
 
     fn remember(&mut self, question: &Question, said: Said) -> Vec<Record> {

@@ -13,7 +13,7 @@ use crate::authority::Verb;
 use crate::grant::{AgentId, GrantId, Origin};
 use crate::label::{Label, Source};
 use crate::limits::{CALLS_IN_FLIGHT_MAX, DEADLINE_GRACE};
-use crate::monitor::{self, Gap, Request, Weighed};
+use crate::monitor::{self, Consent, Gap, Request, Weighed};
 use crate::outcome::{Denial, DenialCode, Outcome, bounded};
 use crate::rules::{Judgement, NonWaivable, RuleRef};
 use crate::time::Instant;
@@ -100,10 +100,11 @@ impl Session {
         id: CallId,
         actions: Vec<Action>,
         verbs: &[Verb],
-        consent: Option<GrantId>,
+        consent: Option<Consent<'_>>,
     ) -> Effects<'_> {
+        let granted = consent.map(|consent| consent.grant);
         let Some(flight) = self.flights.get(&id) else {
-            return self.refuse(None, Denial::new(DenialCode::UnknownCall, id));
+            return self.refuse_after(granted, id, Denial::new(DenialCode::UnknownCall, id));
         };
         let (by, tool) = (flight.by, flight.tool);
         if let Some(action) = actions
@@ -114,10 +115,10 @@ impl Session {
                 DenialCode::EffectNotCovered,
                 format_args!("{tool}: {}", action.cap()),
             );
-            return self.refuse(Some(id), denial);
+            return self.refuse_after(granted, id, denial);
         }
         let request = Request::new(id, by, tool, &actions).within(&self.flow);
-        let request = consent.map_or(request, |grant| request.after_consent(grant));
+        let request = consent.map_or(request, |consent| request.after_consent(consent));
         match monitor::weigh(&mut self.table, &self.rules, &request, self.now) {
             Weighed::Covered(charged) => {
                 let mut grants: Vec<GrantId> = charged.grants().to_vec();
@@ -154,13 +155,15 @@ impl Session {
                 Some(StandIn::Yes(origin)) => {
                     match self.grant_for_gap(by, &actions, &gap, origin) {
                         Ok((grant, record)) => {
-                            self.decide(id, actions, verbs, Some(grant)).after(record)
+                            let places = &gap.uncovered;
+                            let consent = Consent { grant, places };
+                            self.decide(id, actions, verbs, Some(consent)).after(record)
                         }
                         Err(denial) => self.refuse(Some(id), denial),
                     }
                 }
             },
-            Weighed::Deny(denial) => self.refuse(Some(id), denial),
+            Weighed::Deny(denial) => self.refuse_after(granted, id, denial),
         }
     }
 

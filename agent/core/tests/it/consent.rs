@@ -478,3 +478,67 @@ fn no_tool_changes_how_the_agent_is_set_up_and_other_acts_of_a_session_are_asked
     assert_ne!(stance(Verb::AgentSpawn), denied);
     assert_ne!(stance(Verb::UserAsk), denied);
 }
+
+// A yes for one time
+
+/// The first agent holds the right to make `a`, and is asked about `b` with it.
+fn asked_beside_what_is_held(bench: &mut Bench) -> (hermitcrab_core::grant::GrantId, Vec<Action>) {
+    let held = bench.on_files(&[Verb::FsModify], "a");
+    let held = bench.grant(held, Uses::Uncounted, SESSION);
+    let actions = vec![
+        bench.file(Verb::FsModify, "a"),
+        bench.file(Verb::FsModify, "b"),
+    ];
+    let came = bench.call_as(AgentId::FIRST, Tool::WriteFile, actions.clone());
+    assert_eq!(came, Came::Asked);
+    (held, actions)
+}
+
+#[test]
+fn a_yes_for_one_time_that_came_to_nothing_lets_nothing_else_happen() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let (held, _) = asked_beside_what_is_held(&mut bench);
+    bench.step(Event::Revoke(held));
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Once)),
+        Came::Denied(DenialCode::Revoked)
+    );
+    // Another call, another content: the user has seen nothing of it.
+    assert_eq!(bench.write("b"), Came::Asked);
+}
+
+#[test]
+fn a_yes_for_one_time_to_what_was_stopped_meanwhile_lets_nothing_else_happen() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let runs = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    assert_eq!(bench.run("touch b"), Came::Permitted(1));
+    let effect = bench.file(Verb::FsModify, "b");
+    assert_eq!(bench.effects(vec![effect]), Came::Asked);
+    bench.step(Event::Revoke(runs));
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Once)),
+        Came::Denied(DenialCode::Revoked)
+    );
+    bench.finish();
+    assert_eq!(bench.write("b"), Came::Asked);
+}
+
+#[test]
+fn a_yes_for_one_time_is_not_used_up_by_what_is_held_anyway() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let held = bench.on_files(&[Verb::FsDelete], "d/x");
+    bench.grant(held, Uses::Uncounted, SESSION);
+    let actions = vec![
+        bench.file(Verb::FsDelete, "d/x"),
+        bench.file(Verb::FsDelete, "d"),
+    ];
+    assert_eq!(
+        bench.call_as(AgentId::FIRST, Tool::Patch, actions),
+        Came::Asked
+    );
+    assert_eq!(
+        bench.answer(Reply::Yes(Scope::Once)),
+        Came::Permitted(2),
+        "what is held covers the one, the yes the other"
+    );
+}

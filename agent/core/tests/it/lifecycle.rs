@@ -243,6 +243,25 @@ fn the_user_can_end_an_orphan_early() {
 }
 
 #[test]
+fn an_orphan_ends_with_the_session() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let spec = GrantSpec {
+        holder: AgentId::FIRST,
+        authority: any_program(),
+        uses: Uses::Uncounted,
+        lifetime: SESSION,
+    };
+    let now = bench.now();
+    let event = Event::GrantFrom(UpstreamId(1), spec);
+    let orphan = bench.session.step(now, event).into_parts().granted.unwrap();
+    drop(bench.session.step(now, Event::UpstreamLost(UpstreamId(1))));
+    let parts = bench.session.step(now, Event::End).into_parts();
+    assert!(parts.revoked.contains(&orphan), "{:?}", parts.revoked);
+    let state = bench.session.table().state(orphan, now);
+    assert_eq!(state, Some(State::Revoked));
+}
+
+#[test]
 fn a_subdirectory_of_a_revocable_directory_dies_with_it() {
     let bench = Bench::new(Asking::Refuse);
     let dir = bench.dir;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use cgroups_rs::MaxValue;
@@ -11,11 +12,14 @@ use cgroups_rs::pid::PidController;
 use rustix::fs::{Mode, OFlags};
 
 use super::gauges::{Gauges, State};
+use super::outlook::Tallies;
 use super::place::{Controller, PREFIX, Parent, Place};
 use super::{Entrances, GroupLimits, Limited, Outlook};
 
 /// The stretch over which processor time is counted, in microseconds.
 const CPU_PERIOD_US: u64 = 100_000;
+/// Where the kernel lists what it puts memory out to, if it can do that at all.
+const SWAPS: &str = "/proc/swaps";
 /// How often an emptied group is tried again, and how long apart.
 const REMOVALS_MAX: u32 = 50;
 const REMOVAL_PAUSE_NS: i64 = 2_000_000;
@@ -68,8 +72,9 @@ impl Group {
         for controller in &parent.controllers {
             match controller {
                 Controller::Memory => {
-                    limit_memory(&path, parent.unified, limits.memory_bytes)?;
+                    let swap = limit_memory(&path, parent.unified, limits.memory_bytes)?;
                     self.limited.memory = true;
+                    self.limited.swap = swap == Swap::Held || !Path::new(SWAPS).exists();
                 }
                 Controller::Cpu => {
                     limit_cpu(&path, parent.unified, limits.cpu_percent)?;
@@ -146,11 +151,15 @@ impl Group {
             rustix::fs::open(&dir.path, flags, Mode::empty()).map_err(io::Error::from)
         };
         let find = |wanted: &dyn Fn(&Dir) -> bool| self.dirs.iter().find(|dir| wanted(dir));
+        let memory = find(&|dir| dir.controllers.contains(&Controller::Memory))
+            .filter(|_| self.limited.memory)
+            .map(open)
+            .transpose()?;
         Ok(Outlook {
-            memory: find(&|dir| dir.controllers.contains(&Controller::Memory))
-                .filter(|_| self.limited.memory)
-                .map(open)
-                .transpose()?,
+            tallies: memory
+                .as_ref()
+                .map_or_else(Tallies::default, |dir| Tallies::open(dir.as_fd())),
+            memory,
             unified: find(&|dir| dir.unified)
                 .filter(|_| self.limited.kill)
                 .map(open)
@@ -192,19 +201,29 @@ impl Drop for Group {
     }
 }
 
-fn limit_memory(path: &Path, unified: bool, bytes: u64) -> io::Result<()> {
+/// Whether memory that is put out to disk is held as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Swap {
+    Held,
+    NotHeld,
+}
+
+fn limit_memory(path: &Path, unified: bool, bytes: u64) -> io::Result<Swap> {
     let memory = MemController::new(path.to_owned(), unified);
     let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
     memory.set_limit(limit).map_err(io::Error::other)?;
     // Version 1 counts memory and swap together, version 2 swap alone. A kernel
-    // without swap accounting has no such file, and then no swap to account.
+    // that does not count swap has no such file.
     let swap = if unified { 0 } else { limit };
-    let _limited = memory.set_memswap_limit(swap);
+    let swap = match memory.set_memswap_limit(swap) {
+        Ok(()) => Swap::Held,
+        Err(_) => Swap::NotHeld,
+    };
     if unified {
         // One process less is no use to a command: all of it ends.
         fs::write(path.join("memory.oom.group"), "1")?;
     }
-    Ok(())
+    Ok(swap)
 }
 
 fn limit_cpu(path: &Path, unified: bool, percent: u32) -> io::Result<()> {
@@ -219,6 +238,7 @@ fn limit_cpu(path: &Path, unified: bool, percent: u32) -> io::Result<()> {
     } else {
         "cpu.cfs_burst_us"
     };
+    // Without it the limit is the same, and short commands pause.
     let _allowed = fs::write(path.join(burst), quota.to_string());
     Ok(())
 }
@@ -269,6 +289,20 @@ mod tests {
         assert_eq!(entrances.own.len() + entrances.others.len(), dirs.len());
         drop(group);
         assert!(dirs.iter().all(|dir| !dir.exists()));
+    }
+
+    #[test]
+    fn swap_that_is_not_held_is_told() {
+        for held in [Swap::Held, Swap::NotHeld] {
+            let temp = tempfile::tempdir().unwrap();
+            if held == Swap::NotHeld {
+                // In a plain directory the file would be made.
+                fs::create_dir(temp.path().join("memory.memsw.limit_in_bytes")).unwrap();
+            }
+            assert_eq!(limit_memory(temp.path(), false, 1 << 20).unwrap(), held);
+            let kept = fs::read_to_string(temp.path().join("memory.limit_in_bytes"));
+            assert_eq!(kept.unwrap(), "1048576");
+        }
     }
 
     #[test]

@@ -8,14 +8,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{GroupUsage, Limited};
 
-/// The longest file read from a group, in bytes.
-const FILE_BYTES_MAX: u64 = 4096;
+/// As much as is read of a file that tells a few numbers, in bytes.
+const FILE_BYTES_MAX: usize = 1024;
 /// The longest list of processes read, in bytes.
 const LIST_BYTES_MAX: u64 = 64 * 1024;
 /// Processes killed one by one: each takes a descriptor meanwhile.
 const KILLED_AT_ONCE_MAX: usize = 256;
-/// What those files have, usually: read at once.
-const FILE_BYTES_ROOM: usize = 1024;
+/// What such a list has, usually: read at once.
+const LIST_BYTES_ROOM: usize = 1024;
 
 /// The directories of a command's groups that tell or kill.
 #[derive(Debug, Default)]
@@ -26,31 +26,47 @@ pub(crate) struct Outlook {
     pub unified: Option<OwnedFd>,
     /// Where processor time is limited.
     pub cpu: Option<OwnedFd>,
+    /// What tells how much memory was used, open since the groups were made.
+    pub tallies: Tallies,
+}
+
+/// The files that count memory; what the kernel does not count is not there.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    kills: Option<OwnedFd>,
+    peak: Option<OwnedFd>,
+}
+
+/// The counter of kills, not of failed charges: those also count what was reclaimed
+/// and never missed. The first is version 2's, of both.
+const KILLS: [&str; 2] = ["memory.events", "memory.oom_control"];
+const PEAK: [&str; 2] = ["memory.peak", "memory.max_usage_in_bytes"];
+
+impl Tallies {
+    /// Those of a group in whose directory memory is counted.
+    pub(super) fn open(memory: BorrowedFd<'_>) -> Self {
+        let first = |names: [&str; 2]| {
+            let mut found = names.into_iter();
+            found.find_map(|name| open(memory, name, OFlags::RDONLY).ok())
+        };
+        Self {
+            kills: first(KILLS),
+            peak: first(PEAK),
+        }
+    }
+
+    /// Which of them there are, for the message that they are sent with.
+    pub(crate) fn bits(&self) -> u8 {
+        u8::from(self.kills.is_some()) | u8::from(self.peak.is_some()) << 1
+    }
 }
 
 impl Outlook {
     /// What was used so far.
     pub(crate) fn usage(&self) -> GroupUsage {
-        let Some(dir) = &self.memory else {
-            return GroupUsage::default();
-        };
-        // The counter of kills, not of failed charges: those also count what
-        // was reclaimed and never missed.
-        // Version 1 has the second of each.
-        let kills = ["memory.events", "memory.oom_control"];
-        let peak = ["memory.peak", "memory.max_usage_in_bytes"];
-        let in_order = |mut files: [&'static str; 2]| {
-            if self.unified.is_none() {
-                files.reverse();
-            }
-            files
-        };
-        let kills = in_order(kills)
-            .into_iter()
-            .find_map(|file| field(&read(dir.as_fd(), file).ok()?, "oom_kill"));
-        let peak = in_order(peak)
-            .into_iter()
-            .find_map(|file| read(dir.as_fd(), file).ok()?.trim().parse().ok());
+        let read = |file: &Option<OwnedFd>| again(file.as_ref()?).ok();
+        let kills = read(&self.tallies.kills).and_then(|text| field(&text, "oom_kill"));
+        let peak = read(&self.tallies.peak).and_then(|text| text.trim().parse().ok());
         GroupUsage {
             out_of_memory_kills: kills.unwrap_or(0),
             memory_peak_bytes: peak,
@@ -94,7 +110,8 @@ impl Outlook {
 
     /// To be sent: in this order, where they are there.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [&self.memory, &self.unified, &self.cpu]
+        let Tallies { kills, peak } = &self.tallies;
+        [&self.memory, &self.unified, &self.cpu, kills, peak]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
@@ -113,8 +130,13 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// From a message: which limits hold, and the descriptors beside it.
-    pub(crate) fn from_parts(limited: Limited, descriptors: Vec<OwnedFd>) -> Option<Self> {
+    /// From a message: which limits hold, which tallies there are, and the
+    /// descriptors beside it.
+    pub(crate) fn from_parts(
+        limited: Limited,
+        tallies: u8,
+        descriptors: Vec<OwnedFd>,
+    ) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
         let hold = descriptors.next()?;
         let mut next = |is_there: bool| {
@@ -128,6 +150,10 @@ impl Holding {
             memory: next(limited.memory)?,
             unified: next(limited.kill)?,
             cpu: next(limited.cpu)?,
+            tallies: Tallies {
+                kills: next(tallies & 1 != 0)?,
+                peak: next(tallies & 2 != 0)?,
+            },
         };
         Some(Self {
             limited,
@@ -170,13 +196,17 @@ fn open(dir: BorrowedFd<'_>, name: &str, access: OFlags) -> io::Result<OwnedFd> 
     rustix::fs::openat(dir, name, access | OFlags::CLOEXEC, Mode::empty()).map_err(Into::into)
 }
 
-fn read(dir: BorrowedFd<'_>, name: &str) -> io::Result<String> {
-    read_up_to(dir, name, FILE_BYTES_MAX)
+/// What an open file says now: from its beginning, the kernel makes it anew.
+fn again(file: &OwnedFd) -> io::Result<String> {
+    let mut bytes = [0_u8; FILE_BYTES_MAX];
+    let count = rustix::io::pread(file, &mut bytes, 0)?;
+    let text = std::str::from_utf8(bytes.get(..count).unwrap_or_default());
+    text.map(str::to_owned).map_err(io::Error::other)
 }
 
 fn read_up_to(dir: BorrowedFd<'_>, name: &str, most: u64) -> io::Result<String> {
     let file = open(dir, name, OFlags::RDONLY)?;
-    let mut text = String::with_capacity(FILE_BYTES_ROOM);
+    let mut text = String::with_capacity(LIST_BYTES_ROOM);
     std::fs::File::from(file)
         .take(most)
         .read_to_string(&mut text)?;
@@ -199,8 +229,9 @@ mod tests {
         for (name, text) in files {
             std::fs::write(temp.path().join(name), text).unwrap();
         }
-        let memory = std::fs::File::open(temp.path()).unwrap().into();
+        let memory = OwnedFd::from(std::fs::File::open(temp.path()).unwrap());
         let outlook = Outlook {
+            tallies: Tallies::open(memory.as_fd()),
             memory: Some(memory),
             ..Outlook::default()
         };
@@ -291,8 +322,12 @@ mod tests {
             ..Limited::default()
         };
         let file = || OwnedFd::from(std::fs::File::open("/").unwrap());
-        assert!(Holding::from_parts(limited, vec![file()]).is_none());
-        let held = Holding::from_parts(limited, vec![file(), file()]).unwrap();
+        assert!(Holding::from_parts(limited, 0, vec![file()]).is_none());
+        let held = Holding::from_parts(limited, 0, vec![file(), file()]).unwrap();
         assert!(held.outlook.memory.is_some() && held.outlook.unified.is_none());
+        assert_eq!(held.outlook.tallies.bits(), 0);
+        assert!(Holding::from_parts(limited, 2, vec![file(), file()]).is_none());
+        let held = Holding::from_parts(limited, 2, vec![file(), file(), file()]).unwrap();
+        assert_eq!(held.outlook.tallies.bits(), 2);
     }
 }

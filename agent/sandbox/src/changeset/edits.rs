@@ -113,6 +113,20 @@ impl ChangeSet {
     /// The change set of these edits of `dir`; their contents go into `upper`,
     /// an empty directory of the agent's own.
     pub(crate) fn of_edits(dir: &DirCap, upper: OwnedFd, edits: &[Edit]) -> Result<Self, FsError> {
+        let Some(patience) = dir.patience() else {
+            return Self::of_edits_at_once(dir, upper, edits);
+        };
+        let failed = |source| FsError::Io {
+            operation: "compare",
+            path: RelPath::root(),
+            source,
+        };
+        let (held, edits) = (dir.duplicate().map_err(failed)?, edits.to_vec());
+        let made = patience.compare(move || Self::of_edits_at_once(&held, upper, &edits));
+        made.map_err(failed)?
+    }
+
+    fn of_edits_at_once(dir: &DirCap, upper: OwnedFd, edits: &[Edit]) -> Result<Self, FsError> {
         let lower = dir
             .as_fd()
             .try_clone_to_owned()
@@ -158,6 +172,7 @@ impl ChangeSet {
             layer: Layer::Overlay,
             upper,
             lower,
+            patience: dir.patience().cloned(),
             prefix: dir.prefix().clone(),
         })
     }

@@ -37,9 +37,8 @@ fn refusal(change: &Change) -> Option<Denial> {
             return Some(Denial::new(DenialCode::NotRegularFile, &change.path));
         }
         What::CreatedFile { mode, .. } => (0, mode),
-        What::ModifiedFile {
-            mode_before, mode, ..
-        } => (mode_before, mode),
+        // What was lent to the content before is not lent to another.
+        What::ModifiedFile { mode, .. } => (0, mode),
         What::ModifiedMode { before, mode } => (before, mode),
         // Rights in another form, and marks that would confuse the next view.
         What::Xattrs { ref names, .. } => {

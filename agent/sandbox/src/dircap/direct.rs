@@ -5,7 +5,7 @@
 //! asks for that place, and then reads it directly: if a link has appeared on
 //! the way meanwhile, the kernel refuses.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::Verb;
@@ -28,11 +28,13 @@ impl DirCap {
         bytes_max: usize,
     ) -> Result<Vec<u8>, FsError> {
         self.spend(permit, Verb::FsRead, path)?;
-        let (file, stat) = open_file(self.as_fd(), path, Links::Refuse)?;
-        read_file(&file, &stat, bytes_max).map_err(|source| FsError::Io {
-            operation: "read",
-            path: path.clone(),
-            source,
+        self.look("read", path, move |dir, path| {
+            let (file, stat) = open_file(dir, path, Links::Refuse)?;
+            read_file(&file, &stat, bytes_max).map_err(|source| FsError::Io {
+                operation: "read",
+                path: path.clone(),
+                source,
+            })
         })
     }
 
@@ -57,16 +59,14 @@ impl DirCap {
         path: &RelPath,
     ) -> Result<Vec<Entry>, FsError> {
         self.spend(permit, Verb::FsList, path)?;
-        let dir = open_beneath(
-            self.as_fd(),
-            path,
-            OFlags::RDONLY | OFlags::DIRECTORY,
-            Links::Refuse,
-        )?;
-        list_opened(&dir).map_err(|source| FsError::Io {
-            operation: "list",
-            path: path.clone(),
-            source,
+        self.look("list", path, |dir, path| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let dir = open_beneath(dir, path, flags, Links::Refuse)?;
+            list_opened(&dir).map_err(|source| FsError::Io {
+                operation: "list",
+                path: path.clone(),
+                source,
+            })
         })
     }
 
@@ -79,7 +79,7 @@ impl DirCap {
     pub fn leads_to(&self, permit: Permit<'_>, path: &RelPath) -> Result<RelPath, FsError> {
         let verb = look_verb(&permit);
         self.spend(permit, verb, path)?;
-        self.led_to(path)
+        self.look("name", path, led_to)
     }
 
     /// Facts about what a name leads to, and where that is: [`DirCap::stat`] and
@@ -97,61 +97,61 @@ impl DirCap {
             let verb = look_verb(&permit);
             self.spend(permit, verb, path)?;
         }
-        let facts = |fd: &OwnedFd| {
-            rustix::fs::fstat(fd)
-                .map(Stat::from)
-                .map_err(|errno| FsError::io("stat", path, errno))
-        };
-        // Without a link on the way a name leads to itself, and mostly there is none.
-        match open_beneath(self.as_fd(), path, OFlags::PATH, Links::Refuse) {
-            Ok(direct) => Ok((facts(&direct)?, Ok(path.clone()))),
-            Err(_) => {
-                let target = open_beneath(self.as_fd(), path, OFlags::PATH, Links::Follow)?;
-                Ok((facts(&target)?, self.led_to(path)))
+        self.look("stat", path, |dir, path| {
+            let facts = |fd: &OwnedFd| {
+                rustix::fs::fstat(fd)
+                    .map(Stat::from)
+                    .map_err(|errno| FsError::io("stat", path, errno))
+            };
+            // Without a link on the way a name leads to itself, and mostly there is none.
+            match open_beneath(dir, path, OFlags::PATH, Links::Refuse) {
+                Ok(direct) => Ok((facts(&direct)?, Ok(path.clone()))),
+                Err(_) => {
+                    let target = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+                    Ok((facts(&target)?, led_to(dir, path)))
+                }
             }
-        }
+        })
     }
+}
 
-    fn led_to(&self, path: &RelPath) -> Result<RelPath, FsError> {
-        if open_beneath(self.as_fd(), path, OFlags::PATH, Links::Refuse).is_ok() {
-            return Ok(path.clone());
-        }
-        let target = open_beneath(self.as_fd(), path, OFlags::PATH, Links::Follow)?;
-        let real = self.name_of(&target, path)?;
-        // The name is the kernel's word of a moment ago: it counts only if it
-        // leads to the same file without any link.
-        let direct = open_beneath(self.as_fd(), &real, OFlags::PATH, Links::Refuse)?;
-        let identity = |fd: &OwnedFd| {
-            rustix::fs::fstat(fd)
-                .map(|stat| (stat.st_dev, stat.st_ino))
-                .map_err(|errno| FsError::io("stat", path, errno))
-        };
-        if identity(&direct)? == identity(&target)? {
-            Ok(real)
-        } else {
-            Err(FsError::denied(DenialCode::ChangedSinceShown, path))
-        }
+fn led_to(dir: BorrowedFd<'_>, path: &RelPath) -> Result<RelPath, FsError> {
+    if open_beneath(dir, path, OFlags::PATH, Links::Refuse).is_ok() {
+        return Ok(path.clone());
     }
+    let target = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+    let real = name_of(dir, &target, path)?;
+    // The name is the kernel's word of a moment ago: it counts only if it
+    // leads to the same file without any link.
+    let direct = open_beneath(dir, &real, OFlags::PATH, Links::Refuse)?;
+    let identity = |fd: &OwnedFd| {
+        rustix::fs::fstat(fd)
+            .map(|stat| (stat.st_dev, stat.st_ino))
+            .map_err(|errno| FsError::io("stat", path, errno))
+    };
+    if identity(&direct)? == identity(&target)? {
+        Ok(real)
+    } else {
+        Err(FsError::denied(DenialCode::ChangedSinceShown, path))
+    }
+}
 
-    /// The place of an open file, seen from this directory, as the kernel names both.
-    fn name_of(&self, target: &OwnedFd, path: &RelPath) -> Result<RelPath, FsError> {
-        let root = kernel_name(self, path)?;
-        let full = kernel_name(target, path)?;
-        let below = match root.as_slice() {
-            b"/" => full.strip_prefix(b"/"),
-            root => match full.strip_prefix(root) {
-                Some(b"") => Some(&b""[..]),
-                Some(rest) => rest.strip_prefix(b"/"),
-                None => None,
-            },
-        };
-        match below {
-            Some(b"") => Ok(RelPath::root()),
-            Some(below) => {
-                RelPath::parse(below).map_err(|error| FsError::denied(error.code(), path))
-            }
-            None => Err(FsError::denied(DenialCode::OutsideRoot, path)),
-        }
+/// The place of an open file, seen from this directory, as the kernel names both.
+fn name_of(dir: BorrowedFd<'_>, target: &OwnedFd, path: &RelPath) -> Result<RelPath, FsError> {
+    let root = kernel_name(&dir, path)?;
+    let full = kernel_name(target, path)?;
+    let below = match root.as_slice() {
+        b"/" => full.strip_prefix(b"/"),
+        root => match full.strip_prefix(root) {
+            Some(b"") => Some(&b""[..]),
+            Some(rest) => rest.strip_prefix(b"/"),
+            None => None,
+        },
+    };
+    match below {
+        Some(b"") => Ok(RelPath::root()),
+        Some(below) => RelPath::parse(below).map_err(|error| FsError::denied(error.code(), path)),
+        None => Err(FsError::denied(DenialCode::OutsideRoot, path)),
     }
 }
 

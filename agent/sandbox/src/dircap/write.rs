@@ -89,6 +89,10 @@ struct Place<'a> {
     path: &'a RelPath,
 }
 
+/// Bits a file keeps when its content is replaced. New content is lent nobody's
+/// rights: write(2) takes set-user-id and set-group-id away as well.
+const KEPT_MODE: u32 = 0o1777;
+
 /// A finished file under a temporary name; removed unless it was renamed.
 struct Temporary<'a> {
     parent: &'a OwnedFd,
@@ -112,7 +116,7 @@ impl<'a> Temporary<'a> {
         };
         let name = temporary_name().map_err(failed("name a temporary file for"))?;
         let mode = mode
-            .or_else(|| old.map(|stat| stat.st_mode & 0o7777))
+            .or_else(|| old.map(|stat| stat.st_mode & KEPT_MODE))
             .unwrap_or(0o644);
         let file = rustix::fs::openat(
             parent,

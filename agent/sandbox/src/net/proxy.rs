@@ -53,6 +53,26 @@ impl Resolve for SystemResolver {
     }
 }
 
+/// A connection of a client to a peer, known to the proxy until it is dropped.
+struct Open<'a> {
+    shared: &'a Shared,
+    ends: Arc<[TcpStream; 2]>,
+}
+
+impl Open<'_> {
+    fn peer(&self) -> &TcpStream {
+        let [_, peer] = self.ends.as_ref();
+        peer
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.open.retain(|other| !Arc::ptr_eq(other, &self.ends));
+    }
+}
+
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
@@ -154,9 +174,11 @@ impl Shared {
         }
     }
 
-    /// Connects to `target` if it is listed, and says why not.
-    fn reach(&self, target: &Target) -> Result<TcpStream, Verdict> {
-        let result = self.connect(target);
+    /// Connects `client` to `target` if it is listed, and says why not.
+    fn reach(&self, client: &TcpStream, target: &Target) -> Result<Open<'_>, Verdict> {
+        let result = self
+            .connect(target)
+            .and_then(|peer| self.hold(client, peer).ok_or(Verdict::Unreachable));
         self.note(
             target.to_string(),
             match &result {
@@ -167,9 +189,25 @@ impl Shared {
         result
     }
 
+    /// A connection that ends with the proxy, before a byte goes over it. To find
+    /// a name and connect takes time, and the proxy may have ended meanwhile.
+    fn hold(&self, client: &TcpStream, peer: TcpStream) -> Option<Open<'_>> {
+        let ends = Arc::new([client.try_clone().ok()?, peer]);
+        let mut state = self.lock();
+        if state.stopped {
+            return None;
+        }
+        state.open.push(Arc::clone(&ends));
+        drop(state);
+        Some(Open { shared: self, ends })
+    }
+
     fn connect(&self, target: &Target) -> Result<TcpStream, Verdict> {
         if !self.allow.lists(target) {
             return Err(Verdict::NotListed);
+        }
+        if self.lock().stopped {
+            return Err(Verdict::Unreachable);
         }
         let addresses = match &target.host {
             // Listed as an address, so meant as one.
@@ -249,27 +287,27 @@ fn serve(mut client: TcpStream, shared: &Shared) -> io::Result<()> {
     if client.peek(&mut first)? == 0 {
         return Ok(());
     }
-    let peer = if first == [socks::VERSION] {
+    let open = if first == [socks::VERSION] {
         serve_socks(&mut client, shared)?
     } else {
         serve_http(&mut client, shared)?
     };
-    match peer {
-        Some(peer) => pass(client, peer, shared),
+    match open {
+        Some(open) => pass(&open),
         None => Ok(()),
     }
 }
 
-fn serve_socks(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<TcpStream>> {
+fn serve_socks<'a>(client: &mut TcpStream, shared: &'a Shared) -> io::Result<Option<Open<'a>>> {
     let Some(target) = socks::read(client)? else {
         shared.note(String::new(), Verdict::Unreadable);
         socks::answer(client, Reply::NotSupported)?;
         return Ok(None);
     };
-    match shared.reach(&target) {
-        Ok(peer) => {
+    match shared.reach(client, &target) {
+        Ok(open) => {
             socks::answer(client, Reply::Connected)?;
-            Ok(Some(peer))
+            Ok(Some(open))
         }
         Err(verdict) => {
             let reply = match verdict {
@@ -282,7 +320,7 @@ fn serve_socks(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<Tcp
     }
 }
 
-fn serve_http(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<TcpStream>> {
+fn serve_http<'a>(client: &mut TcpStream, shared: &'a Shared) -> io::Result<Option<Open<'a>>> {
     let (head, rest) = read_head(client)?;
     let Some(request) = http::read(&head) else {
         shared.note(String::new(), Verdict::Unreadable);
@@ -293,19 +331,20 @@ fn serve_http(client: &mut TcpStream, shared: &Shared) -> io::Result<Option<TcpS
         return Ok(None);
     };
     let (Request::Tunnel(target) | Request::Plain(target, _)) = &request;
-    let mut peer = match shared.reach(target) {
-        Ok(peer) => peer,
+    let open = match shared.reach(client, target) {
+        Ok(open) => open,
         Err(verdict) => {
             client.write_all(&answer_to(target, verdict))?;
             return Ok(None);
         }
     };
+    let mut peer = open.peer();
     match &request {
         Request::Tunnel(_) => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
         Request::Plain(_, head) => peer.write_all(head)?,
     }
     peer.write_all(&rest)?;
-    Ok(Some(peer))
+    Ok(Some(open))
 }
 
 fn answer_to(target: &Target, verdict: Verdict) -> Vec<u8> {
@@ -345,28 +384,16 @@ fn read_head(client: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Passes bytes both ways until both sides have ended.
-fn pass(client: TcpStream, peer: TcpStream, shared: &Shared) -> io::Result<()> {
-    for stream in [&client, &peer] {
+fn pass(open: &Open<'_>) -> io::Result<()> {
+    let [client, peer] = open.ends.as_ref();
+    for stream in [client, peer] {
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(None)?;
     }
-    let connection = Arc::new([client, peer]);
-    {
-        let mut state = shared.lock();
-        if state.stopped {
-            return Ok(());
-        }
-        state.open.push(Arc::clone(&connection));
-    }
-    let [client, peer] = connection.as_ref();
     std::thread::scope(|scope| {
         scope.spawn(|| copy(client, peer));
         copy(peer, client);
     });
-    shared
-        .lock()
-        .open
-        .retain(|other| !Arc::ptr_eq(other, &connection));
     Ok(())
 }
 

@@ -35,6 +35,14 @@ impl Confined {
             .all(|mechanism| self.by.contains(mechanism))
     }
 
+    /// Takes down whether a mechanism that commands run without was applied, or why not.
+    pub(crate) fn note(&mut self, mechanism: Mechanism, applied: &Result<(), String>) {
+        match applied {
+            Ok(()) => self.by.insert(mechanism),
+            Err(why) => self.missing.push(format!("{}: {why}", mechanism.as_str())),
+        }
+    }
+
     pub(crate) fn encode(&self, w: &mut Writer) {
         w.u32(self.by.bits());
         w.u8(self.limited.bits());
@@ -76,6 +84,7 @@ mod tests {
                 cpu: false,
                 processes: true,
                 kill: true,
+                swap: true,
             },
             landlock_version: 7,
             copied: Some("asked for".to_owned()),

@@ -47,11 +47,17 @@ pub enum Mechanism {
     IdMaps,
     /// A session of its own, without a controlling terminal.
     OwnSession,
+    /// No user namespace below its own, whatever the filter lets through.
+    NoNesting,
+    /// A part of the watches on files that the machine allows its user.
+    SharedWatches,
+    /// It is what the kernel takes first when the machine's memory runs out.
+    FirstVictim,
 }
 
 impl Mechanism {
     /// Every mechanism, in the order of the table.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::UserNamespace,
         Self::MountNamespace,
         Self::PidNamespace,
@@ -71,6 +77,9 @@ impl Mechanism {
         Self::Landlock,
         Self::IdMaps,
         Self::OwnSession,
+        Self::NoNesting,
+        Self::SharedWatches,
+        Self::FirstVictim,
     ];
 
     /// Its name in a table.
@@ -96,6 +105,9 @@ impl Mechanism {
             Self::Landlock => "landlock",
             Self::IdMaps => "id maps on views",
             Self::OwnSession => "no controlling terminal",
+            Self::NoNesting => "no nested namespaces",
+            Self::SharedWatches => "shares of file watches",
+            Self::FirstVictim => "first victim of memory",
         }
     }
 
@@ -127,6 +139,15 @@ impl Mechanism {
             Self::Landlock => "a second line against faults of the private root",
             Self::IdMaps => "commands have a stranger's rights to the files they are given",
             Self::OwnSession => "commands type into the terminal the agent runs in",
+            Self::NoNesting => {
+                "a second line, behind the filter, against commands that want powers in namespaces of their own"
+            }
+            Self::SharedWatches => {
+                "a command can take every file watch of its user, and other programs find none left"
+            }
+            Self::FirstVictim => {
+                "when the machine's memory runs out, another program may be ended before the command"
+            }
         }
     }
 
@@ -152,7 +173,10 @@ impl Mechanism {
             | Self::CgroupNamespace
             | Self::ControlGroups
             | Self::Landlock
-            | Self::IdMaps => false,
+            | Self::IdMaps
+            | Self::NoNesting
+            | Self::SharedWatches
+            | Self::FirstVictim => false,
         }
     }
 }
@@ -229,7 +253,7 @@ mod tests {
             assert_eq!(set.iter().collect::<Vec<_>>(), [mechanism]);
             assert_eq!(MechanismSet::from_bits(set.bits()), Some(set));
         }
-        assert_eq!(MechanismSet::of(Mechanism::ALL).iter().count(), 19);
+        assert_eq!(MechanismSet::of(Mechanism::ALL).iter().count(), 22);
         assert_eq!(MechanismSet::from_bits(1 << 31), None);
     }
 }

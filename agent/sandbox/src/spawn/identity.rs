@@ -72,11 +72,14 @@ impl Identity {
         // Root of some container: any id but root's own will do.
         let user = users.highest().at(Step::Identity, "/proc/self/uid_map")?;
         let group = groups.highest().at(Step::Identity, "/proc/self/gid_map")?;
+        // Made by an ordinary user, it has that user's id alone and no way to change
+        // groups: root of it is an ordinary user to the machine, and to us.
+        let is_ordinary = user == 0 && group == 0 && gives_up_groups();
         Ok(Self {
             users: vec![single(0, user)],
             groups: vec![single(0, group)],
-            deny_setgroups: false,
-            translate_owners: true,
+            deny_setgroups: is_ordinary,
+            translate_owners: !is_ordinary,
             user: 0,
             group: 0,
         })
@@ -142,6 +145,11 @@ fn outer_id(extents: &[Extent], inner: u32) -> u32 {
             (offset < extent.count).then(|| extent.outer.saturating_add(offset))
         })
         .unwrap_or(inner)
+}
+
+/// Whether nobody in this user namespace can change groups.
+fn gives_up_groups() -> bool {
+    fs::read("/proc/self/setgroups").is_ok_and(|word| word.trim_ascii() == b"deny")
 }
 
 fn single(inner: u32, outer: u32) -> Extent {

@@ -31,6 +31,8 @@ pub(crate) struct Start<'a> {
     pub filter: &'a Filter,
     /// For the process that becomes the command.
     pub stack: &'a mut [u8],
+    /// What is taken from the modes of what the command makes.
+    pub umask: Mode,
     /// Where the agent listens and the command comes from.
     pub reply: BorrowedFd<'a>,
     /// Readable once the id maps are written, and again when it may go on.
@@ -87,6 +89,12 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
             "read-only views: sockets and locks in them are the machine's: {why}"
         ));
     }
+    if let Some(why) = &built.no_terminals {
+        confined.missing.push(format!("terminals: none: {why}"));
+    }
+    confined.note(Mechanism::NoNesting, &built.no_nesting);
+    confined.note(Mechanism::SharedWatches, &start.template.watches);
+    confined.note(Mechanism::IdMaps, &start.template.owners);
     // What was built is not the command's to pay for; all it starts is.
     if let Err(error) = start.entrances.enter() {
         let why = format!("the command cannot move inside: {error}");
@@ -142,7 +150,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     if !without.contains(Mechanism::ResourceLimits) {
         limit(&start.spec.limits)?;
     }
-    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    rustix::process::umask(start.umask);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::DropCapabilities, "dumpable")?;
     if !without.contains(Mechanism::SystemCallFilter) {

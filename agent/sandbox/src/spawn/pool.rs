@@ -27,6 +27,7 @@ use self::shelf::{IDLE_MAX, Shelf};
 use super::channel::Channel;
 use super::interpreter::{Interpreters, Recipe};
 use super::step::{AtStep, Step, StepError};
+use super::streams::Prepared;
 use crate::profile::MechanismSet;
 use crate::spawner::SpawnerProgram;
 
@@ -261,7 +262,7 @@ impl Shared {
                 };
                 let started = match &wanted {
                     Some(recipe) => null().and_then(|null| waiting.start(recipe, null)),
-                    None => Ok(()),
+                    None => Prepared::make().map(|made| waiting.prepared = Some(made)),
                 };
                 if started.is_err() {
                     break;
@@ -294,6 +295,7 @@ impl Shared {
                         generation: inner.generation,
                         heard: VecDeque::new(),
                         started: None,
+                        prepared: None,
                         asked: Instant::now(),
                     });
                 }

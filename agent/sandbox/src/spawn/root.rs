@@ -10,6 +10,7 @@
 pub(crate) mod template;
 mod tools;
 mod views;
+mod watches;
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -27,7 +28,7 @@ use self::tools::{READ_ONLY, open_dir, tmpfs};
 pub(crate) use self::views::same_directory;
 use super::spec::Surroundings;
 use super::step::{AtStep, Step, StepError};
-use crate::profile::Mechanism;
+use crate::profile::{Mechanism, MechanismSet};
 use crate::sys;
 
 /// Where the command finds its inputs and leaves what the caller wants back.
@@ -44,10 +45,9 @@ const SOURCES: &str = "/sources";
 /// apart a file system costs several times what a mount costs.
 const OWN: &str = "/layers/own";
 
-/// Files of /proc that tell about the machine or act on it.
+/// Directories of /proc that tell about the machine, and files that do so or act on it.
+const PROC_MASKED_DIRS: &[&str] = &["acpi", "asound", "scsi"];
 const PROC_MASKED: &[&str] = &[
-    "acpi",
-    "asound",
     "cmdline",
     "config.gz",
     "interrupts",
@@ -58,11 +58,12 @@ const PROC_MASKED: &[&str] = &[
     "kmsg",
     "latency_stats",
     "sched_debug",
-    "scsi",
     "sysrq-trigger",
     "timer_list",
     "timer_stats",
 ];
+/// Shown in place of files that are hidden, as seen from /proc.
+const NULL: &str = "../dev/null";
 /// Directories of /proc that are shown but cannot be written.
 const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 
@@ -74,6 +75,10 @@ pub(crate) struct Built {
     pub copied: Option<String>,
     /// Why sockets and locks in views that cannot be written are the machine's, if so.
     pub bare: Option<String>,
+    /// Why there are no terminals, if there are none.
+    pub no_terminals: Option<String>,
+    /// Whether no user namespace can be made below this one, or why that is not so.
+    pub no_nesting: Result<(), String>,
     /// The directory shared with the caller.
     pub exchange: OwnedFd,
 }
@@ -84,8 +89,8 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
     // whatever is written goes to mounts of this one's own. The mounts this
     // process was born with are locked in their places, a bind of them is not.
     mount_bind_recursive(NEW, NEW).at(Step::PrivateRoot, NEW)?;
-    terminals();
-    proc(!spec.without.contains(Mechanism::MaskedProc))?;
+    let no_terminals = terminals().err().map(|errno| errno.to_string());
+    let no_nesting = proc(spec.without)?;
     own(spec)?;
     let views::Placed {
         uppers,
@@ -98,6 +103,8 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
         uppers,
         copied,
         bare,
+        no_terminals,
+        no_nesting,
         exchange,
     })
 }
@@ -112,18 +119,20 @@ fn part(dir: &Path, target: &Path, mode: u32, step: Step) -> Result<(), StepErro
 }
 
 /// Terminals are for programs that insist on one; without them only those lose.
-fn terminals() {
-    let _mounted = mount(
+fn terminals() -> rustix::io::Result<()> {
+    mount(
         "devpts",
         "/new/dev/pts",
         "devpts",
         MountFlags::NOSUID | MountFlags::NOEXEC,
         // Of all there may be on the machine, these are one command's.
         c"newinstance,ptmxmode=0666,mode=620,max=64",
-    );
+    )
 }
 
-fn proc(masked: bool) -> Result<(), StepError> {
+/// Mounts /proc, masks it, and has no user namespace be made below this one,
+/// whatever the filter says; or tells why that is not so.
+fn proc(without: MechanismSet) -> Result<Result<(), String>, StepError> {
     let proc = Path::new(NEW).join("proc");
     mount(
         "proc",
@@ -135,12 +144,18 @@ fn proc(masked: bool) -> Result<(), StepError> {
     .at(Step::MountProc, "/proc")?;
     // Short names from here on: every step of a path counts thirty times.
     rustix::process::chdir(&proc).at(Step::MountProc, "/proc")?;
-    // No user namespace below this one, whatever the filter says. The file is
-    // this namespace's own; an old kernel without it has the filter alone.
-    let _forbidden = fs::write("sys/user/max_user_namespaces", "0");
-    if masked {
+    let no_nesting = if without.contains(Mechanism::NoNesting) {
+        Err(String::from("left out"))
+    } else {
+        // The file is this namespace's own; an old kernel has none.
+        fs::write("sys/user/max_user_namespaces", "0").map_err(|error| error.to_string())
+    };
+    if !without.contains(Mechanism::MaskedProc) {
+        for name in PROC_MASKED_DIRS {
+            mask(name, [template::EMPTY, NULL]).at(Step::MountProc, *name)?;
+        }
         for name in PROC_MASKED {
-            mask(name).at(Step::MountProc, *name)?;
+            mask(name, [NULL, template::EMPTY]).at(Step::MountProc, *name)?;
         }
         for name in PROC_READ_ONLY {
             let target = CString::new(*name).at(Step::MountProc, *name)?;
@@ -152,14 +167,17 @@ fn proc(masked: bool) -> Result<(), StepError> {
             sys::mount_setattr(CWD, &target, false, READ_ONLY).at(Step::MountProc, *name)?;
         }
     }
-    rustix::process::chdir("/").at(Step::MountProc, "/")
+    rustix::process::chdir("/").at(Step::MountProc, "/")?;
+    Ok(no_nesting)
 }
 
-/// Hides a file or directory of the working directory, if it is there: asking
-/// first would cost as much.
-fn mask(name: &str) -> rustix::io::Result<()> {
-    let masked = match mount_bind("../dev/null", name) {
-        Err(rustix::io::Errno::NOTDIR) => mount_bind(template::EMPTY, name),
+/// Hides a file or directory of the working directory by the first of these that
+/// fits, if it is there: asking first would cost as much. One that does not fit costs
+/// more than all others together: the kernel takes back a mount it has made already,
+/// and waits for every processor.
+fn mask(name: &str, [likely, other]: [&str; 2]) -> rustix::io::Result<()> {
+    let masked = match mount_bind(likely, name) {
+        Err(rustix::io::Errno::NOTDIR) => mount_bind(other, name),
         masked => masked,
     };
     match masked {

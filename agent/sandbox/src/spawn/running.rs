@@ -139,7 +139,8 @@ impl Running {
                 (Ours::of(started, bytes_max), told)
             }
             _ => {
-                let (ours, theirs) = streams.open(command.merge_stderr, bytes_max)?;
+                let prepared = waiting.prepared.take();
+                let (ours, theirs) = streams.open(prepared, command.merge_stderr, bytes_max)?;
                 let told = waiting
                     .control
                     .send(&program.encode(), &theirs.descriptors());
@@ -356,8 +357,8 @@ impl Running {
             self.is_noticed = true;
             match Report::decode(&frame) {
                 Ok(Report::Ungrouped) => {}
-                Ok(Report::Grouped(Ok(limited))) => {
-                    let held = Holding::from_parts(limited, descriptors);
+                Ok(Report::Grouped(Ok((limited, tallies)))) => {
+                    let held = Holding::from_parts(limited, tallies, descriptors);
                     let held = held.map(Arc::new);
                     self.group =
                         Some(held.ok_or_else(|| "its groups came without descriptors".to_owned()));
@@ -466,6 +467,11 @@ impl Running {
                     confined
                         .missing
                         .push(format!("control groups: they hold {} only", held.limited));
+                }
+                if held.limited.memory && !held.limited.swap {
+                    confined.missing.push(String::from(
+                        "control groups: memory that is put out to disk is not held",
+                    ));
                 }
             }
             Some(Err(why)) => confined.missing.push(format!("control groups: {why}")),

@@ -71,6 +71,8 @@ pub(crate) struct PlaceFaults {
     pub open_root: bool,
     /// /tmp is part of it.
     pub shared_tmp: bool,
+    /// They have all watches on files of their user.
+    pub all_watches: bool,
 }
 
 /// What of the network a command has.
@@ -147,7 +149,12 @@ impl Surroundings {
         });
         w.list(&self.places.private_dirs, |w, item| w.bytes(item));
         let faults = self.places.faults;
-        for fault in [faults.home, faults.open_root, faults.shared_tmp] {
+        for fault in [
+            faults.home,
+            faults.open_root,
+            faults.shared_tmp,
+            faults.all_watches,
+        ] {
             w.u8(u8::from(fault));
         }
         for value in [
@@ -203,6 +210,7 @@ impl Surroundings {
                     home: flag(&mut r)?,
                     open_root: flag(&mut r)?,
                     shared_tmp: flag(&mut r)?,
+                    all_watches: flag(&mut r)?,
                 },
             },
             limits: LimitSpec {
@@ -309,8 +317,9 @@ pub(crate) struct UsageSpec {
 /// What the agent hears about one sandbox.
 #[derive(Clone, Debug)]
 pub(crate) enum Report {
-    /// Groups were made for it, or why not; their descriptors come along.
-    Grouped(Result<Limited, String>),
+    /// Groups were made for it, with these limits and tallies, or why not; their
+    /// descriptors come along.
+    Grouped(Result<(Limited, u8), String>),
     /// It was asked for, and is to have no groups.
     Ungrouped,
     /// It is being built; a descriptor of its first process comes along.
@@ -369,9 +378,10 @@ impl Report {
                 w.u32(*init);
                 w.i32(*attach_errno);
             }
-            Self::Grouped(Ok(limited)) => {
+            Self::Grouped(Ok((limited, tallies))) => {
                 w.u8(6);
                 w.u8(limited.bits());
+                w.u8(*tallies);
             }
             Self::Grouped(Err(why)) => {
                 w.u8(7);
@@ -401,7 +411,7 @@ impl Report {
                 attach_errno: r.i32()?,
             },
             5 => Self::Retired,
-            6 => Self::Grouped(Ok(Limited::from_bits(r.u8()?))),
+            6 => Self::Grouped(Ok((Limited::from_bits(r.u8()?), r.u8()?))),
             7 => Self::Grouped(Err(String::from_utf8_lossy(&r.bytes()?).into_owned())),
             8 => Self::Ungrouped,
             9 => Self::Clearing,

@@ -57,14 +57,16 @@ pub(crate) fn start(identity: &Identity, places: &Places) -> Result<Stage, StepE
     }
 }
 
-/// Takes the mounts of all views, in order, unless `control` is closed first.
+/// Takes the mounts of all views, in order, unless `control` is closed first; and
+/// whether the owners on all of them are translated, or why not.
 pub(crate) fn receive_all(
     places: &Places,
     mounts: &Channel,
     control: &Channel,
-) -> Result<Vec<OwnedFd>, StepError> {
+) -> Result<(Vec<OwnedFd>, Result<(), String>), StepError> {
     let failed = |why: &'static str| StepError::new(Step::StageViews, "", io::Error::other(why));
     let mut trees = Vec::new();
+    let mut owners = Ok(());
     while trees.len() < places.views.len() {
         let mut wanted = [
             PollFd::from_borrowed_fd(mounts.as_fd(), PollFlags::IN),
@@ -77,7 +79,12 @@ pub(crate) fn receive_all(
         }
         match mounts.receive_now().at(Step::StageViews, "")? {
             Received::Frame(frame, descriptors) => match descriptors.into_iter().next() {
-                Some(tree) => trees.push(tree),
+                Some(tree) => {
+                    trees.push(tree);
+                    if !frame.is_empty() {
+                        owners = Err(String::from_utf8_lossy(&frame).into_owned());
+                    }
+                }
                 None => {
                     return Err(match Report::decode(&frame) {
                         Ok(Report::Failed(error)) => error,
@@ -92,7 +99,7 @@ pub(crate) fn receive_all(
             Received::Closed => return Err(failed("the process that opens them is gone")),
         }
     }
-    Ok(trees)
+    Ok((trees, owners))
 }
 
 /// What the process does.
@@ -116,9 +123,13 @@ fn send_trees(places: &Places, user_namespace: &OwnedFd, to: &Channel) -> Result
         }
         let tree = open_tree(CWD, source, flags).at(Step::ViewSource, on.clone())?;
         same_directory(tree.as_fd(), view)?;
-        // A file system that cannot translate leaves the view as it is, see above.
-        let _translated = sys::mount_idmap(tree.as_fd(), user_namespace.as_fd());
-        to.send(b"", &[tree.as_fd()])
+        // A file system that cannot translate leaves the view as it is, see above,
+        // and that is told beside it.
+        let why = match sys::mount_idmap(tree.as_fd(), user_namespace.as_fd()) {
+            Ok(()) => String::new(),
+            Err(error) => format!("`{}`: {error}", String::from_utf8_lossy(&view.at)),
+        };
+        to.send(why.as_bytes(), &[tree.as_fd()])
             .at(Step::Talk, "a view's mount")?;
     }
     Ok(())
@@ -128,7 +139,8 @@ fn send_trees(places: &Places, user_namespace: &OwnedFd, to: &Channel) -> Result
 fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
     match sys::fork_into(CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "user")? {
         sys::Cloned::Child => loop {
-            // Lives until it is killed below, or with its parent.
+            // Lives until it is killed below, or with its parent: if that cannot be
+            // arranged it holds an empty namespace and waits, and nothing else.
             let _armed = rustix::process::set_parent_process_death_signal(Some(
                 rustix::process::Signal::KILL,
             ));

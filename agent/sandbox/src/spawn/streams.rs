@@ -52,6 +52,22 @@ pub enum Stream {
     Stderr,
 }
 
+/// What a command with the usual streams needs, made before there is one. It is
+/// used for one command, as the sandbox it was made for.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    null: OwnedFd,
+    stdout: Pipe,
+    stderr: Pipe,
+}
+
+/// Where output is read, without waiting, and where it is written.
+#[derive(Debug)]
+struct Pipe {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
 /// Our ends.
 #[derive(Debug)]
 pub(super) struct Ours {
@@ -77,26 +93,36 @@ impl Streams {
         )
     }
 
-    /// Makes both ends; of each output that is read, so much is kept.
+    /// Makes both ends, of what was prepared where that fits; of each output that is
+    /// read, so much is kept.
     pub(super) fn open(
         self,
+        prepared: Option<Prepared>,
         merge_stderr: bool,
         bytes_max: usize,
     ) -> Result<(Ours, Theirs), StepError> {
+        let (null_made, stdout_made, stderr_made) = match prepared {
+            Some(Prepared {
+                null,
+                stdout,
+                stderr,
+            }) => (Some(null), Some(stdout), Some(stderr)),
+            None => (None, None, None),
+        };
         let (stdin_inside, stdin) = match self.stdin {
-            Input::Nothing => (null()?, None),
+            Input::Nothing => (null_made.map_or_else(null, Ok)?, None),
             Input::Pipe => {
                 let (read, write) = pipe()?;
                 (read, Some(write))
             }
             Input::From(fd) => (fd, None),
         };
-        let (stdout_inside, stdout) = output(self.stdout, bytes_max)?;
+        let (stdout_inside, stdout) = output(self.stdout, stdout_made, bytes_max)?;
         let mut theirs = vec![stdin_inside, stdout_inside];
         let stderr = if merge_stderr {
             Collector::closed()
         } else {
-            let (stderr_inside, stderr) = output(self.stderr, bytes_max)?;
+            let (stderr_inside, stderr) = output(self.stderr, stderr_made, bytes_max)?;
             theirs.push(stderr_inside);
             stderr
         };
@@ -106,6 +132,24 @@ impl Streams {
             stderr,
         };
         Ok((ours, Theirs(theirs)))
+    }
+}
+
+impl Prepared {
+    pub(super) fn make() -> Result<Self, StepError> {
+        Ok(Self {
+            null: null()?,
+            stdout: Pipe::make()?,
+            stderr: Pipe::make()?,
+        })
+    }
+}
+
+impl Pipe {
+    fn make() -> Result<Self, StepError> {
+        let (read, write) = pipe()?;
+        rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).at(Step::StartSpawner, "pipe")?;
+        Ok(Self { read, write })
     }
 }
 
@@ -133,13 +177,57 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), StepError> {
 }
 
 /// The command's end of a stream, and ours.
-fn output(output: Output, bytes_max: usize) -> Result<(OwnedFd, Collector), StepError> {
+fn output(
+    output: Output,
+    made: Option<Pipe>,
+    bytes_max: usize,
+) -> Result<(OwnedFd, Collector), StepError> {
     match output {
         Output::Captured => {
-            let (read, write) = pipe()?;
-            rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).at(Step::StartSpawner, "pipe")?;
+            let Pipe { read, write } = made.map_or_else(Pipe::make, Ok)?;
             Ok((write, Collector::new(read, bytes_max)))
         }
         Output::To(fd) => Ok((fd, Collector::closed())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_prepared_serves_the_usual_streams_and_nothing_of_it_the_others() {
+        let numbers = |prepared: &Prepared| {
+            use std::os::fd::AsRawFd as _;
+            [
+                &prepared.null,
+                &prepared.stdout.write,
+                &prepared.stderr.write,
+            ]
+            .map(OwnedFd::as_raw_fd)
+        };
+        let handed = |theirs: &Theirs| {
+            use std::os::fd::AsRawFd as _;
+            theirs.0.iter().map(OwnedFd::as_raw_fd).collect::<Vec<_>>()
+        };
+        let prepared = Prepared::make().unwrap();
+        let made = numbers(&prepared);
+        let (mut ours, theirs) = Streams::default().open(Some(prepared), false, 10).unwrap();
+        assert_eq!(handed(&theirs), made);
+        // Nobody has written: to read does not wait.
+        assert!(!ours.stdout.read(&mut |_| panic!("output")).unwrap());
+
+        let prepared = Prepared::make().unwrap();
+        let own = Prepared::make().unwrap();
+        let [stdin, stdout, stderr] = numbers(&own);
+        let streams = Streams {
+            stdin: Input::From(own.null),
+            stdout: Output::To(own.stdout.write),
+            stderr: Output::To(own.stderr.write),
+        };
+        let (_ours, theirs) = streams.open(Some(prepared), false, 10).unwrap();
+        assert_eq!(handed(&theirs), [stdin, stdout, stderr]);
+        let merged = Streams::default().open(Prepared::make().ok(), true, 10);
+        assert_eq!(handed(&merged.unwrap().1).len(), 2);
     }
 }

@@ -29,6 +29,8 @@ use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
 use crate::profile::Mechanism;
 use crate::sys::{self, Cloned, Cloneling};
 
+/// The list of the machine's mounts.
+const MOUNTS: &str = "/proc/self/mountinfo";
 /// Zygotes kept at once; the one that was not used for longest gives way.
 const ZYGOTES_MAX: usize = 8;
 /// Processes that open views at once: those held up by a file system stay.
@@ -64,12 +66,7 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
         likely: None,
         chosen: None,
         passing: Vec::new(),
-        mounts: rustix::fs::open(
-            "/proc/self/mountinfo",
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .ok(),
+        mounts: rustix::fs::open(MOUNTS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()),
     };
     let served = spawner.serve();
     spawner.finish();
@@ -95,8 +92,9 @@ struct Spawner {
     /// Processes that end by themselves: those that open views, and zygotes that
     /// could not be made.
     passing: Vec<Cloneling>,
-    /// Tells when the machine's mounts have changed.
-    mounts: Option<OwnedFd>,
+    /// Tells when the machine's mounts have changed. Without it sandboxes would show
+    /// what was mounted once, so none is made.
+    mounts: rustix::io::Result<OwnedFd>,
 }
 
 /// A process that lives where sandboxes are cloned from.
@@ -156,7 +154,7 @@ impl Spawner {
             self.control.as_fd(),
             PollFlags::IN,
         )];
-        if let Some(mounts) = &self.mounts {
+        if let Ok(mounts) = &self.mounts {
             wanted.push(PollFd::new(mounts, PollFlags::PRI));
         }
         for process in &self.passing {
@@ -181,7 +179,7 @@ impl Spawner {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        Ok(self.mounts.is_some()
+        Ok(self.mounts.is_ok()
             && wanted
                 .get(1)
                 .is_some_and(|fd| fd.revents().contains(PollFlags::PRI)))
@@ -205,6 +203,9 @@ impl Spawner {
                 spec.without.to_string(),
                 io::Error::other("this spawner leaves nothing out"),
             ));
+        }
+        if let Err(errno) = &self.mounts {
+            return Err(StepError::new(Step::PrivateRoot, MOUNTS, *errno));
         }
         let (owner, group) = spec
             .places
@@ -289,7 +290,10 @@ fn hand_out<'a>(
     let spares = groups.spares(&limits, wanted);
     *likely = (spares < 2).then_some((limits, wanted));
     let (report, handed) = match groups.hand_out(&limits, wanted) {
-        Ok(handed) => (Report::Grouped(Ok(handed.limited)), Some(handed)),
+        Ok(handed) => {
+            let told = (handed.limited, handed.outlook.tallies.bits());
+            (Report::Grouped(Ok(told)), Some(handed))
+        }
         Err(why) => (Report::Grouped(Err(why)), None),
     };
     let mut descriptors = Vec::new();
@@ -390,4 +394,62 @@ fn start_dumpable(
         shares_network: spec.shares_network(),
         control: ours,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::MechanismSet;
+    use crate::spawn::spec::LimitSpec;
+
+    fn request() -> Vec<u8> {
+        let spec = Surroundings {
+            places: Places::default(),
+            limits: LimitSpec {
+                processes: 1,
+                open_files: 1,
+                file_bytes: 1,
+                data_bytes: 0,
+                view_bytes: 1,
+                view_inodes: 1,
+                tmp_bytes: 1,
+                memory_bytes: 0,
+                cpu_percent: 0,
+            },
+            network: Default::default(),
+            faults: Default::default(),
+            recycled: true,
+            copied_views: false,
+            without: MechanismSet::NONE,
+        };
+        spec.encode()
+    }
+
+    #[test]
+    fn a_spawner_that_cannot_tell_when_mounts_change_makes_no_sandbox_and_says_why() {
+        let (control, _agent) = Channel::pair().unwrap();
+        let mut spawner = Spawner {
+            leaving: Leaving::Nothing,
+            control,
+            zygotes: Vec::new(),
+            groups: Keeper::default(),
+            is_busy: false,
+            likely: None,
+            chosen: None,
+            passing: Vec::new(),
+            mounts: Err(rustix::io::Errno::ACCESS),
+        };
+        let (ours, theirs) = Channel::pair().unwrap();
+        spawner.answer(&request(), theirs);
+        let Ok(Received::Frame(frame, _)) = ours.receive() else {
+            panic!("nothing was said");
+        };
+        let Ok(Report::Failed(error)) = Report::decode(&frame) else {
+            panic!("it did not fail");
+        };
+        assert_eq!(error.step(), Step::PrivateRoot);
+        assert_eq!(error.errno(), rustix::io::Errno::ACCESS.raw_os_error());
+        assert!(error.to_string().contains(MOUNTS), "{error}");
+        assert!(spawner.zygotes.is_empty());
+    }
 }

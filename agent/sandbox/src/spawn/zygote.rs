@@ -55,6 +55,8 @@ struct Stock {
     network_filter: Filter,
     /// A stack for each sandbox's copy of this memory, never used here.
     stack: Vec<u8>,
+    /// Whoever started the agent keeps this from others in what is made.
+    umask: Mode,
     victims: Victims,
 }
 
@@ -133,19 +135,21 @@ fn prepare(
     // zygote as well.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
-    let trees = match mounts {
+    let (trees, owners) = match mounts {
         Some(mounts) => stage::receive_all(places, &mounts, control)?,
-        None => Vec::new(),
+        // An ordinary user's command has its user's own id.
+        None => (Vec::new(), Ok(())),
     };
     // What is made in the template has the modes it is given, whoever started the agent.
-    rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    let template = root::template::build(identity.user, identity.group, places, trees)?;
+    let umask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let template = root::template::build(identity.user, identity.group, places, trees, owners)?;
     Ok(Stock {
         identity,
         template,
         filter: filter(false),
         network_filter: filter(true),
         stack: vec![0; sys::SHARING_STACK_BYTES],
+        umask,
         victims: Victims::find(),
     })
 }
@@ -210,7 +214,7 @@ fn clone(
     reply: &Channel,
 ) -> Result<(), StepError> {
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
-    let (mut namespaces, confined) = namespaces(&spec);
+    let (mut namespaces, mut confined) = namespaces(&spec);
     let mut network = None;
     // A recycled one is the zygote's: a loopback cannot be raised in it.
     if spec.recycled
@@ -224,7 +228,12 @@ fn clone(
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    stock.victims.are_born();
+    let victims = if spec.without.contains(Mechanism::FirstVictim) {
+        Err(String::from("left out"))
+    } else {
+        stock.victims.are_born()
+    };
+    confined.note(Mechanism::FirstVictim, &victims);
     let born = entrances.bear(|birth| match birth {
         Some(group) => sys::fork_into_group(namespaces, group),
         None => sys::fork_into(namespaces),
@@ -247,6 +256,7 @@ fn clone(
                 template: &stock.template,
                 filter,
                 stack: &mut stock.stack,
+                umask: stock.umask,
                 reply,
                 mapped: mapped_read,
                 confined,
@@ -288,8 +298,7 @@ fn clone(
 /// Has the kernel take sandboxes before anything else when the machine's memory
 /// runs out. They inherit it: what it takes is open here already, and a sandbox
 /// would have to find its own.
-#[derive(Default)]
-struct Victims(Option<Preference>);
+struct Victims(Result<Preference, String>);
 
 struct Preference {
     file: OwnedFd,
@@ -297,20 +306,23 @@ struct Preference {
 }
 
 impl Victims {
-    /// Without it the kernel chooses as for anybody.
     fn find() -> Self {
-        Self(Preference::open().ok())
+        Self(Preference::open().map_err(|error| error.to_string()))
     }
 
-    fn are_born(&self) {
-        if let Some(preference) = &self.0 {
-            // What is raised here cannot harm.
-            let _raised = rustix::io::pwrite(&preference.file, b"1000", 0);
+    /// Or why the kernel chooses as for anybody.
+    fn are_born(&self) -> Result<(), String> {
+        let preference = self.0.as_ref().map_err(Clone::clone)?;
+        match rustix::io::pwrite(&preference.file, b"1000", 0) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(errno.to_string()),
         }
     }
 
     fn are_not_born(&self) {
-        if let Some(preference) = &self.0 {
+        if let Ok(preference) = &self.0 {
+            // If it fails the zygote is taken as early as what it makes, which is told
+            // as any end of a zygote.
             let _set_back = rustix::io::pwrite(&preference.file, &preference.own, 0);
         }
     }

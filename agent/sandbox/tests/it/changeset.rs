@@ -3,6 +3,8 @@
 
 use crate::support;
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use hermitcrab_sandbox::changeset::What;
 use hermitcrab_sandbox::spawn::Ending;
 use support::{Workspace, commit, text};
@@ -399,6 +401,19 @@ fn no_file_comes_out_that_lends_its_owners_rights() {
         );
         assert!(!workspace.path().join("x").exists());
     }
+    // What was lent to the old content is not lent to the new one.
+    workspace.file("lent", "old\n");
+    let lent = workspace.path().join("lent");
+    std::fs::set_permissions(&lent, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let finished = workspace.run("echo new > lent; chmod 4755 lent");
+    let failure = commit(&finished, &workspace).failure.unwrap();
+    assert_eq!(failure.path, support::rel("lent"));
+    let finished = workspace.run("echo new > lent; chmod 755 lent");
+    assert!(commit(&finished, &workspace).failure.is_none());
+    assert_eq!(
+        std::fs::metadata(&lent).unwrap().permissions().mode() & 0o7777,
+        0o755
+    );
     // A directory's group bit is handed down and lends nothing.
     let done = commit(&workspace.run("mkdir s; chmod 2755 s"), &workspace);
     assert!(done.failure.is_none(), "{:?}", done.failure);

@@ -452,6 +452,16 @@ fn directories_links_and_modes_are_made_as_shown() {
 }
 
 #[test]
+fn new_content_is_lent_nobodys_rights() {
+    let workspace = Workspace::new();
+    workspace.file("f", "x");
+    let file = workspace.path().join("f");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o6755)).unwrap();
+    write(&workspace.cap, "f", "y", Base::AnyFile).unwrap();
+    assert_eq!(stat(&workspace.cap, "f").unwrap().mode, 0o755);
+}
+
+#[test]
 fn remove_takes_empty_directories_only() {
     let workspace = Workspace::new();
     workspace.file("full/f", "x");
@@ -479,4 +489,18 @@ fn a_file_longer_than_asked_for_is_an_error_and_not_a_part() {
         });
         assert_eq!(result.is_ok(), fits, "{bytes_max}");
     }
+}
+
+#[test]
+fn a_directory_to_be_held_on_its_own_is_not_reached_through_a_link() {
+    let workspace = Workspace::new();
+    workspace.file("private/key", "secret\n");
+    workspace.file("open/in/f", "");
+    symlink("private", workspace.path().join("given")).unwrap();
+    symlink("../private", workspace.path().join("open/way")).unwrap();
+    // Whoever holds a place holds no other one because a link lies there now.
+    for path in ["given", "open/way"] {
+        refused(subdir(&workspace.cap, path), DenialCode::SymlinkRefused);
+    }
+    assert!(subdir(&workspace.cap, "open/in").is_ok());
 }

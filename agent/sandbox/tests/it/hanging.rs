@@ -15,12 +15,13 @@ use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
+use hermitcrab_sandbox::dircap::FsError;
 use hermitcrab_sandbox::spawn::{
     Command, Ending, Finished, Input, PoolSize, Running, Step, Streams, View, ViewMode,
 };
 use hermitcrab_sandbox::{DirCap, Sandbox, SpawnError};
-use support::arranged::{Run, UNSHARE, twice};
-use support::{Workspace, marker, processes_with, spawner, text};
+use support::arranged::{Run, UNPRIVILEGED, UNSHARE, twice};
+use support::{Workspace, marker, processes_with, rel, spawner, text, with_permit};
 
 /// The process that serves it; its end is the end of whatever waits for it.
 struct Server {
@@ -144,9 +145,20 @@ fn others_go_on(sandbox: &Sandbox, place: &str) {
 #[test]
 fn commands_on_a_file_system_that_does_not_answer_end_in_time_and_others_run() {
     let name = "hanging::commands_on_a_file_system_that_does_not_answer_end_in_time_and_others_run";
-    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
-        return;
-    };
+    if let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") {
+        commands_end_in_time_and_others_run();
+    }
+}
+
+#[test]
+fn without_root_they_end_in_time_as_well() {
+    let name = "hanging::without_root_they_end_in_time_as_well";
+    if let Some(Run::Inner) = twice(name, &UNPRIVILEGED, ":", "") {
+        commands_end_in_time_and_others_run();
+    }
+}
+
+fn commands_end_in_time_and_others_run() {
     let Some(mut server) = Server::start() else {
         return;
     };
@@ -242,4 +254,88 @@ fn a_command_that_nothing_can_end_is_left_to_itself_and_others_run() {
         assert!(patience.elapsed() < Duration::from_secs(30));
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// How long a look may take here. What answers does so long before.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+
+fn look(cap: &DirCap, verb: Verb, name: &str) -> Result<usize, FsError> {
+    let path = rel(name);
+    with_permit(verb, &path, Digest::NONE, |permit| match verb {
+        Verb::FsRead => cap.read(permit, &path, 64).map(|bytes| bytes.len()),
+        _ => cap.stat(permit, &path).map(|_| 1),
+    })
+}
+
+fn is_late(seen: Result<usize, FsError>) -> bool {
+    match seen {
+        Err(FsError::Io { source, .. }) => source.kind() == std::io::ErrorKind::TimedOut,
+        _ => false,
+    }
+}
+
+#[test]
+fn the_agents_own_looks_end_in_time_and_what_is_elsewhere_is_seen() {
+    let name = "hanging::the_agents_own_looks_end_in_time_and_what_is_elsewhere_is_seen";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let cap = server.cap().impatient(LOOK_MAX);
+    let workspace = Workspace::new();
+    workspace.file("file", "here");
+    assert_eq!(look(&cap, Verb::FsRead, "file").unwrap(), 8);
+    server.tell("hold");
+    for verb in [Verb::FsRead, Verb::FsList] {
+        assert!(is_late(look(&cap, verb, "file")), "{verb:?}");
+        assert_eq!(look(&workspace.cap, Verb::FsRead, "file").unwrap(), 4);
+    }
+    // Those that wait are bounded: in the end nothing is begun any more.
+    for _ in 0..8 {
+        assert!(is_late(look(&cap, Verb::FsRead, "file")));
+    }
+    server.tell("answer");
+    let patience = Instant::now();
+    while look(&cap, Verb::FsRead, "file").is_err() {
+        assert!(patience.elapsed() < Duration::from_secs(30));
+    }
+    // By itself it has patience as well, and only for what may not answer.
+    assert!(format!("{:?}", server.cap()).contains("Patience"));
+    assert!(!format!("{:?}", workspace.cap).contains("Patience"));
+}
+
+#[test]
+fn changes_that_cannot_be_compared_in_time_are_told_and_dropped() {
+    let name = "hanging::changes_that_cannot_be_compared_in_time_are_told_and_dropped";
+    let Some(Run::Inner) = twice(name, &UNSHARE, ":", "") else {
+        return;
+    };
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let (sandbox, workspace) = (alone(), Workspace::new());
+    let cap = server.cap().impatient(Duration::from_millis(200));
+    let script = "echo more > /srv/known/new; cat /srv/known/new; read go";
+    let command = on(&workspace, &cap, "/srv/known", script);
+    let mut running = begun(&sandbox, &command);
+    let mut said = Vec::new();
+    while !said.ends_with(b"more\n") {
+        let patience = Duration::from_secs(20);
+        let over = running.attend(patience, |_, bytes| said.extend_from_slice(bytes));
+        assert!(!over.unwrap(), "{}", String::from_utf8_lossy(&said));
+    }
+    server.tell("hold");
+    drop(running.take_stdin());
+    match running.wait() {
+        Err(SpawnError::ChangeSet(error)) => {
+            let told = error.to_string();
+            assert!(told.contains("does not answer in time"), "{told}");
+        }
+        other => panic!("{other:?}"),
+    }
+    others_go_on(&sandbox, "others");
+    server.tell("answer");
+    assert_eq!(look(&server.cap(), Verb::FsRead, "file").unwrap(), 8);
 }

@@ -498,5 +498,6 @@ fn signals_that_whoever_started_the_agent_blocks_or_ignores_are_the_commands_aga
     let ignored = shown[1].rsplit('\t').next().unwrap();
     let ignored = u64::from_str_radix(ignored, 16).unwrap();
     assert_eq!(ignored & !(0b11 << 31), 0, "{shown:?}");
-    assert_eq!(shown[2..], ["0022", "755", "755", "644"]);
+    // The umask is the starter's wish for what is made, and not for what the root is.
+    assert_eq!(shown[2..], ["0077", "755", "755", "644"]);
 }

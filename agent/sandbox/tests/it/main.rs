@@ -2,6 +2,7 @@
 
 mod changes_in_full;
 mod changeset;
+mod clauses;
 mod copied_views;
 mod delegated;
 mod dircap;
@@ -10,6 +11,7 @@ mod dircap_race;
 mod escape;
 #[cfg(feature = "planted-faults")]
 mod faults;
+mod fence;
 mod finishing;
 mod groups;
 mod hanging;
@@ -19,10 +21,12 @@ mod journal;
 mod left_behind;
 mod lifecycle;
 mod network;
+mod parents;
 mod profile;
 mod refusals;
 mod refused_by_kernel;
 mod spawner_death;
 mod support;
+mod told;
 mod warm;
 mod zygotes;

@@ -19,6 +19,8 @@ fn every_mandatory_mechanism_is_proved_and_the_directory_is_left_alone() {
         if row.mandatory {
             assert_eq!((row.available, row.used), (Some(true), true), "{row:?}");
         }
+        // What was told to be applied is seen to be.
+        assert!(!row.used || row.available == Some(true), "{row:?}");
     }
     assert_eq!(profile.isolation, Isolation::Isolated);
     assert_eq!(profile.rows.len(), Mechanism::ALL.len());

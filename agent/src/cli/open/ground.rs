@@ -251,6 +251,7 @@ impl Ground {
             session: ambient::session_number()
                 .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?,
             spawner: SpawnerProgram::Own,
+            umask: ambient::umask(),
         })
     }
 }

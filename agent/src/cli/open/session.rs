@@ -9,7 +9,7 @@ use super::{Ground, ground, kept};
 use crate::{
     ambient::{self, BootClock, NobodyThere, TerminalUser},
     audit::{Ledger, LedgerError, Opened},
-    cli::{Setting, Trouble, Where, say},
+    cli::{Setting, Trouble, Where, chat, cron, say},
     exit,
     ports::UserPort,
     runtime::{Runtime, RuntimeConfig, RuntimeError},
@@ -135,6 +135,10 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
     let config = ground.runtime_config(isolation, asking)?;
     let mut session = ground.begun(config, opened, user)?;
     ground.furnish(&mut session, setting)?;
+    if setting.place.job.is_none() {
+        let runner = cron::Runner::new(&setting.place, &chat::Choice::default());
+        session.run_jobs_through(Box::new(runner));
+    }
     let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
     if let Err(error) = session.be_reachable(laxest) {
         say(&format!(

@@ -1,8 +1,15 @@
 //! The first start: three questions, each of which may be left unanswered.
-//! Whatever is answered, a file is written, so that nothing is asked twice.
+//! Whatever is answered, a file is written, so that nothing is asked twice; ^C
+//! leaves out what was answered, too.
 
 use super::editor::{Came, Source};
-use crate::{cli::Trouble, config::edit::Edit, exit, screen::Screen, screen::Tone};
+use crate::{
+    cli::Trouble,
+    config::edit::Edit,
+    exit,
+    model::http::check_address,
+    screen::{Screen, Tone},
+};
 
 /// Where a model usually is on a person's own machine.
 const LOCAL: &str = "http://127.0.0.1:8080/v1";
@@ -15,21 +22,59 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
         screen.tone(Tone::Bold, "Welcome to hermitcrab.")
     );
     let mut edit = Edit::open(file).map_err(wrong)?;
-    let mut ask = |prompt: &str| match source.answer(prompt) {
-        Came::Line(line) => Some(line.trim().to_owned()).filter(|line| !line.is_empty()),
-        Came::Interrupted | Came::End => None,
+    let (mut is_over, mut is_called_off) = (false, false);
+    let mut ask = |prompt: &str| {
+        if is_over {
+            return None;
+        }
+        let came = source.answer(prompt);
+        is_over = !matches!(came, Came::Line(_));
+        is_called_off = came == Came::Interrupted;
+        match came {
+            Came::Line(line) => Some(line.trim().to_owned()).filter(|line| !line.is_empty()),
+            Came::Interrupted | Came::End => None,
+        }
     };
-    if let Some(model) = ask("name of the model you use [none]: ") {
-        let base = ask(&format!("where it is [{LOCAL}]: ")).unwrap_or_else(|| LOCAL.to_owned());
-        let key = ask("variable of the environment that holds its key [none]: ");
-        let given = [
-            ("model", Some(model.as_str())),
-            ("base_url", Some(base.as_str())),
-            ("key_env", key.as_deref()),
-        ];
-        edit.set_model("planner", &given).map_err(wrong)?;
+    let answers = answers(&mut ask);
+    match answers.filter(|_| !is_called_off) {
+        Some((model, base, key)) => {
+            let given = [
+                ("model", Some(model.as_str())),
+                ("base_url", Some(base.as_str())),
+                ("key_env", key.as_deref()),
+            ];
+            edit.set_model("planner", &given).map_err(wrong)?;
+            edit.save().map_err(wrong)?;
+            println!(
+                "written to `{}`; `model check` tries it out",
+                file.display()
+            );
+        }
+        None => {
+            edit.save().map_err(wrong)?;
+            println!(
+                "no model is named; `{}` is there to be filled",
+                file.display()
+            );
+        }
     }
-    edit.save().map_err(wrong)?;
-    println!("written to `{}`", file.display());
     Ok(())
+}
+
+/// The model's name, its address, and where its key is.
+fn answers(
+    ask: &mut impl FnMut(&str) -> Option<String>,
+) -> Option<(String, String, Option<String>)> {
+    let model = ask("name of the model you use [none]: ")?;
+    let base = loop {
+        let Some(base) = ask(&format!("where it is [{LOCAL}]: ")) else {
+            break LOCAL.to_owned();
+        };
+        match check_address(&base) {
+            Ok(()) => break base,
+            Err(why) => println!("{why}"),
+        }
+    };
+    let key = ask("variable of the environment that holds its key [none]: ");
+    Some((model, base, key))
 }

@@ -3,6 +3,9 @@
 //! A command is one only in its own form, so that "explain the readme" and
 //! "help me with this" are plain language. A slash in front makes a command of
 //! a line in any case, and an exclamation mark a command for the sandbox.
+//!
+//! A single word that is a command, but for what belongs to it or for a slip of
+//! the finger, is held back: it was hardly meant for the model.
 
 use crate::config::keys;
 
@@ -25,6 +28,8 @@ pub enum Line {
     Revoke(String),
     /// Takes back the last so many commits.
     Undo(usize),
+    /// Takes back this commit.
+    UndoCommit(u64),
     /// A command of the program, with its arguments.
     Program(Vec<String>),
     /// The last so many records of the ledger.
@@ -61,7 +66,7 @@ pub const COMMANDS: [(&str, &str); 17] = [
     ("revoke GRANT", "end a grant, as `caps` names it"),
     (
         "undo [N]",
-        "take back the last change, or the last N; `undo --list` shows them",
+        "take back the last change, or the last N; `undo --list` shows them, `undo commit N` takes back that one",
     ),
     (
         "dry-run COMMAND",
@@ -151,8 +156,43 @@ pub fn read(line: &str) -> Line {
         let hint = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
         return Line::Wrong(format!("there is no command `/{name}` of this form{hint}"));
     }
-    Line::Say(line.to_owned())
+    match slip(line) {
+        Some(why) => Line::Wrong(why),
+        None => Line::Say(line.to_owned()),
+    }
 }
+
+/// What was meant, where a line is nearly a command and no plain language.
+fn slip(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    let (first, second) = (words.next()?, words.next());
+    match (first, second) {
+        // `grant fs.modify notes`: what follows is a verb, and its place stands apart.
+        ("grant", Some(verb)) if GRANTED.iter().any(|kind| verb.starts_with(kind)) => {
+            Some(format!(
+                "a grant is VERB=PATH in one word, such as `grant {}=src`",
+                verb.split('=').next().unwrap_or(verb)
+            ))
+        }
+        (_, Some(_)) => None,
+        (name, None) => {
+            let form = COMMANDS
+                .iter()
+                .map(|(form, _)| *form)
+                .find(|form| form.split(' ').next() == Some(name));
+            if let Some(form) = form {
+                return Some(format!("`{name}` alone says too little: `{form}`"));
+            }
+            let meant = names().find(|known| strsim::osa_distance(name, known) == 1)?;
+            Some(format!(
+                "there is no command `{name}`; did you mean `{meant}`? More words go to the model"
+            ))
+        }
+    }
+}
+
+/// How a verb of a grant begins.
+const GRANTED: [&str; 4] = ["fs.", "proc.", "net.", "model."];
 
 fn command(line: &str) -> Option<Line> {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -173,6 +213,7 @@ fn command(line: &str) -> Option<Line> {
         }
         ("undo", []) => Some(Line::Undo(1)),
         ("undo", [list]) if list == "--list" || list == "list" => Some(Line::Undo(0)),
+        ("undo", [commit, id]) if commit == "commit" => id.parse().ok().map(Line::UndoCommit),
         ("undo", [number]) => number
             .parse()
             .ok()
@@ -250,6 +291,7 @@ mod tests {
         check("/help", Line::Help);
         check("quit", Line::Exit);
         check("undo 3", Line::Undo(3));
+        check("undo commit 3", Line::UndoCommit(3));
         check("undo --list", Line::Undo(0));
         check("!ls -l", Line::Run("ls -l".into()));
         check(
@@ -278,11 +320,34 @@ mod tests {
             "tree of life, what is it",
             "exit strategies",
             "plan a trip to Rome",
-            "plan",
             "model the data",
+            "grant it",
+            "hello",
+            "yes",
+            "thanks",
+            "continue",
+            "helo me",
+            "why?",
         ] {
             say(line);
         }
+        let wrong = |line: &str, part: &str| {
+            let read = read(line);
+            assert!(
+                matches!(&read, Line::Wrong(why) if why.contains(part)),
+                "{line}: {read:?}"
+            );
+        };
+        wrong("plan", "`plan \"REQUEST\"`");
+        wrong("revoke", "`revoke GRANT`");
+        wrong("dry-run", "`dry-run COMMAND`");
+        wrong("explain", "`explain VERB PATH`");
+        wrong("hlp", "`help`");
+        wrong("cap", "`caps`");
+        wrong("udno", "`undo`");
+        wrong("quti", "`quit`");
+        wrong("grant fs.modify notes.txt", "`grant fs.modify=src`");
+        wrong("grant fs.read=a b", "`grant fs.read=src`");
         check("one \\\n two", Line::Say("one \n two".into()));
         assert!(matches!(read("/hlep"), Line::Wrong(why) if why.contains("`help`")));
     }

@@ -129,6 +129,12 @@ pub fn understood(bytes: &[u8]) -> Result<Vec<Job>, String> {
         .collect())
 }
 
+/// Whether an id can name a directory: the file of jobs may hold anything.
+#[must_use]
+pub fn is_a_name(id: &str) -> bool {
+    (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// A field that is text, or nothing.
 #[must_use]
 pub fn text<'a>(job: &'a Job, field: &str) -> &'a str {

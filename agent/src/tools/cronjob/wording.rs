@@ -92,7 +92,24 @@ pub fn problem(prompt: &str) -> Option<String> {
             u32::from(letter)
         ));
     }
-    let (_, name) = FORMS.iter().find(|(form, _)| form.is_match(&scanned))?;
+    among(&scanned, FORMS.len())
+}
+
+/// Of a prompt with data in it, letters nobody sees are left out; and why it is not
+/// used, if it is not. Data quotes commands, so only orders count.
+#[must_use]
+pub fn with_data(words: &str) -> (String, Option<String>) {
+    let words = seen_only(words);
+    let problem = among(&words, ORDERS);
+    (words, problem)
+}
+
+/// How many of the forms, the first ones, are orders and no commands.
+const ORDERS: usize = 4;
+
+fn among(text: &str, forms: usize) -> Option<String> {
+    let mut forms = FORMS.iter().take(forms);
+    let (_, name) = forms.find(|(form, _)| form.is_match(text))?;
     Some(format!(
         "Blocked: prompt matches threat pattern '{name}'. Cron prompts must not contain injection or exfiltration \
          payloads."
@@ -101,6 +118,20 @@ pub fn problem(prompt: &str) -> Option<String> {
 
 /// A letter nobody sees, apart from what joins two pictures.
 fn unseen(text: &str) -> Option<char> {
+    unseen_places(text).next().map(|(_, letter)| letter)
+}
+
+/// Everything but letters nobody sees.
+fn seen_only(text: &str) -> String {
+    let hidden: Vec<usize> = unseen_places(text).map(|(place, _)| place).collect();
+    let letters = text.chars().enumerate();
+    letters
+        .filter(|(place, _)| hidden.binary_search(place).is_err())
+        .map(|(_, letter)| letter)
+        .collect()
+}
+
+fn unseen_places(text: &str) -> impl Iterator<Item = (usize, char)> {
     let letters: Vec<char> = text.chars().collect();
     let is_picture = |letter: Option<&char>| {
         letter.is_some_and(|&letter| {
@@ -112,11 +143,13 @@ fn unseen(text: &str) -> Option<char> {
         let plain = |letter: &&char| **letter != EMOJI_STYLE;
         is_picture(before.iter().rev().find(plain)) && is_picture(after.iter().skip(1).find(plain))
     };
-    letters
+    let hidden: Vec<(usize, char)> = letters
         .iter()
         .enumerate()
-        .find(|(at, letter)| UNSEEN.contains(letter) && !(**letter == JOINER && joins(*at)))
-        .map(|(_, letter)| *letter)
+        .filter(|(at, letter)| UNSEEN.contains(letter) && !(**letter == JOINER && joins(*at)))
+        .map(|(at, letter)| (at, *letter))
+        .collect();
+    hidden.into_iter()
 }
 
 #[cfg(test)]

@@ -70,8 +70,11 @@ fn answer(request: &Value) -> Option<Value> {
     let messages = request["messages"].as_array()?;
     let last = messages.iter().rposition(|m| m["role"] == "user")?;
     let words = messages[last]["content"].as_str()?;
-    let script: Vec<Value> =
-        serde_json::from_str(words).unwrap_or_else(|_| vec![Value::from(words)]);
+    // What the program says beside the user's words comes before them.
+    let own = words.rsplit("\n\n").next()?;
+    let script: Vec<Value> = serde_json::from_str(words)
+        .or_else(|_| serde_json::from_str(own))
+        .unwrap_or_else(|_| vec![Value::from(words)]);
     let said = messages[last..]
         .iter()
         .filter(|m| m["role"] == "assistant")

@@ -81,6 +81,7 @@ pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
         asking: Asking::Prompt,
         session: 1,
         spawner: SpawnerProgram::At(PathBuf::from(env!("CARGO_BIN_EXE_hermitcrab"))),
+        umask: 0o022,
     }
 }
 

@@ -22,9 +22,9 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if let Some(cut) = case.job.script.get(at).and_then(Step::cut) {
         let is_write =
             matches!(&cut.step, Step::Call { tool, .. } if FILE_TOOLS.contains(&tool.as_str()));
-        // All it left: what Hermes made as well may be a directory that is still empty.
-        let [made, left] = [hermes, agent].map(|trace| delta(trace, at));
-        let strays = !left.is_empty() && left.iter().all(|effect| is_stray(effect, &made));
+        // Beside it nothing of the call, or, killed once the two had changed places, all of it.
+        let (strays, rest): (Vec<_>, Vec<_>) = delta(agent, at).into_iter().partition(is_stray);
+        let strays = !strays.is_empty() && (rest.is_empty() || rest == delta(hermes, at));
         return (is_write && strays).then_some("left-beside-a-write");
     }
     let (told, heard) = (told(hermes, at)?, told(agent, at)?);
@@ -93,19 +93,14 @@ const FILE_TOOLS: [&str; 2] = ["write_file", "patch"];
 /// How many letters come after the prefix of a temporary name.
 const TEMPORARY_LETTERS: usize = 24;
 
-/// Whether this is what one file's write had made beside it when it was cut off: its
-/// temporary name, or a directory that Hermes made as well and nothing is in yet.
-fn is_stray(effect: &FsEffect, made: &[FsEffect]) -> bool {
+/// Whether this is what stands beside a file whose write was cut off: what was to be put
+/// there, or what had been there.
+fn is_stray(effect: &FsEffect) -> bool {
     let name = effect.path.rsplit('/').next().unwrap_or_default();
     let is_temporary = name.strip_prefix(TEMPORARY_PREFIX).is_some_and(|letters| {
         letters.len() == TEMPORARY_LETTERS && letters.bytes().all(|l| l.is_ascii_hexdigit())
     });
-    let is_empty = |one: &FsEffect| one.digest.is_empty() && one.size == 0;
-    let as_well = |hermes: &FsEffect| {
-        hermes.path == effect.path && hermes.kind == effect.kind && is_empty(hermes)
-    };
-    effect.kind == EffectKind::Created
-        && (is_temporary || is_empty(effect) && made.iter().any(as_well))
+    effect.kind == EffectKind::Created && is_temporary
 }
 
 /// Whether some calls of a batch were refused, and nothing else differs, because a
@@ -433,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_temporary_name_or_an_empty_new_directory_is_a_stray_of_a_write() {
+    fn only_what_has_a_temporary_name_is_a_stray_of_a_write() {
         let made = |path: &str, digest: &str| FsEffect {
             path: format!("/home/u/proj/cz/{path}"),
             kind: EffectKind::Created,
@@ -441,20 +436,12 @@ mod tests {
             size: digest.len() as u64,
             mode: 0o700,
         };
-        let hermes = [
-            FsEffect {
-                mode: 0o755,
-                ..made("deep", "")
-            },
-            made("deep/new.txt", "ab"),
-        ];
         let temporary = ".hermitcrab-0284ae5879b981516e2deb2c";
         for (effect, expected) in [
             (made(temporary, ""), true),
             (made(temporary, "ab"), true),
-            (made("deep", ""), true),
+            (made("deep", ""), false),
             (made("deep/new.txt", "a"), false),
-            (made("other", ""), false),
             (made(".hermitcrab-0284", ""), false),
             (made(".hermitcrab-0284ae5879b981516e2deb2x", ""), false),
             (
@@ -465,7 +452,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(is_stray(&effect, &hermes), expected, "{effect:?}");
+            assert_eq!(is_stray(&effect), expected, "{effect:?}");
         }
     }
 
@@ -491,32 +478,50 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_a_cut_off_write_made_is_named_and_a_part_of_its_files_never() {
-        let file = Specimen::named("crash:write-new~29").unwrap().case_file();
-        let case = Case::resolve("generated", &Defaults::default(), file.unwrap());
-        let (deep, new) = ("/home/u/proj/cz/deep", "/home/u/proj/cz/deep/new.txt");
-        let made = |path: &str, digest: &str| FsEffect {
-            path: path.to_owned(),
-            kind: EffectKind::Created,
+    fn beside_a_write_that_was_cut_off_stands_all_of_it_or_nothing() {
+        let effect = |path: &str, kind, digest: &str| FsEffect {
+            path: format!("/home/u/proj/cz/{path}"),
+            kind,
             digest: digest.to_owned(),
             size: digest.len() as u64,
             mode: 0o755,
         };
-        let whole = [made(deep, ""), made(new, "ab")];
-        let named = Some("left-beside-a-write");
-        for (left, expected) in [
-            (vec![made(deep, "")], named),
-            (vec![made(deep, ""), made(new, "a")], None),
-            (whole.to_vec(), None),
-            (vec![], None),
-        ] {
-            let mut traces = [trace(1, &Value::Null, &[]), trace(1, &Value::Null, &[])];
-            traces[0].steps[0].effects = whole.to_vec();
-            traces[1].steps[0].effects = left.clone();
-            let [hermes, agent] = traces;
+        let check = |name: &str, whole: &[FsEffect], left: &[&FsEffect], expected: bool| {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            let [mut hermes, mut agent] = [0, 1].map(|_| trace(1, &Value::Null, &[]));
+            hermes.steps[0].effects = whole.to_vec();
+            agent.steps[0].effects = left.iter().copied().cloned().collect();
             let step = judgement(0);
             let result = result(&case, &step, hermes, agent);
+            let expected = expected.then_some("left-beside-a-write");
             assert_eq!(rule(&case, &result, &step), expected, "{left:?}");
+        };
+        let temporary = ".hermitcrab-0284ae5879b981516e2deb2c";
+        let stray = &effect(temporary, EffectKind::Created, "old");
+        let whole = &effect("one.txt", EffectKind::Modified, "new");
+        let other = &effect("one.txt", EffectKind::Modified, "half");
+        for (left, expected) in [
+            (&[stray, whole][..], true),
+            (&[stray], true),
+            (&[stray, other], false),
+            (&[stray, whole, other], false),
+            (&[whole], false),
+        ] {
+            check(
+                "crash:write-over~29",
+                std::slice::from_ref(whole),
+                left,
+                expected,
+            );
+        }
+        // A directory comes with its file.
+        let deep = &effect("deep", EffectKind::Created, "");
+        let new = &effect("deep/new.txt", EffectKind::Created, "ab");
+        let part = &effect("deep/new.txt", EffectKind::Created, "a");
+        for left in [&[deep][..], &[deep, part], &[deep, new], &[]] {
+            let whole = [deep.clone(), new.clone()];
+            check("crash:write-new~29", &whole, left, false);
         }
     }
 

@@ -10,14 +10,7 @@ const fn whole(
     needs: &'static [&'static str],
     rewrite: fn(&Script, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class: Encoding,
-        needs,
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, Encoding, needs, Apply::Whole(rewrite))
 }
 
 /// Standard base64 with padding (RFC 4648, section 4).

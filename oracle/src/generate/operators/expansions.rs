@@ -10,14 +10,7 @@ const fn bound(
     class: Class,
     bind: fn(&str, &str, Salt) -> Option<Binding>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs: &[],
-        apply: Apply::Bound(bind),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, &[], Apply::Bound(bind))
 }
 
 const fn command(
@@ -25,14 +18,7 @@ const fn command(
     class: Class,
     rewrite: fn(&Simple, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs: &[],
-        apply: Apply::Command(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, &[], Apply::Command(rewrite))
 }
 
 fn binding(before: String, spelling: String) -> Option<Binding> {

@@ -10,14 +10,7 @@ const fn whole(
     needs: &'static [&'static str],
     rewrite: fn(&Script, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class: ScriptFile,
-        needs,
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, ScriptFile, needs, Apply::Whole(rewrite))
 }
 
 const fn command(
@@ -25,14 +18,7 @@ const fn command(
     needs: &'static [&'static str],
     rewrite: fn(&Simple, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class: Shadow,
-        needs,
-        apply: Apply::Command(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, Shadow, needs, Apply::Command(rewrite))
 }
 
 /// The text written to `/tmp/NAME` by printf, then `run`.

@@ -6,25 +6,11 @@ use crate::generate::script::{Script, Simple, Word};
 use Class::Layout;
 
 const fn command(name: &'static str, rewrite: fn(&Simple, &str) -> Option<Script>) -> Operator {
-    Operator {
-        name,
-        class: Layout,
-        needs: &[],
-        apply: Apply::Command(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, Layout, &[], Apply::Command(rewrite))
 }
 
 const fn whole(name: &'static str, rewrite: fn(&Script, &str) -> Option<Script>) -> Operator {
-    Operator {
-        name,
-        class: Layout,
-        needs: &[],
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, Layout, &[], Apply::Whole(rewrite))
 }
 
 fn gap(simple: &Simple, between: &str) -> Option<Script> {

@@ -11,14 +11,7 @@ const fn whole(
     needs: &'static [&'static str],
     rewrite: fn(&Script, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs,
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, needs, Apply::Whole(rewrite))
 }
 
 /// The text as a shell command that any `sh` hands to bash.
@@ -463,7 +456,8 @@ pub(super) const TABLE: &[Operator] = &[
             "--eval=x:;@:",
             "x",
         ]))
-    }),
+    })
+    .silent(),
     whole("tar-checkpoint", Tool, &["tar"], |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(
@@ -508,9 +502,14 @@ pub(super) const TABLE: &[Operator] = &[
         Some(Script::Raw(format!(
             "printf '%s\\n' {text} > /tmp/{n}; zip -q /tmp/{n}.zip /etc/hostname -T -TT 'bash /tmp/{n}; true' >/dev/null"
         )))
-    }),
+    })
+    .silent(),
     whole("sqlite-shell", Tool, &["sqlite3"], |s, _| {
         let text = one_line(s)?;
+        // It takes the words apart by its own rules and puts them between double quotes.
+        if text.contains(['$', '`', '"', '\\']) {
+            return None;
+        }
         Some(Script::command(&[
             "sqlite3",
             ":memory:",

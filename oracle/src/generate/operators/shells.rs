@@ -11,14 +11,7 @@ const fn whole(
     needs: &'static [&'static str],
     rewrite: fn(&Script, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs,
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, needs, Apply::Whole(rewrite))
 }
 
 const fn command(
@@ -26,14 +19,7 @@ const fn command(
     class: Class,
     rewrite: fn(&Simple, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs: &[],
-        apply: Apply::Command(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, &[], Apply::Command(rewrite))
 }
 
 fn argument(script: &Script, words: &[&str]) -> Option<Script> {

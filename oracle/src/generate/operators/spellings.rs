@@ -8,14 +8,7 @@ const fn word(
     class: Class,
     respell: fn(&str, Salt) -> Option<String>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs: &[],
-        apply: Apply::Word(respell),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, &[], Apply::Word(respell))
 }
 
 use Class::{AnsiC, Confusable, EmptyExpansion, Escape, PathForm, Quoting};

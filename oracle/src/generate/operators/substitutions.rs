@@ -9,14 +9,7 @@ const fn output(
     needs: &'static [&'static str],
     bind: fn(&str, &str, Salt) -> Option<Binding>,
 ) -> Operator {
-    Operator {
-        name,
-        class: CommandSubstitution,
-        needs,
-        apply: Apply::Bound(bind),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, CommandSubstitution, needs, Apply::Bound(bind))
 }
 
 fn inline(spelling: String) -> Option<Binding> {

@@ -11,14 +11,7 @@ const fn command(
     needs: &'static [&'static str],
     rewrite: fn(&Simple, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs,
-        apply: Apply::Command(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, needs, Apply::Command(rewrite))
 }
 
 const fn whole(
@@ -27,14 +20,7 @@ const fn whole(
     needs: &'static [&'static str],
     rewrite: fn(&Script, &str) -> Option<Script>,
 ) -> Operator {
-    Operator {
-        name,
-        class,
-        needs,
-        apply: Apply::Whole(rewrite),
-        is_silent: false,
-        is_for_whole_lines: false,
-    }
+    Operator::of(name, class, needs, Apply::Whole(rewrite))
 }
 
 /// The shell's own commands cannot be run by another program.
@@ -182,7 +168,8 @@ pub(super) const TABLE: &[Operator] = &[
     command("dynamic-loader", Wrapper, &[], |c, _| {
         let (program, _) = parts(c)?;
         let name = program.value();
-        if name.contains('/') || !program.is_plain() {
+        let is_installed = !bisim_world::template::is_stand_in(name);
+        if name.contains('/') || !program.is_plain() || !is_installed {
             return None;
         }
         let mut out = c.clone();

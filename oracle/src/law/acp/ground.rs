@@ -137,6 +137,7 @@ fn open(
         asking: Asking::Prompt,
         session,
         spawner: SpawnerProgram::Own,
+        umask: 0o022,
     };
     let mut runtime =
         Runtime::open(config, user, Box::new(BootClock)).map_err(|error| error.to_string())?;

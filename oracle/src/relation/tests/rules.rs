@@ -267,6 +267,16 @@ fn pairs(rule: &str) -> Pairs {
                 &[("/home/u/.hermes/cron/other.json", "2")],
             ],
         ),
+        "job-output" => changed(
+            [
+                &[("/home/u/.hermes/cron/output/a1/2026-01-01_12-00-00.md", "1")],
+                &[("/home/u/.hermes/cron/output/a1/2027-02-03_04-05-06.md", "2")],
+            ],
+            [
+                &[("/home/u/.hermes/cron/output/a1/2026-01-01_12-00-00.md", "1")],
+                &[("/home/u/.hermes/cron/output/b2/2026-01-01_12-00-00.md", "1")],
+            ],
+        ),
         unknown => panic!("no pair of runs shows what the rule `{unknown}` does"),
     }
 }

@@ -4,7 +4,9 @@
 //! the next answer the script has for it. The value holds what each model was
 //! told, and the first one's last words.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::rc::Rc;
 
 use hermitcrab::chat::{Chat, Counts, Guard, Reminder};
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
@@ -36,10 +38,15 @@ pub(super) fn answer(
     if name != CONVERSATION {
         return Err(ProbeError::Unknown);
     }
-    let mut models = Models {
+    let mut models = Shared(Rc::new(RefCell::new(Models {
         answers: answers(input)?,
         ..Models::default()
-    };
+    })));
+    let of_jobs = (
+        MODEL.to_owned(),
+        Box::new(models.clone()) as Box<dyn ModelPort>,
+    );
+    let jobs = world.jobs(Some(of_jobs)).map_err(ProbeError::Failed)?;
     let settings = &world.job().settings;
     let limits = limits(settings);
     let guard = guard(settings);
@@ -53,6 +60,7 @@ pub(super) fn answer(
         runtime
             .grant(first, &GrantWords::new("model.send", MODEL))
             .map_err(|error| error.to_string())?;
+        runtime.run_jobs_through(Box::new(jobs));
         let mut chat = Chat::new(runtime, MODEL)
             .with_limits(limits)
             .guarded(guard)
@@ -63,8 +71,7 @@ pub(super) fn answer(
             .map_err(|error| error.to_string())
     })?;
     let last_words = last_words.map_err(ProbeError::Failed)?;
-    let agents: Map<String, Value> = models
-        .told
+    let agents: Map<String, Value> = std::mem::take(&mut models.0.borrow_mut().told)
         .into_iter()
         .map(|(actor, (requests, told))| (actor, json!({"requests": requests, "told": told})))
         .collect();
@@ -79,6 +86,16 @@ pub(super) fn answer(
 struct Models {
     answers: HashMap<String, VecDeque<ModelReply>>,
     told: BTreeMap<String, (u32, Vec<Value>)>,
+}
+
+/// The same models for the conversation and for the jobs that it runs.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<Models>>);
+
+impl ModelPort for Shared {
+    fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        self.0.borrow_mut().complete(request)
+    }
 }
 
 impl ModelPort for Models {

@@ -193,6 +193,43 @@ fn plain_requests_pass_with_the_checked_host() {
 }
 
 #[test]
+fn nothing_is_sent_for_a_request_that_the_end_of_the_proxy_overtakes() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = peer.local_addr().unwrap().port();
+    let shared = |stopped| Shared {
+        allow: list(&[("127.0.0.1", Some(port))]),
+        resolver: Box::new(Nobody),
+        state: Mutex::new(State {
+            stopped,
+            ..State::default()
+        }),
+    };
+    let inside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (ended, runs) = (shared(true), shared(false));
+    let mut client = say(
+        inside.local_addr().unwrap().port(),
+        format!("GET http://127.0.0.1:{port}/secret HTTP/1.1\r\n\r\n").as_bytes(),
+    );
+    serve(inside.accept().unwrap().0, &ended).unwrap();
+    assert_eq!(first_line(&mut client), "HTTP/1.1 502 Bad Gateway\r\n");
+    // It ended while the connection was being made.
+    let connected = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    assert!(ended.hold(&client, connected).is_none());
+    let connected = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let open = runs.hold(&client, connected);
+    assert_eq!(runs.lock().open.len(), 1);
+    drop(open);
+    assert!(runs.lock().open.is_empty());
+    // The two connections made here, and none by the proxy.
+    for _ in 0..2 {
+        let (mut stream, _) = peer.accept().unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed, nothing sent");
+    }
+    peer.set_nonblocking(true).unwrap();
+    assert!(peer.accept().is_err());
+}
+
+#[test]
 fn rubbish_is_answered_with_a_refusal() {
     let (proxy, port) = start(AllowList::default(), Nobody);
     let mut stream = say(port, b"\x16\x03\x01 not http\r\n\r\n");

@@ -10,6 +10,7 @@ use crate::spawn::channel::{Channel, Received};
 use crate::spawn::interpreter::{Recipe, Started};
 use crate::spawn::spec::Report;
 use crate::spawn::step::{AtStep, Step, StepError};
+use crate::spawn::streams::Prepared;
 
 /// How long a waiting sandbox is used; it gives up by itself some time later.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(60);
@@ -34,6 +35,8 @@ pub(crate) struct Waiting {
     pub heard: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     /// The interpreter that waits in it, if one was started.
     pub started: Option<Started>,
+    /// The streams of a command for which none is started, if they were made.
+    pub prepared: Option<Prepared>,
     pub(super) asked: Instant,
 }
 

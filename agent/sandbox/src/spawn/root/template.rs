@@ -18,7 +18,7 @@ use rustix::mount::{
 };
 
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
-use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, views};
+use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, views, watches};
 use crate::spawn::spec::{Places, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys;
@@ -80,15 +80,15 @@ const COPY_BYTES_MAX: u64 = 1 << 20;
 /// And so are directories with more in them.
 const COPY_NAMES_MAX: u32 = 24;
 
-/// One zygote's sandboxes have one of so many parts: half of all is left if as many
-/// zygotes as are kept have used theirs up.
-const WATCHES_PART: u64 = 16;
-
 /// What there is to know about it.
 #[derive(Debug)]
 pub(crate) struct Template {
     /// Whether a tmpfs keeps the attributes an overlay marks its layer with.
     pub keeps_attributes: bool,
+    /// Whether its sandboxes have a part of the watches on files, or why not.
+    pub watches: Result<(), String>,
+    /// Whether the views' files belong to the command's user, or why not.
+    pub owners: Result<(), String>,
     /// The views whose directories lie beside it, in order.
     pub views: Vec<ViewSpec>,
 }
@@ -97,12 +97,13 @@ pub(crate) struct Template {
 /// there, with the views' directories beside it: `trees` if root made mounts of
 /// them, with translated owners, and else as they lie in the machine's root,
 /// which is let go of in the end.
-/// `user` and `group` are the command's own ids.
+/// `user` and `group` are the command's own ids, `owners` what is known of the trees'.
 pub(crate) fn build(
     user: u32,
     group: u32,
     places: &Places,
     trees: Vec<OwnedFd>,
+    owners: Result<(), String>,
 ) -> Result<Template, StepError> {
     mount_change(
         "/",
@@ -110,9 +111,14 @@ pub(crate) fn build(
     )
     .at(Step::PrivateRoot, "/")?;
     leave_old_root(&base_dir()?)?;
-    share_watches();
     let template = Template {
         keeps_attributes: keeps_attributes(),
+        watches: if places.faults.all_watches {
+            Err(String::from("left out"))
+        } else {
+            watches::share(&Path::new(OLD).join("proc/sys"))
+        },
+        owners,
         views: places.views.clone(),
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
@@ -177,25 +183,6 @@ fn let_go_of_old_root() -> Result<(), StepError> {
     seal(Path::new("/"), Step::PrivateRoot)
 }
 
-/// Leaves to all sandboxes made from here together a small part of the watches on files
-/// that the machine allows whoever started the agent: each of theirs counts for that
-/// user as well, whose own programs would find none left.
-fn share_watches() {
-    for (most, kept, least) in [
-        ("max_user_instances", "max_inotify_instances", 8),
-        ("max_user_watches", "max_inotify_watches", 512),
-    ] {
-        let most = Path::new(OLD).join("proc/sys/fs/inotify").join(most);
-        let most = fs::read_to_string(most).ok();
-        if let Some(most) = most.and_then(|text| text.trim().parse::<u64>().ok()) {
-            let part = (most / WATCHES_PART).max(least);
-            // A kernel without watches, or without limits on them, has no such file.
-            let kept = Path::new(OLD).join("proc/sys/user").join(kept);
-            let _limited = fs::write(kept, part.to_string());
-        }
-    }
-}
-
 /// Tried out on the small root itself, which is a tmpfs.
 fn keeps_attributes() -> bool {
     let none = rustix::fs::XattrFlags::empty();
@@ -234,6 +221,7 @@ fn system_dirs() -> Result<(), StepError> {
     for name in SYSTEM_DIRS {
         let source = Path::new(OLD).join(name);
         let Ok(meta) = fs::symlink_metadata(&source) else {
+            // What is not there, or cannot be seen, is not shown.
             continue;
         };
         if meta.is_symlink() {
@@ -318,6 +306,7 @@ fn copied_below(source: &Path, target: &Path, room: &mut u32) -> bool {
 /// accounts of the machine are nobody's business.
 fn accounts(etc: &Path, name: &str, field: usize, own: u32) -> Result<(), StepError> {
     let source = Path::new(OLD).join("etc").join(name);
+    // Without names a command has only its number: less service, nothing more to see.
     let text = fs::read(&source).unwrap_or_default();
     let wanted = [0, 65_534, own];
     let mut kept = Vec::new();

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use hermitcrab_core::fault::{self, Fault};
 
+use crate::profile::Mechanism;
 use crate::spawn::pool::Pool;
 use crate::spawn::spec::{
     FaultSpec, LimitSpec, NetSpec, PlaceFaults, Places, Surroundings, ViewSpec,
@@ -42,6 +43,7 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
                 home: fault::is(Fault::SandboxSeesHome),
                 open_root: fault::is(Fault::SandboxRootIsOpen),
                 shared_tmp: fault::is(Fault::SandboxSharesTemporary),
+                all_watches: pool.without().contains(Mechanism::SharedWatches),
             },
         },
         limits: LimitSpec {

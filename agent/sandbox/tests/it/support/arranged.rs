@@ -11,6 +11,15 @@ const INSIDE: &str = "hermitcrab-second-run";
 /// In mounts of its own, which go with it.
 pub const UNSHARE: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
 
+/// The same by an ordinary user, who is root only there.
+pub const UNPRIVILEGED: [&str; 4] = [
+    "sh",
+    "-c",
+    "as() { setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user \
+     --mount --propagation private \"$@\"; }; as test -x \"$4\" || exit 77; as \"$@\"",
+    "sh",
+];
+
 /// Which of the two runs this is.
 pub enum Run {
     /// Everything was done by the second.
@@ -31,7 +40,12 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     }
     let place = tempfile::tempdir().unwrap();
     // Sandboxes of root are nobody's outside.
-    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = if starter == UNPRIVILEGED {
+        0o777
+    } else {
+        0o755
+    };
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(mode)).unwrap();
     let own = std::fs::read_link("/proc/self/exe").unwrap();
     let script = format!(
         "{{ {arrange}\n}} || exit 77; : > {INSIDE} && exec {starting} \"$0\" --exact {name} --nocapture"

@@ -1,4 +1,5 @@
-//! What one file call costs, beside the same call of the real Hermes.
+//! What one call of a file tool or of `terminal` costs, beside the same call of
+//! the real Hermes.
 //!
 //! ```console
 //! $ cargo xtask files-report
@@ -9,17 +10,19 @@
 //! it is missing, only the agent's half is printed and it is said so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/ambient.rs"]
+#[path = "../support/ambient.rs"]
 mod ambient;
+mod commands;
+mod hermes;
 
-use std::{fmt::Write as _, os::fd::OwnedFd, path::Path, process::Command, time::Instant};
+use std::{fmt::Write as _, os::fd::OwnedFd, path::Path, time::Instant};
 
 use hermitcrab::{
     ambient::{BootClock, NobodyThere},
     runtime::{GrantWords, Runtime, RuntimeConfig},
 };
 use hermitcrab_core::{rules::Isolation, session::Asking};
-use hermitcrab_sandbox::SpawnerProgram;
+use hermitcrab_sandbox::{SpawnerProgram, maybe_run_as_child};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 
@@ -130,30 +133,38 @@ fn cost(rounds: usize, mut one: impl FnMut(usize)) -> Cost {
     }
 }
 
-fn ours(calls: usize) -> Vec<Cost> {
-    let dirs = tempfile::tempdir().unwrap();
-    let workspace = dirs.path().canonicalize().unwrap().join("w");
+/// An agent that may do anything in the directory `w` of this one.
+fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
+    let workspace = dir.canonicalize().unwrap().join("w");
     std::fs::create_dir(&workspace).unwrap();
     fill(&workspace);
     let config = RuntimeConfig {
-        home: dirs.path().to_owned(),
-        state_dir: dirs.path().join("state"),
+        home: dir.to_owned(),
+        state_dir: dir.join("state"),
         workspace: workspace.clone(),
         protected: Vec::new(),
         env: Vec::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Refuse,
         session: 1,
-        spawner: SpawnerProgram::At("/nonexistent".into()),
+        spawner,
+        umask: 0o022,
     };
     let mut runtime = Runtime::open(config, Box::new(NobodyThere), Box::new(BootClock)).unwrap();
     let agent = runtime.first_agent();
+    let place = workspace.to_string_lossy();
+    for (verb, object) in [("fs.*", &*place), ("proc.exec", "*")] {
+        runtime
+            .grant(agent, &GrantWords::new(verb, object))
+            .unwrap();
+    }
     runtime
-        .grant(
-            agent,
-            &GrantWords::new("fs.*", &workspace.to_string_lossy()),
-        )
-        .unwrap();
+}
+
+fn ours(calls: usize) -> Vec<Cost> {
+    let dirs = tempfile::tempdir().unwrap();
+    let mut runtime = agent(dirs.path(), SpawnerProgram::At("/nonexistent".into()));
+    let agent = runtime.first_agent();
     KINDS
         .iter()
         .map(|kind| {
@@ -166,88 +177,33 @@ fn ours(calls: usize) -> Vec<Cost> {
         .collect()
 }
 
-const HERMES: &str = r#"
-import json, os, sys, time
-os.chdir(sys.argv[1])
-import model_tools
-def used():
-    t = os.times()
-    return (t.user + t.system + t.children_user + t.children_system) * 1000
-for line in sys.stdin:
-    calls = json.loads(line)
-    tool, args = calls[0]
-    model_tools.handle_function_call(tool, args, task_id="warm")
-    before, begun = used(), time.monotonic()
-    for tool, args in calls[1:]:
-        model_tools.handle_function_call(tool, args, task_id="bench")
-    n = len(calls) - 1
-    print("COST", (used() - before) / n, (time.monotonic() - begun) * 1000 / n, flush=True)
-"#;
-
-fn hermes() -> Option<Vec<Cost>> {
-    let python = ambient::hermes_python().ok()?;
-    let dirs = tempfile::tempdir().unwrap();
-    let (home, workspace) = (dirs.path().join("h"), dirs.path().join("w"));
-    std::fs::create_dir_all(home.join(".hermes")).unwrap();
-    std::fs::create_dir(&workspace).unwrap();
-    std::fs::write(
-        home.join(".hermes/config.yaml"),
-        "approvals:\n  mode: manual\nlsp:\n  enabled: false\nsecurity:\n  tirith_enabled: false\n",
-    )
-    .unwrap();
-    fill(&workspace);
-    let lines: String = KINDS
-        .iter()
-        .map(|kind| {
-            let calls: Vec<Value> = (0..=HERMES_CALLS)
-                .map(|number| json!(call(kind, number)))
-                .collect();
-            format!("{}\n", json!(calls))
-        })
-        .collect();
-    let script = dirs.path().join("bench.py");
-    std::fs::write(&script, HERMES).unwrap();
-    let input = dirs.path().join("calls");
-    std::fs::write(&input, lines).unwrap();
-    let output = Command::new(python)
-        .arg(&script)
-        .arg(&workspace)
-        .env_clear()
-        .env("HOME", &home)
-        .env("HERMES_HOME", home.join(".hermes"))
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("LANG", "C.UTF-8")
-        .stdin(std::fs::File::open(&input).unwrap())
-        .output()
-        .unwrap();
-    let costs: Vec<Cost> = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| {
-            let (used, passed) = line.strip_prefix("COST ")?.split_once(' ')?;
-            Some(Cost {
-                used: used.parse().ok()?,
-                passed: passed.parse().ok()?,
-            })
-        })
-        .collect();
-    (costs.len() == KINDS.len()).then_some(costs)
-}
-
 fn main() {
+    maybe_run_as_child();
     // `cargo test --benches` runs this too; there it only has to work.
     let wants_figures = ambient::wants_figures();
     let calls = if wants_figures { CALLS } else { CALLS_TRIED };
     let (ours, floor) = (ours(calls), floor(calls));
     if !wants_figures {
+        commands::measured(commands::ROUNDS_TRIED, None);
         return;
     }
-    let hermes = hermes();
-    let report = report(&ours, floor, hermes.as_deref());
+    let mut hermes = hermes::start();
+    let theirs: Option<Vec<Cost>> = hermes.as_mut().map(|hermes| {
+        let calls = |kind: &str| {
+            (0..=HERMES_CALLS)
+                .map(|number| call(kind, number))
+                .collect()
+        };
+        KINDS.map(|kind| hermes.cost(calls(kind))).to_vec()
+    });
+    let commands = commands::measured(commands::ROUNDS, hermes.as_mut());
+    let mut report = report(&ours, floor, theirs.as_deref());
+    report.push_str(&commands::section(commands.as_deref()));
     println!("{report}");
     if let Some(dir) = ambient::write_to() {
         assert!(
-            hermes.is_some(),
-            "Hermes is not installed here (`cargo bisim doctor`)"
+            theirs.is_some() && commands.is_some(),
+            "Hermes is not installed here (`cargo bisim doctor`), or commands cannot be confined"
         );
         std::fs::write(dir.join("files.md"), report).unwrap();
     }
@@ -255,10 +211,10 @@ fn main() {
 
 fn report(ours: &[Cost], floor: Cost, hermes: Option<&[Cost]>) -> String {
     let mut text = format!(
-        "# What a file call costs\n\n\
+        "# What a call costs\n\n\
          Written by `cargo xtask files-report`; do not edit. Milliseconds of one call, the ledger included: {CALLS} \
          calls of each kind here, {HERMES_CALLS} in Hermes, in one run on one machine. Carry the ratios to another \
-         machine, not the times. What a command costs stands in [spawn.md](spawn.md).\n\n\
+         machine, not the times. What confining a command costs by itself stands in [spawn.md](spawn.md).\n\n\
          | call | processor time | of Hermes | ratio | on the clock | of Hermes | ratio |\n\
          |---|--:|--:|--:|--:|--:|--:|\n"
     );

@@ -1,0 +1,108 @@
+//! Watches on files, of which the machine allows each user only so many.
+//!
+//! Each that a sandbox has counts for whoever started the agent as well, whose own
+//! programs would find none left. So all sandboxes made from one zygote together
+//! have a small part, set in the zygote's own namespace. It must never say that a
+//! limit holds which was not read back.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// One zygote's sandboxes have one of so many parts: half of all is left if as many
+/// zygotes as are kept have used theirs up.
+const PART: u64 = 16;
+
+/// What the machine allows, the limit that is set, and the least that is of use.
+const LIMITS: [(&str, &str, u64); 2] = [
+    ("max_user_instances", "max_inotify_instances", 8),
+    ("max_user_watches", "max_inotify_watches", 512),
+];
+
+/// Sets the limits of the calling process' namespace, below this /proc/sys.
+///
+/// # Errors
+/// Why one of them does not hold.
+pub(super) fn share(sys: &Path) -> Result<(), String> {
+    for (most, kept, least) in LIMITS {
+        let from = sys.join("fs/inotify").join(most);
+        let most = match fs::read_to_string(&from) {
+            Ok(text) => text,
+            // Where nobody can watch anything, nothing is to be shared.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(format!("{}: {error}", from.display())),
+        };
+        let most: u64 = most
+            .trim()
+            .parse()
+            .map_err(|_| format!("{} holds no number", from.display()))?;
+        let part = (most / PART).max(least).to_string();
+        let kept = sys.join("user").join(kept);
+        let set = fs::OpenOptions::new()
+            .write(true)
+            .open(&kept)
+            .and_then(|mut file| io::Write::write_all(&mut file, part.as_bytes()))
+            .and_then(|()| fs::read_to_string(&kept));
+        match set {
+            Ok(found) if found.trim() == part => {}
+            Ok(found) => {
+                return Err(format!("{} is {}", kept.display(), found.trim()));
+            }
+            Err(error) => return Err(format!("{}: {error}", kept.display())),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree that looks like /proc/sys, with these files.
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let temp = tempfile::tempdir().unwrap();
+        for dir in ["fs/inotify", "user"] {
+            fs::create_dir_all(temp.path().join(dir)).unwrap();
+        }
+        for (name, text) in files {
+            fs::write(temp.path().join(name), text).unwrap();
+        }
+        temp
+    }
+
+    const MOST: [(&str, &str); 2] = [
+        ("fs/inotify/max_user_instances", "64\n"),
+        ("fs/inotify/max_user_watches", "160000\n"),
+    ];
+    const KEPT: [(&str, &str); 2] = [
+        ("user/max_inotify_instances", ""),
+        ("user/max_inotify_watches", ""),
+    ];
+
+    #[test]
+    fn a_sixteenth_is_given_and_no_less_than_is_of_use() {
+        let sys = tree(&[MOST, KEPT].concat());
+        assert_eq!(share(sys.path()), Ok(()));
+        let read = |name: &str| fs::read_to_string(sys.path().join(name)).unwrap();
+        assert_eq!(read("user/max_inotify_instances"), "8");
+        assert_eq!(read("user/max_inotify_watches"), "10000");
+    }
+
+    #[test]
+    fn a_limit_that_does_not_hold_is_told() {
+        for files in [
+            // A kernel that cannot limit them.
+            MOST.to_vec(),
+            [&MOST[..], &KEPT[..1]].concat(),
+            // What the machine allows is no number.
+            [&[("fs/inotify/max_user_instances", "many")], &KEPT[..]].concat(),
+            // What is read back is something else: more was there than was written.
+            [&MOST[..], &[("user/max_inotify_instances", "128")]].concat(),
+        ] {
+            let sys = tree(&files);
+            assert!(share(sys.path()).is_err(), "{files:?}");
+        }
+        // Without any, there is nothing to limit.
+        assert_eq!(share(tree(&[]).path()), Ok(()));
+    }
+}

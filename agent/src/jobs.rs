@@ -1,0 +1,337 @@
+//! One run of a job: from its words or its program to what came of it.
+//!
+//! A run is a session of its own. It holds what its job was granted and nothing of
+//! whoever started it, nobody is there to be asked, and its effects pass the monitor
+//! of its own session. It must never open that session itself, read anything the
+//! caller holds, or start another job.
+
+mod script;
+mod words;
+
+use std::{
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
+
+use hermitcrab_core::{grant::AgentId, label::Label};
+use hermitcrab_sandbox::spawn::Ending;
+use jiff::Zoned;
+
+pub use self::script::{Script, content};
+use crate::{
+    chat::{Chat, TurnEnd, Watch, is_no_answer},
+    model::{Cancel, ModelPort},
+    ports::ProgressPort,
+    runtime::{Runtime, Stop},
+    tools::{
+        args,
+        cronjob::jobs::{self, Job},
+        cronjob::turns::Became,
+        output,
+    },
+};
+
+/// A moment by the wall, as jobs are noted with.
+pub type Moment = Zoned;
+
+/// How long a run may take altogether.
+pub const RUN_MAX: Duration = Duration::from_secs(600);
+/// Tools no run is offered: it starts no other job and asks nobody.
+const NOT_FOR_JOBS: [&str; 2] = ["cronjob", "clarify"];
+const NOTHING_SAID: &str =
+    "Agent completed but produced empty response (model error, timeout, or misconfiguration)";
+
+/// Runs jobs for a session that may not run them itself.
+pub trait JobPort {
+    /// Runs one job of the list to its end.
+    fn run(&mut self, job: &Job, now: &Zoned) -> JobRun;
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobRun {
+    /// What is kept of it, for people to read.
+    pub document: String,
+    /// What it has to tell; empty where it failed.
+    pub said: String,
+    /// What is noted in the list of jobs.
+    pub became: Became,
+    /// Whether it failed because something was refused.
+    pub was_refused: bool,
+    /// What the run had seen by its end: no cleaner is what it reports.
+    pub label: Option<Label>,
+}
+
+impl JobRun {
+    /// A run that could not begin.
+    #[must_use]
+    pub fn failed(why: &str) -> Self {
+        Self {
+            became: Became {
+                error: Some(why.to_owned()),
+                undelivered: None,
+            },
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a model is needed to run a job.
+#[must_use]
+pub fn needs_model(job: &Job) -> bool {
+    !args::truthy(job.get("no_agent"))
+}
+
+/// Throws a switch when the time of a run is over, unless the run is over before.
+#[derive(Debug)]
+pub struct Limit {
+    cancel: Cancel,
+    /// Whoever waits at the other end stops waiting when this goes.
+    _waits: Option<Sender<()>>,
+}
+
+impl Limit {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// No thread can be started that counts.
+    pub fn begin(cancel: Cancel, most: Duration) -> std::io::Result<Self> {
+        let (waits, over) = mpsc::channel::<()>();
+        let switch = cancel.clone();
+        thread::Builder::new()
+            .name("a job's time".to_owned())
+            .spawn(move || {
+                if over.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
+                    switch.throw();
+                }
+            })?;
+        Ok(Self {
+            cancel,
+            _waits: Some(waits),
+        })
+    }
+}
+
+/// Ends a turn and a command when the switch is thrown.
+struct Switch(Cancel);
+
+impl Watch for Switch {
+    fn goes_on(&mut self) -> bool {
+        !self.0.is_thrown()
+    }
+}
+
+impl ProgressPort for Switch {
+    fn output(&mut self, _agent: AgentId, _piece: &str) {}
+
+    fn is_wanted(&mut self) -> bool {
+        !self.0.is_thrown()
+    }
+}
+
+/// What a run works with.
+pub struct Work<'w> {
+    /// The job, as it was when its run was claimed.
+    pub job: &'w Job,
+    /// Its program, if it has one, or why that cannot be read.
+    pub script: Option<Result<Script, String>>,
+    /// The model's name and the way to it, where one is needed.
+    pub model: Option<(&'w str, &'w mut dyn ModelPort)>,
+    /// How long it may take.
+    pub limit: &'w Limit,
+    /// The wall's time.
+    pub now: &'w Zoned,
+}
+
+/// Carries a run out in a session that was opened for it, and ends that session.
+pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
+    let job = work.job;
+    runtime.show_progress(Box::new(Switch(work.limit.cancel.clone())));
+    let (document, said) = if needs_model(job) {
+        by_a_model(runtime, work)
+    } else {
+        by_a_script(runtime, &work)
+    };
+    let undelivered = match &said {
+        Ok(said) => words::undelivered(job, said, false),
+        Err(_) => words::undelivered(job, "", true),
+    };
+    let was_refused = said.as_ref().is_err_and(|why| why.is_refusal);
+    let (said, error) = match said {
+        Ok(said) if said.trim().is_empty() => (said, Some(NOTHING_SAID.to_owned())),
+        Ok(said) => (said, None),
+        Err(why) => (String::new(), Some(why.text)),
+    };
+    let label = runtime.seen_by(runtime.first_agent());
+    let ended = runtime.end_session();
+    let error = match ended {
+        Ok(()) => error,
+        // What is not on record is not said to have worked.
+        Err(trouble) => Some(error.unwrap_or_else(|| trouble.to_string())),
+    };
+    JobRun {
+        document,
+        said,
+        became: Became { error, undelivered },
+        was_refused,
+        label,
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug)]
+struct Why {
+    text: String,
+    is_refusal: bool,
+}
+
+impl From<String> for Why {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            is_refusal: false,
+        }
+    }
+}
+
+impl Why {
+    fn refused(text: String) -> Self {
+        Self {
+            text,
+            is_refusal: true,
+        }
+    }
+}
+
+type Said = Result<String, Why>;
+
+fn by_a_script(runtime: &mut Runtime, work: &Work<'_>) -> (String, Said) {
+    let (job, now) = (work.job, work.now);
+    let Some(script) = &work.script else {
+        let why = "no_agent=True but no script is set for this job";
+        return (String::new(), Err(why.to_owned().into()));
+    };
+    match collected(runtime, script, &work.limit.cancel) {
+        Err(why) => {
+            let document = words::of_a_script(job, now, Some("script failed"), &why.text);
+            (document, Err(why))
+        }
+        Ok(output) if !script::wakes(&output) => {
+            let document = words::of_a_script(job, now, Some("silent (wakeAgent=false)"), "");
+            (document, Ok(words::SILENT.to_owned()))
+        }
+        Ok(output) if output.is_empty() => {
+            let document = words::of_a_script(job, now, Some("silent (empty output)"), "");
+            (document, Ok(words::SILENT.to_owned()))
+        }
+        Ok(output) => (words::of_a_script(job, now, None, &output), Ok(output)),
+    }
+}
+
+/// What a job's program printed, or why it failed.
+fn collected(runtime: &mut Runtime, script: &Result<Script, String>, cancel: &Cancel) -> Said {
+    let script = script.as_ref().map_err(|why| Why::from(why.clone()))?;
+    let run = match runtime.run_job_script(script.program, &script.text, RUN_MAX) {
+        Ok(run) => run,
+        Err(Stop::Refused { denial, .. }) => {
+            let code = denial.code();
+            return Err(Why::refused(format!(
+                "Denied ({code}): {denial}. Next step: {}.",
+                code.next_step()
+            )));
+        }
+        Err(stop) => return Err(format!("Script execution failed: {stop:?}").into()),
+    };
+    let text = |captured: &hermitcrab_sandbox::spawn::Captured| {
+        output::cleaned(&String::from_utf8_lossy(&captured.to_bytes()), "")
+    };
+    if cancel.is_thrown() || run.ending == Ending::TimedOut {
+        return Err(format!("Script timed out after {}s", RUN_MAX.as_secs()).into());
+    }
+    if let Some(denial) = &run.discarded {
+        let code = denial.code();
+        return Err(Why::refused(format!(
+            "The script ran on a copy and its changes were discarded ({code}): {denial}. Next step: {}.",
+            code.next_step()
+        )));
+    }
+    let status = match run.ending {
+        Ending::Exited(0) => return Ok(text(&run.stdout)),
+        Ending::Exited(status) => status,
+        Ending::Signalled(signal) => -signal,
+        Ending::TimedOut | Ending::OutOfMemory | Ending::Killed => -9,
+    };
+    let mut parts = vec![format!("Script exited with code {status}")];
+    for (name, said) in [("stderr", text(&run.stderr)), ("stdout", text(&run.stdout))] {
+        if !said.is_empty() {
+            parts.push(format!("{name}:\n{said}"));
+        }
+    }
+    Err(parts.join("\n").into())
+}
+
+fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (String, Said) {
+    let (job, now) = (work.job, work.now);
+    let collected = work
+        .script
+        .as_ref()
+        .map(|script| collected(runtime, script, &work.limit.cancel));
+    let silent = || Ok(words::SILENT.to_owned());
+    match &collected {
+        Some(Ok(output)) if !script::wakes(output) => {
+            return (words::of_no_need(job, now), silent());
+        }
+        Some(Ok(output)) if output.is_empty() => return (String::new(), silent()),
+        Some(Ok(_) | Err(_)) | None => {}
+    }
+    let collected = collected.map(|said| said.map_err(|why| why.text));
+    let asked = match words::asked(job, collected.as_ref()) {
+        Ok(asked) => asked,
+        Err(why) => {
+            let document = words::of_a_blocked_prompt(job, now, &why);
+            return (document, Err(Why::refused(why)));
+        }
+    };
+    let answer = match work.model {
+        Some(model) => answered(runtime, model, &asked, work.limit, job),
+        None => Err("RuntimeError: no model is configured for this job".to_owned()),
+    };
+    let document = words::of_a_model(job, now, &asked, &answer);
+    (document, answer.map_err(Why::from))
+}
+
+fn answered(
+    runtime: &mut Runtime,
+    (model, port): (&str, &mut dyn ModelPort),
+    asked: &str,
+    limit: &Limit,
+    job: &Job,
+) -> Result<String, String> {
+    let mut chat = Chat::new(runtime, model).without(&NOT_FOR_JOBS);
+    let mut switch = Switch(limit.cancel.clone());
+    let turn = chat.turn_watched(runtime, port, asked, &mut switch);
+    let stopped = || {
+        format!(
+            "TimeoutError: Cron job '{}' was stopped after {}s",
+            jobs::name(job),
+            RUN_MAX.as_secs()
+        )
+    };
+    match turn {
+        Ok(turn) => match turn.end {
+            TurnEnd::Answered | TurnEnd::RoundsSpent | TurnEnd::HeldBack => Ok(Some(turn.text)
+                .filter(|text| !is_no_answer(text))
+                .unwrap_or_default()),
+            TurnEnd::Stopped => Err(stopped()),
+            TurnEnd::Halted | TurnEnd::GaveUp => Err(format!(
+                "RuntimeError: {}",
+                Some(turn.text.as_str())
+                    .filter(|text| !text.trim().is_empty())
+                    .unwrap_or("agent reported failure")
+            )),
+        },
+        Err(_) if limit.cancel.is_thrown() => Err(stopped()),
+        Err(error) => Err(format!("RuntimeError: {error}")),
+    }
+}

@@ -1,0 +1,204 @@
+//! Running a job of the list: for the session that asks, by a port that opens a
+//! session of its own; and in that session, its program.
+//!
+//! The session that asks lends nothing to the run. What it needs for itself is the
+//! list of jobs, which it changes before and after with permits of its own.
+
+use std::time::Duration;
+
+use hermitcrab_core::{
+    grant::AgentId,
+    label::{Label, Source},
+    outcome::{Denial, DenialCode},
+    tool::Tool,
+};
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Input, Output, Streams};
+use jiff::Zoned;
+
+use super::{
+    Runtime,
+    call::ChangeSummary,
+    command::{Launch, Over},
+    hands::Hands,
+    script::ScriptRun,
+    turn::Stop,
+};
+use crate::{
+    digest::sha256,
+    jobs::{JobPort, JobRun},
+    tools::cronjob::jobs::{self, Job},
+};
+
+impl Runtime {
+    /// Who runs jobs for this session. Without one it runs none; a run of a job has
+    /// none, so that no job runs another or itself.
+    pub fn run_jobs_through(&mut self, port: Box<dyn JobPort>) {
+        self.job_port = Some(port);
+    }
+
+    /// What an agent has seen so far.
+    #[must_use]
+    pub fn seen_by(&self, agent: AgentId) -> Option<Label> {
+        self.machine
+            .look(|session| session.flow().label(agent).cloned())
+    }
+
+    /// Runs a program of a job, as a command of the session's first agent.
+    ///
+    /// # Errors
+    /// It was refused, or the machinery failed.
+    pub fn run_job_script(
+        &mut self,
+        program: &str,
+        text: &str,
+        most: Duration,
+    ) -> Result<ScriptRun, Stop> {
+        let by = self.first_agent();
+        self.heed()
+            .and_then(|()| self.tick())
+            .map_err(|error| Stop::Broken(error.to_string()))?;
+        let (mut questions, mut changes) = (Vec::new(), ChangeSummary::default());
+        let run = self.with_hands(
+            (by, Tool::Terminal),
+            &mut questions,
+            &mut changes,
+            |hands| hands.run_program(program, text, most),
+        );
+        self.hear(by, Source::Command).map_err(Stop::refused)?;
+        run
+    }
+}
+
+impl Hands<'_> {
+    /// Whether this session runs jobs.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn may_run_jobs(&self) -> Result<(), Stop> {
+        match self.runtime.job_port {
+            Some(_) => Ok(()),
+            None => Err(Stop::refused(Denial::new(
+                DenialCode::LimitReached,
+                "this session runs no jobs",
+            ))),
+        }
+    }
+
+    /// Has a job of the list run, with what was granted to it. Both the beginning and
+    /// the end are in this session's ledger; what the run does is in one of its own.
+    pub fn run_job(&mut self, job: &Job, now: &Zoned) -> Result<JobRun, Stop> {
+        self.may_run_jobs()?;
+        let Some(mut port) = self.runtime.job_port.take() else {
+            return Err(Stop::Broken("there is nobody to run jobs".to_owned()));
+        };
+        let id = jobs::text(job, "id").escape_debug().to_string();
+        let begun = self
+            .runtime
+            .note_for_sure(format!("job {id} is run by a call, with grants of its own"));
+        let run = match begun {
+            Ok(()) => {
+                self.has_acted = true;
+                Ok(port.run(job, now))
+            }
+            Err(error) => Err(Stop::refused(Denial::new(
+                DenialCode::LedgerUnwritable,
+                error,
+            ))),
+        };
+        self.runtime.job_port = Some(port);
+        let run = run?;
+        let how = match &run.became.error {
+            None => "worked",
+            Some(_) => "failed",
+        };
+        self.runtime
+            .note_for_sure(format!("job {id} {how}"))
+            .map_err(|error| Stop::Broken(error.to_string()))?;
+        Ok(run)
+    }
+
+    /// What is told of a run is no cleaner than what the run had seen.
+    pub fn hear_of(&mut self, run: &JobRun) -> Result<(), Stop> {
+        match &run.label {
+            Some(label) => self
+                .runtime
+                .hear_label(self.by, label.clone())
+                .map_err(Stop::refused),
+            None => Ok(()),
+        }
+    }
+
+    fn run_program(
+        &mut self,
+        program: &str,
+        script: &str,
+        most: Duration,
+    ) -> Result<ScriptRun, Stop> {
+        let seen = self.seen()?;
+        let text = |text: &str| text.as_bytes().to_vec();
+        let ceilings = self.runtime.ceilings;
+        let timeout = ceilings
+            .timeout_max
+            .map_or(most, |allowed| allowed.min(most));
+        let launch = Launch {
+            tool: Tool::Terminal,
+            about: script,
+            argv: vec![
+                text("/usr/bin/bash"),
+                text("-c"),
+                text("builtin cd -- \"$1\" 2>/dev/null; exec \"$3\" \"$2/script\" </dev/null"),
+                text("bash"),
+                self.cwd().to_string_lossy().into_owned().into_bytes(),
+                text(EXCHANGE_DIR),
+                text(program),
+            ],
+            env: vec![(text("PYTHONDONTWRITEBYTECODE"), text("1"))],
+            inputs: vec![("script".to_owned(), text(script))],
+            merge_stderr: false,
+            timeout,
+        };
+        let streams = Streams {
+            stdin: Input::Nothing,
+            stdout: Output::Captured,
+            stderr: Output::Captured,
+        };
+        let (call, running) = self.launch(launch, &seen, streams)?;
+        let mut running = match running {
+            Ok(running) => running,
+            Err(error) => return Err(self.not_started(call, error)?),
+        };
+        let mut wanted = true;
+        let over = loop {
+            match running.attend(super::command::LOOK_EVERY, |_, _| {}) {
+                Ok(true) => break Ok(()),
+                Ok(false) => {
+                    let progress = self.runtime.progress.as_mut();
+                    if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
+                        wanted = false;
+                        running.kill();
+                    }
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        let over_with = Over {
+            call,
+            about: script,
+            seen: &seen,
+            unwanted: (!wanted).then_some("the time of the job's run was over"),
+        };
+        let finished = over.and_then(|()| running.wait());
+        let (finished, discarded) = self.conclude(&over_with, finished, |finished| {
+            sha256(&finished.stdout.to_bytes())
+        })?;
+        Ok(ScriptRun {
+            ending: finished.ending,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            calls: 0,
+            elapsed: finished.elapsed,
+            timeout,
+            discarded,
+        })
+    }
+}
