@@ -10,6 +10,7 @@ use criterion::Criterion;
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::session::Session;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::spawn::{Command, Ending, Limits, Sandbox, View, ViewMode};
@@ -37,6 +38,7 @@ fn spawn(criterion: &mut Criterion) {
             dir: &cap,
             at: temp.path().to_owned(),
             mode: ViewMode::CopyOnWrite,
+            withheld: Withheld::default(),
         }],
         private_dirs: Vec::new(),
         inputs: Vec::new(),

@@ -23,11 +23,13 @@ pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
 pub use self::non_waivable::NonWaivable;
 pub use self::reference::RuleRef;
 pub use self::sensitive::Sensitivity;
+pub use self::withheld::{Shown, Withheld};
 
 mod configured;
 mod non_waivable;
 mod reference;
 mod sensitive;
+mod withheld;
 
 /// What a probe inside the sandbox proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -157,6 +159,23 @@ impl Rules {
             .iter()
             .any(|place| location.starts_with(place))
             && !fault::is(Fault::ProtectedPathsArePlain)
+    }
+
+    /// What a command may be shown of a place that is held for reading: not what
+    /// people's rules refuse or want a question about, nor more than is held of
+    /// the agent's own files, which is nothing.
+    #[must_use]
+    pub fn shown_to_commands(&self, dir: DirId, below: &RelPath) -> Shown {
+        match self.locate(dir, below) {
+            Ok(_) if self.touches_protected(dir, below) => Shown::Nothing,
+            Ok(location) => withheld::shown(self.configured(), &location),
+            Err(_) => Shown::Nothing,
+        }
+    }
+
+    /// The rules that may keep something from a command.
+    pub fn withholding(&self) -> impl Iterator<Item = RuleRef> {
+        withheld::about_seeing(self.configured()).map(ConfiguredRule::reference)
     }
 
     /// What was proved about the sandbox.

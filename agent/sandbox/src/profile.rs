@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::rules::Withheld;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
@@ -117,6 +118,7 @@ fn probe_with(program: &SpawnerProgram, dir: &DirCap, copied: bool) -> Isolation
             dir,
             at: PathBuf::from(PLACE),
             mode: ViewMode::CopyOnWrite,
+            withheld: Withheld::default(),
         }],
         private_dirs: Vec::new(),
         inputs: Vec::new(),

@@ -57,6 +57,8 @@ pub use self::pool::PoolSize;
 pub use self::running::Running;
 pub use self::step::{Step, StepError};
 pub use self::streams::{Input, Output, Stream, Streams};
+use hermitcrab_core::rules::Withheld;
+
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
 use crate::net::{Attempt, Network};
@@ -104,6 +106,8 @@ pub struct View<'a> {
     pub at: PathBuf,
     /// What the command can do there.
     pub mode: ViewMode,
+    /// What of it is not shown: it is there, and cannot be opened, changed or removed.
+    pub withheld: Withheld,
 }
 
 /// Ceilings for one command.

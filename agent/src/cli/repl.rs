@@ -384,6 +384,9 @@ impl Repl<'_> {
             };
             say(&error);
         }
+        if let Some(withheld) = result.get("withheld").and_then(Value::as_str) {
+            say(&visible(withheld));
+        }
         let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
         if report.fate == Fate::Ran && status != 0 {
             say(&format!("ended with status {status}"));

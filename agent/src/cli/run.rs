@@ -40,6 +40,9 @@ pub fn exec(setting: &Setting, command: &[String]) -> u8 {
     if let Some(error) = result.get("error").and_then(Value::as_str) {
         say(in_own_words(&report.fate).unwrap_or(error));
     }
+    if let Some(withheld) = result.get("withheld").and_then(Value::as_str) {
+        say(&visible(withheld));
+    }
     if let Some(id) = kept {
         say(&format!(
             "kept as commit {id}; `hermitcrab undo` takes it back"

@@ -14,22 +14,16 @@ use std::{
 };
 
 use hermitcrab_core::{
-    action::Action,
     approval::CallId,
-    authority::{Cap, DirId, Object, Verb},
-    digest::Digest,
-    grant::{GrantId, Uses},
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
-    rules::Judgement,
-    session::{Call, Event, Session},
+    session::Event,
     tool::Tool,
 };
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
-    dircap::DirCap,
     journal::Part,
-    spawn::{Ending, Finished, Running, SpawnError, Stream, Streams, View, ViewMode},
+    spawn::{Ending, Finished, Running, SpawnError, Stream, Streams},
 };
 
 mod anew;
@@ -38,16 +32,17 @@ mod conclude;
 mod launch;
 mod letters;
 mod network;
+mod seen;
 mod shell;
 
 pub use self::check::checked_text;
 use self::letters::Letters;
 use self::shell::Shell;
-pub(super) use self::{conclude::Over, launch::Launch};
+pub(super) use self::{conclude::Over, launch::Launch, seen::Seen};
 use super::{
     call::ChangeSummary,
     hands::{Hands, stop},
-    mounts::{Mounts, lexical},
+    mounts::lexical,
     shown,
     turn::Stop,
     words,
@@ -85,32 +80,8 @@ pub struct CommandRun {
     pub cwd: PathBuf,
     /// Why what it did was thrown away, if it was, and whether the user was asked.
     pub discarded: Option<(Denial, bool)>,
-}
-
-/// A directory a command sees.
-#[derive(Debug)]
-pub(super) struct Seen {
-    dir: DirId,
-    at: PathBuf,
-    /// A narrower capability, where only a part is held.
-    part: Option<DirCap>,
-    /// What lets it be seen.
-    pub(super) by_grant: GrantId,
-}
-
-impl Seen {
-    /// The copy of it that a command gets.
-    fn view<'m>(&'m self, mounts: &'m Mounts) -> Option<View<'m>> {
-        let dir = match &self.part {
-            Some(part) => part,
-            None => &mounts.get(self.dir)?.cap,
-        };
-        Some(View {
-            dir,
-            at: self.at.clone(),
-            mode: ViewMode::CopyOnWrite,
-        })
-    }
+    /// Which rules kept something from it, if that may be why it failed.
+    pub withheld: Option<String>,
 }
 
 /// What of a command that ran may stand.
@@ -250,6 +221,7 @@ impl Hands<'_> {
                     output_letters: 0,
                     cwd: base,
                     discarded: Some((denial, false)),
+                    withheld: None,
                 });
             }
         };
@@ -330,89 +302,6 @@ impl Hands<'_> {
         }
         progress.ended(by);
         ended
-    }
-
-    /// Everything this agent may read, as directories for a command to see.
-    pub(super) fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
-        let mut parts: Vec<(DirId, RelPath, GrantId)> = Vec::new();
-        let now = self.runtime.clock.now();
-        self.runtime.machine.look(|session| {
-            for grant in session.held_by(self.by) {
-                let stands = session.table().usable(grant.id(), now).is_ok();
-                if !stands || grant.limits().uses != Uses::Uncounted {
-                    continue;
-                }
-                for cap in grant
-                    .authority()
-                    .caps()
-                    .iter()
-                    .filter(|cap| cap.verb() == Verb::FsRead)
-                {
-                    if let Object::Dir { dir, below } = cap.object()
-                        && !is_refused(session, cap)
-                    {
-                        parts.push((*dir, below.clone(), grant.id()));
-                    }
-                }
-            }
-        });
-        let all = parts.clone();
-        parts.retain(|(dir, below, _)| {
-            !all.iter()
-                .any(|(other, above, _)| other == dir && above != below && below.starts_with(above))
-        });
-        parts.sort();
-        parts.dedup_by_key(|(dir, below, _)| (*dir, below.clone()));
-        let mut seen = Vec::new();
-        for (dir, below, by_grant) in parts {
-            let Some(at) = self.runtime.mounts.absolute(dir, &below) else {
-                continue;
-            };
-            if below.is_root() {
-                seen.push(Seen {
-                    dir,
-                    at,
-                    part: None,
-                    by_grant,
-                });
-            } else if let Some(part) = self.part(dir, &below)? {
-                seen.push(Seen {
-                    dir,
-                    at,
-                    part: Some(part),
-                    by_grant,
-                });
-            }
-        }
-        // A copy would show the agent's own files, which no grant reaches.
-        self.runtime.machine.look(|session| {
-            seen.retain(|seen| {
-                let root = RelPath::root();
-                let below = seen.part.as_ref().map_or(&root, DirCap::prefix);
-                !session.rules().touches_protected(seen.dir, below)
-            });
-        });
-        seen.sort_by_key(|seen| seen.at.as_os_str().len());
-        Ok(seen)
-    }
-
-    /// A directory below one that is held; `None` if it is a file or gone.
-    fn part(&mut self, dir: DirId, below: &RelPath) -> Result<Option<DirCap>, Stop> {
-        let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE)
-            .map_err(|error| Stop::Broken(error.to_string()))?;
-        let event = Event::Call(Call {
-            by: self.by,
-            tool: Tool::Directory,
-            actions: vec![action],
-        });
-        let (mut turn, mounts) = self.turn();
-        let (call, part) = turn.begin(
-            event,
-            |_| below.to_string(),
-            |mut permits| mounts.get(dir)?.cap.subdir(permits.pop()?, below).ok(),
-        )?;
-        turn.finish(call, Outcome::Done(Digest::NONE))?;
-        Ok(part)
     }
 
     /// Commits what is held or granted now; says why not otherwise.
@@ -543,21 +432,13 @@ impl Hands<'_> {
         let output_letters = output.chars().count().saturating_add(omitted);
         CommandRun {
             ending: finished.ending,
+            withheld: self.withheld(finished.ending, &output),
             output,
             output_letters,
             cwd: self.cwd(),
             discarded,
         }
     }
-}
-
-/// Whether a rule refuses it, whatever is held.
-fn is_refused(session: &Session, cap: &Cap) -> bool {
-    let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE);
-    action.is_ok_and(|action| {
-        let judged = session.rules().judge(Tool::Terminal, &action);
-        matches!(judged, Judgement::Deny(..))
-    })
 }
 
 /// How much was changed.

@@ -309,6 +309,9 @@ fn worded(
     if was_allowed {
         result.insert("approval".into(), ALLOWED.into());
     }
+    if let Some(withheld) = &run.withheld {
+        result.insert("withheld".into(), withheld.clone().into());
+    }
     if let Some(note) = exit_note::note(command, status) {
         result.insert("exit_code_meaning".into(), note.into());
     }

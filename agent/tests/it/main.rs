@@ -55,3 +55,4 @@ mod terminal_user;
 mod tiny;
 mod together;
 mod undo;
+mod withheld;

@@ -25,6 +25,7 @@ use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::AgentId;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::session::{Call, Event};
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::DirCap;
@@ -138,6 +139,7 @@ fn command<'a>(bench: &Bench, cap: Option<&'a DirCap>, argv: &[&str]) -> Command
                 dir,
                 at: bench.temp.path().to_owned(),
                 mode: ViewMode::CopyOnWrite,
+                withheld: Withheld::default(),
             })
             .into_iter()
             .collect(),

@@ -142,6 +142,12 @@ impl ConfiguredRule {
         &self.pattern
     }
 
+    /// What it is about doing.
+    #[must_use]
+    pub fn verbs(&self) -> &[Verb] {
+        &self.verbs
+    }
+
     /// Who wrote it.
     #[must_use]
     pub const fn layer(&self) -> Layer {
@@ -173,7 +179,7 @@ impl ConfiguredRule {
             }
             (Pattern::Named(pattern), Some(location)) => location
                 .components()
-                .any(|name| glob(pattern.as_bytes(), name)),
+                .any(|name| name_matches(pattern.as_bytes(), name)),
             (Pattern::Object(object), None) => overlaps(object, action.object()),
             (Pattern::Object(_), Some(_)) | (Pattern::Named(_), None) => false,
         }
@@ -194,7 +200,7 @@ fn overlaps(pattern: &PortableObject, object: &Object) -> bool {
 }
 
 /// Does `pattern`, in which `*` stands for any bytes, match all of `name`? Case is ignored.
-fn glob(pattern: &[u8], name: &[u8]) -> bool {
+pub(super) fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
     // Where to go on if what follows the last star does not fit: each star is
     // tried again only further along, so the time is bounded by the product.
     let (mut at, mut on) = (0, 0);
@@ -260,13 +266,13 @@ impl Configured {
 
 #[cfg(test)]
 mod tests {
-    use super::glob;
+    use super::name_matches;
 
     #[test]
     fn a_star_stands_for_any_letters_and_everything_else_for_itself() {
         let check = |pattern: &str, name: &str, expected: bool| {
             assert_eq!(
-                glob(pattern.as_bytes(), name.as_bytes()),
+                name_matches(pattern.as_bytes(), name.as_bytes()),
                 expected,
                 "{pattern} {name}"
             );

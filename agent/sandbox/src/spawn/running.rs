@@ -62,6 +62,9 @@ pub struct Running {
     stdin: Option<OwnedFd>,
     stdout: Collector,
     stderr: Collector,
+    /// Whether another sandbox for the same may wait for its command. One that is as
+    /// old as what it shows may not.
+    may_wait: bool,
     /// The copy-on-write views, in order.
     views: Vec<DirCap>,
     /// Their upper layers and the exchange directory, once they exist.
@@ -163,6 +166,7 @@ impl Running {
             stdin: ours.stdin,
             stdout: ours.stdout,
             stderr: ours.stderr,
+            may_wait: !surroundings.places.withhold(),
             views,
             layers: Vec::new(),
             allow: command
@@ -428,9 +432,8 @@ impl Running {
         show: &mut dyn FnMut(Stream, &[u8]),
     ) -> Result<Finished, SpawnError> {
         if let Some(failure) = self.failure.take() {
-            // Only the command failed, and it used up what was ready. A copy
-            // must be as new as its command: none is kept ready.
-            if !self.layers.is_empty() && self.confined.copied.is_none() {
+            // Only the command failed, and it used up what was ready.
+            if !self.layers.is_empty() && self.may_wait && self.confined.copied.is_none() {
                 self.pool.refill(&self.key, None);
             }
             return Err(failure.into());
@@ -503,7 +506,8 @@ impl Running {
         if crate::dircap::kernel_contains_paths() {
             confined.by.insert(Mechanism::ContainedPaths);
         }
-        if confined.copied.is_none() {
+        // A copy must be as new as its command: none is kept ready.
+        if self.may_wait && confined.copied.is_none() {
             self.pool.refill(&self.key, self.recipe.as_ref());
         }
         Ok(Finished {

@@ -4,6 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use hermitcrab_core::path::RelPath;
+use hermitcrab_core::rules::Withheld;
+
 use super::step::{Step, StepError};
 use super::whose::Whose;
 use super::wire::{Reader, WireError, Writer};
@@ -22,6 +25,8 @@ pub(crate) struct ViewSpec {
     pub at: Vec<u8>,
     /// Whether writes are kept in an upper layer (else they are refused).
     pub copy_on_write: bool,
+    /// What of it is not shown.
+    pub withheld: Withheld,
 }
 
 /// Ceilings for one command.
@@ -107,6 +112,12 @@ impl Places {
         all.any(|at| Path::new(OsStr::from_bytes(at)).starts_with("/var/tmp"))
     }
 
+    /// Whether rules withhold something of a view. What that is changes with every
+    /// file that is made, so it is looked for when the command is known.
+    pub(crate) fn withhold(&self) -> bool {
+        self.views.iter().any(|view| !view.withheld.is_empty())
+    }
+
     /// Whether they have all that these have.
     pub(crate) fn contain(&self, less: &Self) -> bool {
         less.views.iter().all(|view| self.views.contains(view))
@@ -146,6 +157,8 @@ impl Surroundings {
             w.u32(view.whose.mode);
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
+            w.list(&view.withheld.places, |w, place| w.bytes(place.as_bytes()));
+            w.list(&view.withheld.names, |w, name| w.bytes(name.as_bytes()));
         });
         w.list(&self.places.private_dirs, |w, item| w.bytes(item));
         let faults = self.places.faults;
@@ -203,6 +216,12 @@ impl Surroundings {
                         },
                         at: r.bytes()?,
                         copy_on_write: flag(r)?,
+                        withheld: Withheld {
+                            places: r
+                                .list(|r| RelPath::parse_dir(&r.bytes()?).map_err(|_| WireError))?,
+                            names: r
+                                .list(|r| String::from_utf8(r.bytes()?).map_err(|_| WireError))?,
+                        },
                     })
                 })?,
                 private_dirs: r.list(Reader::bytes)?,

@@ -65,11 +65,13 @@ pub enum Step {
     Network = 28,
     /// Copying a view, where no overlay can be mounted.
     CopyView = 29,
+    /// Covering what rules withhold of a view.
+    Withhold = 30,
 }
 
 impl Step {
     /// Every step, in the order they happen.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::StartSpawner,
         Self::Talk,
         Self::ReadRequest,
@@ -99,6 +101,7 @@ impl Step {
         Self::ControlGroups,
         Self::Network,
         Self::CopyView,
+        Self::Withhold,
     ];
 
     /// A stable kebab-case name.
@@ -134,6 +137,7 @@ impl Step {
             Self::ControlGroups => "control-groups",
             Self::Network => "network",
             Self::CopyView => "copy-view",
+            Self::Withhold => "withhold",
         }
     }
 
@@ -181,6 +185,9 @@ impl Step {
             }
             Self::CopyView => {
                 "no overlay can be mounted here, so what a command may write is copied first: give it a smaller directory or higher ceilings, or allow overlayfs in user namespaces"
+            }
+            Self::Withhold => {
+                "rules of yours withhold so many names of the directory that they cannot be covered, or the kernel refused to: name fewer places, or whole directories"
             }
             Self::DropCapabilities | Self::ResourceLimits | Self::ControlGroups | Self::Network => {
                 "this should not fail on a supported kernel"

@@ -13,6 +13,7 @@ use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::fault::{Fault, plant};
 use hermitcrab_core::path::RelPath;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::sha256;
 use hermitcrab_sandbox::spawn::{Ending, View, ViewMode};
@@ -72,9 +73,16 @@ fn every_fault_of_the_sandbox_shows() {
             dir: &other.cap,
             at: "/srv/other".into(),
             mode: ViewMode::ReadOnly,
+            withheld: Withheld::default(),
         });
         run(&with).unwrap();
         text(&workspace.run("cat /srv/other/f 2> /dev/null")) == "of another"
+    });
+
+    shows(Fault::WithheldPlacesAreShown, || {
+        let mut reading = workspace.command("cat f 2> /dev/null");
+        reading.views[0].withheld.names.push("f".to_owned());
+        text(&run(&reading).unwrap()) == "x"
     });
 
     symlink(outside.path().join("secret"), workspace.path().join("out")).unwrap();

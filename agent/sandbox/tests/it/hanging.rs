@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::dircap::FsError;
 use hermitcrab_sandbox::spawn::{
@@ -123,6 +124,7 @@ fn on<'a>(workspace: &'a Workspace, cap: &'a DirCap, at: &str, script: &str) -> 
         dir: cap,
         at: at.into(),
         mode: ViewMode::CopyOnWrite,
+        withheld: Withheld::default(),
     }];
     command
 }

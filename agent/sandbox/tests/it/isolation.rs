@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, View, ViewMode, refused_calls};
 use support::arranged::{Run, twice};
 use support::{Workspace, run, text};
@@ -416,6 +417,7 @@ fn a_read_only_view_can_be_read_and_not_written() {
         dir: &tools.cap,
         at: "/opt/tools".into(),
         mode: ViewMode::ReadOnly,
+        withheld: Withheld::default(),
     });
     let finished = run(&command).unwrap();
     assert_eq!(text(&finished), "tool\ntool\n");
@@ -449,6 +451,7 @@ fn what_a_view_shows_leads_to_nobody_outside() {
         dir: &shown.cap,
         at: "/srv/shown".into(),
         mode: ViewMode::ReadOnly,
+        withheld: Withheld::default(),
     });
     let mut running = support::start(&command);
     let mut said = Vec::new();

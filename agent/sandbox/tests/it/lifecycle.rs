@@ -5,6 +5,7 @@ use crate::support;
 
 use std::time::Duration;
 
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step};
 use hermitcrab_sandbox::{DirCap, SpawnError};
 use support::{Workspace, marker, processes_with, run, text};
@@ -227,6 +228,7 @@ fn a_view_goes_only_where_it_hides_nothing() {
         dir: &other.cap,
         at: workspace.path().join("below"),
         mode: hermitcrab_sandbox::spawn::ViewMode::ReadOnly,
+        withheld: Withheld::default(),
     });
     assert_eq!(step_of(run(&command).unwrap_err()).0, Step::ViewPlace);
 }

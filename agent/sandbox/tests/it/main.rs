@@ -29,4 +29,5 @@ mod spawner_death;
 mod support;
 mod told;
 mod warm;
+mod withheld;
 mod zygotes;

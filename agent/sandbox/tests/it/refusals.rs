@@ -12,6 +12,7 @@ use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::dircap::Base;
 use hermitcrab_sandbox::profile::probe;
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step, View, ViewMode};
@@ -83,6 +84,7 @@ fn a_source_that_was_replaced_is_not_shown() {
             dir: &cap,
             at: place.clone(),
             mode: ViewMode::CopyOnWrite,
+            withheld: Withheld::default(),
         };
         assert_eq!(run(&command).unwrap().ending, Ending::Exited(0), "{what}");
         support::sandbox().settle();
@@ -149,6 +151,7 @@ fn without_user_namespaces_nothing_runs_and_a_full_or_closed_disk_is_told() {
         dir: &cap,
         at: programs.to_owned(),
         mode: ViewMode::ReadOnly,
+        withheld: Withheld::default(),
     });
     command.inputs.push((INSIDE.to_owned(), Vec::new()));
     // The disk that is filled.

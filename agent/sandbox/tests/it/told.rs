@@ -5,6 +5,7 @@ use crate::escape::run_without;
 use crate::support;
 
 use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::DirCap;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet, probe};
 use hermitcrab_sandbox::spawn::{Finished, View, ViewMode};
@@ -72,6 +73,7 @@ fn owners_that_cannot_be_translated_are_told() {
         dir: &cap,
         at: "/srv/there".into(),
         mode: ViewMode::CopyOnWrite,
+        withheld: Withheld::default(),
     });
     let finished = run(&command).unwrap();
     assert!(!finished.confined.by.contains(Mechanism::IdMaps));

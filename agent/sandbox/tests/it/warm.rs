@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::spawn::{Ending, Input, Running, Stream, Streams, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, SpawnError};
@@ -200,6 +201,7 @@ fn a_directory_made_again_under_its_old_number_is_shown_as_it_is() {
             dir: &cap,
             at: place.clone(),
             mode: ViewMode::CopyOnWrite,
+            withheld: Withheld::default(),
         };
         text(&run(&command).unwrap())
     };

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{
@@ -199,6 +200,7 @@ fn what_is_granted_less_is_less_from_the_next_command_on() {
                 dir: &workspace.cap,
                 at: workspace.path().to_owned(),
                 mode,
+                withheld: Withheld::default(),
             });
         }
         text(&run(&command).unwrap())
@@ -248,6 +250,7 @@ fn a_directory_that_changes_names_with_another_is_never_taken_for_it() {
                 dir: &cap,
                 at: "/srv/view".into(),
                 mode: [ViewMode::CopyOnWrite, ViewMode::ReadOnly][round % 2],
+                withheld: Withheld::default(),
             });
             match run(&command) {
                 Ok(finished) if text(&finished) == "held" => served += 1,

@@ -27,6 +27,10 @@ use crate::sys;
 pub(super) const OLD: &str = "/old";
 /// Shown in place of directories that are hidden.
 pub(super) const EMPTY: &str = "/empty";
+/// Shown in place of what rules withhold of a view: nobody can open them, and nobody
+/// mistakes them for something that is empty.
+pub(super) const WITHHELD_FILE: &str = "/withheld/file";
+pub(super) const WITHHELD_DIR: &str = "/withheld/dir";
 /// Room for the root.
 const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
 
@@ -213,8 +217,19 @@ fn leave_old_root(base: &Path) -> Result<(), StepError> {
     for dir in [OLD, NEW, LAYERS, SOURCES, EMPTY, "/proc"] {
         fs::create_dir(dir.trim_start_matches('/')).at(Step::PrivateRoot, dir)?;
     }
+    withheld()?;
     rustix::process::pivot_root(".", OLD.trim_start_matches('/')).at(Step::PrivateRoot, on())?;
     rustix::process::chdir("/").at(Step::PrivateRoot, "/")
+}
+
+fn withheld() -> Result<(), StepError> {
+    let [file, dir] = [WITHHELD_FILE, WITHHELD_DIR].map(|path| path.trim_start_matches('/'));
+    fs::create_dir_all(dir).at(Step::PrivateRoot, WITHHELD_DIR)?;
+    fs::write(file, b"").at(Step::PrivateRoot, WITHHELD_FILE)?;
+    for path in [file, dir] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).at(Step::PrivateRoot, path)?;
+    }
+    Ok(())
 }
 
 fn system_dirs() -> Result<(), StepError> {

@@ -1,6 +1,7 @@
 //! The directories a command is given, each at its place in the private root.
 
 mod layers;
+mod withheld;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -54,6 +55,7 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
         let source = source(number);
         let lower = open_dir(&source, Step::ViewSource)?;
         same_directory(lower.as_fd(), view)?;
+        let mut is_copy = false;
         if view.copy_on_write {
             let layer = layers::Layer {
                 number,
@@ -66,12 +68,14 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
             if spec.places.views.contains(view) {
                 uppers.push(made.upper);
             }
+            is_copy = made.copied.is_some();
             copied = copied.or(made.copied);
         } else if let Err(refused) = layers::show(&lower, &target)? {
             bare = Some(format!("no overlay can be mounted ({refused})"));
             bind_read_only(&source, &target, Step::BindReadOnly)?;
             same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
         }
+        withheld::cover(view, &target, is_copy)?;
     }
     Ok(Placed {
         uppers,
@@ -227,6 +231,8 @@ pub(super) fn place_for(at: &[u8], step: Step) -> Result<PathBuf, StepError> {
 
 #[cfg(test)]
 mod tests {
+    use hermitcrab_core::rules::Withheld;
+
     use super::*;
 
     #[test]
@@ -240,6 +246,7 @@ mod tests {
             whose: Whose::of(tree.as_fd()).unwrap(),
             at: b"/work".to_vec(),
             copy_on_write: true,
+            withheld: Withheld::default(),
         };
         assert!(if_removed(&tree, &view).is_none());
         fs::remove_dir(&place).unwrap();

@@ -28,6 +28,7 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
             whose,
             at: view.at.as_os_str().as_bytes().to_vec(),
             copy_on_write: view.mode == ViewMode::CopyOnWrite,
+            withheld: view.withheld.clone(),
         });
     }
     let limits = &command.limits;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::changeset::edits::Edit;
 use hermitcrab_sandbox::dircap::FsError;
 use hermitcrab_sandbox::journal::{Commit, UndoError};
@@ -378,6 +379,7 @@ fn a_directory_that_cannot_be_moved_as_one_is_told_so_and_stays_and_a_file_is_mo
         dir: &cap,
         at: programs.to_owned(),
         mode: ViewMode::ReadOnly,
+        withheld: Withheld::default(),
     });
     let place = workspace.path().to_str().unwrap().to_owned();
     command.inputs.push((INSIDE.to_owned(), place.into_bytes()));

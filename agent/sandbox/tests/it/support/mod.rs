@@ -21,6 +21,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::{AgentId, Lifetime, Uses};
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::rules::Withheld;
 use hermitcrab_core::session::{Asking, Call, Event, GrantSpec, Session, SessionConfig};
 use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
@@ -208,6 +209,10 @@ impl Workspace {
         std::fs::write(path, content).unwrap();
     }
 
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.temp.path().join(name)).unwrap()
+    }
+
     pub fn command(&self, script: &str) -> Command<'_> {
         Command {
             argv: vec![b"bash".to_vec(), b"-c".to_vec(), script.into()],
@@ -217,6 +222,7 @@ impl Workspace {
                 dir: &self.cap,
                 at: self.path().to_owned(),
                 mode: ViewMode::CopyOnWrite,
+                withheld: Withheld::default(),
             }],
             private_dirs: Vec::new(),
             inputs: Vec::new(),

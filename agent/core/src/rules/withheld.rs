@@ -1,0 +1,93 @@
+//! What a command must not be shown of a directory it sees.
+//!
+//! A file tool asks about each file. A command reads whatever it sees and asks
+//! nobody, so what a rule refuses, or wants a question about, cannot be shown to it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::configured::{ConfiguredRule, Pattern, name_matches};
+use crate::approval::Stance;
+use crate::authority::Verb;
+use crate::path::RelPath;
+use crate::standing::PortableObject;
+
+/// Parts of a directory that rules withhold from commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Withheld {
+    /// Places strictly below the directory, each with all that lies below it.
+    pub places: Vec<RelPath>,
+    /// Names, wherever they are below it; `*` stands for any letters.
+    pub names: Vec<String>,
+}
+
+/// What of a directory a command may be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of it but this.
+    AllBut(Withheld),
+    /// Nothing: a rule is about the whole directory.
+    Nothing,
+}
+
+impl Withheld {
+    /// Is there nothing to withhold?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.names.is_empty()
+    }
+
+    /// Is everything of this name withheld? Case is ignored.
+    #[must_use]
+    pub fn has_name(&self, name: &[u8]) -> bool {
+        self.names
+            .iter()
+            .any(|pattern| name_matches(pattern.as_bytes(), name))
+    }
+}
+
+/// What these rules leave of the directory at `location`, seen from `/`.
+pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
+    let mut withheld = Withheld::default();
+    for rule in about_seeing(rules) {
+        match rule.pattern() {
+            Pattern::Anything => return Shown::Nothing,
+            Pattern::Object(PortableObject::Place(place)) => {
+                if location.starts_with(place) {
+                    return Shown::Nothing;
+                }
+                withheld.places.extend(place.strip_prefix(location));
+            }
+            Pattern::Named(pattern) => {
+                let is_named = |name: &[u8]| name_matches(pattern.as_bytes(), name);
+                if location.components().any(is_named) {
+                    return Shown::Nothing;
+                }
+                withheld.names.push(pattern.clone());
+            }
+            // Not about files.
+            Pattern::Object(
+                PortableObject::Program(_)
+                | PortableObject::Host(_)
+                | PortableObject::Secret(_)
+                | PortableObject::Model(_)
+                | PortableObject::Extension(_),
+            ) => {}
+        }
+    }
+    withheld.places.sort();
+    withheld.places.dedup();
+    withheld.names.sort();
+    withheld.names.dedup();
+    Shown::AllBut(withheld)
+}
+
+/// To list names is less than to read what they name, but no directory can be
+/// shown without its names: a rule about either withholds it.
+pub(super) fn about_seeing(rules: &[ConfiguredRule]) -> impl Iterator<Item = &ConfiguredRule> {
+    rules.iter().filter(|rule| {
+        let verbs = rule.verbs();
+        rule.stance() != Stance::Allow
+            && (verbs.contains(&Verb::FsRead) || verbs.contains(&Verb::FsList))
+    })
+}

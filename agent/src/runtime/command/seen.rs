@@ -1,0 +1,177 @@
+//! What a command sees: the directories its agent may read, without what rules withhold.
+
+use std::path::PathBuf;
+
+use hermitcrab_core::{
+    action::Action,
+    authority::{Cap, DirId, Object, Verb},
+    digest::Digest,
+    grant::{GrantId, Uses},
+    outcome::Outcome,
+    path::RelPath,
+    rules::{Judgement, Shown, Withheld},
+    session::{Call, Event, Session},
+    tool::Tool,
+};
+use hermitcrab_sandbox::{
+    dircap::DirCap,
+    spawn::{Ending, View, ViewMode},
+};
+
+use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
+
+/// What programs say of something they may not open, and of something not there.
+const NOT_OPENED: [&str; 2] = ["Permission denied", "No such file or directory"];
+
+/// A directory a command sees.
+#[derive(Debug)]
+pub(in crate::runtime) struct Seen {
+    pub(super) dir: DirId,
+    pub(super) at: PathBuf,
+    /// A narrower capability, where only a part is held.
+    pub(super) part: Option<DirCap>,
+    /// What of it rules withhold.
+    pub(super) withheld: Withheld,
+    /// What lets it be seen.
+    pub(in crate::runtime) by_grant: GrantId,
+}
+
+impl Seen {
+    /// The copy of it that a command gets.
+    pub(super) fn view<'m>(&'m self, mounts: &'m Mounts) -> Option<View<'m>> {
+        let dir = match &self.part {
+            Some(part) => part,
+            None => &mounts.get(self.dir)?.cap,
+        };
+        Some(View {
+            dir,
+            at: self.at.clone(),
+            mode: ViewMode::CopyOnWrite,
+            withheld: self.withheld.clone(),
+        })
+    }
+}
+
+impl Hands<'_> {
+    /// Everything this agent may read, as directories for a command to see.
+    pub(in crate::runtime) fn seen(&mut self) -> Result<Vec<Seen>, Stop> {
+        let mut parts: Vec<(DirId, RelPath, GrantId)> = Vec::new();
+        let now = self.runtime.clock.now();
+        self.runtime.machine.look(|session| {
+            for grant in session.held_by(self.by) {
+                let stands = session.table().usable(grant.id(), now).is_ok();
+                if !stands || grant.limits().uses != Uses::Uncounted {
+                    continue;
+                }
+                for cap in grant
+                    .authority()
+                    .caps()
+                    .iter()
+                    .filter(|cap| cap.verb() == Verb::FsRead)
+                {
+                    if let Object::Dir { dir, below } = cap.object()
+                        && !is_refused(session, cap)
+                    {
+                        parts.push((*dir, below.clone(), grant.id()));
+                    }
+                }
+            }
+        });
+        let all = parts.clone();
+        parts.retain(|(dir, below, _)| {
+            !all.iter()
+                .any(|(other, above, _)| other == dir && above != below && below.starts_with(above))
+        });
+        parts.sort();
+        parts.dedup_by_key(|(dir, below, _)| (*dir, below.clone()));
+        let mut seen = Vec::new();
+        for (dir, below, by_grant) in parts {
+            let Some(at) = self.runtime.mounts.absolute(dir, &below) else {
+                continue;
+            };
+            if below.is_root() {
+                seen.push(Seen {
+                    dir,
+                    at,
+                    part: None,
+                    withheld: Withheld::default(),
+                    by_grant,
+                });
+            } else if let Some(part) = self.part(dir, &below)? {
+                seen.push(Seen {
+                    dir,
+                    at,
+                    part: Some(part),
+                    withheld: Withheld::default(),
+                    by_grant,
+                });
+            }
+        }
+        // A copy would show the agent's own files, which no grant reaches, and what
+        // people's rules refuse or want a question about.
+        self.runtime.machine.look(|session| {
+            seen.retain_mut(|seen| {
+                let root = RelPath::root();
+                let below = seen.part.as_ref().map_or(&root, DirCap::prefix);
+                match session.rules().shown_to_commands(seen.dir, below) {
+                    Shown::AllBut(withheld) => {
+                        seen.withheld = withheld;
+                        true
+                    }
+                    Shown::Nothing => false,
+                }
+            });
+        });
+        seen.sort_by_key(|seen| seen.at.as_os_str().len());
+        Ok(seen)
+    }
+
+    /// Which rules kept something from a command, if that may be why it failed.
+    pub(super) fn withheld(&self, ending: Ending, output: &str) -> Option<String> {
+        let may_be_why =
+            ending != Ending::Exited(0) && NOT_OPENED.iter().any(|words| output.contains(words));
+        if !may_be_why {
+            return None;
+        }
+        let rules: Vec<String> = self.runtime.machine.look(|session| {
+            let rules = session.rules().withholding();
+            rules.map(|rule| format!("`{rule}`")).collect()
+        });
+        if rules.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "Commands are shown nothing that a rule refuses to read or wants a question about: {}. Read it with a \
+             file tool, which asks or says which rule refuses it.",
+            rules.join(", ")
+        ))
+    }
+
+    /// A directory below one that is held; `None` if it is a file or gone.
+    fn part(&mut self, dir: DirId, below: &RelPath) -> Result<Option<DirCap>, Stop> {
+        let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE)
+            .map_err(|error| Stop::Broken(error.to_string()))?;
+        let event = Event::Call(Call {
+            by: self.by,
+            tool: Tool::Directory,
+            actions: vec![action],
+        });
+        let (mut turn, mounts) = self.turn();
+        let (call, part) = turn.begin(
+            event,
+            |_| below.to_string(),
+            |mut permits| mounts.get(dir)?.cap.subdir(permits.pop()?, below).ok(),
+        )?;
+        turn.finish(call, Outcome::Done(Digest::NONE))?;
+        Ok(part)
+    }
+}
+
+/// Whether a rule refuses it, whatever is held.
+fn is_refused(session: &Session, cap: &Cap) -> bool {
+    let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE);
+    action.is_ok_and(|action| {
+        let judged = session.rules().judge(Tool::Terminal, &action);
+        matches!(judged, Judgement::Deny(..))
+    })
+}

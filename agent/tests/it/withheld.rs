@@ -1,0 +1,178 @@
+//! What a rule refuses to have read, or wants a question about, no command is shown.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use hermitcrab::runtime::Fate;
+use hermitcrab_core::{
+    approval::Stance,
+    authority::Verb,
+    outcome::DenialCode,
+    path::RelPath,
+    rules::{ConfiguredRule, Layer, Pattern},
+    standing::PortableObject,
+};
+use serde_json::{Value, json};
+use support::{Bench, home::Home};
+
+fn rule(bench: &mut Bench, id: &str, stance: Stance, verb: Verb, pattern: Pattern) {
+    let written = ("config.toml", 7, Layer::User);
+    let rule = ConfiguredRule::new(id, stance, vec![verb], pattern, written).unwrap();
+    bench.runtime.add_rule(rule).unwrap();
+}
+
+fn place(bench: &Bench, below: &str) -> Pattern {
+    let path = bench.workspace.join(below);
+    let path = path.to_str().unwrap().trim_start_matches('/').as_bytes();
+    Pattern::Object(PortableObject::Place(RelPath::parse_dir(path).unwrap()))
+}
+
+fn with_secrets() -> Bench {
+    let mut bench = Bench::with_files();
+    bench.put("plan/secret.txt", "needle\n");
+    bench.put("plan/notes.txt", "notes\n");
+    bench.put("tls/server.pem", "needle\n");
+    bench.put("drafts/one.txt", "needle\n");
+    let secret = place(&bench, "plan/secret.txt");
+    let drafts = place(&bench, "drafts");
+    rule(&mut bench, "no-plan", Stance::Deny, Verb::FsRead, secret);
+    rule(
+        &mut bench,
+        "no-keys",
+        Stance::Deny,
+        Verb::FsRead,
+        Pattern::Named("*.pem".to_owned()),
+    );
+    rule(&mut bench, "drafts", Stance::Ask, Verb::FsRead, drafts);
+    bench
+}
+
+const READS: &str = "cat plan/secret.txt tls/server.pem drafts/one.txt";
+
+fn result(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_command_fails_to_read_it_and_the_rules_are_named() {
+    let mut bench = with_secrets();
+    let report = bench.call("terminal", json!({"command": READS}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(!report.text.contains("needle"), "{}", report.text);
+    let result = result(&report.text);
+    assert_eq!(result["exit_code"], 1);
+    let told = result["withheld"].as_str().unwrap();
+    for id in ["no-plan", "no-keys", "drafts"] {
+        assert!(told.contains(&format!("`{id} at config.toml:7`")), "{told}");
+    }
+    assert!(bench.user.shown.borrow().is_empty());
+    // A file tool is refused by the same rules, or asks.
+    let read = bench.call("read_file", json!({"path": "plan/secret.txt"}));
+    assert_eq!(read.fate, Fate::Refused(DenialCode::DeniedByRule));
+    let read = bench.call("read_file", json!({"path": "drafts/one.txt"}));
+    assert_eq!(read.fate.code(), Some(DenialCode::RejectedByUser));
+    assert_eq!(bench.user.shown.borrow().len(), 1);
+    // What it may read it reads, and nothing is said of rules.
+    let report = bench.call("terminal", json!({"command": "cat plan/notes.txt; exit 3"}));
+    assert_eq!(
+        report.text,
+        r#"{"output": "notes", "exit_code": 3, "error": null}"#
+    );
+}
+
+#[test]
+fn scripts_and_what_runs_in_the_background_are_shown_as_little() {
+    let mut bench = with_secrets();
+    let code = "import subprocess\nprint(subprocess.run(['sh', '-c', '".to_owned()
+        + READS
+        + " 2>&1'], capture_output=True, text=True).stdout)";
+    let report = bench.call("execute_code", json!({"code": code}));
+    assert!(report.text.contains("Permission denied"), "{}", report.text);
+    assert!(!report.text.contains("needle"), "{}", report.text);
+    let args = json!({"command": READS, "background": true, "notify_on_complete": true});
+    let started = bench.call("terminal", args);
+    let id = result(&started.text)["session_id"].clone();
+    let waited = bench.call("process", json!({"action": "wait", "session_id": id}));
+    assert!(waited.text.contains("Permission denied"), "{}", waited.text);
+    assert!(!waited.text.contains("needle"), "{}", waited.text);
+}
+
+#[test]
+fn a_command_cannot_move_it_to_where_no_rule_is_about_it() {
+    let mut bench = with_secrets();
+    for script in [
+        "mv plan/secret.txt plan/other.txt",
+        "mv plan moved",
+        "cp -r . copy",
+        "ln tls/server.pem tls/other.txt",
+    ] {
+        bench.call("terminal", json!({"command": script}));
+        let report = bench.call("terminal", json!({"command": "grep -r needle . /tmp"}));
+        assert!(
+            !report.text.contains("needle\\n"),
+            "{script}: {}",
+            report.text
+        );
+        assert!(
+            !report.text.contains(":needle"),
+            "{script}: {}",
+            report.text
+        );
+    }
+    assert_eq!(bench.text("plan/secret.txt").unwrap(), "needle\n");
+    assert_eq!(bench.text("tls/server.pem").unwrap(), "needle\n");
+}
+
+#[test]
+fn a_directory_that_is_asked_about_as_a_whole_is_not_shown() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "needle\n");
+    let whole = place(&bench, ".");
+    rule(&mut bench, "everything", Stance::Ask, Verb::FsRead, whole);
+    let path = bench.workspace.join("a.txt");
+    let report = bench.call(
+        "terminal",
+        json!({"command": format!("cat {}", path.display())}),
+    );
+    let result = result(&report.text);
+    assert!(!report.text.contains("needle"), "{}", report.text);
+    assert!(
+        result["withheld"]
+            .as_str()
+            .unwrap()
+            .contains("`everything at")
+    );
+}
+
+#[test]
+fn a_rule_about_changes_withholds_nothing() {
+    let mut bench = Bench::with_files();
+    bench.put("docs/a.txt", "needle\n");
+    let docs = place(&bench, "docs");
+    rule(&mut bench, "docs", Stance::Deny, Verb::FsModify, docs);
+    let report = bench.call(
+        "terminal",
+        json!({"command": "cat docs/a.txt; cat nothing"}),
+    );
+    assert!(report.text.contains("needle"), "{}", report.text);
+    assert!(!report.text.contains("withheld"), "{}", report.text);
+}
+
+#[test]
+fn the_person_at_the_terminal_is_told_which_rule_it_was() {
+    let home = Home::new();
+    home.configure(
+        "[[rules]]\nid = \"files\"\ndecision = \"allow\"\nverbs = [\"fs.*\"]\non = \".\"\n\n\
+         [[rules]]\nid = \"no-keys\"\ndecision = \"deny\"\nverbs = [\"fs.read\"]\nnamed = \"*.pem\"\n",
+    );
+    std::fs::write(home.project().join("key.pem"), "needle\n").unwrap();
+    let ran = home.run(&["exec", "--", "cat key.pem"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(!ran.out.contains("needle"), "{ran:?}");
+    assert!(ran.out.contains("key.pem: Permission denied"), "{ran:?}");
+    assert!(
+        ran.err.contains("`no-keys at ") && ran.err.contains("config.toml:7`"),
+        "{ran:?}"
+    );
+    assert_eq!(home.run(&["explain", "fs.read", "key.pem"]).code, Some(77));
+}
