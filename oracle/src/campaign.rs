@@ -80,12 +80,9 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
             .root
             .join(format!("target/bisim/{}", directory(args)))
     });
-    let mut starts = match environment::prepare(ambient, &args.hermes, &place) {
+    let mut starts = match environment::prepare(ambient, &args.hermes, &place, &processes) {
         Ok(starts) => starts,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let deal = match args.screen {
         None => Deal::Worlds(args.target),
@@ -99,8 +96,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         }
     };
     if let Err(lack) = environment::try_out(&mut starts, &processes) {
-        lack.print();
-        return exit::ENVIRONMENT;
+        return lack.exit(&interrupt);
     }
     // After the sandbox was tried out, which would notice some faults by itself.
     if let Start::Agent { fault, .. } = &mut starts.agent {
@@ -112,7 +108,7 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         judge: &judge,
         starts: &starts,
         interrupt: &interrupt,
-        processes,
+        processes: processes.clone(),
     };
     let hunted = match args.screen {
         None => hunt.run(log, &place),
@@ -128,8 +124,13 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
                 args.hermes
             );
             println!("log, findings and summary: {}", place.display());
-            tally.exit()
+            match tally.exit() {
+                exit::CONFORM if interrupt.is_set() => exit::INCONCLUSIVE,
+                code => code,
+            }
         }
+        // Whoever stops a campaign ends its workers.
+        Err(_) if processes.is_over() => exit::INCONCLUSIVE,
         Err(message) => {
             eprintln!("error: {message}");
             exit::INTERNAL

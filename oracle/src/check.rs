@@ -61,12 +61,9 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         .report
         .clone()
         .unwrap_or_else(|| ambient.root.join("target/bisim"));
-    let mut starts = match environment::prepare(ambient, &args.hermes, &report) {
+    let mut starts = match environment::prepare(ambient, &args.hermes, &report, &processes) {
         Ok(starts) => starts,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let judge = Judge::new(&catalogue, &args.hermes);
     if judge.version != args.hermes {
@@ -87,10 +84,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     );
     let (results, not_run) = match outcome {
         Ok(outcome) => outcome,
-        Err(Stop::Lack(lack)) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(Stop::Lack(lack)) => return lack.exit(&interrupt),
         Err(Stop::Io(message)) => {
             eprintln!("error: {message}");
             return exit::INTERNAL;

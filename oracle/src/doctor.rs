@@ -2,6 +2,7 @@
 
 use crate::ambient::Ambient;
 use crate::cli::DoctorArgs;
+use crate::interrupt::Interrupt;
 use crate::subject::{Processes, Subject};
 use crate::{environment, exit, hermes_env};
 
@@ -15,20 +16,17 @@ pub fn command(ambient: &Ambient, args: &DoctorArgs) -> u8 {
         return exit::ENVIRONMENT;
     }
     let logs = ambient.root.join("target/bisim");
-    let mut starts = match environment::prepare(ambient, &args.hermes, &logs) {
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
+    let mut starts = match environment::prepare(ambient, &args.hermes, &logs, &processes) {
         Ok(starts) => starts,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     println!("hermes environment  ok");
-    let subjects = match environment::try_out(&mut starts, &Processes::default()) {
+    let subjects = match environment::try_out(&mut starts, &processes) {
         Ok(subjects) => subjects,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     println!("worlds              ok (user namespaces, overlayfs, mounts)");
     println!("hermes              {}", subjects.hermes.version());

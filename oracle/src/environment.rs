@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use crate::ambient::Ambient;
 use crate::check::Subjects;
+use crate::exit;
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
+use crate::interrupt::Interrupt;
 use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
 use crate::subject::{Processes, Start, Subject};
 
@@ -30,6 +32,17 @@ impl Lack {
         for line in self.help.lines() {
             eprintln!("  {line}");
         }
+    }
+
+    /// Prints it; what the program ends with. Where the user has had enough, it was they who
+    /// took it away, and nothing is missing.
+    #[must_use]
+    pub fn exit(&self, interrupt: &Interrupt) -> u8 {
+        if interrupt.is_set() {
+            return exit::INCONCLUSIVE;
+        }
+        self.print();
+        exit::ENVIRONMENT
     }
 }
 
@@ -55,8 +68,13 @@ pub struct Starts {
 ///
 /// # Errors
 /// What is missing.
-pub fn prepare(ambient: &Ambient, version: &str, logs: &Path) -> Result<Starts, Lack> {
-    let env = hermes(ambient, version)?;
+pub fn prepare(
+    ambient: &Ambient,
+    version: &str,
+    logs: &Path,
+    processes: &Processes,
+) -> Result<Starts, Lack> {
+    let env = hermes(ambient, version, processes)?;
     let extension = ambient
         .program
         .parent()
@@ -96,10 +114,11 @@ pub fn prepare(ambient: &Ambient, version: &str, logs: &Path) -> Result<Starts, 
     })
 }
 
-fn hermes(ambient: &Ambient, version: &str) -> Result<HermesEnv, Lack> {
+fn hermes(ambient: &Ambient, version: &str, processes: &Processes) -> Result<HermesEnv, Lack> {
     let request = EnvRequest {
         cache_dir: ambient.cache.clone(),
         path_dirs: ambient.path.clone(),
+        processes: processes.clone(),
     };
     let bar = std::io::stderr().is_terminal().then(|| {
         let bar = ProgressBar::new(1);

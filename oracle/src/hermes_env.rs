@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub use interpreter::Interpreter;
 pub use locks::known_versions;
 
+use crate::processes::Processes;
+
 /// What the edge knows about this machine; this module reads no environment.
 #[derive(Clone, Debug)]
 pub struct EnvRequest {
@@ -24,6 +26,8 @@ pub struct EnvRequest {
     pub cache_dir: PathBuf,
     /// The directories of `PATH`, in order.
     pub path_dirs: Vec<PathBuf>,
+    /// What is ended when the user has had enough, an installation included.
+    pub processes: Processes,
 }
 
 /// An environment that is ready for use.
@@ -148,7 +152,7 @@ pub fn ensure(
         asked: version.to_owned(),
         known: known_versions(),
     })?;
-    let interpreter = interpreter::find(&request.path_dirs)?;
+    let interpreter = interpreter::find(&request.path_dirs, &request.processes)?;
     let (major, minor) = interpreter.version;
     let home = request
         .cache_dir
@@ -169,7 +173,7 @@ pub fn ensure(
         source,
     };
     std::fs::create_dir_all(&home).map_err(cache_error)?;
-    let _serialised = install::exclusive(&home).map_err(cache_error)?;
+    let _serialised = install::exclusive(&home, &request.processes).map_err(cache_error)?;
     let identity = locks::identity(lock, &hermes_env.interpreter);
     let state = fingerprint::check(&home, &identity, &hermes_env.site_packages);
     // Follows the link: the interpreter behind it may have been removed.
@@ -184,7 +188,7 @@ pub fn ensure(
             "the installed hermes-agent {version} is not what was installed ({why}); installing it afresh"
         ))),
     }
-    install::run(lock, &home, &hermes_env, progress)?;
+    install::run(lock, &home, &hermes_env, &request.processes, progress)?;
     fingerprint::write(&home, &identity, &hermes_env.site_packages).map_err(cache_error)?;
     Ok(hermes_env)
 }
@@ -230,6 +234,7 @@ mod tests {
         let request = EnvRequest {
             cache_dir: PathBuf::from("/nonexistent"),
             path_dirs: Vec::new(),
+            processes: Processes::default(),
         };
         let error = ensure("0.0.1", &request, &mut |_| {}).unwrap_err();
         assert_eq!(error.message(), "no lock file pins hermes-agent `0.0.1`");
@@ -241,6 +246,7 @@ mod tests {
         let request = EnvRequest {
             cache_dir: PathBuf::from("/nonexistent"),
             path_dirs: Vec::new(),
+            processes: Processes::default(),
         };
         let error = ensure("0.19.0", &request, &mut |_| {}).unwrap_err();
         assert!(matches!(error, EnvError::NoPython(_)), "{error:?}");

@@ -1,8 +1,9 @@
 //! ^C: finish cleanly, keep what is there, leave nothing behind.
 //!
 //! The signals are blocked in every thread and taken by one that waits for
-//! them. The first ends the workers (the kernel takes their worlds along) and
-//! lets the run report; the second leaves at once.
+//! them. The first ends the workers for good (the kernel takes their worlds along;
+//! no other one is started for a case that was running) and lets the run report;
+//! the second leaves at once.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -86,6 +86,7 @@ pub fn command(ambient: &Ambient, args: &LeakArgs) -> u8 {
             lack.print();
             exit::ENVIRONMENT
         }
+        Err(Stop::Interrupted) => exit::INCONCLUSIVE,
         Err(Stop::Failed(message)) => {
             eprintln!("error: {message}");
             exit::INTERNAL
@@ -95,6 +96,7 @@ pub fn command(ambient: &Ambient, args: &LeakArgs) -> u8 {
 
 enum Stop {
     Lack(environment::Lack),
+    Interrupted,
     Failed(String),
 }
 
@@ -110,9 +112,14 @@ fn run(ambient: &Ambient, args: &LeakArgs) -> Result<u8, Stop> {
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let logs = ambient.root.join("target/bisim-leaks");
-    let mut starts = environment::prepare(ambient, &args.hermes, &logs).map_err(Stop::Lack)?;
+    let lacks = |lack| match interrupt.is_set() {
+        true => Stop::Interrupted,
+        false => Stop::Lack(lack),
+    };
+    let mut starts =
+        environment::prepare(ambient, &args.hermes, &logs, &processes).map_err(lacks)?;
     // Whether worlds can be had here at all; and what is made once is made.
-    drop(environment::try_out(&mut starts, &processes).map_err(Stop::Lack)?);
+    drop(environment::try_out(&mut starts, &processes).map_err(lacks)?);
     let before = Census::take(&ambient.temporary)?;
     let started = Instant::now();
     let fleet = Fleet {
@@ -136,7 +143,7 @@ fn run(ambient: &Ambient, args: &LeakArgs) -> Result<u8, Stop> {
         if interrupt.is_set() {
             break;
         }
-        broken.extend(interrupted::check(ambient, &args.hermes)?);
+        broken.extend(interrupted::check(ambient, &args.hermes, &interrupt)?);
     }
     let (after, left) = left_over(&before, &ambient.temporary)?;
     let told = Told {
@@ -200,6 +207,10 @@ impl Fleet<'_> {
                 });
                 self.live_through(trouble, steady)
             };
+            // What was ended by ^C was not lost.
+            if self.interrupt.is_set() {
+                break;
+            }
             if !seen.found {
                 let why = seen.why.as_deref().unwrap_or("no effect was told");
                 eprintln!("case {place}, {} in {who:?}: LOST: {why}", trouble.word());
@@ -259,7 +270,7 @@ impl Fleet<'_> {
             Err(error) => return told(Err(error)),
         };
         let killed = std::thread::scope(|scope| {
-            let killer = scope.spawn(|| strike(id, trouble));
+            let killer = scope.spawn(|| strike(id, trouble, self.interrupt));
             let lost = worker.run(job(trouble, Pace::Usual)).is_err();
             (killer.join().unwrap_or(false), lost)
         });
@@ -274,13 +285,13 @@ impl Fleet<'_> {
 }
 
 /// Kills the process that the trouble names once the case is running.
-fn strike(worker: u32, trouble: Trouble) -> bool {
+fn strike(worker: u32, trouble: Trouble, interrupt: &Interrupt) -> bool {
     let until = Instant::now() + COMING;
     while !lineage::descendants(worker)
         .values()
         .any(|name| name == WAITING)
     {
-        if Instant::now() >= until {
+        if Instant::now() >= until || interrupt.is_set() {
             return false;
         }
         std::thread::sleep(PAUSE);

@@ -45,4 +45,5 @@ pub mod exit;
 pub mod interrupt;
 pub mod lineage;
 pub mod nested_cargo;
+pub mod processes;
 pub mod progress;

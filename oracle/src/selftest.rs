@@ -87,19 +87,14 @@ pub fn command(ambient: &Ambient, args: &SelftestArgs) -> u8 {
         ambient,
         &args.hermes,
         &ambient.root.join("target/bisim-selftest"),
+        &processes,
     ) {
         Ok(starts) => starts,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let first = match environment::try_out(&mut starts, &processes) {
         Ok(first) => first,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let hunt = Hunt {
         cases: ordered(&suites.cases),

@@ -31,16 +31,14 @@ pub fn command(ambient: &Ambient, args: &SpeedArgs) -> u8 {
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let logs = ambient.root.join("target/bisim-speed");
-    let prepared = environment::prepare(ambient, &args.hermes, &logs).and_then(|mut starts| {
-        let subjects = environment::try_out(&mut starts, &processes)?;
-        Ok((starts, subjects))
-    });
+    let prepared =
+        environment::prepare(ambient, &args.hermes, &logs, &processes).and_then(|mut starts| {
+            let subjects = environment::try_out(&mut starts, &processes)?;
+            Ok((starts, subjects))
+        });
     let (starts, mut subjects) = match prepared {
         Ok(prepared) => prepared,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     match measure(
         ambient,
@@ -52,6 +50,7 @@ pub fn command(ambient: &Ambient, args: &SpeedArgs) -> u8 {
     ) {
         Ok(()) if interrupt.is_set() => exit::INCONCLUSIVE,
         Ok(()) => exit::CONFORM,
+        Err(_) if interrupt.is_set() => exit::INCONCLUSIVE,
         Err(message) => {
             eprintln!("error: {message}");
             exit::INTERNAL

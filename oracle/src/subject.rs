@@ -14,12 +14,13 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bisim_world::WorldError;
 use bisim_world::launch::{Answer, Worker, agent_command, hermes_command};
 use bisim_world::protocol::{Job, RawTrace};
+
+pub use crate::processes::Processes;
 
 /// How long a worker may take to say hello; importing Hermes takes seconds.
 const START_PATIENCE: Duration = Duration::from_secs(120);
@@ -66,37 +67,6 @@ pub enum Start {
     },
 }
 
-/// The processes to end when the run is interrupted.
-#[derive(Clone, Debug, Default)]
-pub struct Processes(Arc<Mutex<Vec<u32>>>);
-
-impl Processes {
-    fn add(&self, id: u32) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(id);
-    }
-
-    fn remove(&self, id: u32) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|one| *one != id);
-    }
-
-    /// Ends every worker; the kernel takes their worlds along.
-    pub fn end_all(&self) {
-        for id in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            if let Ok(id) = i32::try_from(*id) {
-                let process = nix::unistd::Pid::from_raw(id);
-                // It may be gone already, which is what is wanted.
-                let _ = nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL);
-            }
-        }
-    }
-}
-
 /// A worker that is started when it is needed and again after it was lost.
 pub struct Restarting {
     start: Start,
@@ -127,8 +97,15 @@ impl Restarting {
         let worker = match self.worker.take() {
             Some(worker) => worker,
             None => {
-                let worker = Worker::start(self.command(), START_PATIENCE)?;
-                self.processes.add(worker.id());
+                let worker = Worker::spawn(self.command())?;
+                let id = worker.id();
+                // One that is still loading its subject is ended like any other.
+                if !self.processes.takes(id) {
+                    return Err(WorldError::new("start worker", "the run was interrupted"));
+                }
+                let worker = worker.greeted(START_PATIENCE).inspect_err(|_| {
+                    self.processes.remove(id);
+                })?;
                 self.version.clone_from(&worker.version);
                 worker
             }

@@ -66,7 +66,16 @@ impl Worker {
     /// # Errors
     /// It cannot be started, says that it cannot work here, speaks another
     /// protocol, or does not answer within `patience`.
-    pub fn start(mut command: Command, patience: Duration) -> Result<Self, WorldError> {
+    pub fn start(command: Command, patience: Duration) -> Result<Self, WorldError> {
+        Self::spawn(command)?.greeted(patience)
+    }
+
+    /// Starts `command` as a worker, which has not said hello yet; [`Self::greeted`] waits
+    /// for that, and until then it takes no job.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn spawn(mut command: Command) -> Result<Self, WorldError> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -78,15 +87,23 @@ impl Worker {
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(WorldError::new("start worker", "no pipes"));
         };
-        let mut worker = Self {
+        Ok(Self {
             child,
             requests,
             replies: BufReader::new(replies),
             subject: String::new(),
             version: String::new(),
             next_id: 1,
-        };
-        match worker.exchange(
+        })
+    }
+
+    /// Waits until a spawned worker is ready.
+    ///
+    /// # Errors
+    /// It says that it cannot work here, speaks another protocol, or does not answer
+    /// within `patience`; it is ended then.
+    pub fn greeted(mut self, patience: Duration) -> Result<Self, WorldError> {
+        match self.exchange(
             &Request::Hello {
                 protocol: PROTOCOL_VERSION,
             },
@@ -97,9 +114,9 @@ impl Worker {
                 subject,
                 version,
             }) => {
-                worker.subject = subject;
-                worker.version = version;
-                Ok(worker)
+                self.subject = subject;
+                self.version = version;
+                Ok(self)
             }
             Ok(Reply::Hello { protocol, .. }) => Err(WorldError::new(
                 "hello",
@@ -111,7 +128,7 @@ impl Worker {
                 "the worker answered something else",
             )),
             Err(error) => {
-                let status = worker.kill();
+                let status = self.kill();
                 let ended = status
                     .map(|status| format!(" ({status})"))
                     .unwrap_or_default();

@@ -60,12 +60,9 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let logs = ambient.root.join("target/bisim/patterns");
-    let starts = match environment::prepare(ambient, &args.hermes, &logs) {
+    let starts = match environment::prepare(ambient, &args.hermes, &logs, &processes) {
         Ok(starts) => starts,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let done = Bench::open(&starts, &processes).and_then(|mut bench| match args.compare {
         None => both_sides(&mut bench, args),
@@ -73,6 +70,7 @@ pub fn command(ambient: &Ambient, args: &PatternArgs) -> u8 {
     });
     match done {
         Ok(code) => code,
+        Err(_) if interrupt.is_set() => exit::INCONCLUSIVE,
         Err(error) => {
             eprintln!("error: {error}");
             exit::INTERNAL

@@ -38,14 +38,11 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     let processes = Processes::default();
     interrupt.watch(processes.clone());
     let report = ambient.root.join("target/bisim/replay");
-    let started = environment::prepare(ambient, &args.hermes, &report)
+    let started = environment::prepare(ambient, &args.hermes, &report, &processes)
         .and_then(|mut starts| environment::try_out(&mut starts, &processes));
     let mut subjects = match started {
         Ok(subjects) => subjects,
-        Err(lack) => {
-            lack.print();
-            return exit::ENVIRONMENT;
-        }
+        Err(lack) => return lack.exit(&interrupt),
     };
     let judge = Judge::new(&catalogue, &args.hermes);
     let mut tally = exit::Tally::default();

@@ -3,24 +3,37 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::locks::{self, Lock};
 use super::{EnvError, HermesEnv, Progress, fingerprint};
+use crate::processes::Processes;
 
 /// Lines of a failing command's output that are kept for the message.
 const OUTPUT_LINES_MAX: usize = 12;
+/// How long apart one looks whether another process still installs.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Holds the installation lock until dropped.
 ///
 /// # Errors
-/// The lock file cannot be made or locked.
-pub fn exclusive(home: &Path) -> io::Result<File> {
+/// The lock file cannot be made or locked, or the run is over before another process lets go.
+pub fn exclusive(home: &Path, processes: &Processes) -> io::Result<File> {
     let file = File::create(home.join("lock"))?;
-    flock(&file, FlockOperation::LockExclusive)?;
+    while let Err(errno) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if errno != rustix::io::Errno::WOULDBLOCK {
+            return Err(errno.into());
+        }
+        if processes.is_over() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        std::thread::sleep(PAUSE);
+    }
     Ok(file)
 }
 
@@ -32,6 +45,7 @@ pub fn run(
     lock: &Lock,
     home: &Path,
     hermes_env: &HermesEnv,
+    processes: &Processes,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), EnvError> {
     let cache_error = |source| EnvError::Cache {
@@ -53,7 +67,7 @@ pub fn run(
     let mut venv = Command::new(&hermes_env.interpreter.executable);
     venv.args(["-I", "-m", "venv", "--clear"])
         .arg(&hermes_env.venv);
-    stream(venv, "make the virtual environment", &mut |_| {})?;
+    stream(venv, "make the virtual environment", processes, &mut |_| {})?;
 
     let total = locks::package_count(lock);
     let mut done = 0;
@@ -77,7 +91,7 @@ pub fn run(
     ])
     .arg("-r")
     .arg(&requirements);
-    stream(pip, "install the pinned packages", &mut |line| {
+    stream(pip, "install the pinned packages", processes, &mut |line| {
         if let Some(rest) = line.strip_prefix("Collecting ") {
             done = (done + 1).min(total);
             let name = rest.split([' ', '=']).next().unwrap_or(rest).to_owned();
@@ -96,6 +110,7 @@ pub fn run(
 fn stream(
     mut command: Command,
     stage: &str,
+    processes: &Processes,
     line_seen: &mut dyn FnMut(&str),
 ) -> Result<(), EnvError> {
     let failed = |output: String| EnvError::Install {
@@ -109,8 +124,12 @@ fn stream(
     command
         .stdin(Stdio::null())
         .stdout(writer)
-        .stderr(writer_again);
+        .stderr(writer_again)
+        .process_group(0);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if !processes.takes_child(&mut child) {
+        return Err(failed("the run was interrupted".to_owned()));
+    }
     // The command still holds the writing ends; without this the reader never sees the end.
     drop(command);
     let mut tail = VecDeque::new();
@@ -122,7 +141,9 @@ fn stream(
         }
         tail.push_back(line);
     }
-    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    let status = child.wait().map_err(|error| failed(error.to_string()));
+    processes.remove(child.id());
+    let status = status?;
     if status.success() {
         return Ok(());
     }
@@ -142,7 +163,7 @@ mod tests {
             "for i in $(seq 40); do echo line $i; done; echo broken >&2; exit 3",
         ]);
         let mut lines = 0;
-        let error = stream(shell, "try", &mut |_| lines += 1).unwrap_err();
+        let error = stream(shell, "try", &Processes::default(), &mut |_| lines += 1).unwrap_err();
         assert_eq!(lines, 41);
         let EnvError::Install { stage, output } = error else {
             panic!("another error")
@@ -153,5 +174,22 @@ mod tests {
             "{output}"
         );
         assert!(!output.contains("line 2\n"), "{output}");
+    }
+
+    #[test]
+    fn an_installation_ends_with_the_run_and_so_does_waiting_for_another_one() {
+        let processes = Processes::default();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo begun; sleep 1000 & sleep 1000"]);
+        let again = processes.clone();
+        let error = stream(shell, "try", &processes, &mut |_| again.end_all()).unwrap_err();
+        assert!(error.message().contains("signal: 9"), "{}", error.message());
+
+        let home = tempfile::tempdir().unwrap();
+        let held = exclusive(home.path(), &Processes::default()).unwrap();
+        let error = exclusive(home.path(), &processes).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        drop(held);
+        exclusive(home.path(), &processes).unwrap();
     }
 }

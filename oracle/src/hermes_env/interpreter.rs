@@ -1,11 +1,13 @@
 //! Finding a Python that can run Hermes.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
 use super::{EnvError, shown};
+use crate::processes::Processes;
 
 /// The releases Hermes and the shim's stable interface both support.
 const MINOR_RANGE: std::ops::RangeInclusive<u8> = 11..=13;
@@ -46,7 +48,7 @@ print(json.dumps({'version': sys.version_info[:2], 'executable': os.path.realpat
 ///
 /// # Errors
 /// [`EnvError::NoPython`] with the reason each candidate was passed over.
-pub fn find(path_dirs: &[PathBuf]) -> Result<Interpreter, EnvError> {
+pub fn find(path_dirs: &[PathBuf], processes: &Processes) -> Result<Interpreter, EnvError> {
     let mut passed_over = Vec::new();
     for name in NAMES {
         for dir in path_dirs {
@@ -54,7 +56,7 @@ pub fn find(path_dirs: &[PathBuf]) -> Result<Interpreter, EnvError> {
             if !candidate.is_file() {
                 continue;
             }
-            match examine(&candidate) {
+            match examine(&candidate, processes) {
                 Ok(interpreter) => return Ok(interpreter),
                 Err(reason) => passed_over.push(format!("{}: {reason}", shown(&candidate))),
             }
@@ -64,13 +66,22 @@ pub fn find(path_dirs: &[PathBuf]) -> Result<Interpreter, EnvError> {
 }
 
 /// Asks one candidate about itself.
-fn examine(candidate: &Path) -> Result<Interpreter, String> {
-    let output = Command::new(candidate)
+fn examine(candidate: &Path, processes: &Processes) -> Result<Interpreter, String> {
+    let mut child = Command::new(candidate)
         .args(["-I", "-c", QUESTION])
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .output()
+        .process_group(0)
+        .spawn()
         .map_err(|error| format!("could not be started: {error}"))?;
+    if !processes.takes_child(&mut child) {
+        return Err("was not asked, since the run was interrupted".to_owned());
+    }
+    let id = child.id();
+    let output = child.wait_with_output();
+    processes.remove(id);
+    let output = output.map_err(|error| format!("could not be heard: {error}"))?;
     if !output.status.success() {
         return Err("did not answer when asked for its version".to_owned());
     }
@@ -116,7 +127,7 @@ mod tests {
         script(dir.path(), "python3", &answer("[3, 9]", true));
         script(dir.path(), "python3.11", "exit 1");
         script(dir.path(), "python3.12", &answer("[3, 12]", false));
-        let error = find(&[dir.path().to_owned()]).unwrap_err();
+        let error = find(&[dir.path().to_owned()], &Processes::default()).unwrap_err();
         let message = error.message();
         for reason in ["is 3.9", "did not answer", "no venv module"] {
             assert!(message.contains(reason), "{message}");
@@ -128,7 +139,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         script(dir.path(), "python3", &answer("[3, 14]", true));
         script(dir.path(), "python3.13", &answer("[3, 13]", true));
-        let interpreter = find(&[dir.path().to_owned()]).unwrap();
+        let interpreter = find(&[dir.path().to_owned()], &Processes::default()).unwrap();
         assert_eq!(interpreter.version, (3, 13));
     }
 }

@@ -4,6 +4,7 @@
 //! there. The machine's own is everybody's, so the run is this program once more, with a
 //! directory of its own in there, which is removed afterwards.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -33,7 +34,9 @@ pub(super) fn command(ambient: &Ambient, args: &LeakArgs) -> Result<u8, String> 
         .args(["leaks", "--apart", "--hermes", &args.hermes])
         .args(["--count", &args.count.to_string()])
         .env("TMPDIR", own.path())
-        .stdin(Stdio::null());
+        .stdin(Stdio::null())
+        // ^C at the terminal is handed on, once; a second one would have it leave at once.
+        .process_group(0);
     if let Some(jobs) = args.jobs {
         again.args(["--jobs", &jobs.to_string()]);
     }

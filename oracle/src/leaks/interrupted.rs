@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::ambient::Ambient;
+use crate::interrupt::Interrupt;
 use crate::{exit, lineage};
 
 /// How long a run may take to come to its second case.
@@ -18,7 +19,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The run cannot be started.
-pub(super) fn check(ambient: &Ambient, hermes: &str) -> Result<Vec<String>, String> {
+pub(super) fn check(
+    ambient: &Ambient,
+    hermes: &str,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, String> {
     let failed = |error: std::io::Error| format!("cannot interrupt a run: {error}");
     let folder = tempfile::tempdir().map_err(failed)?;
     let case = |id: &str, command: &str| json!({"id": id, "script": [{"call": {"tool": "terminal", "args": {"command": command}}}]});
@@ -45,7 +50,7 @@ pub(super) fn check(ambient: &Ambient, hermes: &str) -> Result<Vec<String>, Stri
             .values()
             .any(|name| name == "sleep")
     };
-    while !is_slow(run.id()) && Instant::now() < until {
+    while !is_slow(run.id()) && Instant::now() < until && !interrupt.is_set() {
         if run.try_wait().map_err(failed)?.is_some() {
             break;
         }
@@ -57,6 +62,9 @@ pub(super) fn check(ambient: &Ambient, hermes: &str) -> Result<Vec<String>, Stri
     }
     let status = run.wait().map_err(failed)?;
     let mut wrong = Vec::new();
+    if interrupt.is_set() {
+        return Ok(wrong);
+    }
     if status.code() != Some(i32::from(exit::INCONCLUSIVE)) {
         wrong.push(format!("an interrupted run ended with {status}"));
     }

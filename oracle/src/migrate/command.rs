@@ -298,6 +298,10 @@ fn migrate(
         "what it proposes: {}, which counts for nothing until you have put it where `hermitcrab config path` says",
         out.join("hermitcrab.toml").display()
     );
+    // Where the user has had enough, it was they who ended the workers.
+    if interrupt.is_set() && report.replayed.is_none() {
+        return Ok(exit::INCONCLUSIVE);
+    }
     if let Some(lack) = lack {
         lack.print();
     }

@@ -115,7 +115,7 @@ impl<'m> Machine<'m> {
             what: format!("cannot make a private directory: {error}"),
             help: "without it nothing can be replayed; TMPDIR names another place".to_owned(),
         })?;
-        let mut starts = environment::prepare(ambient, version, logs.path())?;
+        let mut starts = environment::prepare(ambient, version, logs.path(), parts.processes)?;
         if let Start::Agent { fault, .. } = &mut starts.agent {
             fault.clone_from(&args.fault);
         }

@@ -106,7 +106,7 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
 
     let processes = Processes::default();
     let logs = private.path().join("logs");
-    let mirror = environment::prepare(ambient, &args.hermes, &logs)
+    let mirror = environment::prepare(ambient, &args.hermes, &logs, &processes)
         .and_then(|mut starts| environment::try_out(&mut starts, &processes))
         .map_err(|lack| lack.print())
         .ok()
