@@ -11,6 +11,10 @@ use std::{
     fs::File,
     io::{self, BufRead, BufReader, Write},
     path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hermitcrab_core::{
@@ -162,6 +166,51 @@ pub fn screen() -> Screen {
 /// The system does not let go of the signal.
 pub fn on_interrupt(cancel: &Cancel) -> io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGINT, cancel.flag()).map(drop)
+}
+
+/// ^C throws a switch and does not end the program, as long as this lives.
+#[derive(Debug)]
+pub struct Interruptible {
+    cancel: Cancel,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Interruptible {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The system does not let go of the signal.
+    pub fn begin() -> io::Result<Self> {
+        // Of a signal that was taken in hand the system's own action does not come
+        // back, so it is taken once, and asked for where nothing is to be stopped.
+        static TAKEN: Mutex<Option<(Cancel, Arc<AtomicBool>)>> = Mutex::new(None);
+        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cancel, is_over) = match taken.clone() {
+            Some(taken) => taken,
+            None => {
+                let new = (Cancel::default(), Arc::new(AtomicBool::new(true)));
+                let signal = signal_hook::consts::SIGINT;
+                signal_hook::flag::register_conditional_default(signal, Arc::clone(&new.1))?;
+                on_interrupt(&new.0)?;
+                taken.insert(new).clone()
+            }
+        };
+        let _before = cancel.take();
+        is_over.store(false, Ordering::SeqCst);
+        Ok(Self { cancel, is_over })
+    }
+
+    /// The switch.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+}
+
+impl Drop for Interruptible {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Whether the first word of the command line is this one.

@@ -5,24 +5,28 @@
 //! of its own session. It must never open that session itself, read anything the
 //! caller holds, or start another job.
 
+mod lent;
+mod limit;
 mod script;
+mod sources;
 mod words;
 
-use std::{
-    sync::mpsc::{self, RecvTimeoutError, Sender},
-    thread,
-    time::Duration,
-};
+use std::path::Path;
 
-use hermitcrab_core::{grant::AgentId, label::Label};
+use hermitcrab_core::label::Label;
 use hermitcrab_sandbox::spawn::Ending;
 use jiff::Zoned;
 
-pub use self::script::{Script, content};
+pub use self::{
+    lent::Lent,
+    limit::{Limit, RUN_MAX},
+    script::{Script, content},
+    sources::named as sources_of,
+};
+use self::{limit::Switch, sources::Source};
 use crate::{
-    chat::{Chat, TurnEnd, Watch, is_no_answer},
-    model::{Cancel, ModelPort},
-    ports::ProgressPort,
+    chat::{Chat, TurnEnd, is_no_answer},
+    model::ModelPort,
     runtime::{Runtime, Stop},
     tools::{
         args,
@@ -35,8 +39,6 @@ use crate::{
 /// A moment by the wall, as jobs are noted with.
 pub type Moment = Zoned;
 
-/// How long a run may take altogether.
-pub const RUN_MAX: Duration = Duration::from_secs(600);
 /// Tools no run is offered: it starts no other job and asks nobody.
 const NOT_FOR_JOBS: [&str; 2] = ["cronjob", "clarify"];
 const NOTHING_SAID: &str =
@@ -44,15 +46,15 @@ const NOTHING_SAID: &str =
 
 /// Runs jobs for a session that may not run them itself.
 pub trait JobPort {
-    /// Runs one job of the list to its end.
-    fn run(&mut self, job: &Job, now: &Zoned) -> JobRun;
+    /// Runs one job of the list to its end, with what its caller lends to it.
+    fn run(&mut self, job: &Job, now: &Zoned, lent: &Lent) -> JobRun;
 }
 
 /// What came of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobRun {
-    /// What is kept of it, for people to read.
-    pub document: String,
+    /// What is kept of it, for people to read; `None`: it did not get that far.
+    pub document: Option<String>,
     /// What it has to tell; empty where it failed.
     pub said: String,
     /// What is noted in the list of jobs.
@@ -83,53 +85,6 @@ pub fn needs_model(job: &Job) -> bool {
     !args::truthy(job.get("no_agent"))
 }
 
-/// Throws a switch when the time of a run is over, unless the run is over before.
-#[derive(Debug)]
-pub struct Limit {
-    cancel: Cancel,
-    /// Whoever waits at the other end stops waiting when this goes.
-    _waits: Option<Sender<()>>,
-}
-
-impl Limit {
-    /// Begins to count.
-    ///
-    /// # Errors
-    /// No thread can be started that counts.
-    pub fn begin(cancel: Cancel, most: Duration) -> std::io::Result<Self> {
-        let (waits, over) = mpsc::channel::<()>();
-        let switch = cancel.clone();
-        thread::Builder::new()
-            .name("a job's time".to_owned())
-            .spawn(move || {
-                if over.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
-                    switch.throw();
-                }
-            })?;
-        Ok(Self {
-            cancel,
-            _waits: Some(waits),
-        })
-    }
-}
-
-/// Ends a turn and a command when the switch is thrown.
-struct Switch(Cancel);
-
-impl Watch for Switch {
-    fn goes_on(&mut self) -> bool {
-        !self.0.is_thrown()
-    }
-}
-
-impl ProgressPort for Switch {
-    fn output(&mut self, _agent: AgentId, _piece: &str) {}
-
-    fn is_wanted(&mut self) -> bool {
-        !self.0.is_thrown()
-    }
-}
-
 /// What a run works with.
 pub struct Work<'w> {
     /// The job, as it was when its run was claimed.
@@ -138,6 +93,10 @@ pub struct Work<'w> {
     pub script: Option<Result<Script, String>>,
     /// The model's name and the way to it, where one is needed.
     pub model: Option<(&'w str, &'w mut dyn ModelPort)>,
+    /// The directory of jobs, where what came of other jobs is kept.
+    pub cron: &'w Path,
+    /// What its caller lends to it.
+    pub lent: &'w Lent,
     /// How long it may take.
     pub limit: &'w Limit,
     /// The wall's time.
@@ -147,11 +106,13 @@ pub struct Work<'w> {
 /// Carries a run out in a session that was opened for it, and ends that session.
 pub fn work(runtime: &mut Runtime, work: Work<'_>) -> JobRun {
     let job = work.job;
-    runtime.show_progress(Box::new(Switch(work.limit.cancel.clone())));
+    runtime.show_progress(Box::new(Switch(work.limit.cancel().clone())));
+    work.lent.give_to(runtime);
     let (document, said) = if needs_model(job) {
         by_a_model(runtime, work)
     } else {
-        by_a_script(runtime, &work)
+        let (document, said) = by_a_script(runtime, &work);
+        (Some(document), said)
     };
     let undelivered = match &said {
         Ok(said) => words::undelivered(job, said, false),
@@ -212,7 +173,7 @@ fn by_a_script(runtime: &mut Runtime, work: &Work<'_>) -> (String, Said) {
         let why = "no_agent=True but no script is set for this job";
         return (String::new(), Err(why.to_owned().into()));
     };
-    match collected(runtime, script, &work.limit.cancel) {
+    match collected(runtime, script, work.limit) {
         Err(why) => {
             let document = words::of_a_script(job, now, Some("script failed"), &why.text);
             (document, Err(why))
@@ -230,7 +191,7 @@ fn by_a_script(runtime: &mut Runtime, work: &Work<'_>) -> (String, Said) {
 }
 
 /// What a job's program printed, or why it failed.
-fn collected(runtime: &mut Runtime, script: &Result<Script, String>, cancel: &Cancel) -> Said {
+fn collected(runtime: &mut Runtime, script: &Result<Script, String>, limit: &Limit) -> Said {
     let script = script.as_ref().map_err(|why| Why::from(why.clone()))?;
     let run = match runtime.run_job_script(script.program, &script.text, RUN_MAX) {
         Ok(run) => run,
@@ -246,7 +207,12 @@ fn collected(runtime: &mut Runtime, script: &Result<Script, String>, cancel: &Ca
     let text = |captured: &hermitcrab_sandbox::spawn::Captured| {
         output::cleaned(&String::from_utf8_lossy(&captured.to_bytes()), "")
     };
-    if cancel.is_thrown() || run.ending == Ending::TimedOut {
+    if limit.is_interrupted() {
+        return Err("Script was interrupted before it finished"
+            .to_owned()
+            .into());
+    }
+    if limit.cancel().is_thrown() || run.ending == Ending::TimedOut {
         return Err(format!("Script timed out after {}s", RUN_MAX.as_secs()).into());
     }
     if let Some(denial) = &run.discarded {
@@ -271,26 +237,30 @@ fn collected(runtime: &mut Runtime, script: &Result<Script, String>, cancel: &Ca
     Err(parts.join("\n").into())
 }
 
-fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (String, Said) {
+fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (Option<String>, Said) {
     let (job, now) = (work.job, work.now);
     let collected = work
         .script
         .as_ref()
-        .map(|script| collected(runtime, script, &work.limit.cancel));
+        .map(|script| collected(runtime, script, work.limit));
     let silent = || Ok(words::SILENT.to_owned());
     match &collected {
         Some(Ok(output)) if !script::wakes(output) => {
-            return (words::of_no_need(job, now), silent());
+            return (Some(words::of_no_need(job, now)), silent());
         }
-        Some(Ok(output)) if output.is_empty() => return (String::new(), silent()),
+        Some(Ok(output)) if output.is_empty() => return (Some(String::new()), silent()),
         Some(Ok(_) | Err(_)) | None => {}
     }
     let collected = collected.map(|said| said.map_err(|why| why.text));
-    let asked = match words::asked(job, collected.as_ref()) {
+    let sources = match heard(runtime, work.cron, job) {
+        Ok(sources) => sources,
+        Err(why) => return (None, Err(why)),
+    };
+    let asked = match words::asked(job, collected.as_ref(), &sources) {
         Ok(asked) => asked,
         Err(why) => {
             let document = words::of_a_blocked_prompt(job, now, &why);
-            return (document, Err(Why::refused(why)));
+            return (Some(document), Err(Why::refused(why)));
         }
     };
     let answer = match work.model {
@@ -298,7 +268,23 @@ fn by_a_model(runtime: &mut Runtime, work: Work<'_>) -> (String, Said) {
         None => Err("RuntimeError: no model is configured for this job".to_owned()),
     };
     let document = words::of_a_model(job, now, &asked, &answer);
-    (document, answer.map_err(Why::from))
+    (Some(document), answer.map_err(Why::from))
+}
+
+/// What the jobs came to that this one goes on from. It is data that nobody here
+/// wrote: that it was read counts before anything is done with it.
+fn heard(runtime: &mut Runtime, cron: &Path, job: &Job) -> Result<Vec<Source>, Why> {
+    let found = sources::last(cron, job)?;
+    if !found.is_empty() {
+        let ids: Vec<&str> = found.iter().map(|source| source.id.as_str()).collect();
+        runtime.hear_of_jobs(&ids).map_err(|stop| match stop {
+            Stop::Refused { denial, .. } => {
+                Why::refused(format!("Denied ({}): {denial}", denial.code()))
+            }
+            other => Why::from(format!("RuntimeError: {other:?}")),
+        })?;
+    }
+    Ok(found)
 }
 
 fn answered(
@@ -309,12 +295,15 @@ fn answered(
     job: &Job,
 ) -> Result<String, String> {
     let mut chat = Chat::new(runtime, model).without(&NOT_FOR_JOBS);
-    let mut switch = Switch(limit.cancel.clone());
+    let mut switch = Switch(limit.cancel().clone());
     let turn = chat.turn_watched(runtime, port, asked, &mut switch);
     let stopped = || {
+        let name = jobs::name(job);
+        if limit.is_interrupted() {
+            return format!("InterruptedError: Cron job '{name}' was stopped before it finished");
+        }
         format!(
-            "TimeoutError: Cron job '{}' was stopped after {}s",
-            jobs::name(job),
+            "TimeoutError: Cron job '{name}' was stopped after {}s",
             RUN_MAX.as_secs()
         )
     };
@@ -331,7 +320,7 @@ fn answered(
                     .unwrap_or("agent reported failure")
             )),
         },
-        Err(_) if limit.cancel.is_thrown() => Err(stopped()),
+        Err(_) if limit.cancel().is_thrown() => Err(stopped()),
         Err(error) => Err(format!("RuntimeError: {error}")),
     }
 }

@@ -93,7 +93,8 @@ fn service(
             .map(|named| home.model(named, &ground.cancel))
             .transpose()
             .map_err(words)?;
-        runtime.run_jobs_through(Box::new(cron::Runner::new(&place, &choice)));
+        let runner = cron::Runner::new(&place, &choice).ended_by(ground.cancel.clone());
+        runtime.run_jobs_through(Box::new(runner));
         let mut talks = Vec::new();
         for model in picker.iter().chain([&backend]) {
             chat::let_talk(&mut runtime, model).map_err(words)?;

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Setting, Trouble, cron, open, say};
 use crate::{
-    chat::{Chat, ChatTurn, TurnEnd},
+    chat::{Chat, ChatTurn, TurnEnd, Watch},
     exit,
     model::{
         Backend, Cancel, ModelError, ModelPort,
@@ -52,7 +52,8 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
         say(&message);
         return code;
     }
-    runtime.run_jobs_through(Box::new(cron::Runner::new(&setting.place, choice)));
+    let runner = cron::Runner::new(&setting.place, choice).ending(cancel.clone());
+    runtime.run_jobs_through(Box::new(runner));
     let mut chat = Chat::new(&runtime, &backend.model);
     if let Some(judge) = &choice.judge {
         let talk = GrantWords::new("model.send", judge);
@@ -64,9 +65,10 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
         chat = chat.with_judge(judge);
     }
     let port = &mut *backend.port;
+    let mut until = Until(cancel);
     let code = match words {
-        Some(words) => one(&mut chat, &mut runtime, port, words),
-        None => each_line(&mut chat, &mut runtime, port),
+        Some(words) => one(&mut chat, &mut runtime, port, &mut until, words),
+        None => each_line(&mut chat, &mut runtime, port, &mut until),
     };
     match runtime.end_session() {
         Ok(()) => code,
@@ -133,8 +135,23 @@ fn key(path: &Path) -> Result<String, String> {
     }
 }
 
-fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: &str) -> u8 {
-    let turn = chat.turn(runtime, port, words);
+/// Ends the conversation when ^C ended a job that was run for it.
+struct Until(Cancel);
+
+impl Watch for Until {
+    fn goes_on(&mut self) -> bool {
+        !self.0.is_thrown()
+    }
+}
+
+fn one(
+    chat: &mut Chat,
+    runtime: &mut Runtime,
+    port: &mut dyn ModelPort,
+    until: &mut Until,
+    words: &str,
+) -> u8 {
+    let turn = chat.turn_watched(runtime, port, words, until);
     for line in runtime.take_told() {
         say(&crate::screen::visible(&line));
     }
@@ -157,12 +174,20 @@ fn one(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort, words: 
     }
 }
 
-fn each_line(chat: &mut Chat, runtime: &mut Runtime, port: &mut dyn ModelPort) -> u8 {
+fn each_line(
+    chat: &mut Chat,
+    runtime: &mut Runtime,
+    port: &mut dyn ModelPort,
+    until: &mut Until,
+) -> u8 {
     let mut code = exit::OK;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
+        if !until.goes_on() {
+            break;
+        }
         if !line.trim().is_empty() {
-            code = one(chat, runtime, port, &line);
+            code = one(chat, runtime, port, until, &line);
         }
     }
     code

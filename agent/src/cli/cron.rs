@@ -7,7 +7,7 @@
 
 mod shelf;
 
-use std::fs::TryLockError;
+use std::{fs::TryLockError, io};
 
 use clap::{Args, Subcommand};
 use hermitcrab_core::session::Asking;
@@ -16,9 +16,9 @@ use jiff::Zoned;
 use self::shelf::{Shelf, shelf, skills_of};
 use super::{Setting, Trouble, Where, caps, chat, open, say};
 use crate::{
-    ambient::{self, NobodyThere},
+    ambient::{self, Interruptible, NobodyThere},
     exit,
-    jobs::{JobPort, JobRun, Limit, RUN_MAX, Script, Work},
+    jobs::{JobPort, JobRun, Lent, Limit, RUN_MAX, Script, Work, sources_of},
     model::{Cancel, ModelPort},
     screen::visible,
     tools::cronjob::{
@@ -128,6 +128,10 @@ fn in_full(job: &Job, script: Option<&str>) -> String {
     if !workdir.is_empty() {
         lines.push(format!("in: {}", visible(workdir)));
     }
+    let sources = sources_of(job).join(", ");
+    if !sources.is_empty() {
+        lines.push(format!("is told what came last of: {}", visible(&sources)));
+    }
     let skills = skills_of(job).join(", ");
     if !skills.is_empty() {
         lines.push(format!("skills: {}", visible(&skills)));
@@ -158,6 +162,10 @@ fn tick(base: &Where, choice: &chat::Choice) -> Result<u8, Trouble> {
     let mut worst = exit::OK;
     let mut runner = Runner::new(base, choice);
     for job in shelf.read()? {
+        if runner.was_interrupted() {
+            say("the other jobs wait for the next time");
+            break;
+        }
         if is_due(&job) {
             let code = one(&shelf, &mut runner, &job)?;
             worst = worst.max(code);
@@ -193,7 +201,7 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
         visible(&id),
         visible(&jobs::name(job))
     ));
-    let run = runner.run(job, &now);
+    let run = runner.run(job, &now, &Lent::default());
     let code = match &run.became.error {
         None => exit::OK,
         Some(_) if run.was_refused => exit::REFUSED,
@@ -203,9 +211,11 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
         Some(why) => say(&format!("job {}: {}", visible(&id), visible(why))),
         None => println!("{}", visible(&run.said)),
     }
-    shelf
-        .keep(&id, &run.document, &now)
-        .map_err(|error| shelf.trouble(&error))?;
+    if let Some(document) = &run.document {
+        shelf
+            .keep(&id, document, &now)
+            .map_err(|error| shelf.trouble(&error))?;
+    }
     shelf.change(&id, |mut job| {
         turns::note(&mut job, &run.became, &ambient::now_here()).then_some(job)
     })?;
@@ -216,6 +226,10 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
 pub struct Runner {
     base: Where,
     choice: chat::Choice,
+    /// The switch that ends what the caller does; without one ^C ends a run.
+    caller: Option<Cancel>,
+    /// Thrown when ^C ended a run.
+    interrupted: Cancel,
     /// Why the last run did not begin, as a program's status.
     trouble: Option<u8>,
 }
@@ -226,11 +240,39 @@ impl Runner {
         Self {
             base: base.clone(),
             choice: choice.clone(),
+            caller: None,
+            interrupted: Cancel::default(),
             trouble: None,
         }
     }
 
-    fn in_its_session(&self, job: &Job, now: &Zoned) -> Result<JobRun, Trouble> {
+    /// A run ends when the caller's turn is called off by this switch.
+    #[must_use]
+    pub fn ended_by(mut self, caller: Cancel) -> Self {
+        self.caller = Some(caller);
+        self
+    }
+
+    /// A run ends at ^C, which throws this switch as well.
+    #[must_use]
+    pub fn ending(mut self, caller: Cancel) -> Self {
+        self.interrupted = caller;
+        self
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted.is_thrown()
+    }
+
+    fn in_its_session(&self, job: &Job, now: &Zoned, lent: &Lent) -> Result<JobRun, Trouble> {
+        let unusable = |error: io::Error| (error.to_string(), exit::ENVIRONMENT);
+        let (caller, _in_hand) = match &self.caller {
+            Some(caller) => (caller.clone(), None),
+            None => {
+                let in_hand = Interruptible::begin().map_err(unusable)?;
+                (in_hand.cancel(), Some(in_hand))
+            }
+        };
         let shelf = shelf()?;
         // Read once: what runs is what the grants were given to.
         let script = shelf.script(job);
@@ -241,8 +283,7 @@ impl Runner {
         };
         let ground = open::ground(&setting.place)?;
         let cancel = Cancel::default();
-        let limit = Limit::begin(cancel.clone(), RUN_MAX)
-            .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        let limit = Limit::begin(cancel.clone(), RUN_MAX, Some(caller)).map_err(unusable)?;
         let mut backend = match crate::jobs::needs_model(job) {
             true => {
                 let backend = chat::backend(&ground, &self.choice, &cancel)?;
@@ -273,10 +314,15 @@ impl Runner {
                 job,
                 script,
                 model,
+                cron: shelf.jobs(),
+                lent,
                 limit: &limit,
                 now,
             },
         );
+        if limit.is_interrupted() && self.caller.is_none() {
+            self.interrupted.throw();
+        }
         for line in session.take_told() {
             say(&visible(&line));
         }
@@ -285,8 +331,8 @@ impl Runner {
 }
 
 impl JobPort for Runner {
-    fn run(&mut self, job: &Job, now: &Zoned) -> JobRun {
-        self.in_its_session(job, now)
+    fn run(&mut self, job: &Job, now: &Zoned, lent: &Lent) -> JobRun {
+        self.in_its_session(job, now, lent)
             .unwrap_or_else(|(message, code)| {
                 self.trouble = Some(code);
                 JobRun::failed(&message)

@@ -31,7 +31,7 @@ use self::{
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, chat, open, plan, run, say, undo};
+use super::{Setting, Trouble, chat, cron, open, plan, run, say, undo};
 use crate::{
     ambient, audit,
     chat::{Chat, TurnEnd},
@@ -101,6 +101,8 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let user = ambient::TerminalUser::open()
         .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
     let mut runtime = open::open_for(&prompt.setting, user)?;
+    let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
+    runtime.run_jobs_through(Box::new(runner));
     let shown = Shown::default();
     runtime.show_progress(Box::new(Live::new(
         cancel.clone(),

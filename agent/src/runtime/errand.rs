@@ -7,6 +7,8 @@
 use std::time::Duration;
 
 use hermitcrab_core::{
+    authority::Object,
+    fault::{self, Fault},
     grant::AgentId,
     label::{Label, Source},
     outcome::{Denial, DenialCode},
@@ -16,7 +18,7 @@ use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Input, Output, Streams};
 use jiff::Zoned;
 
 use super::{
-    Runtime,
+    GrantWords, Runtime,
     call::ChangeSummary,
     command::{Launch, Over},
     hands::Hands,
@@ -25,7 +27,7 @@ use super::{
 };
 use crate::{
     digest::sha256,
-    jobs::{JobPort, JobRun},
+    jobs::{JobPort, JobRun, Lent},
     tools::cronjob::jobs::{self, Job},
 };
 
@@ -41,6 +43,35 @@ impl Runtime {
     pub fn seen_by(&self, agent: AgentId) -> Option<Label> {
         self.machine
             .look(|session| session.flow().label(agent).cloned())
+    }
+
+    /// What these jobs came to last is told to the session's first agent: it counts as
+    /// read from files, whoever wrote it.
+    ///
+    /// # Errors
+    /// It cannot be put on record, so it may not be told.
+    pub fn hear_of_jobs(&mut self, ids: &[&str]) -> Result<(), Stop> {
+        let by = self.first_agent();
+        self.note_for_sure(format!("what came last of job {} is read", ids.join(", ")))
+            .map_err(|error| Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error)))?;
+        self.hear(by, Source::File).map_err(Stop::refused)
+    }
+
+    /// What an agent holds on files, as it would be granted.
+    pub(crate) fn files_in_words(&self, agent: AgentId) -> Vec<GrantWords> {
+        self.machine.look(|session| {
+            let held = session.held_by(agent);
+            let caps = held.flat_map(|grant| grant.authority().caps().iter());
+            caps.filter_map(|cap| match cap.object() {
+                Object::Dir { dir, below } => {
+                    let place = self.mounts.absolute(*dir, below)?;
+                    let verb = cap.verb().to_string();
+                    Some(GrantWords::new(&verb, &place.to_string_lossy()))
+                }
+                _ => None,
+            })
+            .collect()
+        })
     }
 
     /// Runs a program of a job, as a command of the session's first agent.
@@ -92,13 +123,18 @@ impl Hands<'_> {
             return Err(Stop::Broken("there is nobody to run jobs".to_owned()));
         };
         let id = jobs::text(job, "id").escape_debug().to_string();
+        let lent = if fault::is(Fault::JobBorrowsRights) {
+            Lent::all_of(self.runtime, self.by)
+        } else {
+            Lent::default()
+        };
         let begun = self
             .runtime
             .note_for_sure(format!("job {id} is run by a call, with grants of its own"));
         let run = match begun {
             Ok(()) => {
                 self.has_acted = true;
-                Ok(port.run(job, now))
+                Ok(port.run(job, now, &lent))
             }
             Err(error) => Err(Stop::refused(Denial::new(
                 DenialCode::LedgerUnwritable,
@@ -185,7 +221,7 @@ impl Hands<'_> {
             call,
             about: script,
             seen: &seen,
-            unwanted: (!wanted).then_some("the time of the job's run was over"),
+            unwanted: (!wanted).then_some("the job's run was called off"),
         };
         let finished = over.and_then(|()| running.wait());
         let (finished, discarded) = self.conclude(&over_with, finished, |finished| {

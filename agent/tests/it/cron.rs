@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{editor::model, home::Home};
 
 /// Makes one call of the tool with the directory of jobs granted.
-fn call(home: &Home, arguments: &Value) -> (Option<i32>, Value) {
+pub fn call(home: &Home, arguments: &Value) -> (Option<i32>, Value) {
     let ran = home.run(&[
         "call",
         "--grant",
@@ -23,7 +23,7 @@ fn call(home: &Home, arguments: &Value) -> (Option<i32>, Value) {
 }
 
 /// A home with one job that is due: a script that writes into the project.
-fn with_job(schedule: &str) -> (Home, String) {
+pub fn with_job(schedule: &str) -> (Home, String) {
     let home = Home::new();
     let hermes = home.path().join(".hermes");
     std::fs::create_dir_all(hermes.join("scripts")).unwrap();
@@ -45,7 +45,7 @@ fn with_job(schedule: &str) -> (Home, String) {
     (home, id)
 }
 
-fn job(home: &Home) -> Value {
+pub fn job(home: &Home) -> Value {
     let (_, all) = call(home, &json!({"action": "list"}));
     all["jobs"][0].clone()
 }

@@ -19,6 +19,7 @@ mod checks;
 mod cli;
 mod config_cli;
 mod cron;
+mod cron_runs;
 mod disks;
 mod external;
 mod grammar;

@@ -178,6 +178,7 @@ fn home(fault: Fault) -> Home {
         | Fault::LoopsGoOn
         | Fault::FrameCanBeClosed
         | Fault::ErrorsTellKeys
+        | Fault::JobBorrowsRights
         | Fault::ReadTruncates => Home::Agent,
     }
 }

@@ -8,7 +8,7 @@ use std::{
     fs::File,
     io::{self, Write as _},
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use jiff::Zoned;
@@ -118,6 +118,11 @@ impl Shelf {
         let dir = below(output.as_fd(), id)?;
         let name = now.strftime("%Y-%m-%d_%H-%M-%S").to_string();
         put(dir.as_fd(), &format!("{name}.md"), document)
+    }
+
+    /// The directory of jobs.
+    pub(super) fn jobs(&self) -> &Path {
+        &self.cron
     }
 
     /// The program of a job, if it has one.

@@ -56,7 +56,9 @@ pub(super) fn run(
 /// Keeps what came of a run and notes it in the list.
 fn noted(hands: &mut Hands<'_>, id: &str, run: &JobRun, now: &Zoned) -> Result<ToolResult, Short> {
     let mut became = run.became.clone();
-    if let Err(why) = keep(hands, id, &run.document, now)? {
+    if let Some(document) = &run.document
+        && let Err(why) = keep(hands, id, document, now)?
+    {
         became.error = Some(why);
     }
     // Others may have changed the list meanwhile.

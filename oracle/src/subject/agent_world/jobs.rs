@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use hermitcrab::ambient::NobodyThere;
-use hermitcrab::jobs::{JobPort, JobRun, Limit, Moment, RUN_MAX, Script, Work, work};
+use hermitcrab::jobs::{JobPort, JobRun, Lent, Limit, Moment, RUN_MAX, Script, Work, work};
 use hermitcrab::model::{Cancel, ModelPort};
 use hermitcrab::runtime::{GrantWords, Runtime, RuntimeConfig};
 use hermitcrab::tools::cronjob::jobs::{Job, is_a_name, text};
@@ -17,6 +17,9 @@ use super::{CaseClock, bounds};
 const HELD: &str = "hermitcrab.jobs";
 /// Where programs of jobs lie in a world.
 const SCRIPTS: &str = "/home/u/.hermes/scripts";
+
+/// Where jobs lie in a world.
+const JOBS: &str = "/home/u/.hermes/cron";
 
 /// Runs the jobs of a case.
 pub struct CaseJobs {
@@ -51,7 +54,7 @@ impl CaseJobs {
         })
     }
 
-    fn in_its_session(&mut self, job: &Job, now: &Moment) -> Result<JobRun, String> {
+    fn in_its_session(&mut self, job: &Job, now: &Moment, lent: &Lent) -> Result<JobRun, String> {
         let words = |error: &dyn std::fmt::Display| error.to_string();
         let id = text(job, "id");
         if !is_a_name(id) {
@@ -84,13 +87,16 @@ impl CaseJobs {
             Some((name, port)) => Some((name, &mut **port)),
             None => None,
         };
-        let limit = Limit::begin(Cancel::default(), RUN_MAX).map_err(|error| words(&error))?;
+        let limit =
+            Limit::begin(Cancel::default(), RUN_MAX, None).map_err(|error| words(&error))?;
         Ok(work(
             &mut session,
             Work {
                 job,
                 script,
                 model,
+                cron: Path::new(JOBS),
+                lent,
                 limit: &limit,
                 now,
             },
@@ -99,8 +105,8 @@ impl CaseJobs {
 }
 
 impl JobPort for CaseJobs {
-    fn run(&mut self, job: &Job, now: &Moment) -> JobRun {
-        self.in_its_session(job, now)
+    fn run(&mut self, job: &Job, now: &Moment, lent: &Lent) -> JobRun {
+        self.in_its_session(job, now, lent)
             .unwrap_or_else(|why| JobRun::failed(&why))
     }
 }

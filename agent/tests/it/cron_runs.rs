@@ -1,0 +1,295 @@
+//! Runs of jobs: what other jobs came to goes into them as data, and whoever waits
+//! for one can call it off.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+
+use crate::{
+    cron::{call, job, with_job},
+    support::{
+        editor::{Editor, model},
+        home::Home,
+    },
+};
+
+/// What a caller needs to have jobs run.
+const GRANTS: [&str; 6] = [
+    "--grant",
+    "fs.create=~/.hermes/cron",
+    "--grant",
+    "fs.modify=~/.hermes/cron",
+    "--grant",
+    "fs.read=~/.hermes/cron",
+];
+
+fn jobs(home: &Home) -> Value {
+    let file = home.path().join(".hermes/cron/jobs.json");
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+fn set(home: &Home, at: usize, field: &str, value: Value) {
+    let mut all = jobs(home);
+    all["jobs"][at][field] = value;
+    let file = home.path().join(".hermes/cron/jobs.json");
+    std::fs::write(file, all.to_string()).unwrap();
+}
+
+/// What is kept of the last run of a job.
+fn kept(home: &Home, id: &str) -> String {
+    let dir = home.path().join(".hermes/cron/output").join(id);
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    std::fs::read_to_string(files.last().unwrap()).unwrap()
+}
+
+#[test]
+fn what_another_job_came_to_is_read_as_data_that_no_grant_vouches_for() {
+    let (home, first) = with_job("every 1h");
+    home.ok(&["cron", "grant", &first, "fs.create=."]);
+    std::fs::write(
+        home.path().join(".hermes/scripts/note.sh"),
+        "echo three new\n",
+    )
+    .unwrap();
+    let write = json!([[["write_file", {"path": "note.txt", "content": "x\n"}]], "wrote"]);
+    let (code, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": "every 1h", "prompt": write.to_string(),
+            "workdir": home.project(), "context_from": [first],
+        }),
+    );
+    assert_eq!(code, Some(0), "{made}");
+    let id = made["job_id"].as_str().unwrap().to_owned();
+    let base = model();
+    let due = |at: usize| {
+        let then = "2026-01-01T00:00:00+00:00";
+        set(&home, at, "next_run_at", then.into());
+        home.run(&["cron", "tick", "--model", "m", "--base-url", &base])
+    };
+    let note = home.project().join("note.txt");
+    // Whoever grants it something sees what it will have read.
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    assert!(
+        said.contains(&format!("is told what came last of: {first}")),
+        "{said}"
+    );
+    // There is nothing yet, so there is nothing it has read.
+    set(&home, 0, "enabled", false.into());
+    let ran = due(1);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!kept(&home, &id).contains("## Output from job"));
+    std::fs::remove_file(&note).unwrap();
+
+    set(&home, 0, "enabled", true.into());
+    let ran = due(0);
+    assert!(ran.out.contains("three new"), "{ran:?}");
+    std::thread::sleep(Duration::from_millis(1100));
+    let ran = due(1);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let document = kept(&home, &id);
+    let told = format!("## Output from job '{first}'\n");
+    assert!(
+        document.contains(&told) && document.contains("\nthree new\n```\n\n"),
+        "{document}"
+    );
+    // Its words may have been written by anybody, so the grant does not do.
+    assert!(!note.exists());
+    let own = home.state("jobs").join(&id);
+    let did = home.ok(&["audit", "--state-dir", own.to_str().unwrap()]);
+    assert!(
+        did.contains(&format!("what came last of job {first} is read")),
+        "{did}"
+    );
+}
+
+/// A job that sleeps for as long as no other process does.
+fn sleeper() -> (Home, String, String) {
+    let (home, id) = with_job("every 1h");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let mark = format!("4{:07}", std::process::id());
+    let script = format!("echo began > note.txt\nsleep {mark}\n");
+    std::fs::write(home.path().join(".hermes/scripts/note.sh"), script).unwrap();
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    (home, id, mark)
+}
+
+fn is_asleep(mark: &str) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    let line = format!("sleep\0{mark}\0");
+    processes
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .any(|words| words == line.as_bytes())
+}
+
+#[track_caller]
+fn within(time: Duration, what: impl Fn() -> bool) {
+    let until = Instant::now() + time;
+    while !what() {
+        assert!(Instant::now() < until, "it takes too long");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// What is noted of a job that was called off; and nothing it did is left.
+#[track_caller]
+fn was_called_off(home: &Home, id: &str, why: &str) {
+    assert_eq!(job(home)["last_status"], "error");
+    let noted = jobs(home)["jobs"][0].clone();
+    assert_eq!(noted["last_error"], why, "{noted}");
+    assert_eq!(noted["fire_claim"], Value::Null, "{noted}");
+    assert!(kept(home, id).contains(why), "{}", kept(home, id));
+    assert!(!home.project().join("note.txt").exists());
+}
+
+fn started(home: &Home, arguments: &[&str]) -> Child {
+    home.command(&home.project(), arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Types ^C where a program runs, and waits for its end.
+fn interrupted(child: Child) -> (Option<i32>, String) {
+    let group = Pid::from_child(&child);
+    let began = Instant::now();
+    kill_process_group(group, Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    let said = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), said)
+}
+
+const CALLED_OFF: &str = "Script was interrupted before it finished";
+
+#[test]
+fn an_interrupt_at_the_terminal_ends_a_job_that_a_call_runs_and_its_record_says_so() {
+    let (home, id, mark) = sleeper();
+    let run = json!({"action": "run", "job_id": id}).to_string();
+    let child = started(
+        &home,
+        &[&["call"][..], &GRANTS, &["cronjob", &run]].concat(),
+    );
+    within(LONG, || is_asleep(&mark));
+    let (_, said) = interrupted(child);
+    assert!(!is_asleep(&mark));
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(said["job"]["execution_error"], CALLED_OFF, "{said}");
+    was_called_off(&home, &id, CALLED_OFF);
+}
+
+#[test]
+fn an_interrupt_at_the_terminal_ends_the_conversation_that_has_a_job_run() {
+    let (home, id, mark) = sleeper();
+    let run = json!([[["cronjob", {"action": "run", "job_id": id}]], "went on"]).to_string();
+    let base = model();
+    let talk = ["chat", "--model", "m", "--base-url", &base];
+    let child = started(&home, &[&talk[..], &GRANTS, &[&run]].concat());
+    within(LONG, || is_asleep(&mark));
+    let (code, said) = interrupted(child);
+    assert_eq!(code, Some(1));
+    assert!(!is_asleep(&mark) && !said.contains("went on"), "{said}");
+    was_called_off(&home, &id, CALLED_OFF);
+}
+
+#[test]
+fn an_interrupt_ends_the_job_that_is_due_and_leaves_the_others_for_later() {
+    let (home, id, mark) = sleeper();
+    let (code, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": "every 1h", "no_agent": true, "script": "later.sh",
+            "workdir": home.project(),
+        }),
+    );
+    assert_eq!(code, Some(0), "{made}");
+    let then = "2026-01-01T00:00:00+00:00";
+    set(&home, 1, "next_run_at", then.into());
+    let child = started(&home, &["cron", "tick"]);
+    within(LONG, || is_asleep(&mark));
+    let (code, _) = interrupted(child);
+    assert_eq!(code, Some(1));
+    assert!(!is_asleep(&mark));
+    was_called_off(&home, &id, CALLED_OFF);
+    assert_eq!(jobs(&home)["jobs"][1]["next_run_at"], then);
+}
+
+#[test]
+fn an_editors_cancel_ends_a_job_that_its_turn_runs() {
+    let (home, id, mark) = sleeper();
+    let Home { dir } = home;
+    let mut editor = Editor::start_with(&GRANTS, dir);
+    editor.initialize(false);
+    let session = editor.open();
+    let run = json!([[["cronjob", {"action": "run", "job_id": id}]], "went on"]);
+    let turn = editor.begin(&session, &run);
+    within(LONG, || is_asleep(&mark));
+    let began = Instant::now();
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(turn, &[])["stopReason"], "cancelled");
+    assert!(began.elapsed() < LONG && !is_asleep(&mark));
+    // The next turn is not called off by the cancel of this one.
+    std::fs::write(
+        editor.dir.path().join(".hermes/scripts/note.sh"),
+        "echo again\n",
+    )
+    .unwrap();
+    let noted = std::fs::read_to_string(editor.dir.path().join(".hermes/cron/jobs.json")).unwrap();
+    assert!(noted.contains(CALLED_OFF), "{noted}");
+    // What was told of the first run is data, so its grants do not do any more.
+    let yes = vec![json!("allow-session"); 4];
+    let turn = editor.prompt(&session, &run, &yes);
+    assert_eq!(turn["stopReason"], "end_turn");
+    let noted = std::fs::read_to_string(editor.dir.path().join(".hermes/cron/jobs.json")).unwrap();
+    assert!(!noted.contains(CALLED_OFF), "{noted}");
+}
+
+#[test]
+fn an_editors_cancel_ends_the_wait_for_the_model_of_a_job() {
+    let (home, id) = with_job("every 1h");
+    for (field, value) in [
+        ("script", Value::Null),
+        ("no_agent", false.into()),
+        ("prompt", json!([{"wait": true}]).to_string().into()),
+    ] {
+        set(&home, 0, field, value);
+    }
+    let Home { dir } = home;
+    let mut editor = Editor::start_with(&GRANTS, dir);
+    editor.initialize(false);
+    let session = editor.open();
+    let run = json!([[["cronjob", {"action": "run", "job_id": id}]], "went on"]);
+    let turn = editor.begin(&session, &run);
+    let own = editor
+        .dir
+        .path()
+        .join(".local/state/hermitcrab/jobs")
+        .join(&id);
+    within(LONG, || own.join("ledger.jsonl").exists());
+    std::thread::sleep(Duration::from_secs(1));
+    let began = Instant::now();
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(turn, &[])["stopReason"], "cancelled");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    let noted = std::fs::read_to_string(editor.dir.path().join(".hermes/cron/jobs.json")).unwrap();
+    assert!(
+        noted.contains("InterruptedError: Cron job 'note' was stopped before it finished"),
+        "{noted}"
+    );
+}
