@@ -197,13 +197,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if rows > i128::from(u64::MAX) && hands.look(&place)?.is_some() {
         return Ok(worded(&search, Results::default(), times));
     }
-    let inside = if by_name || !is_hidden_start(&path) {
-        hands.look_into(&place)?
-    } else {
-        let looked = hands.look_through(&place)?;
-        looked.map(|(stat, real)| (stat, real, None))
-    };
-    let results = match inside {
+    let results = match hands.look_into(&place)? {
         None => not_there(hands, &path)?,
         Some((stat, real, names)) => {
             let place = match real {
@@ -246,12 +240,6 @@ struct Start<'s> {
     kind: Kind,
     /// The names in it, if it was listed already.
     names: Option<Vec<Entry>>,
-}
-
-/// A starting directory with a leading dot is hidden, too, and its text is not
-/// searched; `.` is one.
-fn is_hidden_start(path: &str) -> bool {
-    path.starts_with('.')
 }
 
 /// How many lines around a match were asked for.
@@ -418,7 +406,6 @@ fn files_holding(
         }
     };
     let files = match kind {
-        Kind::Dir if is_hidden_start(path) => Vec::new(),
         Kind::Dir => files_below(hands, path, place, names)?,
         Kind::File => vec![Found {
             printed: path.to_owned(),
@@ -438,6 +425,11 @@ fn files_holding(
             })
         })
         .collect();
+    // A search asks nobody about single files: what rules keep is left out, and told.
+    let (kept, files) = match kind {
+        Kind::Dir => hands.by_rules(Verb::FsRead, files, |file| &file.place),
+        Kind::File | Kind::Symlink | Kind::Special => (Vec::new(), files),
+    };
     let (secret, plain) = hands.by_sensitivity(Verb::FsRead, files, |file| &file.place);
     let context_rows = if search.context > 0 {
         CONTEXT_EXTRA_ROWS
@@ -499,5 +491,6 @@ fn files_holding(
     let printed = output.first_rows();
     let mut results = counted(search, &lines::rows(printed));
     results.omitted = secret.len();
+    results.withheld = kept.len();
     Ok(with_newline_warning(search, results))
 }

@@ -43,6 +43,7 @@ mod planted;
 mod prompt;
 mod root;
 mod runtime;
+mod searching;
 mod servers;
 mod servers_command;
 mod servers_http;

@@ -81,6 +81,30 @@ fn a_command_fails_to_read_it_and_the_rules_are_named() {
 }
 
 #[test]
+fn a_search_leaves_it_out_and_says_so() {
+    let mut bench = with_secrets();
+    bench.put("plan/open.txt", "needle\n");
+    for path in [".", "plan/..", "./", "../proj"] {
+        let args = json!({"pattern": "needle", "path": path, "output_mode": "files_only"});
+        let report = bench.call("search_files", args);
+        let result = result(&report.text);
+        assert_eq!(result["total_count"], 1, "{path}: {}", report.text);
+        assert!(
+            result["files"][0]
+                .as_str()
+                .unwrap()
+                .ends_with("plan/open.txt")
+        );
+        let told = result["_withheld"].as_str().unwrap();
+        assert!(told.starts_with("3 file(s) not searched"), "{told}");
+    }
+    assert!(bench.user.shown.borrow().is_empty());
+    let named = json!({"pattern": "needle", "path": "plan/secret.txt"});
+    let report = bench.call("search_files", named);
+    assert_eq!(report.fate, Fate::Refused(DenialCode::DeniedByRule));
+}
+
+#[test]
 fn scripts_and_what_runs_in_the_background_are_shown_as_little() {
     let mut bench = with_secrets();
     let code = "import subprocess\nprint(subprocess.run(['sh', '-c', '".to_owned()

@@ -5,6 +5,7 @@
 //! entry's edges. Here a closed list of rules is asked instead, by a book of
 //! the oracle's own ([`Holdings`]); what none of them names is a finding.
 
+mod begun;
 mod names;
 mod service;
 

@@ -34,6 +34,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         file::suite()?,
         patch::suite()?,
         search::suite()?,
+        search::here()?,
         batch::suite()?,
         skills::suite()?,
         terminal::suite()?,

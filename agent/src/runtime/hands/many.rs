@@ -7,8 +7,14 @@
 use std::borrow::Borrow;
 
 use hermitcrab_core::{
-    Permit, action::Action, approval::Question, authority::Verb, digest::Digest, path::RelPath,
-    rules::Sensitivity,
+    Permit,
+    action::Action,
+    approval::Question,
+    authority::Verb,
+    digest::Digest,
+    outcome::DenialCode,
+    path::RelPath,
+    rules::{Judgement, Sensitivity},
 };
 use hermitcrab_sandbox::dircap::{DirCap, Entry, Stat};
 
@@ -98,6 +104,31 @@ impl Hands<'_> {
                 Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE).is_ok_and(
                     |action| session.rules().sensitivity(self.tool, &action) != Sensitivity::Plain,
                 )
+            })
+        })
+    }
+
+    /// Those of `found` that a person's rule refuses, or wants a question about, and the others.
+    pub fn by_rules<T>(
+        &self,
+        verb: Verb,
+        found: Vec<T>,
+        place: impl Fn(&T) -> &Place,
+    ) -> (Vec<T>, Vec<T>) {
+        self.runtime.machine.look(|session| {
+            if session.rules().configured().is_empty() {
+                return (Vec::new(), found);
+            }
+            found.into_iter().partition(|one| {
+                let place = place(one);
+                let action = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE);
+                action.is_ok_and(|action| {
+                    matches!(
+                        session.rules().judge(self.tool, &action),
+                        Judgement::Deny(DenialCode::DeniedByRule, _)
+                            | Judgement::Ask(DenialCode::AskedByRule, _)
+                    )
+                })
             })
         })
     }

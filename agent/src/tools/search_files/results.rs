@@ -32,6 +32,8 @@ pub(super) struct Results {
     pub warning: Option<String>,
     pub error: Option<String>,
     pub omitted: usize,
+    /// Files that rules keep from being searched.
+    pub withheld: usize,
 }
 
 impl Results {
@@ -153,6 +155,14 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
     let failed = results.error.is_some();
     if let Some(error) = results.error {
         out.insert("error".into(), error.into());
+    }
+    if results.withheld > 0 {
+        let files = results.withheld;
+        let note = format!(
+            "{files} file(s) not searched: rules of the user refuse to have them read, or want a question about it; \
+             read_file on one of them says which."
+        );
+        out.insert("_withheld".into(), note.into());
     }
     if results.omitted > 0 {
         out.insert(

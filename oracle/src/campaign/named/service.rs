@@ -4,7 +4,7 @@ use bisim_world::protocol::{Context, EffectKind, FileKind, FsEffect, RawTrace, S
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::followed;
+use super::{begun, followed};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -57,6 +57,10 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     let count = |value: &Value| value.get("total_count").and_then(Value::as_u64);
     if count(&told) == Some(0) && count(&heard) > Some(0) && lists_below_a_link(case, at) {
         return more.is_empty().then_some("names-below-a-link");
+    }
+    // A start with a dot is a hidden directory to Hermes' `grep`, and to neither of the others.
+    if count(&told) == Some(0) && count(&heard) > Some(0) && begun::below_a_dot(case, at) {
+        return more.is_empty().then_some("found-below-a-dot");
     }
     // Both tell the model of a person's yes, each in its words, where both asked; the
     // questions themselves are compared.

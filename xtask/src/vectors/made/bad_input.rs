@@ -92,6 +92,8 @@ fn call(draw: &mut Draw, draft: Draft, path: &Value) -> anyhow::Result<Draft> {
             "patch",
             &json!({"mode": "replace", "path": path, "old_string": "one", "new_string": "uno"}),
         ),
+        // From a start with a dot is the suite `search-here`.
+        4 if path == "./" => draft.call("search_files", &json!({"pattern": "one", "path": at("")})),
         4 => draft.call("search_files", &json!({"pattern": "one", "path": path})),
         _ => {
             let path = path.as_str().unwrap_or("t.txt");

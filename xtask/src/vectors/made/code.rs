@@ -97,7 +97,7 @@ fn tools(draw: &mut Draw) -> anyhow::Result<Draft> {
         0 => "from hermes_tools import read_file\nr = read_file('t.txt')\nprint(r['content'], r['total_lines'])".to_owned(),
         1 => format!("from hermes_tools import read_file\nprint(read_file('t.txt', offset={n}, limit=1))"),
         2 => "from hermes_tools import write_file\nprint(write_file('out/o.txt', 'a\\nb\\n'))".to_owned(),
-        3 => "from hermes_tools import search_files\nprint(search_files('green'))".to_owned(),
+        3 => "from hermes_tools import search_files\nprint(search_files('green', path='/home/u/proj'))".to_owned(),
         4 => "from hermes_tools import search_files\nprint(search_files('*.py', target='files'))".to_owned(),
         5 => "from hermes_tools import patch\nprint(patch('t.txt', 'red', 'RED'))".to_owned(),
         6 => "from hermes_tools import patch\nprint(patch('t.txt', 'green', 'x', replace_all=True))".to_owned(),
@@ -114,7 +114,7 @@ fn tools(draw: &mut Draw) -> anyhow::Result<Draft> {
         17 => "from hermes_tools import read_file\nfor i in range(52):\n    r = read_file('t.txt', offset=i + 1, limit=1)\nprint(r)".to_owned(),
         18 => "from hermes_tools import read_file\nprint(read_file(path='data.json', limit='1'))".to_owned(),
         19 => "import threading\nfrom hermes_tools import read_file\nout = []\nts = [threading.Thread(target=lambda i=i: out.append(read_file('t.txt', offset=i)['total_lines'])) for i in range(1, 4)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nprint(out)".to_owned(),
-        20 => "from hermes_tools import search_files\nr = search_files('green', output_mode='count')\nprint(r)\nprint(search_files('e', file_glob='*.txt', limit=2))".to_owned(),
+        20 => "from hermes_tools import search_files\nr = search_files('green', path='/home/u/proj', output_mode='count')\nprint(r)\nprint(search_files('e', path='/home/u/proj', file_glob='*.txt', limit=2))".to_owned(),
         _ => "from hermes_tools import write_file\nprint(write_file('bad.json', '{'))\nprint(write_file('s.py', 'def f(:\\n'))".to_owned(),
     };
     let mut draft = script("stubs", &code);

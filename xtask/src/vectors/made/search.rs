@@ -1,6 +1,6 @@
 //! `search_files`: text in files, and files by name.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::document::{self, Kind};
 use super::draw::Draw;
@@ -9,6 +9,7 @@ use crate::vectors::draft::Draft;
 use crate::vectors::emit::Suite;
 
 const SEED: &str = "search-1";
+const HERE_SEED: &str = "search-here-1";
 
 /// The suite.
 pub fn suite() -> anyhow::Result<Suite> {
@@ -37,6 +38,40 @@ pub fn suite() -> anyhow::Result<Suite> {
         defaults: super::defaults(SEED),
         rows: cases.len(),
         cases: super::numbered("search", cases),
+        left_out: Vec::new(),
+    })
+}
+
+/// Searches of text that begin where the agent is. Without ripgrep, which the worlds do
+/// not have, Hermes takes such a start for a hidden directory and finds nothing in it.
+pub fn here() -> anyhow::Result<Suite> {
+    let mut draw = Draw::seeded(HERE_SEED);
+    let mut cases = Vec::new();
+    for number in 0..40 {
+        let start = [None, Some("."), Some("./"), Some("./lib")][number % 4];
+        let mut same = json!(null);
+        let case = text_from(&mut draw, |args| {
+            same = args.clone();
+            same["path"] = json!(match start {
+                Some("./lib") => super::at("lib"),
+                _ => super::WORKSPACE.to_owned(),
+            });
+            match (start, args.as_object_mut()) {
+                (Some(start), Some(args)) => drop(args.insert("path".to_owned(), json!(start))),
+                (None, Some(args)) => drop(args.remove("path")),
+                (_, None) => {}
+            }
+        })?;
+        // The same from the same place by its whole name: there both find the same.
+        cases.push(case.call("search_files", &same));
+    }
+    Ok(Suite {
+        name: "search-here",
+        description: "Searching the text of files from where the agent is: no start is named, or one that begins with a dot.",
+        flags: vec![service("text", "a search in the text of files")],
+        defaults: super::defaults(HERE_SEED),
+        rows: cases.len(),
+        cases: super::numbered("search-here", cases),
         left_out: Vec::new(),
     })
 }
@@ -106,6 +141,10 @@ const PATTERNS: &[&str] = &[
 ];
 
 fn text(draw: &mut Draw) -> anyhow::Result<Draft> {
+    text_from(draw, |_| ())
+}
+
+fn text_from(draw: &mut Draw, start: impl FnOnce(&mut Value)) -> anyhow::Result<Draft> {
     let files = tree(draw)?;
     let pattern = if draw.chance(35)? {
         document::word(draw)?
@@ -114,8 +153,7 @@ fn text(draw: &mut Draw) -> anyhow::Result<Draft> {
     };
     let mut args = json!({"pattern": pattern});
     let path = match draw.below(6)? {
-        0 => None,
-        1 => Some(".".to_owned()),
+        0 | 1 => Some(super::WORKSPACE.to_owned()),
         2 => files.first().map(|(name, _)| name.clone()),
         3 => Some(super::at("lib")),
         4 => Some("lib/".to_owned()),
@@ -142,6 +180,7 @@ fn text(draw: &mut Draw) -> anyhow::Result<Draft> {
     if draw.chance(20)? {
         args["offset"] = json!(draw.one(&[0, 1, 3, 50])?);
     }
+    start(&mut args);
     let mut draft = Draft::made()
         .flag("text")
         .field("world", world(&files))
@@ -242,7 +281,11 @@ fn odd(draw: &mut Draw) -> anyhow::Result<Draft> {
         4 => args["unknown"] = json!([1]),
         _ => {
             if let Some(map) = args.as_object_mut() {
-                map.remove(draw.one(&["pattern", "path"])?);
+                match draw.one(&["pattern", "path"])? {
+                    // Where a search begins if nothing is said is the suite `search-here`.
+                    "path" => map.insert("path".to_owned(), json!(super::WORKSPACE)),
+                    field => map.remove(field),
+                };
             }
         }
     }

@@ -77,7 +77,7 @@ fn unreadable() -> Vec<Vec<Call>> {
         vec![update("shut.txt", "shut")],
         vec![patch("*** Add File: shut.txt\n+x")],
         vec![patch("*** Delete File: shut.txt")],
-        search(json!({"pattern": "shut"})),
+        search(json!({"pattern": "shut", "path": at(""), "output_mode": "files_only"})),
         search(json!({"pattern": "shut", "path": "shut.txt"})),
         search(json!({"pattern": "shut", "path": at("")})),
         search(json!({"pattern": "s.*t", "path": at(""), "output_mode": "count"})),
