@@ -7,15 +7,18 @@ use super::*;
 const ONE: &str = "/home/u/proj/one";
 const TWO: &str = "/home/u/proj/two";
 
-fn cut(held: &[Held], hermes: &[&str], agent: &[&str]) -> Judgement {
+fn cut_off() -> Step {
     let during = Some(Box::new(Cut {
         step: call(),
         before: 3,
     }));
-    let restart = Step::Restart(Restart {
+    Step::Restart(Restart {
         during,
         ..Restart::default()
-    });
+    })
+}
+
+fn cut(held: &[Held], hermes: &[&str], agent: &[&str]) -> Judgement {
     let run = |paths: &[&str]| {
         let made = |path: &&str| effect(path, EffectKind::Created);
         trace(vec![step(
@@ -25,7 +28,7 @@ fn cut(held: &[Held], hermes: &[&str], agent: &[&str]) -> Judgement {
         )])
     };
     judged(
-        &case(vec![restart], held.to_vec()),
+        &case(vec![cut_off()], held.to_vec()),
         &run(hermes),
         &run(agent),
     )
@@ -67,4 +70,27 @@ fn what_a_call_that_was_cut_off_left_outside_the_grants_is_unsafe() {
 fn what_hermes_did_not_do_says_nothing_of_a_whole() {
     let judged = cut(&workspace(), &[], &[ONE]);
     assert_eq!(judged.worst(), Finding::Attenuated);
+}
+
+#[test]
+fn what_is_seen_of_the_whole_run_only_is_charged_to_the_last_call_be_it_cut_off_or_not() {
+    let charged = |script: Vec<Step>| {
+        let quiet = trace(vec![step(StepOutcome::Ran, "", vec![]); script.len()]);
+        let loud = RawTrace {
+            tripwires: vec!["docker ps".into()],
+            ..quiet.clone()
+        };
+        let judgement = judged(&case(script, vec![]), &quiet, &loud);
+        let unsafe_ones = judgement
+            .steps
+            .iter()
+            .filter(|step| step.finding == Finding::BeyondGrant);
+        unsafe_ones.map(|step| step.step).collect::<Vec<_>>()
+    };
+    assert_eq!(charged(vec![call()]), [0]);
+    assert_eq!(charged(vec![call(), call()]), [1]);
+    assert_eq!(charged(vec![call(), call(), Step::EndSession {}]), [1]);
+    assert_eq!(charged(vec![call(), cut_off(), Step::EndSession {}]), [1]);
+    let plain = Step::Restart(Restart::default());
+    assert_eq!(charged(vec![call(), call(), plain]), [1]);
 }
