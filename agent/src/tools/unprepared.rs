@@ -125,9 +125,38 @@ enum Found {
     Untold,
 }
 
+/// Whether a `..` in it comes after what is no directory. The tools take the two out
+/// of a name; to the system, which is asked here, there is nothing of that name.
+fn is_no_name(hands: &mut Hands<'_>, path: &str) -> Result<bool, Stop> {
+    for (at, _) in path.match_indices("/..") {
+        let (before, rest) = path.split_at(at);
+        if before.is_empty() || !matches!(rest.as_bytes().get(3), None | Some(b'/')) {
+            continue;
+        }
+        let place = match hands.resolve(before) {
+            Ok(place) => place,
+            Err(Stop::Refused { .. }) => continue,
+            Err(stop) => return Err(stop),
+        };
+        if !hands.freely(Verb::FsRead, &place) {
+            continue;
+        }
+        match hands.look(&place) {
+            Ok(Some(stat)) if matches!(stat.kind, Kind::Dir | Kind::Symlink) => {}
+            Ok(_) | Err(Stop::Missing | Stop::Io(_) | Stop::System(..)) => return Ok(true),
+            Err(Stop::Refused { .. }) => {}
+            Err(stop @ Stop::Broken(_)) => return Err(stop),
+        }
+    }
+    Ok(false)
+}
+
 fn found(hands: &mut Hands<'_>, path: &str) -> Result<Found, Stop> {
     if path.contains('\0') || hands.is_too_long(path).is_some() {
         return Ok(Found::Untold);
+    }
+    if is_no_name(hands, path)? {
+        return Ok(Found::Nothing);
     }
     let place = match hands.resolve(path) {
         Ok(place) => place,
