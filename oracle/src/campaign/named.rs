@@ -6,8 +6,12 @@
 //! the oracle's own ([`Holdings`]); what none of them names is a finding.
 
 mod begun;
+mod edits;
 mod names;
 mod service;
+#[cfg(test)]
+mod testing;
+mod unvouched;
 
 use bisim_world::protocol::{FileKind, Step};
 
@@ -72,6 +76,9 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
     }
     if step.finding == Finding::Different {
         return service::rule(case, result, step);
+    }
+    if edits::is_about_another_text(case, result, step) {
+        return Some("another-text-by-then");
     }
     let refused_or_asked = [
         "refused:",

@@ -1,10 +1,10 @@
 //! Differences in what is told of a call that both made.
 
-use bisim_world::protocol::{Context, EffectKind, FileKind, FsEffect, RawTrace, Step};
+use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::{begun, followed};
+use super::{begun, followed, unvouched};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -16,7 +16,7 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     let at = step.step;
     let (hermes, agent) = (result.hermes.as_ref()?, result.agent.as_ref()?);
     let (more, other) = effects(hermes, agent, at);
-    if other.is_empty() && is_unvouched(case, hermes, agent, at) {
+    if unvouched::is_in(case, (hermes, agent), &other, at) {
         return Some("nobody-vouches-for-what-was-read");
     }
     if let Some(cut) = case.job.script.get(at).and_then(Step::cut) {
@@ -105,40 +105,6 @@ fn is_stray(effect: &FsEffect) -> bool {
         letters.len() == TEMPORARY_LETTERS && letters.bytes().all(|l| l.is_ascii_hexdigit())
     });
     effect.kind == EffectKind::Created && is_temporary
-}
-
-/// Whether some calls of a batch were refused, and nothing else differs, because a
-/// call before them had read something and nobody is there to say that this is well.
-fn is_unvouched(case: &Case, hermes: &RawTrace, agent: &RawTrace, at: usize) -> bool {
-    let nobody_is_there = match case.job.context {
-        Context::Headless | Context::Cron => true,
-        Context::Interactive | Context::Gateway | Context::Acp => false,
-    };
-    let is_batch = matches!(
-        case.job.script.get(at),
-        Some(Step::Probe { name, .. }) if name == "tool_batch"
-    );
-    let answers = |trace: &RawTrace| {
-        let answer = trace.steps.get(at)?.answer.get("value")?.as_array();
-        answer.cloned()
-    };
-    let (Some(told), Some(heard)) = (answers(hermes), answers(agent)) else {
-        return false;
-    };
-    let refused = |(_, heard): &(&Value, &Value)| {
-        let error = heard.get("error").and_then(Value::as_str);
-        error.is_some_and(|error| error.starts_with("Denied (untrusted-flow): "))
-    };
-    let differing = || {
-        told.iter()
-            .zip(&heard)
-            .filter(|(told, heard)| told != heard)
-    };
-    nobody_is_there
-        && is_batch
-        && told.len() == heard.len()
-        && differing().next().is_some()
-        && differing().all(|pair| refused(&pair))
 }
 
 fn is_command(case: &Case, at: usize) -> bool {
@@ -248,39 +214,12 @@ fn is_alike_in_itself(case: &Case, at: usize, told: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bisim_world::protocol::{End, StepOutcome, StepTrace};
     use serde_json::json;
 
+    use super::super::testing::{judgement, result, trace};
     use super::*;
     use crate::case::Defaults;
     use crate::generate::Specimen;
-    use crate::relation::{Finding, Judgement};
-    use crate::verdict::Verdict;
-
-    fn trace(steps: usize, text: &Value, changed: &[&str]) -> RawTrace {
-        let mut all = vec![StepTrace::of(StepOutcome::Ran); steps];
-        let last = all.last_mut().unwrap();
-        last.text = text.to_string();
-        last.effects = changed
-            .iter()
-            .map(|path| FsEffect {
-                path: (*path).to_owned(),
-                kind: EffectKind::Deleted,
-                digest: String::new(),
-                size: 0,
-                mode: 0,
-            })
-            .collect();
-        RawTrace {
-            steps: all,
-            effects: Vec::new(),
-            network: Vec::new(),
-            tripwires: Vec::new(),
-            end: End::Finished,
-            cpu_us: 0,
-            wall_us: 0,
-        }
-    }
 
     fn check(
         name: &str,
@@ -295,79 +234,6 @@ mod tests {
         let (hermes, agent) = (trace(steps, &told, more), trace(steps, &heard, other));
         let result = result(&case, &step, hermes, agent);
         assert_eq!(rule(&case, &result, &step), expected, "{name} {told}");
-    }
-
-    fn judgement(step: usize) -> StepJudgement {
-        StepJudgement {
-            step,
-            finding: Finding::Different,
-            what: String::new(),
-            hermes: String::new(),
-            agent: String::new(),
-            why: String::new(),
-        }
-    }
-
-    fn result(case: &Case, step: &StepJudgement, hermes: RawTrace, agent: RawTrace) -> CaseResult {
-        CaseResult {
-            id: case.id.clone(),
-            suite: case.suite.clone(),
-            label: String::new(),
-            verdict: Verdict::inconclusive("", ""),
-            explained_by: Vec::new(),
-            judgement: Some(Judgement {
-                steps: vec![step.clone()],
-                hermes_outside: Vec::new(),
-                agent_outside: Vec::new(),
-            }),
-            hermes: Some(hermes),
-            agent: Some(agent),
-            adversarial: false,
-            hermes_effect: false,
-            agent_effect: false,
-            attempts: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_refusal_after_reading_is_named_in_a_batch_where_nobody_is_there() {
-        let batch = |context: &str| {
-            let file = json!({
-                "id": "x", "context": context, "user": "grant_once",
-                "script": [{"probe": {"name": "tool_batch", "input": {"calls": []}}}],
-                "expect": {"agent": "either", "reason": "x"}, "source": {"from": "made"},
-            });
-            let file = serde_json::from_value(file).unwrap();
-            Case::resolve("generated", &Defaults::default(), file)
-        };
-        let named = |context: &str, told: Value, heard: Value| {
-            let (case, step) = (batch(context), judgement(0));
-            let answered = |value: Value| {
-                let mut trace = trace(1, &json!({}), &[]);
-                trace.steps[0].answer = json!({"decision": "none", "value": value});
-                trace
-            };
-            let result = result(&case, &step, answered(told), answered(heard));
-            rule(&case, &result, &step) == Some("nobody-vouches-for-what-was-read")
-        };
-        let refused = json!({"error": "Denied (untrusted-flow): what the agent has read"});
-        let told = json!([{"content": "1|a"}, {"bytes_written": 2}]);
-        let heard = json!([{"content": "1|a"}, refused]);
-        assert!(named("cron", told.clone(), heard.clone()));
-        assert!(named("headless", told.clone(), heard.clone()));
-        for (context, told, heard) in [
-            ("interactive", told.clone(), heard.clone()),
-            ("cron", told.clone(), told.clone()),
-            ("cron", told.clone(), json!([{"content": "1|b"}, refused])),
-            ("cron", told.clone(), json!([{"content": "1|a"}])),
-            (
-                "cron",
-                told,
-                json!([{"content": "1|a"}, {"error": "Denied (no-cap): x"}]),
-            ),
-        ] {
-            assert!(!named(context, told.clone(), heard), "{context} {told}");
-        }
     }
 
     #[test]
