@@ -20,6 +20,7 @@ pub mod lint;
 pub mod mcp;
 pub mod memory;
 pub mod mistyped;
+mod notebook;
 pub mod output;
 pub mod patch;
 pub mod process;

@@ -178,6 +178,17 @@ mod tests {
     }
 
     #[test]
+    fn blanks_match_as_one_and_those_at_the_end_of_the_text_but_for_the_first_stay() {
+        check("a  b  ", "a b ", "c", "c ");
+        check("a  b\t\t", "a b ", "c", "c");
+        check("a  b  \n", "a b \n", "c\n", "c\n");
+        // Blanks in front of the match stay, as the indentation of what is put there.
+        check("x  a  b\n", "a b", "c", "x  c\n");
+        check("x\t a  b\n", "a b", "c", "x\t c\n");
+        check("one   two   three", "one two three", "1  2", "1  2");
+    }
+
+    #[test]
     fn typographic_letters_survive_a_plain_quotation() {
         check(
             "x \u{2014} \u{201c}y\u{201d} z\n",

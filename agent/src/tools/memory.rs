@@ -138,7 +138,10 @@ fn notes(hands: &mut Hands<'_>, target: Target) -> Result<Notes, Stop> {
     let before = hands.before(&place)?;
     let raw = match &before {
         Before::File(content) => String::from_utf8(content.clone())
-            .map_err(|_| Stop::Io(format!("`{}` is not a text", target.file())))?,
+            .map_err(|_| Stop::Io(format!("`{}` is not a text", target.file())))?
+            // Whatever ends the lines of a file somebody else wrote.
+            .replace("\r\n", "\n")
+            .replace('\r', "\n"),
         Before::Nothing => String::new(),
         Before::Unread => return Err(Stop::Io(format!("`{}` may not be read", target.file()))),
     };

@@ -87,6 +87,25 @@ pub fn path_problem(value: &Value) -> Option<String> {
     }
 }
 
+/// The value was compared with a number.
+#[must_use]
+pub fn not_greater(value: &Value) -> String {
+    format!(
+        "'>' not supported between instances of '{}' and 'int'",
+        type_name(Some(value))
+    )
+}
+
+/// One value was added to the other.
+#[must_use]
+pub fn not_added(one: &Value, other: &Value) -> String {
+    format!(
+        "unsupported operand type(s) for +: '{}' and '{}'",
+        type_name(Some(one)),
+        type_name(Some(other))
+    )
+}
+
 /// What reaches the model when a tool does not catch what its language says.
 #[must_use]
 pub fn uncaught(kind: &str, message: &str) -> ToolResult {

@@ -183,7 +183,7 @@ fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
         Some(_) => None,
     };
     let (Some(offset), Some(limit)) = (number("offset", 0), number("limit", LOG_LINES)) else {
-        return ToolResult::error("offset and limit must be whole numbers");
+        return mistyped::uncaught("TypeError", &no_part(given));
     };
     let text = ansi::strip(&job.output);
     let lines = pytext::lines(&text);
@@ -210,6 +210,21 @@ fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
     shown(job, result)
 }
 
+/// Why no part of a log is at these values: they are compared, added or joined.
+fn no_part(given: &Map<String, Value>) -> String {
+    let (offset, limit) = (given.get("offset"), given.get("limit"));
+    let offset = offset.filter(|offset| args::truthy(Some(offset)) || !offset.is_number());
+    match (offset, limit) {
+        (None, limit) => mistyped::not_greater(limit.unwrap_or(&Value::Null)),
+        (Some(offset @ (Value::String(_) | Value::Array(_))), _) => {
+            let kind = args::type_name(Some(offset));
+            format!("can only concatenate {kind} (not \"int\") to {kind}")
+        }
+        (Some(offset), Some(limit)) => mistyped::not_added(offset, limit),
+        (Some(offset), None) => mistyped::not_added(offset, &LOG_LINES.into()),
+    }
+}
+
 /// A place in a list of this length; negative ones count from its end.
 fn index(place: i64, length: usize) -> usize {
     match usize::try_from(place) {
@@ -228,10 +243,10 @@ fn wait(
     let asked = match given.get("timeout") {
         None | Some(Value::Null) => 0,
         Some(value @ (Value::Number(_) | Value::Bool(_))) => args::whole_or(Some(value), 0),
-        Some(_) => {
-            return Ok(ToolResult::error(
-                "timeout must be a whole number of seconds",
-            ));
+        Some(nothing) if !args::truthy(Some(nothing)) => 0,
+        Some(other) => {
+            let problem = mistyped::not_greater(other);
+            return Ok(mistyped::uncaught("TypeError", &problem));
         }
     };
     let seconds = if asked == 0 {

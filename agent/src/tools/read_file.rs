@@ -1,5 +1,7 @@
 //! `read_file`: reads a part of a text file, with line numbers.
 
+mod paged;
+
 use std::borrow::Cow;
 
 use hermitcrab_core::{
@@ -9,20 +11,17 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Map, Value, json};
 
+use self::paged::Paged;
 use crate::{
     pyjson,
     runtime::{Fate, Hands, Place, Stop, ToolResult},
-    tools::{args, args::Declared, fence, pytext, redact, write_file::UNCHANGED},
+    tools::{args, args::Declared, fence, notebook, pytext, write_file::UNCHANGED},
 };
 
 /// Lines of a part if the call does not say.
 const LIMIT_DEFAULT: i64 = 500;
 /// Lines of a part at most.
 const LIMIT_MAX: i64 = 2000;
-/// Letters of a line that are shown.
-const LINE_LETTERS_MAX: usize = 2000;
-/// Letters of a result at most.
-const RESULT_LETTERS_MAX: usize = 100_000;
 /// Files longer than this get a hint.
 const LARGE_BYTES: u64 = 512_000;
 /// Bytes looked at to tell text from other content.
@@ -81,6 +80,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let place = hands.resolve(&path)?;
     hands.state().shell_is_used = true;
+    if let Some(result) = notebook(hands, &place, offset, limit)? {
+        return Ok(ToolResult::ran(&Value::Object(result)));
+    }
     if let Some(ending) = not_text_ending(&place.absolute) {
         return Ok(ToolResult {
             text: pyjson::ascii_text(&json!({
@@ -130,10 +132,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let bytes = content.len() as u64;
     let text = String::from_utf8_lossy(&content);
     if looks_binary(&content) {
-        return Ok(ToolResult::failed(&json!({
+        let result = json!({
             "content": "", "total_lines": 0, "file_size": bytes, "truncated": false, "is_binary": true, "is_image": false,
             "error": "Binary file - cannot display as text. Use appropriate tools to handle this file type.",
-        })));
+        });
+        // That it is none was told as well, and is not told again.
+        let times = note(hands, &path, part, stamp, offset == 1);
+        let result = result.as_object().cloned().unwrap_or_default();
+        return Ok(match counted(result, &path, times) {
+            Ok(result) => ToolResult::failed(&Value::Object(result)),
+            Err(blocked) => blocked,
+        });
     }
     if let Some(problem) = lost_line(given.get("offset")) {
         return Ok(ToolResult::failed(&json!({
@@ -159,6 +168,51 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         Ok(result) => ToolResult::ran(&Value::Object(result)),
         Err(blocked) => blocked,
     })
+}
+
+/// A notebook is told as the text of its cells; `None` for any other file. It is not
+/// remembered that it was read.
+fn notebook(
+    hands: &mut Hands<'_>,
+    place: &Place,
+    offset: i128,
+    limit: i64,
+) -> Result<Option<Map<String, Value>>, Stop> {
+    let name = place.absolute.rsplit('/').next().unwrap_or_default();
+    let is_one = name.len() > 6 && name.to_lowercase().ends_with(".ipynb");
+    if !is_one || !matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
+        return Ok(None);
+    }
+    let content = match hands.read_as_seen(place) {
+        Ok(content) => content,
+        Err(Stop::Missing | Stop::System(..)) => return Ok(None),
+        Err(stop) => return Err(stop),
+    };
+    let Some(text) = notebook::text(&content) else {
+        return Ok(None);
+    };
+    let lines = pytext::lines(&text);
+    let (from, last) = span(offset, limit);
+    let count = usize::try_from(limit).unwrap_or(0);
+    let page: Vec<&str> = lines.iter().skip(from).take(count).copied().collect();
+    let total = i128::try_from(lines.len()).unwrap_or(i128::MAX);
+    let content_bytes = content.len() as u64;
+    let page = page.join("\n");
+    let mut paged = Paged::of(&page, total, offset, last);
+    if page.is_empty() {
+        paged.content.clear();
+    }
+    Ok(Some(paged.told(
+        content_bytes,
+        &["extracted_document"],
+        &[],
+    )))
+}
+
+/// How many lines come before a part, and which is the last of it.
+fn span(offset: i128, limit: i64) -> (usize, i128) {
+    let last = offset.saturating_add(i128::from(limit)).saturating_sub(1);
+    (usize::try_from(offset - 1).unwrap_or(0), last)
 }
 
 /// The result, with a word to whoever asks for it again and again; in its place
@@ -267,11 +321,8 @@ fn lost_line(offset: Option<&Value>) -> Option<String> {
 
 /// Lines `offset` and following, numbered, with what there is to say about them.
 fn shown(text: &str, bytes: u64, offset: i128, limit: i64) -> Map<String, Value> {
-    let last = offset.saturating_add(i128::from(limit)).saturating_sub(1);
-    let (from, count) = (
-        usize::try_from(offset - 1).unwrap_or(0),
-        usize::try_from(limit).unwrap_or(0),
-    );
+    let (from, last) = span(offset, limit);
+    let count = usize::try_from(limit).unwrap_or(0);
     let mut page: String = text.split_inclusive('\n').skip(from).take(count).collect();
     if let Cow::Owned(plain) = fence::stripped(&page) {
         page = plain;
@@ -284,96 +335,8 @@ fn shown(text: &str, bytes: u64, offset: i128, limit: i64) -> Map<String, Value>
     if fault::is(Fault::ReadTruncates) {
         page = pytext::head(&page, page.chars().count() / 2).to_owned();
     }
-    let numbered: Vec<String> = page
-        .split('\n')
-        .enumerate()
-        .map(|(at, line)| {
-            let number = offset.saturating_add(i128::try_from(at).unwrap_or(0));
-            if line.chars().count() > LINE_LETTERS_MAX {
-                format!(
-                    "{number}|{}... [truncated]",
-                    pytext::head(line, LINE_LETTERS_MAX)
-                )
-            } else {
-                format!("{number}|{line}")
-            }
-        })
-        .collect();
     let total = i128::try_from(text.matches('\n').count()).unwrap_or(i128::MAX);
-    let mut truncated = total > last;
-    let mut hint = truncated.then(|| {
-        format!(
-            "Use offset={} to continue reading (showing {offset}-{last} of {total} lines)",
-            last.saturating_add(1)
-        )
-    });
-    let mut content = numbered.join("\n");
-    let mut next_offset = None;
-    if content.chars().count() > RESULT_LETTERS_MAX {
-        let (kept, lines) = within_budget(&content);
-        let next = offset.saturating_add(i128::try_from(lines).unwrap_or(0));
-        let mut text = format!(
-            "Output truncated at the {}-char read budget after {lines} line(s) (showing lines {offset}-{} of {total}). Use \
-             offset={next} to continue.",
-            pytext::thousands(RESULT_LETTERS_MAX as u64),
-            next - 1
-        );
-        if kept
-            .split('\n')
-            .next()
-            .is_some_and(|line| line.chars().count() >= RESULT_LETTERS_MAX)
-        {
-            text.push_str(
-                " Note: the first line alone exceeded the budget and was clamped mid-line; its remainder is not \
-                 retrievable via offset.",
-            );
-        }
-        content = kept;
-        truncated = true;
-        hint = Some(text);
-        next_offset = Some(next);
-    }
-    let mut result = Map::new();
-    result.insert(
-        "content".into(),
-        redact::masked(&content, redact::Mask::Sentinel).into(),
-    );
-    let lines = i64::try_from(total).unwrap_or(i64::MAX);
-    result.insert("total_lines".into(), lines.into());
-    result.insert("file_size".into(), bytes.into());
-    result.insert("truncated".into(), truncated.into());
-    if let Some(hint) = hint.take_if(|_| total > last) {
-        result.insert("hint".into(), hint.into());
-    }
-    result.insert("is_binary".into(), false.into());
-    result.insert("is_image".into(), false.into());
-    if let Some(next) = next_offset {
-        result.insert("truncated_by".into(), "bytes".into());
-        let next = i64::try_from(next).unwrap_or(i64::MAX);
-        result.insert("next_offset".into(), next.into());
-        if let Some(hint) = hint {
-            result.insert("hint".into(), hint.into());
-        }
-    }
-    result
-}
-
-/// As many whole lines as fit, and how many they are; at least a part of one.
-fn within_budget(content: &str) -> (String, usize) {
-    let mut kept: Vec<&str> = Vec::new();
-    let mut used = 0;
-    for line in content.split('\n') {
-        let length = line.chars().count() + usize::from(!kept.is_empty());
-        if used + length > RESULT_LETTERS_MAX {
-            break;
-        }
-        kept.push(line);
-        used += length;
-    }
-    if kept.is_empty() {
-        return (pytext::head(content, RESULT_LETTERS_MAX).to_owned(), 1);
-    }
-    (kept.join("\n"), kept.len())
+    Paged::of(&page, total, offset, last).told(bytes, &[], &["is_binary", "is_image"])
 }
 
 /// The answer for a file that is not there, with names like it.

@@ -157,43 +157,64 @@ fn trimmed_ends(content: &str, quotation: &str) -> Vec<Span> {
     blocks(content, wanted.len(), |block| ends_trimmed(block) == wanted)
 }
 
-/// The text with runs of blanks as one, and where each byte of it came from.
-fn blanks_joined(text: &str) -> (String, Vec<usize>) {
-    let mut joined = String::with_capacity(text.len());
-    let mut origin = Vec::with_capacity(text.len() + 1);
-    let mut after_blank = false;
-    for (at, letter) in text.char_indices() {
-        let blank = letter == ' ' || letter == '\t';
-        if blank && after_blank {
-            continue;
+/// A text with runs of blanks as one, and what each byte of it stands for.
+struct Joined {
+    text: String,
+    /// Where what a byte stands for begins, and where it ends.
+    origins: Vec<Span>,
+}
+
+/// A run of blanks is one blank, which stands for the run up to its first space. What
+/// follows that belongs to the letter behind it.
+fn blanks_joined(text: &str) -> Joined {
+    let mut joined = Joined {
+        text: String::with_capacity(text.len()),
+        origins: Vec::with_capacity(text.len()),
+    };
+    let mut rest = text;
+    let mut at = 0_usize;
+    // Where the blanks begin that belong to the next letter.
+    let mut before = None;
+    while let Some(letter) = rest.chars().next() {
+        let run = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let long = if run == 0 { letter.len_utf8() } else { run };
+        if run == 0 {
+            joined.text.push(letter);
+            for byte in at..at + long {
+                let begins = before.take().unwrap_or(byte);
+                joined.origins.push((begins, byte + 1));
+            }
+        } else {
+            let blanks = rest.get(..run).unwrap_or_default();
+            let ends = at + blanks.find(' ').map_or(run, |space| space + 1);
+            joined.text.push(' ');
+            joined.origins.push((at, ends));
+            before = (ends < at + run).then_some(ends);
         }
-        after_blank = blank;
-        let letter = if blank { ' ' } else { letter };
-        origin.extend((0..letter.len_utf8()).map(|byte| at + byte));
-        joined.push(letter);
+        at += long;
+        rest = rest.get(long..).unwrap_or_default();
     }
-    origin.push(text.len());
-    (joined, origin)
+    joined
 }
 
 fn one_blank(content: &str, quotation: &str) -> Vec<Span> {
-    let (joined, origin) = blanks_joined(content);
-    let (wanted, _) = blanks_joined(quotation);
-    exact(&joined, &wanted)
+    let joined = blanks_joined(content);
+    let wanted = blanks_joined(quotation);
+    exact(&joined.text, &wanted.text)
         .into_iter()
         .filter_map(|(start, end)| {
-            let from = *origin.get(start)?;
-            let to = *origin.get(end)?;
-            // A run of blanks that the match ends with belongs to the match as
-            // a whole; one that follows it stays outside.
-            let last = *origin.get(end.checked_sub(1)?)?;
-            let ends_blank = joined.as_bytes().get(end - 1) == Some(&b' ');
-            let to = if ends_blank {
-                to
-            } else {
-                (last + 1).max(from).min(to)
+            let (from, _) = *joined.origins.get(start)?;
+            let (_, to) = *joined.origins.get(end.checked_sub(1)?)?;
+            // Blanks that the match ends with belong to it as a whole where something
+            // follows them; at the end of the text only the first does.
+            let ends_blank = joined.text.as_bytes().get(end - 1) == Some(&b' ');
+            let more = match content.get(to..) {
+                Some(rest) if ends_blank && end < joined.text.len() => {
+                    rest.len() - rest.trim_start_matches([' ', '\t']).len()
+                }
+                _ => 0,
             };
-            content.get(from..to).map(|_| (from, to))
+            content.get(from..to + more).map(|_| (from, to + more))
         })
         .collect()
 }

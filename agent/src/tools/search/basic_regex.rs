@@ -25,6 +25,8 @@ struct Reader<'p> {
     letters: Peekable<Chars<'p>>,
     out: String,
     depth: usize,
+    /// How many groups have begun.
+    groups: u32,
     /// Nothing repeatable stands before: `*` is itself, `^` an anchor.
     at_start: bool,
 }
@@ -34,6 +36,7 @@ fn translate(pattern: &str) -> Result<String, String> {
         letters: pattern.chars().peekable(),
         out: "(?:".into(),
         depth: 0,
+        groups: 0,
         at_start: true,
     };
     reader.run()?;
@@ -100,6 +103,7 @@ impl Reader<'_> {
         match letter {
             '(' => {
                 self.depth += 1;
+                self.groups += 1;
                 self.out.push_str("(?:");
                 self.at_start = true;
             }
@@ -128,7 +132,11 @@ impl Reader<'_> {
             '`' => self.class("^"),
             '\'' => self.class("$"),
             '1'..='9' => {
-                return Err("Invalid back reference (back references are not supported)".into());
+                let named = letter.to_digit(10).unwrap_or_default();
+                return Err(match self.groups < named {
+                    true => "Invalid back reference".into(),
+                    false => "Invalid back reference (back references are not supported)".into(),
+                });
             }
             other => self.literal(other),
         }

@@ -166,7 +166,8 @@ fn candidates(
         }
     };
     for path in [Some(name), categorized].into_iter().flatten() {
-        let path = path.trim_matches('/');
+        let steps = path.split('/').filter(|step| !matches!(*step, "" | "."));
+        let path = &*steps.collect::<Vec<_>>().join("/");
         let (stem, _) = pytext::split_extension(path);
         let flat = format!("{stem}.md");
         if !shelf.is_support(path)
