@@ -207,11 +207,11 @@ fn follow(asked: &ScopePath, rest: &str, links: &dyn Links) -> Result<ScopePath,
     let mut reached = ScopePath::root();
     let mut hops = 0_usize;
     while let Some(part) = pending.pop() {
-        let before = reached.parts.len();
-        reached.step(&part);
-        if reached.parts.len() <= before {
-            continue; // `.`, `..` or nothing: no new name to look at
+        if matches!(part.as_str(), "" | "." | "..") {
+            reached.step(&part);
+            continue; // no new name to look at
         }
+        reached.parts.push(part);
         match links.look(&reached) {
             LinkFact::NotALink => {}
             LinkFact::Unknown => return Err(ScopeError::LinkUnknown),

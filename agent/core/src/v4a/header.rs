@@ -24,13 +24,23 @@ pub(super) fn is_blank(character: char) -> bool {
 }
 
 pub(super) fn mark(line: &str) -> Option<Mark> {
-    if line.contains("*** Begin Patch") || line.contains("***Begin Patch") {
-        Some(Mark::Begin)
-    } else if line.contains("*** End Patch") || line.contains("***End Patch") {
-        Some(Mark::End)
-    } else {
-        None
+    // Nearly every line is of the patched file and holds no star, and is looked through once.
+    let mut found = None;
+    let mut rest = line;
+    while let Some((_, after)) = rest.split_once('*') {
+        rest = after;
+        let Some(word) = after.strip_prefix("**") else {
+            continue;
+        };
+        let word = word.strip_prefix(' ').unwrap_or(word);
+        if word.starts_with("Begin Patch") {
+            return Some(Mark::Begin);
+        }
+        if word.starts_with("End Patch") {
+            found = Some(Mark::End);
+        }
     }
+    found
 }
 
 pub(super) fn header(line: &str) -> Option<Header<'_>> {
@@ -144,5 +154,9 @@ mod tests {
         assert_eq!(mark("*** Begin Patch"), Some(Mark::Begin));
         assert_eq!(mark("x ***End Patch y"), Some(Mark::End));
         assert_eq!(mark("***  Begin Patch"), None);
+        assert_eq!(mark("*****Begin Patch"), Some(Mark::Begin));
+        assert_eq!(mark("** *Begin Patch"), None);
+        assert_eq!(mark("***End Patch *** Begin Patch"), Some(Mark::Begin));
+        assert_eq!(mark("*** End Patch ***"), Some(Mark::End));
     }
 }
