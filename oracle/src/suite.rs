@@ -55,24 +55,27 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if !self.place.is_empty() {
-            write!(f, ":{}", one_line(&self.place))?;
+            f.write_str(":")?;
+            one_line(f, &self.place)?;
         }
-        write!(f, ": {}", one_line(&self.what))
+        f.write_str(": ")?;
+        one_line(f, &self.what)
     }
 }
 
 /// What a file says may hold line breaks and escapes; a message must not.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let (plain, escaped) = if c.is_control() {
-                (None, Some(c.escape_default()))
-            } else {
-                (Some(c), None)
-            };
-            plain.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect()
+fn one_line(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some(at) = rest.find(char::is_control) {
+        let (plain, from) = rest.split_at(at);
+        f.write_str(plain)?;
+        let mut letters = from.chars();
+        if let Some(control) = letters.next() {
+            write!(f, "{}", control.escape_default())?;
+        }
+        rest = letters.as_str();
+    }
+    f.write_str(rest)
 }
 
 /// Loads `suites/*.json` and `regressions/*.json` under `vectors`.
@@ -150,18 +153,23 @@ pub fn parse(
             what,
         });
     };
-    // The version is looked at first: another version may have other fields.
-    if let Ok(value) = serde_json::from_str::<serde_json::Value>(text)
-        && let Some(version) = value.get("schema").and_then(serde_json::Value::as_u64)
-        && version != u64::from(SCHEMA_VERSION)
-    {
+    let read = serde_json::from_str::<SuiteFile>(text);
+    // The version comes first: another version may have other fields, or means something
+    // else by the same. A file that was read says its own, and need not be read twice.
+    let version = match &read {
+        Ok(suite) => Some(u64::from(suite.schema)),
+        Err(_) => serde_json::from_str::<serde_json::Value>(text)
+            .ok()
+            .and_then(|value| value.get("schema")?.as_u64()),
+    };
+    if let Some(version) = version.filter(|version| *version != u64::from(SCHEMA_VERSION)) {
         problem(
             String::new(),
             format!("schema version {version}; this build reads {SCHEMA_VERSION}"),
         );
         return;
     }
-    let suite: SuiteFile = match serde_json::from_str(text) {
+    let suite = match read {
         Ok(suite) => suite,
         Err(error) => {
             problem(
@@ -372,6 +380,15 @@ mod tests {
         assert_eq!(
             problems_of(text),
             ["vectors/suites/s.json: schema version 2; this build reads 1"]
+        );
+    }
+
+    #[test]
+    fn another_schema_version_is_refused_though_its_fields_are_all_known() {
+        let text = suite(&format!(r#"{{"id": "a", "script": [{PROBE}]}}"#));
+        assert_eq!(
+            problems_of(&text.replace(r#""schema": 1"#, r#""schema": 3"#)),
+            ["vectors/suites/s.json: schema version 3; this build reads 1"]
         );
     }
 
