@@ -14,11 +14,11 @@ const LINKS_MAX: usize = 6;
 const PATH_PIECES: &[&str] = &["/", "a", "b", "..", ".", "~", "//", "ab", "\0", "ü"];
 
 /// A tree that is nothing but its links.
-struct Tree(BTreeMap<String, String>);
+struct Tree(BTreeMap<ScopePath, String>);
 
 impl Links for Tree {
     fn look(&self, path: &ScopePath) -> LinkFact {
-        match self.0.get(&path.to_string()).map(String::as_str) {
+        match self.0.get(path).map(String::as_str) {
             Some("") => LinkFact::Unknown,
             Some(target) => LinkFact::Target(target.to_owned()),
             None => LinkFact::NotALink,
@@ -32,9 +32,12 @@ pub fn check(bytes: &[u8]) -> Verdict {
     let links = bytes.int_in_range(0..=LINKS_MAX).unwrap_or(0);
     let tree = Tree(
         (0..links)
-            .map(|_| {
+            .filter_map(|_| {
                 let name = format!("/{}", text(&mut bytes, &["a", "b", "/", "ab"], 3));
-                (name, text(&mut bytes, PATH_PIECES, 4))
+                let target = text(&mut bytes, PATH_PIECES, 4);
+                // Nobody asks for a link by another name than its canonical one.
+                let path = ScopePath::lexical(&name).ok()?;
+                (path.to_string() == name).then_some((path, target))
             })
             .collect(),
     );

@@ -13,9 +13,14 @@ const HOME: &str = "/home/u";
 /// The text as one file, and its halves as the user's and the administrator's.
 pub fn check(bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
-    read(&text)?;
-    let halves = text.split_once('\0').unwrap_or((&text, ""));
-    if let (Some(one), Some(two)) = (read(halves.0)?, read(halves.1)?) {
+    let whole = read(&text)?;
+    // A text of one half is that half, and was read.
+    let halves = match text.split_once('\0') {
+        Some((one, two)) => (read(one)?, read(two)?),
+        None if whole.is_none() => (None, None),
+        None => (whole, read("")?),
+    };
+    if let (Some(one), Some(two)) = halves {
         together(&one, &two)?;
     }
     Ok(())

@@ -16,7 +16,7 @@ pub(super) struct Targets {
     rows: Vec<(String, u64)>,
 }
 
-/// Runs each target that stands in a directory, over a copy of its seeds.
+/// Runs each target that stands in a directory, over its seeds.
 pub(super) fn measure(ambient: &Ambient, place: &Path, seconds: u64) -> Result<Targets, String> {
     let sources = ambient.root.join("fuzz/fuzz_targets");
     let entries = std::fs::read_dir(&sources)
@@ -38,18 +38,20 @@ pub(super) fn measure(ambient: &Ambient, place: &Path, seconds: u64) -> Result<T
 
 fn one(ambient: &Ambient, place: &Path, name: &str, seconds: u64) -> Result<u64, String> {
     let failed = |what: String| format!("the target {name}: {what}");
-    let grown = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let apart = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let seeds = seeds(&ambient.root.join("fuzz/seeds").join(name)).map_err(failed)?;
     let before = children_cpu()?;
     let output = Command::new(place.join(name))
-        .arg(grown.path())
-        .arg(ambient.root.join("fuzz/seeds").join(name))
+        // Without a directory to grow, new inputs are kept in memory: what is measured is the
+        // target, and not how fast a file system makes and removes small files.
+        .arg(format!("-seed_inputs={seeds}"))
         .arg(format!("-max_total_time={seconds}"))
         .args([
             "-print_final_stats=1",
             "-print_funcs=0",
             "-rss_limit_mb=4096",
         ])
-        .current_dir(grown.path())
+        .current_dir(apart.path())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(error.to_string()))?;
@@ -62,6 +64,21 @@ fn one(ambient: &Ambient, place: &Path, name: &str, seconds: u64) -> Result<u64,
     }
     let all = executed(&told).ok_or_else(|| failed("its engine told no figure".to_owned()))?;
     Ok((all as f64 / used.as_secs_f64().max(0.001)) as u64)
+}
+
+/// The files of a directory, the way the engine takes them.
+fn seeds(place: &Path) -> Result<String, String> {
+    let entries = std::fs::read_dir(place)
+        .map_err(|error| format!("cannot list {}: {error}", place.display()))?;
+    let mut paths: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.path().display().to_string())
+        .collect();
+    paths.sort();
+    match paths.iter().find(|path| path.contains(',')) {
+        Some(path) => Err(format!("the engine cannot be given {path}")),
+        None => Ok(paths.join(",")),
+    }
 }
 
 /// The processor time of every process this one has waited for. Nothing else ends while
@@ -83,7 +100,7 @@ impl Targets {
             text,
             "\n## Fuzz targets\n\n\
              Each over its seeds for {} s, optimised as for a campaign, with checks for overflow, no \
-             sanitizer. Those marked * make directories or conversations for each input.\n\n\
+             sanitizer, new inputs in memory. Those marked * make directories or conversations for each input.\n\n\
              | target | executions for a second of processor time |\n|---|--:|\n",
             self.seconds
         );
@@ -100,7 +117,20 @@ impl Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::executed;
+    use super::{executed, seeds};
+
+    #[test]
+    fn seeds_are_told_in_their_order_and_none_that_would_be_read_as_two() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name).display().to_string();
+        for name in ["b", "a"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        assert_eq!(seeds(place.path()), Ok(format!("{},{}", at("a"), at("b"))));
+        std::fs::write(at("c,d"), "").unwrap();
+        assert!(seeds(place.path()).unwrap_err().contains("c,d"));
+        assert!(seeds(&place.path().join("none")).is_err());
+    }
 
     #[test]
     fn the_engines_last_words_hold_the_figure() {

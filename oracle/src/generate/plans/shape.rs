@@ -20,8 +20,19 @@ impl Shape {
     /// The plan, with the words in its own text where the shape has them there.
     #[must_use]
     pub fn plan(&self, words: &str) -> Value {
-        json!({ "version": 1, "summary": self.name, "steps": (self.steps)(words) })
+        record([
+            ("version", 1.into()),
+            ("summary", self.name.into()),
+            ("steps", (self.steps)(words)),
+        ])
     }
+}
+
+/// A record of these fields, in this order. `json!` would copy what they hold, all the way
+/// down, once for each level.
+pub(super) fn record<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let named = fields.map(|(name, value)| (name.to_owned(), value));
+    Value::Object(named.into_iter().collect())
 }
 
 macro_rules! shape {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::operator::Salt;
+use super::shape::record;
 
 /// One way.
 pub struct Twist {
@@ -257,7 +258,7 @@ pub const TWISTS: &[Twist] = &[
     tree("deep-value", "size", false, |plan, salt| {
         let mut value = json!("x");
         for _ in 0..100 {
-            value = json!({ "text": [value] });
+            value = record([("text", Value::Array(vec![value]))]);
         }
         let with = with(plan, salt)?;
         let first = with.keys().next()?.clone();
@@ -266,7 +267,9 @@ pub const TWISTS: &[Twist] = &[
     tree("deep-blocks", "size", true, |plan, _| {
         let mut block = plan.get("steps")?.clone();
         for depth in 0..40 {
-            block = json!([{ "id": format!("b{depth}"), "if": true, "then": block }]);
+            let id = format!("b{depth}").into();
+            let held = record([("id", id), ("if", true.into()), ("then", block)]);
+            block = Value::Array(vec![held]);
         }
         set(plan, "steps", block)
     }),
