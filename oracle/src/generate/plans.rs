@@ -325,6 +325,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_refused_for_that_alone_and_hardly_larger_than_what_is_read() {
+        let twisted = |name: &str| {
+            let twist = TWISTS.iter().find(|twist| twist.name == name);
+            trial(&SHAPES[0], Some(twist.unwrap())).draft().unwrap()
+        };
+        let refused_as = |text: &str| -> Vec<&str> {
+            let toolbox = Arc::new(actions::toolbox());
+            let read = draft::read(text.as_bytes())
+                .and_then(|draft| plan::check(draft, toolbox, FlowRules::STRICT));
+            let errors = read.unwrap_err();
+            errors.iter().map(|error| error.kind.as_str()).collect()
+        };
+        let long = twisted("too-long");
+        assert_eq!(long.len(), draft::DRAFT_BYTES_MAX + 1);
+        assert_eq!(refused_as(&long), ["too-long"]);
+        assert!(draft::read(&long.as_bytes()[1..]).is_err_and(|errors| {
+            // One letter less is looked at, and is cut off in front.
+            errors.iter().all(|error| error.kind.as_str() == "not-json")
+        }));
+        assert_eq!(refused_as(&twisted("many-steps")), ["too-many-steps"]);
+    }
+
+    #[test]
     fn names_are_unique_and_lead_back() {
         let mut names = BTreeSet::new();
         for shape in SHAPES {

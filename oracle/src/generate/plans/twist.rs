@@ -1,5 +1,7 @@
 //! Ways a proposal is malformed, or has more in it than it should.
 
+use hermitcrab::planner::draft::DRAFT_BYTES_MAX;
+use hermitcrab_core::plan::limits::STEPS_MAX;
 use serde_json::{Map, Value, json};
 
 use super::super::operator::Salt;
@@ -275,7 +277,7 @@ pub const TWISTS: &[Twist] = &[
     }),
     tree("many-steps", "size", false, |plan, _| {
         let steps = steps(plan)?;
-        for number in 0..2_000 {
+        for number in 0..STEPS_MAX {
             steps.push(json!({"id": format!("n{number}"), "answer": "x"}));
         }
         Some(())
@@ -376,7 +378,9 @@ pub const TWISTS: &[Twist] = &[
         Some(text.replacen("\"version\":1", "\"version\":1e400", 1))
     }),
     text("too-long", false, |text, _| {
-        Some(format!("{text}{}", " ".repeat(2 << 20)))
+        // One letter more than is read.
+        let more = (DRAFT_BYTES_MAX + 1).saturating_sub(text.len());
+        Some(format!("{text}{}", " ".repeat(more)))
     }),
     text("fence-in-a-fence", false, |text, _| {
         Some(format!("```\n```json\n{text}\n```\n```"))
