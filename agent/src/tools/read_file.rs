@@ -15,7 +15,7 @@ use self::paged::Paged;
 use crate::{
     pyjson,
     runtime::{Fate, Hands, Place, Stop, ToolResult},
-    tools::{args, args::Declared, fence, notebook, pytext, write_file::UNCHANGED},
+    tools::{args, args::Declared, documents, fence, pytext, write_file::UNCHANGED},
 };
 
 /// Lines of a part if the call does not say.
@@ -80,7 +80,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let place = hands.resolve(&path)?;
     hands.state().shell_is_used = true;
-    if let Some(result) = notebook(hands, &place, offset, limit)? {
+    if let Some(result) = document(hands, &place, offset, limit)? {
         return Ok(ToolResult::ran(&Value::Object(result)));
     }
     if let Some(ending) = not_text_ending(&place.absolute) {
@@ -170,17 +170,19 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     })
 }
 
-/// A notebook is told as the text of its cells; `None` for any other file. It is not
+/// A document is told as the text in it; `None` for any other file. It is not
 /// remembered that it was read.
-fn notebook(
+fn document(
     hands: &mut Hands<'_>,
     place: &Place,
     offset: i128,
     limit: i64,
 ) -> Result<Option<Map<String, Value>>, Stop> {
     let name = place.absolute.rsplit('/').next().unwrap_or_default();
-    let is_one = name.len() > 6 && name.to_lowercase().ends_with(".ipynb");
-    if !is_one || !matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
+    let Some(kind) = documents::Kind::of(name) else {
+        return Ok(None);
+    };
+    if !matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
         return Ok(None);
     }
     let content = match hands.read_as_seen(place) {
@@ -188,7 +190,7 @@ fn notebook(
         Err(Stop::Missing | Stop::System(..)) => return Ok(None),
         Err(stop) => return Err(stop),
     };
-    let Some(text) = notebook::text(&content) else {
+    let Some(text) = kind.text(&content) else {
         return Ok(None);
     };
     let lines = pytext::lines(&text);
