@@ -54,7 +54,6 @@ faults! {
     SandboxRootIsOpen = "sandbox-root-is-open", "commands of the same places can write the root they share";
     SandboxSharesTemporary = "sandbox-shares-temporary", "commands of the same places have one /tmp";
     SandboxShowsOthersViews = "sandbox-shows-others-views", "a command sees directories that another one was given";
-    WithheldPlacesAreShown = "withheld-places-are-shown", "a command sees what a rule withholds of a directory";
     TimeoutLeavesOrphans = "timeout-leaves-orphans", "a timeout kills the command but not what it started";
     CommitWithoutAsking = "commit-without-asking", "a change set is committed whatever is held";
     DenialLooksLikeSuccess = "denial-looks-like-success", "a refused call reports that it worked";

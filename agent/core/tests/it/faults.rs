@@ -125,7 +125,6 @@ fn home(fault: Fault) -> Home {
         | Fault::SandboxRootIsOpen
         | Fault::SandboxSharesTemporary
         | Fault::SandboxShowsOthersViews
-        | Fault::WithheldPlacesAreShown
         | Fault::TimeoutLeavesOrphans => Home::Sandbox,
         Fault::CoversIgnoresVerb
         | Fault::MeetIgnoresVerb

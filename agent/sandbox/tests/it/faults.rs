@@ -79,12 +79,6 @@ fn every_fault_of_the_sandbox_shows() {
         text(&workspace.run("cat /srv/other/f 2> /dev/null")) == "of another"
     });
 
-    shows(Fault::WithheldPlacesAreShown, || {
-        let mut reading = workspace.command("cat f 2> /dev/null");
-        reading.views[0].withheld.names.push("f".to_owned());
-        text(&run(&reading).unwrap()) == "x"
-    });
-
     symlink(outside.path().join("secret"), workspace.path().join("out")).unwrap();
     let path = rel("out");
     shows(Fault::DirCapFollowsLinks, || {

@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hermitcrab_core::fault::{self, Fault};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
@@ -34,7 +33,7 @@ const COVERS_MAX: usize = 1 << 13;
 /// Directories of a copy can be renamed with all that is in them, and what they hold
 /// would be at a place no rule is about; those of an overlay cannot.
 pub(super) fn cover(view: &ViewSpec, target: &Path, is_copy: bool) -> Result<(), StepError> {
-    if view.withheld.is_empty() || fault::is(Fault::WithheldPlacesAreShown) {
+    if view.withheld.is_empty() {
         return Ok(());
     }
     let mut covers = Covers {
