@@ -117,12 +117,12 @@ fn a_worker_killed_in_mid_case_is_reported_and_the_next_case_gets_a_new_one() {
     // The script itself is not on any command line; what it starts is.
     let marker = format!("50.0{}", std::process::id());
     let killer = {
-        let (processes, marker) = (processes.clone(), marker.clone());
+        let marker = marker.clone();
         std::thread::spawn(move || {
             while running(&marker) == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
-            processes.end_all();
+            kill_workers();
         })
     };
     let lost = agent.run(job(&format!("sleep {marker}"))).unwrap_err();
@@ -135,6 +135,22 @@ fn a_worker_killed_in_mid_case_is_reported_and_the_next_case_gets_a_new_one() {
     assert_eq!(trace.end, End::Finished);
     assert_eq!(trace.steps[0].outcome, StepOutcome::Ran);
     assert!(trace.steps[0].text.contains("back"));
+}
+
+/// Kills the children of this process, each with its group; the run is not told.
+fn kill_workers() {
+    let own = format!("PPid:\t{}", std::process::id());
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(number) = name.parse::<i32>() else {
+            continue;
+        };
+        let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+        if status.lines().any(|line| line == own) {
+            let worker = nix::unistd::Pid::from_raw(number);
+            let _gone = nix::sys::signal::killpg(worker, nix::sys::signal::Signal::SIGKILL);
+        }
+    }
 }
 
 fn running(marker: &str) -> usize {
