@@ -20,6 +20,10 @@ const SHOWN: [(Fault, Class, u8); 2] = [
     (Fault::ReadTruncates, Class::Changed, exit::UNEXPLAINED),
 ];
 
+/// Calls of the recorded history that search from where they are: Hermes finds nothing
+/// there without ripgrep, and worlds have none.
+const SEARCHES_FROM_HERE: u64 = 1;
+
 /// Runs the migrations; a line for each.
 ///
 /// # Errors
@@ -30,8 +34,8 @@ pub(super) fn shown(ambient: &Ambient, hermes: &str) -> Result<Vec<String>, Stri
     make(&ambient.root.join("oracle/tests/homes").join(hermes), &home)
         .map_err(|error| format!("no home to migrate: {error}"))?;
     let (code, sound) = migrate(ambient, hermes, folder.path(), None)?;
-    let wrong = [Class::Unsafe, Class::Changed];
-    if code != exit::CONFORM || wrong.iter().any(|class| sound.count(*class) > 0) {
+    let differs = (sound.count(Class::Unsafe), sound.count(Class::Changed));
+    if code != exit::UNEXPLAINED || differs != (0, SEARCHES_FROM_HERE) {
         return Err(format!(
             "a migration without a fault ends with {code}: {:?}",
             sound.classes
@@ -41,7 +45,7 @@ pub(super) fn shown(ambient: &Ambient, hermes: &str) -> Result<Vec<String>, Stri
     for (fault, class, expected) in SHOWN {
         let (code, replayed) = migrate(ambient, hermes, folder.path(), Some(fault))?;
         let count = replayed.count(class);
-        if code != expected || count == 0 {
+        if code != expected || count <= sound.count(class) {
             return Err(format!(
                 "a migration does not show {}: it ends with {code}, {:?}",
                 fault.name(),
