@@ -5,6 +5,7 @@
 //! [`super::gauges`]. They stand as long as the agent holds the other end of a
 //! pipe, so an agent that goes away in any manner leaves none behind.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -147,21 +148,49 @@ impl Keeper {
     }
 
     fn make(&mut self, limits: &GroupLimits) -> Result<Ours, String> {
-        let place = self
-            .place
-            .get_or_insert_with(|| Place::find().map_err(|error| error.to_string()));
-        let place = place.as_ref().map_err(Clone::clone)?;
-        self.number = self.number.saturating_add(1);
-        let made = Group::make(place, self.number, limits).and_then(|group| {
-            Ok(Ours {
-                limits: *limits,
-                entrances: group.entrances()?,
-                outlook: group.outlook()?,
-                group,
-                history: History::New,
-            })
-        });
+        let place = match self.place.take() {
+            Some(Ok(place)) => place,
+            Some(Err(why)) => {
+                self.place = Some(Err(why.clone()));
+                return Err(why);
+            }
+            None => self.find()?,
+        };
+        let made = match self.make_at(&place, limits) {
+            Ok(ours) => {
+                self.place = Some(Ok(place));
+                return Ok(ours);
+            }
+            // The place may be another by now: whoever looks after the groups above may
+            // have moved this program, or let go of a limit that was handed down.
+            Err(_) => self.find().map(|place| {
+                let made = self.make_at(&place, limits);
+                self.place = Some(Ok(place));
+                made
+            })?,
+        };
         made.map_err(|error| format!("no group can be made: {error}"))
+    }
+
+    /// Looks for the place; where there is none, that is kept.
+    fn find(&mut self) -> Result<Place, String> {
+        Place::find().map_err(|error| {
+            let why = error.to_string();
+            self.place = Some(Err(why.clone()));
+            why
+        })
+    }
+
+    fn make_at(&mut self, place: &Place, limits: &GroupLimits) -> io::Result<Ours> {
+        self.number = self.number.saturating_add(1);
+        let group = Group::make(place, self.number, limits)?;
+        Ok(Ours {
+            limits: *limits,
+            entrances: group.entrances()?,
+            outlook: group.outlook()?,
+            group,
+            history: History::New,
+        })
     }
 
     /// What to wait on, besides requests: its event is an error.

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod unified;
+
 /// The prefix of every group made here.
 pub(super) const PREFIX: &str = "hermitcrab-";
 /// A group whose maker is gone is swept after this many seconds: long enough
@@ -52,7 +54,12 @@ impl Place {
     pub fn find() -> io::Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo")?;
         let own = fs::read_to_string("/proc/self/cgroup")?;
-        let place = Self::from_lists(&mounts, &own);
+        let mut place = Self::from_lists(&mounts, &own);
+        if let [only] = place.parents.as_slice()
+            && let Some(settled) = unified::settle(only, &unified::our_processes())
+        {
+            place.parents = vec![settled];
+        }
         if place.parents.is_empty() {
             return Err(io::Error::other(
                 "no control group of this process can be written",
@@ -70,7 +77,7 @@ impl Place {
             };
             let own_dir = mount.dir_of(own_path);
             if mount.unified {
-                parents.extend(unified_parent(&mount.point, &own_dir));
+                parents.extend(unified::parent(&mount.point, &own_dir));
             } else if writable(&own_dir) {
                 let controllers: Vec<_> = Controller::ALL
                     .into_iter()
@@ -181,48 +188,6 @@ fn own_path<'a>(own: &'a str, mount: &Mount) -> Option<&'a str> {
     })
 }
 
-/// The nearest group at or above `own` below which groups with limits can be
-/// made; one without limits, for the kill alone, if there is none.
-fn unified_parent(point: &Path, own: &Path) -> Option<Parent> {
-    let mut fallback = None;
-    for dir in own.ancestors().take_while(|dir| dir.starts_with(point)) {
-        if !writable(dir) {
-            break;
-        }
-        let offered = words(&dir.join("cgroup.controllers"));
-        for controller in Controller::ALL.map(Controller::as_str) {
-            if offered.iter().any(|name| name == controller) {
-                // Refused while the group itself holds processes.
-                let _enabled =
-                    fs::write(dir.join("cgroup.subtree_control"), format!("+{controller}"));
-            }
-        }
-        let enabled = words(&dir.join("cgroup.subtree_control"));
-        let controllers: Vec<_> = Controller::ALL
-            .into_iter()
-            .filter(|controller| enabled.iter().any(|name| name == controller.as_str()))
-            .collect();
-        let found = Parent {
-            dir: dir.to_owned(),
-            unified: true,
-            controllers,
-        };
-        if !found.controllers.is_empty() {
-            return Some(found);
-        }
-        fallback.get_or_insert(found);
-    }
-    fallback
-}
-
-fn words(path: &Path) -> Vec<String> {
-    fs::read_to_string(path)
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(str::to_owned)
-        .collect()
-}
-
 fn writable(dir: &Path) -> bool {
     rustix::fs::access(
         dir,
@@ -275,34 +240,6 @@ mod tests {
                 parent(&temp.path().join("cpu,cpuacct"), false, &[Controller::Cpu]),
                 parent(&temp.path().join("pids"), false, &[Controller::Pids]),
             ]
-        );
-    }
-
-    #[test]
-    fn version_two_climbs_to_the_group_that_hands_its_controllers_down() {
-        let temp = tree(&["user/app/own"]);
-        let app = temp.path().join("user/app");
-        fs::write(app.join("cgroup.subtree_control"), "memory pids").unwrap();
-        let mounts = format!(
-            "30 25 0:26 / {} rw - cgroup2 cgroup2 rw\n",
-            temp.path().display()
-        );
-        assert_eq!(
-            Place::from_lists(&mounts, "0::/user/app/own\n").parents,
-            [parent(&app, true, &[Controller::Memory, Controller::Pids])]
-        );
-    }
-
-    #[test]
-    fn version_two_without_controllers_still_kills() {
-        let temp = tree(&["own"]);
-        let mounts = format!(
-            "30 25 0:26 / {} rw - cgroup2 cgroup2 rw\n",
-            temp.path().display()
-        );
-        assert_eq!(
-            Place::from_lists(&mounts, "0::/own\n").parents,
-            [parent(&temp.path().join("own"), true, &[])]
         );
     }
 
