@@ -14,6 +14,7 @@ mod cmd;
 mod escape;
 mod filter_table;
 mod house;
+mod kernels;
 mod licences;
 mod lock;
 mod models;
@@ -55,6 +56,8 @@ enum Chore {
     CampaignReport(campaign_report::Args),
     /// Carry out AgentDojo's tasks and attacks with the real program, and write docs/benchmarks/agentdojo.md.
     Agentdojo(agentdojo::Args),
+    /// Run the sandbox's tests under other kernels, in virtual machines.
+    Kernels(kernels::Args),
     /// Build llama.cpp and its server, and run the tests with real models in files.
     Models(models::Args),
     /// Change the core, or the relation, place by place and see the tests notice.
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Chore::FilesReport => bench_report::files(),
         Chore::CampaignReport(args) => campaign_report::run(&args),
         Chore::Agentdojo(args) => agentdojo::run(&args),
+        Chore::Kernels(args) => kernels::run(&args),
         Chore::Models(args) => models::run(&args),
         Chore::Mutants(args) => mutants::run(&args),
         Chore::Lock(args) => lock::run(&args),

@@ -7,7 +7,7 @@
 //! `SKIPPED: reason`, by which a test says that the machine lacks what it needs.
 //! A skipped test is counted apart and never as passed.
 
-mod build;
+pub mod build;
 mod run;
 mod skips;
 
@@ -19,6 +19,7 @@ use anyhow::{Context as _, Result};
 
 use crate::cmd::{self, Passed};
 use run::Fate;
+pub use run::wait;
 
 /// Arguments of `cargo xtask test`.
 #[derive(Debug, clap::Args)]
@@ -26,8 +27,8 @@ pub struct Args {
     /// Only this package (may be repeated); default: the whole workspace.
     #[arg(short, long)]
     package: Vec<String>,
-    /// Only tests whose name contains this.
-    filter: Option<String>,
+    /// Only tests whose name contains one of these.
+    filter: Vec<String>,
     /// Tests at a time; default: one per processor.
     #[arg(short, long)]
     jobs: Option<usize>,
@@ -37,6 +38,9 @@ pub struct Args {
     /// Fail on every skip that this file does not list with a reason.
     #[arg(long)]
     accepted_skips: Option<PathBuf>,
+    /// Build nothing: run what `cargo xtask kernels` has built and listed in this file.
+    #[arg(long, hide = true, conflicts_with = "package")]
+    built: Option<PathBuf>,
     /// Write the three counts to this file as JSON.
     #[arg(long)]
     summary: Option<PathBuf>,
@@ -59,10 +63,15 @@ pub struct Counts {
 /// Build, run, print, count.
 pub fn run(args: &Args) -> Result<Passed> {
     let started = Instant::now();
-    if args.package.is_empty() && args.filter.is_none() {
+    let everything = args.package.is_empty() && args.filter.is_empty() && args.built.is_none();
+    if everything {
         install_hermes()?;
     }
-    let cases = build::cases(&args.package, args.filter.as_deref())?;
+    let programs = match &args.built {
+        Some(list) => build::read_programs(list)?,
+        None => build::programs(&args.package)?,
+    };
+    let cases = build::cases(&programs, &args.filter)?;
     println!("{} tests", cases.len());
     let jobs = args
         .jobs
@@ -87,7 +96,7 @@ pub fn run(args: &Args) -> Result<Passed> {
             }
         }
     }
-    if args.filter.is_none() && args.package.is_empty() {
+    if everything {
         let docs = run::doc_tests()?;
         counts.passed += docs.passed;
         counts.failed += docs.failed;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::selection;
 use crate::cmd;
 
 /// One test program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// The package it belongs to.
     pub package: String,
@@ -52,20 +53,20 @@ impl Case {
     }
 }
 
-/// Build the chosen packages' tests and list them.
-pub fn cases(packages: &[String], filter: Option<&str>) -> Result<Vec<Case>> {
+/// The tests of these programs whose names contain one of the words, if there are any.
+pub fn cases(programs: &[Program], filter: &[String]) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for program in programs(packages)? {
+    for program in programs {
         if program.bare {
             cases.push(Case {
-                program,
+                program: program.clone(),
                 name: None,
                 ignored: false,
             });
             continue;
         }
-        let ignored = list(&program, &["--ignored"])?;
-        for name in list(&program, &[])? {
+        let ignored = list(program, &["--ignored"])?;
+        for name in list(program, &[])? {
             cases.push(Case {
                 program: program.clone(),
                 ignored: ignored.contains(&name),
@@ -73,14 +74,30 @@ pub fn cases(packages: &[String], filter: Option<&str>) -> Result<Vec<Case>> {
             });
         }
     }
-    if let Some(filter) = filter {
-        cases.retain(|case| case.label().contains(filter));
+    if !filter.is_empty() {
+        cases.retain(|case| {
+            let label = case.label();
+            filter.iter().any(|word| label.contains(word))
+        });
     }
     Ok(cases)
 }
 
+/// Builds the chosen packages' tests and lists their programs in a file, for another
+/// machine that has the same files.
+pub fn write_programs(packages: &[String], list: &Path) -> Result<()> {
+    let programs = serde_json::to_vec(&programs(packages)?)?;
+    fs::write(list, programs).with_context(|| format!("cannot write {}", list.display()))
+}
+
+/// The programs of a list.
+pub fn read_programs(list: &Path) -> Result<Vec<Program>> {
+    let bytes = fs::read(list).with_context(|| format!("cannot read {}", list.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is no list", list.display()))
+}
+
 /// Run `cargo test --no-run` and read which programs it made.
-fn programs(packages: &[String]) -> Result<Vec<Program>> {
+pub fn programs(packages: &[String]) -> Result<Vec<Program>> {
     let output = cmd::cargo()
         .args(["test", "--no-run"])
         .arg("--message-format=json-render-diagnostics")

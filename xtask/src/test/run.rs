@@ -162,7 +162,7 @@ fn handle(file: &File) -> Result<Stdio> {
 }
 
 /// The status, or `None` if the time ran out and the process was killed.
-fn wait(child: &mut Child, timeout: Duration) -> Result<Option<ExitStatus>> {
+pub fn wait(child: &mut Child, timeout: Duration) -> Result<Option<ExitStatus>> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().context("cannot wait for a test")? {

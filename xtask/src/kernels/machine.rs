@@ -1,0 +1,261 @@
+//! One virtual machine: made, started, waited for.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::package::Kernel;
+use crate::cmd;
+use crate::test;
+
+/// What the machine begins with.
+const INIT: &str = include_str!("init.sh");
+/// What its first process needs to reach this machine's files, each with what it depends on.
+const MODULES: [&str; 7] = [
+    "virtio_pci",
+    "virtio_blk",
+    "9pnet_virtio",
+    "9p",
+    "ext4",
+    "overlay",
+    "fuse",
+];
+/// Programs, and the packages of Debian that have them.
+const TOOLS: [(&str, &str); 8] = [
+    (QEMU, "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("modprobe", "kmod"),
+    ("depmod", "kmod"),
+    ("cpio", "cpio"),
+    ("xz", "xz-utils"),
+    ("mke2fs", "e2fsprogs"),
+    ("dpkg-deb", "dpkg"),
+];
+const QEMU: &str = "qemu-system-x86_64";
+const MEMORY_MB: u32 = 4096;
+const DISK_BYTES: u64 = 16 << 30;
+
+/// What is to be run in it.
+pub struct Tests {
+    /// The list of test programs.
+    pub list: PathBuf,
+    /// Only those whose name contains one of these.
+    pub filter: Vec<String>,
+}
+
+/// Whether the programs that make a machine are there; says what to install.
+pub fn tools() -> Result<()> {
+    ensure!(
+        cfg!(target_arch = "x86_64"),
+        "other kernels can be tried on x86_64 only: the machine is an emulated one of that kind"
+    );
+    let missing: Vec<&str> = TOOLS
+        .iter()
+        .filter(|(program, _)| !is_there(program))
+        .map(|(_, package)| *package)
+        .collect();
+    ensure!(
+        missing.is_empty(),
+        "missing: {0}; install with `apt-get install {0}`",
+        missing.join(" ")
+    );
+    Ok(())
+}
+
+/// As a person without root has it in their path, or where only root looks.
+fn is_there(program: &str) -> bool {
+    ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
+        .iter()
+        .any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Runs the tests under this kernel; where the counts will be.
+pub fn run(kernel: &Kernel, dir: &Path, tests: &Tests, patience: Duration) -> Result<PathBuf> {
+    let results = dir.join(format!("results-{}", kernel.version));
+    empty(&results)?;
+    let summary = results.join("summary.json");
+    write(&results.join("tests.sh"), &script(tests))?;
+    let begins_with = initial(kernel, dir)?;
+    let disk = disk(dir)?;
+    let mut machine = Command::new(QEMU);
+    machine
+        .args(["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"])
+        .args(["-m", &MEMORY_MB.to_string(), "-nic", "none"])
+        .args(["-display", "none", "-monitor", "none", "-serial", "stdio"])
+        .args([
+            "-no-reboot",
+            "-append",
+            "console=ttyS0 quiet loglevel=1 panic=-1",
+        ])
+        .arg("-kernel")
+        .arg(&kernel.image)
+        .arg("-initrd")
+        .arg(&begins_with);
+    share(
+        &mut machine,
+        "files",
+        Path::new("/"),
+        ",readonly=on,multidevs=remap",
+    );
+    share(&mut machine, "results", &results, "");
+    let drive = format!("file={},format=raw,if=virtio,cache=unsafe", disk.display());
+    machine.args(["-drive", &drive]).stdin(Stdio::null());
+    let mut child = machine
+        .spawn()
+        .with_context(|| format!("cannot start {QEMU}"))?;
+    let ended = test::wait(&mut child, patience)?;
+    fs::remove_file(&disk).with_context(|| format!("cannot remove {}", disk.display()))?;
+    match ended {
+        Some(status) => ensure!(status.success(), "{QEMU} ended with {status}"),
+        None => bail!("the machine ran longer than {} s", patience.as_secs()),
+    }
+    let failed = results.join("failed");
+    ensure!(
+        !failed.exists(),
+        "the machine could not begin: {}",
+        fs::read_to_string(&failed).unwrap_or_default().trim_end()
+    );
+    Ok(summary)
+}
+
+/// A directory of this machine, for the other one to mount by its name.
+fn share(machine: &mut Command, name: &str, dir: &Path, more: &str) {
+    // A comma in a path would begin another option.
+    let path = dir.display().to_string().replace(',', ",,");
+    let local = format!("local,id={name},path={path},security_model=none{more}");
+    let device = format!("virtio-9p-pci,fsdev={name},mount_tag={name}");
+    machine.args(["-fsdev", &local, "-device", &device]);
+}
+
+/// What a person there would type. They are in a group of their own, as everybody is.
+fn script(tests: &Tests) -> String {
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let program = cmd::root().join("target/debug/xtask");
+    let mut script = format!(
+        "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root\n\
+         echo $$ > /sys/fs/cgroup/person/cgroup.procs\n\
+         cd {} && {} test --built {} --jobs 1 --summary /run/results/summary.json",
+        quoted(&cmd::root()),
+        quoted(&program),
+        quoted(&tests.list),
+    );
+    for word in &tests.filter {
+        // A name of a test has no quotes in it; one that has is none.
+        let _written = write!(script, " {}", quoted(Path::new(word)));
+    }
+    script.push_str("\nsync\necho o > /proc/sysrq-trigger\nwhile :; do sleep 1; done\n");
+    script
+}
+
+/// The file system the machine begins with.
+fn initial(kernel: &Kernel, dir: &Path) -> Result<PathBuf> {
+    let tree = dir.join("begin");
+    empty(&tree)?;
+    for name in [
+        "bin", "modules", "files", "results", "disk", "root", "proc", "sys", "dev",
+    ] {
+        fs::create_dir(tree.join(name)).with_context(|| format!("cannot make {name}"))?;
+    }
+    write(&tree.join("init"), INIT)?;
+    cmd::output(Command::new("chmod").arg("755").arg(tree.join("init")))?;
+    fs::copy("/bin/busybox", tree.join("bin/busybox")).context("cannot copy busybox")?;
+    for (number, module) in modules(kernel)?.iter().enumerate() {
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        // In the order in which they are to be loaded.
+        let to = tree.join(format!(
+            "modules/{number:03}-{}",
+            name.trim_end_matches(".xz")
+        ));
+        if name.ends_with(".xz") {
+            let bytes = cmd::output(Command::new("xz").arg("-dc").arg(module))?;
+            fs::write(&to, bytes)
+        } else {
+            fs::copy(module, &to).map(|_| ())
+        }
+        .with_context(|| format!("cannot write {}", to.display()))?;
+    }
+    let image = dir.join("begin.cpio");
+    let pack = "cd \"$0\" && find . | cpio --quiet -o -H newc > \"$1\"";
+    cmd::output(Command::new("sh").args(["-c", pack]).arg(&tree).arg(&image))?;
+    Ok(image)
+}
+
+/// The files of the modules, what one depends on before it; none for what is built in.
+fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for module in MODULES {
+        let list = cmd::output(Command::new("modprobe").arg("-d").arg(&kernel.dir).args([
+            "-S",
+            &kernel.version,
+            "--show-depends",
+            module,
+        ]))?;
+        for line in String::from_utf8_lossy(&list).lines() {
+            if let Some(file) = line.strip_prefix("insmod ") {
+                let file = PathBuf::from(file.trim_end());
+                if !files.contains(&file) {
+                    files.push(file);
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// A disk for what is written: other file systems keep other attributes.
+fn disk(dir: &Path) -> Result<PathBuf> {
+    let disk = dir.join("disk.raw");
+    let file =
+        fs::File::create(&disk).with_context(|| format!("cannot make {}", disk.display()))?;
+    // Of nothing but holes: it takes as much room as is written.
+    file.set_len(DISK_BYTES)
+        .with_context(|| format!("cannot make {}", disk.display()))?;
+    cmd::output(
+        Command::new("mke2fs")
+            .args(["-q", "-F", "-t", "ext4", "-O", "^has_journal"])
+            .arg(&disk),
+    )?;
+    Ok(disk)
+}
+
+fn empty(dir: &Path) -> Result<()> {
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_there_keeps_odd_names_whole() {
+        let tests = Tests {
+            list: PathBuf::from("/a b/it's.json"),
+            filter: vec!["groups::".to_owned(), "$(x)".to_owned()],
+        };
+        let script = script(&tests);
+        assert!(script.contains(r"--built '/a b/it'\''s.json'"), "{script}");
+        assert!(script.contains(" 'groups::' '$(x)'\n"), "{script}");
+    }
+
+    #[test]
+    fn a_shared_directory_is_one_option_whatever_its_name() {
+        let mut command = Command::new("true");
+        share(&mut command, "files", Path::new("/a,path=/b"), "");
+        let said: Vec<_> = command.get_args().collect();
+        assert_eq!(
+            said[1],
+            "local,id=files,path=/a,,path=/b,security_model=none"
+        );
+    }
+}
