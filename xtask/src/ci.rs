@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::cmd::{self, Passed, Show};
-use crate::{house, models, test, vectors};
+use crate::{house, kernels, models, test, vectors};
 
 /// How long each fuzz target runs in the smoke step.
 const FUZZ_SECONDS: u32 = 5;
@@ -116,6 +116,11 @@ const STEPS: &[(&str, &str, Gate)] = &[
         hermes,
     ),
     ("test", "README's test command", tests),
+    (
+        "kernels",
+        "limits and isolation hold under other kernels, with control groups of version 2 alone",
+        other_kernels,
+    ),
     ("benches", "the benchmarks run once", benches),
     ("check", "the oracle's verdict over all suites", check),
     ("selftest", "the oracle finds every planted fault", selftest),
@@ -359,6 +364,22 @@ fn selftest() -> Result<End> {
 
 fn patterns() -> Result<End> {
     step(&mut cargo(&["bisim", "patterns"]))
+}
+
+/// Only what differs from kernel to kernel: the whole suite there takes half an hour.
+fn other_kernels() -> Result<End> {
+    if let Err(missing) = kernels::ready() {
+        return Ok(End::Skipped(missing.to_string()));
+    }
+    step(&mut cargo(&[
+        "xtask",
+        "kernels",
+        "delegated::",
+        "groups::",
+        "isolation::",
+        "profile::",
+        "told::",
+    ]))
 }
 
 /// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.

@@ -21,6 +21,8 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cmd::{self, Passed};
 use crate::test;
 
+pub use machine::tools as ready;
+
 /// What is tested where nothing else is said.
 const PACKAGE: &str = "hermitcrab-sandbox";
 

@@ -15,8 +15,8 @@ share=trans=virtio,version=9p2000.L,msize=512000
 mount -t 9p -o $share results /results || echo 'kernels: no place for results'
 mount -t 9p -o $share,ro,cache=loose files /files || say 'the files of this machine cannot be mounted'
 mount -t ext4 /dev/vda /disk || say 'the disk cannot be mounted'
-mkdir -p /disk/upper /disk/work /disk/tmp
-chmod 1777 /disk/tmp
+mkdir -p /disk/upper /disk/work /disk/tmp /disk/kept
+chmod 1777 /disk/tmp /disk/kept
 mount -t overlay -o lowerdir=/files,upperdir=/disk/upper,workdir=/disk/work root /root ||
     say 'no root can be made'
 mount --move /dev /root/dev
@@ -27,7 +27,9 @@ mount -t proc proc /root/proc
 mount -t sysfs sys /root/sys
 mount -t cgroup2 groups /root/sys/fs/cgroup
 mount -t tmpfs run /root/run
+# An overlay, as the root is one, has no owners translated.
 mount --bind /disk/tmp /root/tmp
+mount --bind /disk/kept /root/var/tmp
 mkdir /root/run/results /root/sys/fs/cgroup/person
 mount --bind /results /root/run/results
 ifconfig lo 127.0.0.1 up

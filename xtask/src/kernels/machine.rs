@@ -36,6 +36,7 @@ const TOOLS: [(&str, &str); 8] = [
     ("dpkg-deb", "dpkg"),
 ];
 const QEMU: &str = "qemu-system-x86_64";
+const BUSYBOX: &str = "/bin/busybox";
 const MEMORY_MB: u32 = 4096;
 const DISK_BYTES: u64 = 16 << 30;
 
@@ -53,11 +54,14 @@ pub fn tools() -> Result<()> {
         cfg!(target_arch = "x86_64"),
         "other kernels can be tried on x86_64 only: the machine is an emulated one of that kind"
     );
-    let missing: Vec<&str> = TOOLS
+    let mut missing: Vec<&str> = TOOLS
         .iter()
         .filter(|(program, _)| !is_there(program))
         .map(|(_, package)| *package)
         .collect();
+    if missing.is_empty() && needs_libraries(Path::new(BUSYBOX))? {
+        missing.push("busybox-static");
+    }
     ensure!(
         missing.is_empty(),
         "missing: {0}; install with `apt-get install {0}`",
@@ -71,6 +75,13 @@ fn is_there(program: &str) -> bool {
     ["/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
         .iter()
         .any(|dir| Path::new(dir).join(program).exists())
+}
+
+/// Whether a program names a loader: nothing else is there where it is to run.
+fn needs_libraries(program: &Path) -> Result<bool> {
+    let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let loader = b"/ld-linux";
+    Ok(bytes.windows(loader.len()).any(|part| part == loader))
 }
 
 /// Runs the tests under this kernel; where the counts will be.
@@ -162,7 +173,7 @@ fn initial(kernel: &Kernel, dir: &Path) -> Result<PathBuf> {
     }
     write(&tree.join("init"), INIT)?;
     cmd::output(Command::new("chmod").arg("755").arg(tree.join("init")))?;
-    fs::copy("/bin/busybox", tree.join("bin/busybox")).context("cannot copy busybox")?;
+    fs::copy(BUSYBOX, tree.join("bin/busybox")).context("cannot copy busybox")?;
     for (number, module) in modules(kernel)?.iter().enumerate() {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
         // In the order in which they are to be loaded.
@@ -246,6 +257,16 @@ mod tests {
         let script = script(&tests);
         assert!(script.contains(r"--built '/a b/it'\''s.json'"), "{script}");
         assert!(script.contains(" 'groups::' '$(x)'\n"), "{script}");
+    }
+
+    #[test]
+    fn a_program_that_needs_a_loader_is_told_from_one_that_does_not() {
+        assert!(needs_libraries(Path::new("/bin/sh")).unwrap());
+        let temp = tempfile::tempdir().unwrap();
+        let plain = temp.path().join("plain");
+        fs::write(&plain, "\u{7f}ELF").unwrap();
+        assert!(!needs_libraries(&plain).unwrap());
+        assert!(needs_libraries(&temp.path().join("none")).is_err());
     }
 
     #[test]

@@ -81,13 +81,27 @@ fn attributes_are_changes_of_their_own_and_others_survive_a_new_version() {
         &workspace,
         "echo new > rewritten; echo n > fresh
          python3 -c \"
-import os
-os.setxattr('changed', 'user.a', b'after')
-os.removexattr('cleared', 'user.a')
-os.setxattr('fresh', 'user.b', b'new')
-os.setxattr('d', 'user.c', b'dir')
+import errno, os
+try:
+    os.setxattr('changed', 'user.a', b'after')
+    os.removexattr('cleared', 'user.a')
+    os.setxattr('fresh', 'user.b', b'new')
+    os.setxattr('d', 'user.c', b'dir')
+except OSError as error:
+    # As the copy of a kernel whose tmpfs keeps none.
+    assert error.errno == errno.ENOTSUP, error
+    print('no attributes')
 \"",
     );
+    if support::text(&finished) == "no attributes\n" {
+        assert!(finished.confined.copied.is_some());
+        kept(&workspace, &finished);
+        let xattrs = |name: &str| support::xattrs(&workspace.path().join(name));
+        assert_eq!(xattrs("rewritten"), ["user.kept=before"]);
+        assert_eq!(xattrs("changed"), ["user.a=before"]);
+        assert_eq!(xattrs("cleared"), ["user.a=before"]);
+        return;
+    }
     let found: Vec<_> = finished.changes[0]
         .changes()
         .iter()

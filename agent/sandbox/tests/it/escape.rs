@@ -213,6 +213,10 @@ fn a_second_mechanism_holds_when_one_is_left_out() {
         }
     }
     found.retain(|single| !SINGLE_LINE.contains(single));
+    // Landlock is the second line there, since its version 6.
+    if Workspace::new().run("true").confined.landlock_version < 6 {
+        found.retain(|(probe, _)| *probe != "the machine's abstract sockets");
+    }
     assert_eq!(found, []);
 }
 

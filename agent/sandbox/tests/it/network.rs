@@ -129,7 +129,15 @@ fn the_loopback_is_the_commands_own() {
     // A way out is no loopback: there, nothing but the proxy can be reached.
     let held = [(Verb::NetConnect, peer("127.0.0.1", Port::Only(1)))];
     let finished = run_with(&workspace, &script, &held);
-    assert!(text(&finished).starts_with("no "), "{}", text(&finished));
+    // Landlock holds that since its version 4; without it, what is listened at is the
+    // command's own all the same.
+    let begins = if finished.confined.landlock_version < 4 {
+        "inside\n"
+    } else {
+        "no "
+    };
+    assert!(text(&finished).starts_with(begins), "{}", text(&finished));
+    assert!(!text(&finished).contains("outside"), "{}", text(&finished));
 }
 
 #[test]

@@ -11,25 +11,28 @@ use std::path::Path;
 
 use super::{Controller, PREFIX, Parent, writable};
 
-/// The nearest group at or above `own` below which groups with limits can be
-/// made; one without limits, for the kill alone, if there is none.
+/// The nearest group at or above `own` below which groups with all limits can be made,
+/// or else with the most; one without limits, for the kill alone, if there is none.
 pub(super) fn parent(point: &Path, own: &Path) -> Option<Parent> {
-    let mut fallback = None;
+    let mut best: Option<Parent> = None;
     for dir in own.ancestors().take_while(|dir| dir.starts_with(point)) {
         if !writable(dir) {
             break;
         }
-        let found = Parent {
-            dir: dir.to_owned(),
-            unified: true,
-            controllers: handed_down(dir),
-        };
-        if !found.controllers.is_empty() {
-            return Some(found);
+        let controllers = handed_down(dir);
+        let most = best.as_ref().map_or(0, |best| best.controllers.len());
+        if best.is_none() || controllers.len() > most {
+            best = Some(Parent {
+                dir: dir.to_owned(),
+                unified: true,
+                controllers,
+            });
         }
-        fallback.get_or_insert(found);
+        if best.as_ref().map(|best| best.controllers.len()) == Some(Controller::ALL.len()) {
+            break;
+        }
     }
-    fallback
+    best
 }
 
 /// This process and the one that started it: the spawner and its agent.
@@ -243,6 +246,24 @@ mod tests {
                 "{kind}"
             );
         }
+    }
+
+    #[test]
+    fn one_above_that_hands_down_more_is_taken_and_one_that_hands_down_as_much_is_not() {
+        let temp = tree("slice/service/own");
+        let slice = temp.path().join("slice");
+        group(&slice.join("service/own"), "domain\n", "17\n", "");
+        group(&slice.join("service"), "domain\n", "", "memory pids\n");
+        group(&slice, "domain\n", "", "memory pids\n");
+        group(temp.path(), "domain\n", "", "cpu memory pids\n");
+        let taken = || unified(temp.path(), "/slice/service/own");
+        assert_eq!(taken(), [parent(temp.path(), &Controller::ALL)]);
+        group(temp.path(), "domain\n", "", "memory\n");
+        let service = parent(
+            &slice.join("service"),
+            &[Controller::Memory, Controller::Pids],
+        );
+        assert_eq!(taken(), [service]);
     }
 
     #[test]
