@@ -174,7 +174,7 @@ pub fn toolbox() -> Toolbox {
             ],
             nothing(),
             Source::User,
-            &[(FsDelete, "from"), (FsCreate, "to")],
+            &[(FsRead, "from"), (FsDelete, "from"), (FsCreate, "to")],
         ),
         tool(
             "move_files",
@@ -184,7 +184,7 @@ pub fn toolbox() -> Toolbox {
             ],
             made(Kind::record(&[("moved", made(Kind::Whole))])),
             Source::File,
-            &[(FsDelete, ""), (FsCreate, "into")],
+            &[(FsRead, ""), (FsDelete, ""), (FsCreate, "into")],
         ),
         tool(
             "delete_files",
@@ -204,7 +204,12 @@ pub fn toolbox() -> Toolbox {
                 ("left", made(Kind::Whole)),
             ])),
             Source::File,
-            &[(FsList, "path"), (FsDelete, "path"), (FsCreate, "path")],
+            &[
+                (FsList, "path"),
+                (FsRead, "path"),
+                (FsDelete, "path"),
+                (FsCreate, "path"),
+            ],
         ),
         tool(
             "run_command",

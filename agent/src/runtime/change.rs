@@ -192,6 +192,14 @@ impl Hands<'_> {
                 self.is_saved(place, before)?;
             }
         }
+        let moved = changes.iter().filter_map(|change| match change {
+            FileChange::Move { from, .. } => Some(from),
+            FileChange::Write { .. }
+            | FileChange::Delete { .. }
+            | FileChange::RemoveDir { .. }
+            | FileChange::Rename { .. } => None,
+        });
+        self.read_to_move(&moved.collect::<Vec<_>>())?;
         let goes_together = |change: &FileChange| {
             !matches!(
                 change,

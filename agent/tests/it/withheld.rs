@@ -148,6 +148,58 @@ fn a_command_cannot_move_it_to_where_no_rule_is_about_it() {
 }
 
 #[test]
+fn a_plan_cannot_move_it_to_where_no_rule_is_about_it() {
+    let home = Home::new();
+    home.configure(
+        "[[rules]]\nid = \"s\"\ndecision = \"deny\"\nverbs = [\"fs.read\"]\non = \"in/deep/s.txt\"\n\n\
+         [[rules]]\nid = \"t\"\ndecision = \"ask\"\nverbs = [\"fs.read\"]\non = \"in/t.txt\"\n",
+    );
+    for (file, content) in [
+        ("in/deep/s.txt", "needle\n"),
+        ("in/t.txt", "needle\n"),
+        ("out/u.txt", "moved\n"),
+    ] {
+        let path = home.project().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let run = |how: Value, then: &str| {
+        let mut first = how;
+        first["id"] = json!("m");
+        let steps = json!([
+            first,
+            {"id": "r", "after": ["m"], "call": "read_file", "with": {"path": then}},
+            {"id": "a", "answer": {"$": "r.text"}}
+        ]);
+        let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+        std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+        let all = ["run", "--plan", "../plan.json", "--yes-low"];
+        home.run(&[&all[..], &["--grant", "fs.*=."]].concat())
+    };
+    let move_file =
+        |from: &str, to: &str| json!({"call": "move_file", "with": {"from": from, "to": to}});
+    let many = json!({"call": "move_files", "with": {"paths": ["in/t.txt"], "into": "out"}});
+    for (how, then) in [
+        (move_file("in/deep/s.txt", "open.txt"), "open.txt"),
+        (move_file("in/deep", "deep"), "deep/s.txt"),
+        (move_file("in", "other"), "other/deep/s.txt"),
+        (move_file("in/t.txt", "t.txt"), "t.txt"),
+        (many, "out/t.txt"),
+        (
+            json!({"call": "organize_by_type", "with": {"path": "in"}}),
+            "in/Documents/t.txt",
+        ),
+    ] {
+        let ran = run(how.clone(), then);
+        assert_eq!(ran.code, Some(77), "{how}: {ran:?}");
+        assert!(!ran.out.contains("needle"), "{how}: {ran:?}");
+    }
+    let ran = run(move_file("out", "there"), "there/u.txt");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.out.contains("moved"), "{ran:?}");
+}
+
+#[test]
 fn a_directory_that_is_asked_about_as_a_whole_is_not_shown() {
     let mut bench = Bench::with_files();
     bench.put("a.txt", "needle\n");

@@ -166,13 +166,13 @@ impl ConfiguredRule {
     /// Is it about this action, whose place is `location` seen from `/`?
     fn matches(&self, action: &Action, location: Option<&RelPath>) -> bool {
         if !self.verbs.contains(&action.verb()) {
-            return false;
+            return self.would_lose_sight(action, location);
         }
         match (&self.pattern, location) {
             (Pattern::Anything, _) => true,
             (Pattern::Object(PortableObject::Place(place)), Some(location)) => {
                 // Removing or moving a directory takes along what lies in it.
-                let takes_along = matches!(action.verb(), Verb::FsDelete | Verb::FsMount)
+                let takes_along = takes_along(action.verb())
                     && self.stance != Stance::Allow
                     && place.starts_with(location);
                 takes_along || location.starts_with(place)
@@ -184,6 +184,31 @@ impl ConfiguredRule {
             (Pattern::Object(_), Some(_)) | (Pattern::Named(_), None) => false,
         }
     }
+
+    /// Does it keep something in there from being seen? A directory that is moved takes
+    /// that along to where the rule is not about it. A name goes along with what it names.
+    fn would_lose_sight(&self, action: &Action, location: Option<&RelPath>) -> bool {
+        match (&self.pattern, location) {
+            (Pattern::Object(PortableObject::Place(place)), Some(location)) => {
+                takes_along(action.verb())
+                    && self.is_about_seeing()
+                    && place.starts_with(location)
+                    && place != location
+            }
+            (Pattern::Anything | Pattern::Named(_) | Pattern::Object(_), _) => false,
+        }
+    }
+
+    /// Does it keep anything from being read or listed?
+    pub(super) fn is_about_seeing(&self) -> bool {
+        let sees = |verb| matches!(verb, &Verb::FsRead | &Verb::FsList);
+        self.stance != Stance::Allow && self.verbs.iter().any(sees)
+    }
+}
+
+/// Is it done to a directory together with all that lies in it?
+const fn takes_along(verb: Verb) -> bool {
+    matches!(verb, Verb::FsDelete | Verb::FsMount)
 }
 
 /// Is anything in both? Doubt counts as yes: it leads to a question or a refusal.

@@ -7,8 +7,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::configured::{ConfiguredRule, Pattern, name_matches};
-use crate::approval::Stance;
-use crate::authority::Verb;
 use crate::path::RelPath;
 use crate::standing::PortableObject;
 
@@ -85,9 +83,5 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
 /// To list names is less than to read what they name, but no directory can be
 /// shown without its names: a rule about either withholds it.
 pub(super) fn about_seeing(rules: &[ConfiguredRule]) -> impl Iterator<Item = &ConfiguredRule> {
-    rules.iter().filter(|rule| {
-        let verbs = rule.verbs();
-        rule.stance() != Stance::Allow
-            && (verbs.contains(&Verb::FsRead) || verbs.contains(&Verb::FsList))
-    })
+    rules.iter().filter(|rule| rule.is_about_seeing())
 }

@@ -106,6 +106,35 @@ fn a_rule_is_about_its_place_and_what_lies_below_and_removing_what_holds_it() {
 }
 
 #[test]
+fn what_a_rule_keeps_from_being_read_is_not_moved_along_with_what_holds_it() {
+    let about = |stance, verb| {
+        let place = place("home/u/proj/src/keep");
+        ConfiguredRule::new("r", stance, vec![verb], place, ("f", 1, Layer::User)).unwrap()
+    };
+    let check = |rule: ConfiguredRule, what: &str, expected: Came| {
+        let mut bench = with(vec![rule]);
+        let remove = bench.file(Verb::FsDelete, what);
+        let came = bench.call_as(AgentId::FIRST, Tool::Directory, vec![remove]);
+        assert_eq!(came, expected, "{what}");
+    };
+    let denied = Came::Denied(DenialCode::DeniedByRule);
+    for verb in [Verb::FsRead, Verb::FsList] {
+        check(about(Stance::Deny, verb), "src", denied.clone());
+        check(about(Stance::Ask, verb), "src", Came::Asked);
+        // It says nothing of removing it, nor of what lies beside or in it.
+        for other in ["src/keep", "src/other", "src/keep/deep", "sr"] {
+            check(about(Stance::Deny, verb), other, Came::Permitted(1));
+        }
+        check(about(Stance::Allow, verb), "src", Came::Permitted(1));
+    }
+    check(
+        about(Stance::Deny, Verb::FsModify),
+        "src",
+        Came::Permitted(1),
+    );
+}
+
+#[test]
 fn a_name_pattern_reaches_files_and_directories_anywhere_whatever_the_case() {
     let named = Pattern::Named("*.PEM".into());
     let mut bench = with(vec![rule("keys", Stance::Deny, named, Layer::User)]);

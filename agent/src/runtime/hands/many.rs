@@ -19,7 +19,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::dircap::{DirCap, Entry, Stat};
 
 use super::{
-    super::{place::Place, turn::Stop},
+    super::{place::Place, shown::one_line, turn::Stop},
     FILE_BYTES_MAX, Hands, action,
 };
 
@@ -51,6 +51,15 @@ impl Hands<'_> {
         self.many(Verb::FsList, places, |dir, permit, below| {
             dir.stat(permit, below).ok()
         })
+    }
+
+    /// Asks to read what only gets another name: under that it may be read by whoever
+    /// may not read it where it is.
+    pub fn read_to_move(&mut self, places: &[impl Borrow<Place>]) -> Result<(), Stop> {
+        self.many(Verb::FsRead, places, |dir, permit, below| {
+            dir.stat(permit, below).ok()
+        })
+        .map(drop)
     }
 
     /// What was found in a directory, each name with its place. The agent's own
@@ -147,7 +156,7 @@ impl Hands<'_> {
                 .collect::<Result<Vec<_>, _>>()?;
             let text = |_: &Question| {
                 part.iter()
-                    .map(|place| format!("{verb} {}\n", place.borrow().absolute))
+                    .map(|place| format!("{verb} {}\n", one_line(&place.borrow().absolute)))
                     .collect::<String>()
             };
             let got: Vec<Option<R>> = self.perform(actions, text, |mounts, permits| {
