@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hermitcrab_core::letters::is_unseen;
+
 /// What the surroundings say about the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
@@ -157,7 +159,7 @@ pub fn visible(text: &str) -> String {
         match letter {
             '\n' | '\t' => out.push(letter),
             '\r' => {}
-            letter if letter.is_control() || turns_text(letter) => {
+            letter if letter.is_control() || (is_unseen(letter) && !joins_pictures(letter)) => {
                 out.extend(letter.escape_unicode());
             }
             letter => out.push(letter),
@@ -166,9 +168,9 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Letters that change the order of what is shown.
-fn turns_text(letter: char) -> bool {
-    matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Parts of one picture made of several: alone they neither hide nor turn anything.
+const fn joins_pictures(letter: char) -> bool {
+    matches!(letter, '\u{200d}' | '\u{fe0f}')
 }
 
 #[cfg(test)]
@@ -194,5 +196,7 @@ mod tests {
             visible("a\u{1b}[2Jb\r\n\tgr\u{fc}n \u{202e}x"),
             "a\\u{1b}[2Jb\n\tgr\u{fc}n \\u{202e}x"
         );
+        assert_eq!(visible("a\u{200b}b\u{e0041}"), "a\\u{200b}b\\u{e0041}");
+        assert_eq!(visible("\u{2764}\u{fe0f}"), "\u{2764}\u{fe0f}");
     }
 }

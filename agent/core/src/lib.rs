@@ -45,6 +45,8 @@ pub mod session;
 
 pub mod standing;
 
+pub mod letters;
+
 pub mod outcome;
 
 pub mod audit;

@@ -9,6 +9,7 @@ use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 use crate::digest::Digest;
+use crate::letters::{is_like_a_space, is_unseen};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::rules::RuleRef;
 
@@ -266,12 +267,9 @@ pub(crate) fn write_escaped(out: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Res
 }
 
 fn write_escaped_char(out: &mut impl fmt::Write, character: char) -> fmt::Result {
-    // Bidirectional and invisible format characters would let text look like other text.
-    let hides = matches!(character,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' | '\u{ad}');
     if character == '\\' {
         out.write_str("\\\\")
-    } else if character.is_control() || hides {
+    } else if character.is_control() || is_unseen(character) || is_like_a_space(character) {
         write!(out, "\\u{{{:x}}}", u32::from(character))
     } else {
         out.write_char(character)

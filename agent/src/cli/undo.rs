@@ -3,6 +3,7 @@
 //! The person's own command is the authority: for this one run it grants what
 //! bringing the former state back needs, in the directories it happens in.
 
+use hermitcrab_core::letters::is_unseen;
 use hermitcrab_sandbox::journal::{CommitId, Kept};
 
 use super::{Trouble, Where, open::open_bare, say};
@@ -174,7 +175,7 @@ fn one_line(text: &str) -> String {
         .unwrap_or_default()
         .chars()
         .flat_map(|letter| {
-            if letter.is_control() {
+            if letter.is_control() || is_unseen(letter) {
                 letter.escape_unicode().collect::<Vec<_>>()
             } else {
                 vec![letter]

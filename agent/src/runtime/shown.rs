@@ -1,6 +1,13 @@
 //! What a person is shown before they answer: all of it.
 
-use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
+use std::borrow::Cow;
+
+use hermitcrab_core::{
+    approval::Question,
+    authority::Verb,
+    letters::{is_like_a_space, is_unseen},
+    path::RelPath,
+};
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, Rename, What, Whose},
     journal::Undo,
@@ -9,7 +16,7 @@ use hermitcrab_sandbox::{
 mod diffs;
 
 use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
-use crate::tools::{difflib, pytext};
+use crate::tools::difflib;
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -33,11 +40,7 @@ fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String
                 |bytes| format!("{} bytes", bytes.len()),
             )
         };
-        format!(
-            "{path}: {} become {}, not shown as text\n",
-            size(before),
-            size(after)
-        )
+        format!("{path}: {} become {}", size(before), size(after))
     };
     let text = |side: Option<&[u8]>| match side {
         None => Some(String::new()),
@@ -45,21 +48,29 @@ fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String
         Some(bytes) => String::from_utf8(bytes.to_vec()).ok(),
     };
     let (Some(old), Some(new)) = (text(before), text(after)) else {
-        return sizes();
+        return format!("{}, not shown as text\n", sizes());
     };
-    let mut diff = difflib::unified(
-        &pytext::lines_kept(&old),
-        &pytext::lines_kept(&new),
+    let (old, new) = (lines(&old), lines(&new));
+    let diff = difflib::unified(
+        &old.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+        &new.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
         before.map_or("/dev/null", |_| path),
         after.map_or("/dev/null", |_| path),
     );
     if diff.is_empty() {
-        return sizes();
-    }
-    if !diff.ends_with('\n') {
-        diff.push_str("\n\\ no newline at the end\n");
+        return format!("{}\n", sizes());
     }
     escaped(&diff)
+}
+
+/// Lines as a terminal has them: each ends with a newline, so that none is told on
+/// the line of another. One that has none in the file says so.
+fn lines(text: &str) -> Vec<Cow<'_, str>> {
+    let line = |line| match str::strip_suffix(line, '\n') {
+        Some(_) => Cow::Borrowed(line),
+        None => Cow::Owned(format!("{line}\n\\ no newline at the end\n")),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// Control letters made visible: a file must not be able to draw on the
@@ -69,7 +80,7 @@ pub(super) fn escaped(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '\n' | '\t' => out.push(letter),
-            letter if letter.is_control() || is_invisible(letter) => {
+            letter if letter.is_control() || is_unseen(letter) => {
                 out.push_str(&letter.escape_unicode().to_string())
             }
             letter => out.push(letter),
@@ -78,35 +89,24 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The same for what has a line to itself: it must not look like two.
+/// The same for what has a line to itself, most often a name: it must not look like
+/// two, nor like another.
 pub(super) fn one_line(text: &str) -> String {
-    escaped(text)
-        .replace('\n', "\\u{a}")
-        .replace('\t', "\\u{9}")
+    let mut out = String::with_capacity(text.len());
+    for letter in escaped(text).chars() {
+        if matches!(letter, '\n' | '\t') || is_like_a_space(letter) {
+            out.extend(letter.escape_unicode());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
 }
 
 /// A command of several lines, the later ones marked: it must not be able to
 /// write lines that look like the list of its changes.
 fn marked(command: &str) -> String {
     escaped(command).replace('\n', "\n       | ")
-}
-
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 /// A file about to be written.
@@ -342,4 +342,33 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
         out.push_str(&format!("{what} {root}/{}\n", change.path));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{difference, one_line};
+
+    #[test]
+    fn each_line_of_a_difference_has_a_line_to_itself() {
+        let check = |old: &str, new: &str, expected: &str| {
+            let shown = difference("f", Some(old.as_bytes()), Some(new.as_bytes()));
+            let lines = shown.split_once("@@\n").unwrap().1;
+            assert_eq!(lines, expected, "{old:?} {new:?}");
+        };
+        check("a\n", "b\n", "-a\n+b\n");
+        let no = "\\ no newline at the end\n";
+        check("a", "a\nb\n", &format!("-a\n{no}+a\n+b\n"));
+        check("a\n", "a", &format!("-a\n+a\n{no}"));
+        check("a", "b", &format!("-a\n{no}+b\n{no}"));
+        // What ends a line elsewhere ends none on a terminal that shows it by name.
+        check("a\rb\n", "a\rc\n", "-a\\u{d}b\n+a\\u{d}c\n");
+        check("a\u{2028}\n", "b\u{c}\n", "-a\\u{2028}\n+b\\u{c}\n");
+    }
+
+    #[test]
+    fn a_text_keeps_its_spaces_and_a_name_shows_which_they_are() {
+        let shown = difference("f", None, Some("a\u{a0}b\u{3164}\tc\n".as_bytes()));
+        assert!(shown.ends_with("+a\u{a0}b\\u{3164}\tc\n"), "{shown}");
+        assert_eq!(one_line("a\u{a0}b c\n\td"), "a\\u{a0}b c\\u{a}\\u{9}d");
+    }
 }

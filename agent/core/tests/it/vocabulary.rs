@@ -96,6 +96,27 @@ fn a_denial_says_what_was_refused_and_hides_nothing_in_it() {
 }
 
 #[test]
+fn a_name_with_a_letter_nobody_sees_does_not_look_like_the_one_without() {
+    let shown = |name: &str| RelPath::parse(name.as_bytes()).unwrap().to_string();
+    let unseen = "\u{ad}\u{34f}\u{61c}\u{115f}\u{17b4}\u{180b}\u{200b}\u{202e}\u{2066}\u{2800}\u{3164}\
+                  \u{fe0f}\u{feff}\u{ffa0}\u{fff0}\u{1bca0}\u{1d173}\u{e0041}\u{a0}\u{2003}\u{3000}";
+    for letter in unseen.chars() {
+        let name = format!("Make{letter}file");
+        let expected = format!("Make\\u{{{:x}}}file", u32::from(letter));
+        assert_eq!(shown(&name), expected);
+    }
+    for name in [
+        "Make file",
+        "gr\u{fc}n",
+        "\u{65e5}\u{672c}",
+        "\u{1f600}",
+        "na\u{301}me",
+    ] {
+        assert_eq!(shown(name), name);
+    }
+}
+
+#[test]
 fn there_are_fourteen_verbs_with_one_kind_of_object_each() {
     let spellings: BTreeSet<&str> = Verb::ALL.iter().map(|verb| verb.as_str()).collect();
     let expected = [
