@@ -292,7 +292,7 @@ fn described(plan: &Plan, workspace: &Path) -> Value {
         .steps()
         .iter()
         .map(|step| {
-            json!({"id": step.id, "does": show::what(step), "after": show::uses(step), "risk": risk::of(step, workspace, plan.toolbox()).as_str()})
+            json!({"id": step.id, "does": show::what(step), "texts": show::long_texts(step), "after": show::uses(step), "risk": risk::of(step, workspace, plan.toolbox()).as_str()})
         })
         .collect();
     json!({

@@ -4,13 +4,22 @@ use std::{fmt::Write as _, path::Path};
 
 use hermitcrab_core::{
     authority::Name,
+    letters::{is_like_a_space, is_unseen},
     plan::{Expr, Hop, Notice, Plan, Raw, Reach, Seer, Step, What, signature::READER_COMMANDS},
 };
 
 use crate::actions::risk;
 
-/// Longer texts are cut, and it is said how long they are.
+/// Longer texts are cut in the line of a step; whoever is to approve it sees them whole below.
 const SHOWN_LETTERS: usize = 100;
+
+fn show_letter(out: &mut String, letter: char) {
+    if is_unseen(letter) || is_like_a_space(letter) {
+        out.extend(letter.escape_unicode());
+    } else {
+        out.extend(letter.escape_debug());
+    }
+}
 
 /// Text that cannot draw on a terminal, quoted, and cut if it is long.
 #[must_use]
@@ -20,7 +29,7 @@ pub fn quoted(text: &str) -> String {
     for letter in text.chars().take(SHOWN_LETTERS) {
         match letter {
             '"' => out.push_str("\\\""),
-            letter => out.extend(letter.escape_debug()),
+            letter => show_letter(&mut out, letter),
         }
     }
     out.push('"');
@@ -40,7 +49,7 @@ pub fn quoted_lines(text: &str) -> String {
         for letter in line.chars() {
             match letter {
                 '"' | '\'' | '\\' => out.push(letter),
-                letter => out.extend(letter.escape_debug()),
+                letter => show_letter(&mut out, letter),
             }
         }
         out.push('\n');
@@ -95,7 +104,74 @@ fn literal(raw: &Raw) -> String {
         Raw::Whole(whole) => whole.to_string(),
         Raw::Number(number) => number.to_string(),
         Raw::Text(text) => quoted(text),
-        Raw::List(_) | Raw::Record(_) => "...".to_owned(),
+        Raw::List(parts) => {
+            let parts: Vec<String> = parts.iter().map(literal).collect();
+            format!("[{}]", parts.join(", "))
+        }
+        Raw::Record(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, field)| format!("{name}: {}", literal(field)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    }
+}
+
+/// The texts that the line of a step cuts.
+#[must_use]
+pub fn long_texts(step: &Step) -> Vec<&str> {
+    let mut texts = Vec::new();
+    match &step.what {
+        What::Call { with, .. } => {
+            for (_, value) in with {
+                texts_in(value, &mut texts);
+            }
+        }
+        What::Let(value)
+        | What::ForEach { list: value, .. }
+        | What::If { test: value, .. }
+        | What::Confirm(value)
+        | What::Delegate { from: value, .. }
+        | What::Answer(value) => texts_in(value, &mut texts),
+        What::Extract { from, ask, .. } => {
+            texts_in(from, &mut texts);
+            texts.push(ask);
+        }
+        What::AskUser { question, .. } => texts.push(question),
+        What::Fail(text) => texts.push(text),
+    }
+    texts.retain(|text| text.chars().nth(SHOWN_LETTERS).is_some());
+    texts
+}
+
+fn texts_in<'e>(of: &'e Expr, texts: &mut Vec<&'e str>) {
+    match of {
+        Expr::Literal(raw) => raw_texts(raw, texts),
+        Expr::Ref { .. } => {}
+        Expr::List(parts) | Expr::Text(parts) | Expr::Apply(_, parts) => {
+            for part in parts {
+                texts_in(part, texts);
+            }
+        }
+        Expr::Record(fields) => {
+            for (_, field) in fields {
+                texts_in(field, texts);
+            }
+        }
+        Expr::Over { list, body, .. } => {
+            texts_in(list, texts);
+            texts_in(body, texts);
+        }
+    }
+}
+
+fn raw_texts<'e>(raw: &'e Raw, texts: &mut Vec<&'e str>) {
+    match raw {
+        Raw::Text(text) => texts.push(text),
+        Raw::List(parts) => parts.iter().for_each(|part| raw_texts(part, texts)),
+        Raw::Record(fields) => fields.iter().for_each(|(_, field)| raw_texts(field, texts)),
+        Raw::Nothing | Raw::Truth(_) | Raw::Whole(_) | Raw::Number(_) => {}
     }
 }
 
@@ -292,6 +368,13 @@ fn block(plan: &Plan, steps: &[Step], workspace: &Path, depth: usize, out: &mut 
             .collect();
         if !fed.is_empty() {
             let _ = writeln!(out, "     {}takes {}", "  ".repeat(depth), fed.join("; "));
+        }
+        for text in long_texts(step) {
+            let indent = "  ".repeat(depth);
+            let _ = writeln!(out, "     {indent}{}", quoted(text));
+            for line in quoted_lines(text).lines() {
+                let _ = writeln!(out, "     {indent}{line}");
+            }
         }
         match &step.what {
             What::If { then, or_else, .. } => {

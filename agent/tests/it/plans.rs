@@ -460,6 +460,33 @@ fn hermit_18_sorting_sorts_the_directory_named_or_nothing() {
 }
 
 #[test]
+fn a_long_text_is_seen_whole_before_the_plan_that_writes_it_is_approved() {
+    let home = Home::new();
+    let long = format!("# {}\n\u{3164}the end\n", "harmless ".repeat(20));
+    let steps = json!([
+        {"id": "c", "call": "create_file", "with": {"path": "x.sh", "text": long}},
+        {"id": "i", "if": true, "then": [
+            {"id": "r", "call": "run_command", "with": {
+                "program": "sh", "args": ["-c", format!("{}; true", "echo ".repeat(30))]}}
+        ]},
+        {"id": "s", "call": "create_file", "with": {"path": "y", "text": "short"}}
+    ]);
+    std::fs::write(home.path().join("p.json"), plan(steps).to_string()).unwrap();
+    let ran = home.run(&["plan", "--plan", "../p.json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let line = |text: &str| ran.out.lines().filter(|line| *line == text).count();
+    let first = format!("       > # {}", "harmless ".repeat(20));
+    assert_eq!(line(&first), 1, "{ran:?}");
+    assert_eq!(line("       > \\u{3164}the end"), 1, "{ran:?}");
+    let words = format!("         > {}; true", "echo ".repeat(30));
+    assert_eq!(line(&words), 1, "{ran:?}");
+    assert_eq!(ran.out.matches("short").count(), 1, "{ran:?}");
+    let ran = home.run(&["plan", "--plan", "../p.json", "--json"]);
+    let told: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    assert_eq!(told["steps"][0]["texts"], json!([long]));
+}
+
+#[test]
 fn error_rules_hold_for_the_real_actions() {
     let home = Home::new();
     put(&home, "there", "same");
