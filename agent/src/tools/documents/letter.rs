@@ -1,6 +1,6 @@
 //! Letters (`.docx`) as a text: their paragraphs, one after the other.
 
-use super::package::{Package, parsed, text_of};
+use super::package::{Package, Room, parsed, text_of};
 
 const NS: &str = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
 
@@ -9,21 +9,28 @@ const NS: &str = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
 pub fn text(content: &[u8]) -> Option<String> {
     let part = Package::open(content)?.part("word/document.xml")?;
     let document = parsed(&part)?;
+    let mut room = Room::default();
     let mut lines: Vec<String> = Vec::new();
     for paragraph in document.descendants() {
+        room.look()?;
         if !paragraph.has_tag_name((NS, "p")) {
             continue;
         }
         let mut said = String::new();
         for node in paragraph.descendants() {
+            room.look()?;
             match node.tag_name().name() {
                 _ if node.tag_name().namespace() != Some(NS) => {}
-                "t" => said.push_str(&text_of(node)),
+                "t" => said.push_str(&text_of(node, &mut room)?),
                 "tab" => said.push('\t'),
-                "br" | "cr" => said.push('\n'),
+                "br" | "cr" => {
+                    room.tell(size_of::<String>())?;
+                    said.push('\n');
+                }
                 _ => {}
             }
         }
+        room.tell(size_of::<String>())?;
         lines.extend(said.split('\n').map(str::to_owned));
     }
     if lines.iter().all(|line| line.trim().is_empty()) {

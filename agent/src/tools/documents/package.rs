@@ -2,32 +2,79 @@
 
 use std::io::{Cursor, Read as _};
 
-use roxmltree::{Document, Node};
+use roxmltree::{Document, Node, ParsingOptions};
 use zip::ZipArchive;
 
 /// Bytes of one part after unpacking. A small archive can claim to hold anything.
 const PART_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of all parts together: one may be named many times.
+const PARTS_BYTES_MAX: u64 = 2 * PART_BYTES_MAX;
+/// Elements and texts of one part.
+const NODES_MAX: u32 = 1 << 22;
+/// Elements and texts looked at for one document: one in many others is looked at for
+/// each of them.
+const LOOKS_MAX: usize = 1 << 24;
+/// Bytes of a document told as a text: one text may be named by every cell.
+const TEXT_BYTES_MAX: usize = 64 << 20;
 
 /// An archive that is open.
-pub struct Package<'c>(ZipArchive<Cursor<&'c [u8]>>);
+pub struct Package<'c> {
+    archive: ZipArchive<Cursor<&'c [u8]>>,
+    bytes_left: u64,
+}
+
+/// How much of a document may still be looked at and told.
+pub struct Room {
+    looks: usize,
+    bytes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            looks: LOOKS_MAX,
+            bytes: TEXT_BYTES_MAX,
+        }
+    }
+}
+
+impl Room {
+    /// One more element or text is looked at; `None` if that is one too many.
+    pub fn look(&mut self) -> Option<()> {
+        self.looks = self.looks.checked_sub(1)?;
+        Some(())
+    }
+
+    /// So much more is told; `None` if that is too much.
+    pub fn tell(&mut self, bytes: usize) -> Option<()> {
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        Some(())
+    }
+}
 
 impl<'c> Package<'c> {
     /// Opens one; `None` if it is none.
     pub fn open(content: &'c [u8]) -> Option<Self> {
-        ZipArchive::new(Cursor::new(content)).ok().map(Self)
+        let archive = ZipArchive::new(Cursor::new(content)).ok()?;
+        Some(Self {
+            archive,
+            bytes_left: PARTS_BYTES_MAX,
+        })
     }
 
     /// Is there a part of this name?
     pub fn has(&self, name: &str) -> bool {
-        self.0.index_for_name(name).is_some()
+        self.archive.index_for_name(name).is_some()
     }
 
     /// A part as a text; `None` if it is not there, is none, or is too long.
     pub fn part(&mut self, name: &str) -> Option<String> {
-        let part = self.0.by_name(name).ok()?;
+        let bytes_max = PART_BYTES_MAX.min(self.bytes_left);
+        let part = self.archive.by_name(name).ok()?;
         let mut bytes = Vec::new();
-        part.take(PART_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
-        if bytes.len() as u64 > PART_BYTES_MAX {
+        part.take(bytes_max + 1).read_to_end(&mut bytes).ok()?;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes.len() as u64);
+        if bytes.len() as u64 > bytes_max {
             return None;
         }
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -37,16 +84,26 @@ impl<'c> Package<'c> {
 
 /// The XML of a part, which declares no entities; `None` if it is not well formed.
 pub fn parsed(part: &str) -> Option<Document<'_>> {
-    Document::parse(part).ok()
+    let options = ParsingOptions {
+        nodes_limit: NODES_MAX,
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(part, options).ok()
 }
 
-/// The text of an element up to its first child.
-pub fn text_of(node: Node<'_, '_>) -> String {
-    let children = node.children().take_while(|child| !child.is_element());
-    children
-        .filter(Node::is_text)
-        .filter_map(|child| child.text())
-        .collect()
+/// The text of an element up to its first child; `None` if there is no room for it.
+pub fn text_of(node: Node<'_, '_>, room: &mut Room) -> Option<String> {
+    let mut said = String::new();
+    for child in node.children().take_while(|child| !child.is_element()) {
+        room.look()?;
+        if child.is_text()
+            && let Some(text) = child.text()
+        {
+            room.tell(text.len())?;
+            said.push_str(text);
+        }
+    }
+    Some(said)
 }
 
 #[cfg(test)]
@@ -121,5 +178,86 @@ mod tests {
             archive.write_all(xml.as_bytes()).unwrap();
         });
         assert_eq!(Kind::Letter.text(&whole), None);
+    }
+
+    const LETTER: &str = "xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"";
+    const SHEET: &str = "xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"";
+
+    fn letter(body: &str) -> Option<String> {
+        let xml = format!("<w:document {LETTER}>{body}</w:document>");
+        let whole = archive("word/document.xml", |archive| {
+            archive.write_all(xml.as_bytes()).unwrap();
+        });
+        Kind::Letter.text(&whole)
+    }
+
+    /// Sheets that all lead to one part.
+    fn sheets(count: usize, sheet: &str, shared: &str) -> Option<String> {
+        let links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+        let package = "http://schemas.openxmlformats.org/package/2006/relationships";
+        let one = "<sheet name=\"s\" r:id=\"a\"/>";
+        let parts = [
+            (
+                "xl/_rels/workbook.xml.rels",
+                format!("<R xmlns=\"{package}\"><Relationship Id=\"a\" Target=\"s.xml\"/></R>"),
+            ),
+            (
+                "xl/sharedStrings.xml",
+                format!("<sst {SHEET}><si><t>{shared}</t></si></sst>"),
+            ),
+            ("xl/s.xml", format!("<d {SHEET}>{sheet}</d>")),
+        ];
+        let book = format!("<b {SHEET} xmlns:r=\"{links}\">{}</b>", one.repeat(count));
+        let whole = archive("xl/workbook.xml", |archive| {
+            archive.write_all(book.as_bytes()).unwrap();
+            for (name, xml) in parts {
+                archive
+                    .start_file(name, SimpleFileOptions::default())
+                    .unwrap();
+                archive.write_all(xml.as_bytes()).unwrap();
+            }
+        });
+        Kind::Sheets.text(&whole)
+    }
+
+    #[test]
+    fn what_says_more_than_it_holds_is_not_told() {
+        let nested = |depth: usize, text: &str| {
+            letter(&format!(
+                "{}<w:t>{text}</w:t>{}",
+                "<w:p>".repeat(depth),
+                "</w:p>".repeat(depth)
+            ))
+        };
+        assert_eq!(nested(3, "x").unwrap(), "x\nx\nx\n");
+        // Each paragraph tells what is in those it holds.
+        assert_eq!(nested(8_000, "x"), None);
+        assert_eq!(nested(200, &"x".repeat(1 << 20)), None);
+        assert_eq!(letter(&"<w:p/>".repeat(1 << 22)), None);
+
+        let cell = "<c t=\"s\"><v>0</v></c>";
+        let row = |cells: usize| format!("<row>{}</row>", cell.repeat(cells));
+        let told = sheets(2, &row(2), "x").unwrap();
+        assert_eq!(
+            told,
+            "# \u{2500}\u{2500} Sheet: s \u{2500}\u{2500}\nx\tx\n\n"
+                .repeat(2)
+                .trim_end()
+                .to_owned()
+                + "\n"
+        );
+        assert_eq!(sheets(1, &row(200), &"x".repeat(1 << 20)), None);
+        let rows = "<row>".repeat(5_000) + cell + &"</row>".repeat(5_000);
+        assert_eq!(sheets(2, &rows, "x"), None);
+        let long = format!("{}<!--{}-->", row(1), "x".repeat(1 << 20));
+        let told = sheets(1_000, &long, "x").unwrap();
+        assert!(told.matches("Sheet: s").count() < 150);
+    }
+
+    #[test]
+    fn what_is_nested_as_deep_as_it_can_be_does_not_stop_the_program() {
+        let depth = 1 << 20;
+        let body = "<a>".repeat(depth) + &"</a>".repeat(depth);
+        assert_eq!(letter(&body), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 
-use super::package::{Package, parsed, text_of};
+use super::package::{Package, Room, parsed, text_of};
 
 const NS: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
 const NS_LINK: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -19,7 +19,8 @@ const COLUMNS_MAX: usize = 256;
 #[must_use]
 pub fn text(content: &[u8]) -> Option<String> {
     let mut package = Package::open(content)?;
-    let shared = shared(&mut package);
+    let mut room = Room::default();
+    let shared = shared(&mut package, &mut room)?;
     let book = package.part("xl/workbook.xml")?;
     let book = parsed(&book)?;
     let links = links(&mut package);
@@ -34,10 +35,12 @@ pub fn text(content: &[u8]) -> Option<String> {
         let Some(part) = package.has(&part).then(|| package.part(&part)).flatten() else {
             continue;
         };
-        let Some(rows) = parsed(&part).map(|sheet| rows(&sheet, &shared)) else {
+        let Some(document) = parsed(&part) else {
             continue;
         };
+        let rows = rows(&document, &shared, &mut room)?;
         let name = sheet.attribute("name").unwrap_or("Sheet");
+        room.tell(name.len())?;
         out.push(format!("# \u{2500}\u{2500} Sheet: {name} \u{2500}\u{2500}"));
         if rows.is_empty() {
             out.push("(empty)".to_owned());
@@ -63,20 +66,27 @@ fn within<'d, 'i>(node: Node<'d, 'i>, name: &'static str) -> impl Iterator<Item 
         .filter(move |node| node.has_tag_name((NS, name)))
 }
 
-/// Texts that cells name by their number.
-fn shared(package: &mut Package<'_>) -> Vec<String> {
+/// Texts that cells name by their number; `None` if they are too long.
+fn shared(package: &mut Package<'_>, room: &mut Room) -> Option<Vec<String>> {
     let Some(part) = package.part("xl/sharedStrings.xml") else {
-        return Vec::new();
+        return Some(Vec::new());
     };
     let Some(document) = parsed(&part) else {
-        return Vec::new();
+        return Some(Vec::new());
     };
-    all(&document, "si").map(said).collect()
+    all(&document, "si").map(|text| said(text, room)).collect()
 }
 
 /// All text below an element.
-fn said(node: Node<'_, '_>) -> String {
-    within(node, "t").map(text_of).collect()
+fn said(node: Node<'_, '_>, room: &mut Room) -> Option<String> {
+    let mut said = String::new();
+    for below in node.descendants() {
+        room.look()?;
+        if below.has_tag_name((NS, "t")) {
+            said.push_str(&text_of(below, room)?);
+        }
+    }
+    Some(said)
 }
 
 /// Which part each link of the workbook leads to.
@@ -121,11 +131,15 @@ fn part_name(target: &str) -> String {
     names.join("/")
 }
 
-fn rows(sheet: &Document<'_>, shared: &[String]) -> Vec<Vec<String>> {
+fn rows(sheet: &Document<'_>, shared: &[String], room: &mut Room) -> Option<Vec<Vec<String>>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for row in all(sheet, "row").take(ROWS_MAX) {
         let mut cells: Vec<String> = Vec::new();
-        for cell in within(row, "c") {
+        for cell in row.descendants() {
+            room.look()?;
+            if !cell.has_tag_name((NS, "c")) {
+                continue;
+            }
             let place = match cell.attribute("r").filter(|place| !place.is_empty()) {
                 Some(place) => column(place),
                 None => cells.len(),
@@ -137,9 +151,11 @@ fn rows(sheet: &Document<'_>, shared: &[String]) -> Vec<Vec<String>> {
                 cells.resize(place + 1, String::new());
             }
             if let Some(known) = cells.get_mut(place) {
-                *known = value(cell, shared);
+                *known = value(cell, shared, room)?;
             }
         }
+        // A letter between any two of them.
+        room.tell(cells.len())?;
         rows.push(cells);
     }
     while rows
@@ -148,7 +164,7 @@ fn rows(sheet: &Document<'_>, shared: &[String]) -> Vec<Vec<String>> {
     {
         rows.pop();
     }
-    rows
+    Some(rows)
 }
 
 /// The column of a cell by its place, such as `B7`: 0 is the first.
@@ -164,13 +180,16 @@ fn column(place: &str) -> usize {
         .saturating_sub(1)
 }
 
-fn value(cell: Node<'_, '_>, shared: &[String]) -> String {
+fn value(cell: Node<'_, '_>, shared: &[String], room: &mut Room) -> Option<String> {
     let child = |name: &str| {
         let mut children = cell.children();
         children.find(|child| child.has_tag_name((NS, name)))
     };
-    let value = child("v").map(text_of).unwrap_or_default();
-    match cell.attribute("t").unwrap_or_default() {
+    let value = match child("v") {
+        Some(value) => text_of(value, room)?,
+        None => String::new(),
+    };
+    let told = match cell.attribute("t").unwrap_or_default() {
         "s" => {
             let number: Option<i64> = value.trim().parse().ok();
             // A negative number counts from the end.
@@ -181,12 +200,18 @@ fn value(cell: Node<'_, '_>, shared: &[String]) -> String {
                     .and_then(|back| shared.len().checked_sub(back)),
             });
             let text = place.and_then(|place| shared.get(place));
-            text.cloned().unwrap_or_default()
+            let text = text.map_or("", String::as_str);
+            room.tell(text.len())?;
+            text.to_owned()
         }
-        "inlineStr" => child("is").map(said).unwrap_or_default(),
+        "inlineStr" => match child("is") {
+            Some(text) => said(text, room)?,
+            None => String::new(),
+        },
         "b" if matches!(value.trim(), "1" | "true" | "TRUE") => "TRUE".to_owned(),
         "b" => "FALSE".to_owned(),
         "e" if value.is_empty() => "#ERROR".to_owned(),
         _ => value,
-    }
+    };
+    Some(told)
 }
