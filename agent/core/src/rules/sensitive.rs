@@ -252,7 +252,7 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
         return Some("a file that is run at login");
     }
     if !on_a_chain {
-        return None;
+        return steers_git(location, name);
     }
     if !is_own(tool, location)
         && let Some(what) = within(location, STARTUP_DIRS)
@@ -260,9 +260,10 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
         return Some(what);
     }
     let in_git = location.components().any(|name| same(name, ".git"));
+    let steers = steers_git(location, name);
     match tool {
         // Git keeps its own store by way of the terminal; only what steers later commands matters.
-        Tool::Terminal | Tool::ExecuteCode => steers_git(location, name),
+        Tool::Terminal | Tool::ExecuteCode => steers,
         Tool::ReadFile
         | Tool::WriteFile
         | Tool::Patch
@@ -278,19 +279,24 @@ fn startup(tool: Tool, location: &RelPath, on_a_chain: bool) -> Option<&'static 
         | Tool::Cronjob
         | Tool::External
         | Tool::Converse
-        | Tool::Directory => in_git.then_some("the store of git, which only git should write"),
+        | Tool::Directory => in_git
+            .then_some("the store of git, which only git should write")
+            .or(steers),
     }
 }
 
 /// Hooks and settings name programs; a `.git` that is a link or a file, and
-/// `commondir`, lead to a store somewhere else that does.
+/// `commondir`, lead to a store somewhere else that does. A store without a tree has
+/// any name, `.git` behind it by custom, and is one for git as soon as it has a `HEAD`:
+/// whoever works in there has its programs run.
 fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
     if same(name, ".git") {
         return Some("where the store of git lies, which can name programs");
     }
     let mut inside = location.components();
-    if !inside.any(|name| same(name, ".git")) {
-        return None;
+    if !inside.any(is_store) {
+        return same(name, "HEAD")
+            .then_some("what makes a directory a store of git, which can name programs");
     }
     // Branches, tags and objects may have any name; git reads none of them as settings.
     let holds_names_of_users = inside.clone().next().is_some_and(|first| {
@@ -298,7 +304,7 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
             .iter()
             .any(|known| same(first, known))
     });
-    if holds_names_of_users && !inside.clone().any(|name| same(name, ".git")) {
+    if holds_names_of_users && !inside.clone().any(is_store) {
         return None;
     }
     if inside.any(|name| same(name, "hooks")) {
@@ -308,6 +314,13 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
         .iter()
         .any(|known| same(name, known))
         .then_some("settings of git, which can name programs")
+}
+
+fn is_store(name: &[u8]) -> bool {
+    let ending = name.len().checked_sub(".git".len());
+    ending
+        .and_then(|at| name.get(at..))
+        .is_some_and(|ending| same(ending, ".git"))
 }
 
 /// Do the names of one of `chains` occur next to each other on the way?

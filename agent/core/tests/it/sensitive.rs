@@ -108,6 +108,35 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
 }
 
 #[test]
+fn a_store_of_git_without_a_tree_has_settings_too() {
+    for place in [
+        "home/u/proj/docs/HEAD",
+        "home/u/proj/HEAD",
+        "home/u/proj/it.git/config",
+        "home/u/proj/it.GIT/hooks/update",
+        "home/u/proj/it.git/modules/x/config",
+    ] {
+        for tool in [Tool::Terminal, Tool::WriteFile, Tool::Directory] {
+            assert!(is_asked(tool, Verb::FsCreate, place), "{tool} {place}");
+        }
+        assert!(!is_asked(Tool::ReadFile, Verb::FsRead, place), "{place}");
+    }
+    for place in [
+        "home/u/proj/.git/HEAD",
+        "home/u/proj/.git/refs/remotes/o/HEAD",
+        "home/u/proj/it.git/HEAD",
+        "home/u/proj/it.git",
+        "home/u/proj/it.git/refs/heads/config",
+        "home/u/proj/docs/HEADER",
+        "home/u/proj/docs/config",
+        "home/u/proj/hooks/x",
+        "home/u/proj/git",
+    ] {
+        assert!(!is_asked(Tool::Terminal, Verb::FsCreate, place), "{place}");
+    }
+}
+
+#[test]
 fn the_store_of_a_submodule_has_settings_whatever_its_name() {
     for place in [
         "home/u/proj/.git/config",
