@@ -12,11 +12,12 @@ use std::{cell::RefCell, rc::Rc};
 use hermitcrab_core::{
     approval::{QuestionId, Reply, Scope},
     digest::Digest,
-    standing::{PortableAuthority, PortableCap},
+    standing::{PortableAuthority, PortableCap, PortableObject},
 };
 
 use crate::{
-    ports::{Keep, Prompt, UserPort, Verdict},
+    digest::sha256,
+    ports::{FileDiff, Keep, Prompt, Side, UserPort, Verdict},
     store::{contents::Said, keeper::Keeper},
 };
 
@@ -98,9 +99,31 @@ impl Desk {
 fn what(prompt: &Prompt<'_>) -> Option<Vec<(PortableCap, Digest)>> {
     let mut all = Vec::new();
     for (action, cap) in prompt.question.uncovered().zip(prompt.portable) {
-        all.push((cap.clone()?, action.digest()));
+        let cap = cap.clone()?;
+        let digest = match replaced(prompt, &cap) {
+            Some(before) => {
+                sha256(&[before.as_bytes().as_slice(), action.digest().as_bytes()].concat())
+            }
+            None => action.digest(),
+        };
+        all.push((cap, digest));
     }
     (!all.is_empty()).then_some(all)
+}
+
+/// What the person saw goes with the answer, and that is also what would be lost: to
+/// remove or replace another content in the same place is another request.
+fn replaced(prompt: &Prompt<'_>, cap: &PortableCap) -> Option<Digest> {
+    let PortableObject::Place(place) = cap.object() else {
+        return None;
+    };
+    let is_it =
+        |file: &&FileDiff| file.path.as_bytes().strip_prefix(b"/") == Some(place.as_bytes());
+    match &prompt.files.iter().find(is_it)?.before {
+        Side::Text(text) => Some(sha256(text.as_bytes())),
+        Side::Opaque { digest, .. } => Some(*digest),
+        Side::Nothing | Side::Unread => None,
+    }
 }
 
 /// A user in front of whom stands a desk.

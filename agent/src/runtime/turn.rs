@@ -11,11 +11,17 @@ use hermitcrab_core::{
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
+    rules::Judgement,
     session::{Event, Parts, Session},
 };
 
 use super::{call::Asked, machine::Machine};
-use crate::ports::{FileDiff, Keep, Prompt, UserPort};
+use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort};
+
+/// Lines a person sees at once.
+const LINES_AT_ONCE: usize = 30;
+/// Places named of those that are asked about each time.
+const STANDING_OUT_MAX: usize = 8;
 
 /// What is put before a person.
 #[derive(Clone, Debug, Default)]
@@ -147,7 +153,11 @@ impl Turn<'_> {
         } = shown(&question).into();
         let (shown, portable) = self.machine.look(|session| {
             (
-                with_what_was_read(session, &question, text),
+                with_what_stands_out(
+                    session,
+                    &question,
+                    with_what_was_read(session, &question, text),
+                ),
                 super::standing::portable(session, &question),
             )
         });
@@ -172,7 +182,10 @@ impl Turn<'_> {
                 shown,
                 answer: said.as_str().to_owned(),
             });
-            repeat = keep == Keep::Repeat;
+            // What the session itself remembers says nothing of what would be lost.
+            let loses =
+                |file: &FileDiff| matches!(file.before, Side::Text(_) | Side::Opaque { .. });
+            repeat = keep == Keep::Repeat && !files.iter().any(loses);
             said
         };
         let is_yes = matches!(reply, Reply::Yes(_));
@@ -268,4 +281,28 @@ fn with_what_was_read(session: &Session, question: &Question, shown: String) -> 
     } else {
         shown
     }
+}
+
+/// Where a question is long, what of it is asked about whatever is held stands
+/// at its end, beside where it is answered: the rest may have pushed it off the screen.
+fn with_what_stands_out(session: &Session, question: &Question, shown: String) -> String {
+    let rules = session.rules();
+    let all: Vec<String> = question
+        .uncovered()
+        .filter(|action| matches!(rules.judge(question.tool(), action), Judgement::Ask(..)))
+        .filter_map(|action| rules.portable(action))
+        .map(|cap| cap.to_string())
+        .collect();
+    if all.is_empty() || shown.lines().count() <= LINES_AT_ONCE {
+        return shown;
+    }
+    let named = all.iter().take(STANDING_OUT_MAX);
+    let mut line = named.cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > STANDING_OUT_MAX {
+        line.push_str(&format!(" and {} more", all.len() - STANDING_OUT_MAX));
+    }
+    format!(
+        "{}\nof this, asked about each time: {line}\n",
+        shown.trim_end_matches('\n')
+    )
 }

@@ -587,3 +587,35 @@ fn the_agents_own_files_are_protected_where_links_lead_to_them() {
     );
     assert!(!bench.state.join("forged").exists());
 }
+
+#[test]
+fn what_is_asked_about_each_time_stands_at_the_end_of_a_long_question() {
+    let mut bench = Bench::with_files();
+    let asked_last = |bench: &mut Bench, command: &str| {
+        bench.call("terminal", json!({"command": command}));
+        let shown = bench.user.shown.borrow().last().unwrap().clone();
+        shown.trim_end().lines().last().unwrap().to_owned()
+    };
+    let many = "for i in $(seq 50); do echo $i > z$i; done";
+    let hook = "mkdir -p .git/hooks; echo evil > .git/hooks/post-commit";
+    let at = bench.workspace.join(".git").display().to_string();
+    assert_eq!(
+        asked_last(&mut bench, &format!("{hook}; {many}")),
+        format!(
+            "of this, asked about each time: fs.create {at}, fs.create {at}/hooks, fs.create {at}/hooks/post-commit"
+        )
+    );
+    let last = asked_last(
+        &mut bench,
+        "for i in $(seq 20); do echo k > $i.pem; done; echo > z",
+    );
+    assert!(last.ends_with(" and 12 more"), "{last}");
+    let last = asked_last(&mut bench, &format!("echo KEY=1 > .env; {many}"));
+    let env = bench.workspace.join(".env").display().to_string();
+    assert_eq!(
+        last,
+        format!("of this, asked about each time: fs.create {env}")
+    );
+    // What is on the screen anyway is not said twice.
+    assert_eq!(asked_last(&mut bench, "echo KEY=1 > .env"), "+KEY=1");
+}

@@ -383,6 +383,35 @@ fn an_answer_to_be_repeated_is_given_again_to_exactly_the_same() {
     );
 }
 
+/// What would be lost was shown with the question, and is a part of it.
+#[test]
+fn an_answer_to_be_repeated_is_not_given_where_another_content_would_be_lost() {
+    let machine = Machine::new();
+    let file = machine.workspace.join("a.txt");
+    let delete = |words: &[&'static str], content: &str| {
+        std::fs::write(&file, content).unwrap();
+        let mut opened = machine.open(words);
+        let first = opened.runtime.first_agent();
+        let args = json!({"command": "rm a.txt"});
+        let report = opened.runtime.call(first, "terminal", &args);
+        opened.runtime.end_session().unwrap();
+        let asked = opened.user.shown.borrow().len();
+        (asked, report.fate == Fate::Ran && !file.exists())
+    };
+    assert_eq!(delete(&["repeat"], "scratch"), (1, true));
+    assert_eq!(delete(&[], "scratch"), (0, true), "repeated");
+    assert_eq!(delete(&[], "the only copy"), (1, false), "another content");
+    assert_eq!(machine.write(&["repeat"], "a.txt", "new"), (1, true));
+    std::fs::write(&file, "the only copy").unwrap();
+    assert_eq!(machine.write(&[], "a.txt", "new"), (0, true), "repeated");
+    std::fs::write(&file, "another").unwrap();
+    assert_eq!(
+        machine.write(&[], "a.txt", "new"),
+        (1, false),
+        "over another content"
+    );
+}
+
 /// A hard refusal is not asked about, so nothing remembered or kept reaches it.
 #[test]
 fn nothing_kept_reaches_past_a_hard_refusal() {
