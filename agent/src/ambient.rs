@@ -38,10 +38,9 @@ use crate::{
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
-/// Where commands look for programs.
 /// Taken where the kernel does not say: what is made is its owner's alone.
 const UMASK_IN_DOUBT: u32 = 0o077;
-
+/// Where commands look for programs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Where things lie for the person who started the program.
@@ -77,7 +76,12 @@ pub fn places() -> io::Result<Places> {
         state_dir: state.join("hermitcrab"),
         config_file: config.join("hermitcrab/config.toml"),
         admin_config_file: PathBuf::from("/etc/hermitcrab/config.toml"),
-        current: std::env::current_dir()?,
+        current: std::env::current_dir().map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("there is no current directory: {error}"),
+            )
+        })?,
         home,
     })
 }

@@ -243,7 +243,7 @@ fn is_command_without_dashes(error: &clap::Error) -> bool {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(invalid, Some(ContextValue::String(word)) if !word.starts_with('-'))
-        && usage.is_some_and(|usage| usage.contains("hermitcrab exec "))
+        && usage.is_some_and(|usage| usage.contains(" exec "))
 }
 
 /// Does what a command line at the prompt says, in the place it works in.

@@ -9,13 +9,17 @@
 use std::{
     fmt,
     io::{self, ErrorKind, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 /// To the standard output.
 pub fn out(words: fmt::Arguments<'_>) {
+    // Of many lines that cannot be written the first says so.
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
     let written = io::stdout().lock().write_fmt(words);
     if let Err(error) = written
         && error.kind() != ErrorKind::BrokenPipe
+        && !IS_TOLD.swap(true, Ordering::Relaxed)
     {
         err(format_args!("cannot write the output: {error}\n"));
     }

@@ -1,6 +1,9 @@
 //! `exec` and `call`: a session for one tool call.
 
-use std::io::{IsTerminal as _, Write};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal as _, Write},
+};
 
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_sandbox::journal::CommitId;
@@ -103,10 +106,16 @@ pub(super) fn in_own_words(fate: &Fate) -> Option<&'static str> {
         .map(|(_, words)| words)
 }
 
+/// A program gets the words as they are; on a terminal nothing in them draws.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
+    let shown = if out.is_terminal() {
+        Cow::Owned(visible(text))
+    } else {
+        Cow::Borrowed(text)
+    };
     // A reader that went away is no failure of the call.
-    let _ = writeln!(out, "{text}");
+    let _ = writeln!(out, "{shown}");
 }
 
 pub(super) fn code(fate: &Fate) -> u8 {

@@ -37,6 +37,9 @@ pub fn servers(servers: &Servers) -> u8 {
 fn done(servers: &Servers) -> Result<u8, Trouble> {
     let declared = open::ground(&servers.setting.place)?.servers();
     let Some(name) = &servers.name else {
+        if declared.is_empty() {
+            println!("no servers are configured");
+        }
         for server in declared {
             println!("{}  {}", server.name, server.place());
         }

@@ -77,7 +77,7 @@ fn a_reader_that_goes_away_is_no_panic() {
         .open("/dev/full")
         .unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
-        .args(["config", "path"])
+        .args(["config", "show"])
         .env_clear()
         .env("HOME", dir.path())
         .env("PATH", "/usr/bin:/bin")
@@ -86,7 +86,33 @@ fn a_reader_that_goes_away_is_no_panic() {
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("cannot write the output"), "{errors}");
+    // Once, however many lines there would be.
+    assert_eq!(
+        errors.matches("cannot write the output").count(),
+        1,
+        "{errors}"
+    );
+}
+
+#[test]
+fn what_is_missing_around_the_program_is_named() {
+    let dir = bench();
+    let gone = dir.path().join("gone");
+    let there = format!(
+        "mkdir {0}; cd {0}; rmdir {0}; exec \"$0\" exec -- true",
+        gone.display()
+    );
+    let output = Command::new("sh")
+        .args(["-c", &there, env!("CARGO_BIN_EXE_hermitcrab")])
+        .env_clear()
+        .env("HOME", dir.path())
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(69), "{errors}");
+    assert!(errors.contains("there is no current directory"), "{errors}");
+    check(dir.path(), &["servers"], 0, "no servers are configured\n");
 }
 
 #[test]

@@ -7,11 +7,19 @@ use super::{Ground, words};
 use crate::{
     cli::{Setting, Trouble, say},
     exit,
-    runtime::{ExternalServer, Runtime, WordsError},
+    runtime::{ExternalServer, Runtime, RuntimeError, WordsError},
 };
 
 fn unusable(error: WordsError) -> Trouble {
-    (error.to_string(), exit::USAGE)
+    let code = match &error {
+        WordsError::Verb(_) | WordsError::Object(..) | WordsError::Denied(_) => exit::USAGE,
+        WordsError::Runtime(RuntimeError::Ledger(_)) => exit::LEDGER,
+        WordsError::Runtime(RuntimeError::Path(_) | RuntimeError::Limit(_)) => exit::USAGE,
+        WordsError::Runtime(RuntimeError::Directory(..) | RuntimeError::Journal(_)) => {
+            exit::ENVIRONMENT
+        }
+    };
+    (error.to_string(), code)
 }
 
 impl Ground {
