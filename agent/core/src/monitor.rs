@@ -160,19 +160,23 @@ pub fn authorize<'turn>(
     now: Instant,
 ) -> Decision<'turn> {
     match weigh(table, rules, request, now) {
-        Weighed::Covered(charged) => Decision::Permit(permits(table, request, charged)),
+        Weighed::Covered(charged) => {
+            let asker = (request.call, request.by);
+            Decision::Permit(permits(table, asker, request.actions.to_vec(), charged))
+        }
         Weighed::Ask(gap) => Decision::Ask(gap),
         Weighed::Deny(denial) => Decision::Deny(denial),
     }
 }
 
-/// The permits for what was charged.
+/// The permits for what was charged: for the very actions that were weighed.
 pub(crate) fn permits<'turn>(
     _table: &'turn mut CapTable,
-    request: &Request<'_>,
+    asker: (CallId, AgentId),
+    actions: Vec<Action>,
     charged: Charged,
 ) -> Vec<Permit<'turn>> {
-    permit::mint(request, &charged.grants)
+    permit::mint(asker, actions, &charged.grants)
 }
 
 /// Looks for a grant for every action and charges it, or charges nothing.

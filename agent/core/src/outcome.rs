@@ -255,6 +255,13 @@ impl Outcome {
 
 /// Writes bytes so that nothing in them can act on a terminal or end a line.
 pub(crate) fn write_escaped(out: &mut impl fmt::Write, bytes: &[u8]) -> fmt::Result {
+    // Nearly every name is its own printable form, and a record holds many names.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+    if bytes.iter().all(is_plain)
+        && let Ok(text) = core::str::from_utf8(bytes)
+    {
+        return out.write_str(text);
+    }
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             write_escaped_char(out, character)?;

@@ -132,6 +132,20 @@ impl RelPath {
     /// # Errors
     /// The name is empty, `.`, `..`, holds a slash or a NUL, or is too long.
     pub fn child(&self, name: &[u8]) -> Result<RelPath, PathError> {
+        self.may_have(name)?;
+        // In one piece: a listing of a directory makes thousands of these.
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 1 + name.len());
+        bytes.extend_from_slice(&self.bytes);
+        let mut path = RelPath { bytes };
+        path.push(name)?;
+        Ok(path)
+    }
+
+    /// Whether [`RelPath::child`] has a path for this name.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn may_have(&self, name: &[u8]) -> Result<(), PathError> {
         match name {
             b"" | b"." => return Err(PathError::Empty),
             b".." => return Err(PathError::Escapes),
@@ -139,9 +153,7 @@ impl RelPath {
             _ if name.contains(&0) => return Err(PathError::Nul),
             _ => {}
         }
-        let mut path = self.clone();
-        path.push(name)?;
-        Ok(path)
+        self.has_room_for(name)
     }
 
     /// `below`, seen from the directory `self` is relative to.
@@ -238,7 +250,7 @@ impl RelPath {
         }
     }
 
-    fn push(&mut self, name: &[u8]) -> Result<(), PathError> {
+    fn has_room_for(&self, name: &[u8]) -> Result<(), PathError> {
         let separator = usize::from(!self.bytes.is_empty());
         let length = self.bytes.len() + separator + name.len();
         if (name.len() > NAME_BYTES_MAX || length > PATH_BYTES_MAX)
@@ -246,7 +258,12 @@ impl RelPath {
         {
             return Err(PathError::TooLong);
         }
-        if separator == 1 {
+        Ok(())
+    }
+
+    fn push(&mut self, name: &[u8]) -> Result<(), PathError> {
+        self.has_room_for(name)?;
+        if !self.bytes.is_empty() {
             self.bytes.push(b'/');
         }
         self.bytes.extend_from_slice(name);

@@ -23,12 +23,14 @@ pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
 pub use self::non_waivable::NonWaivable;
 pub use self::reference::RuleRef;
 pub use self::sensitive::Sensitivity;
+pub use self::siblings::Siblings;
 pub use self::withheld::{Shown, Withheld};
 
 mod configured;
 mod non_waivable;
 mod reference;
 mod sensitive;
+mod siblings;
 mod withheld;
 
 /// What a probe inside the sandbox proved.

@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::Request;
 use crate::action::Action;
 use crate::approval::CallId;
 use crate::authority::{DirId, Object, Verb};
@@ -39,16 +38,19 @@ pub struct Spent {
 }
 
 /// One permit for each action; the charges were made in the same order.
-pub(super) fn mint<'turn>(request: &Request<'_>, charged: &[GrantId]) -> Vec<Permit<'turn>> {
-    request
-        .actions
-        .iter()
+pub(super) fn mint<'turn>(
+    (call, by): (CallId, AgentId),
+    actions: Vec<Action>,
+    charged: &[GrantId],
+) -> Vec<Permit<'turn>> {
+    actions
+        .into_iter()
         .zip(charged)
         .map(|(action, grant)| Permit {
             spent: Spent {
-                action: action.clone(),
-                call: request.call,
-                by: request.by,
+                action,
+                call,
+                by,
                 grant: *grant,
             },
             turn: PhantomData,

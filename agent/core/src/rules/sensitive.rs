@@ -181,11 +181,7 @@ pub(super) fn judge(tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
     // none of the chains of directories needs to be followed.
     let on_a_chain = location.components().any(may_begin_a_chain);
     if let Some(what) = secret(location, on_a_chain) {
-        return match verb {
-            // A name and a size give nothing away.
-            Verb::FsList => Sensitivity::Plain,
-            _ => Sensitivity::Sensitive(what),
-        };
+        return of_secret(verb, what);
     }
     if !verb.changes_files() {
         return Sensitivity::Plain;
@@ -193,8 +189,38 @@ pub(super) fn judge(tool: Tool, verb: Verb, location: &RelPath) -> Sensitivity {
     startup(tool, location, on_a_chain).map_or(Sensitivity::Plain, Sensitivity::Sensitive)
 }
 
+/// Judges a look at a file by its name, in a directory of which it is known what
+/// secrets it lies in, and where no chain begins in its last name or in the file's.
+pub(super) fn judge_name(verb: Verb, name: &[u8], dir: Option<&'static str>) -> Sensitivity {
+    secret_name(name)
+        .or(dir)
+        .map_or(Sensitivity::Plain, |what| of_secret(verb, what))
+}
+
+/// What a directory lies in, itself included, where that is about keys and accounts.
+pub(super) fn secret_dir(location: &RelPath) -> Option<&'static str> {
+    within(location, SECRET_DIRS)
+}
+
+fn of_secret(verb: Verb, what: &'static str) -> Sensitivity {
+    match verb {
+        // A name and a size give nothing away.
+        Verb::FsList => Sensitivity::Plain,
+        _ => Sensitivity::Sensitive(what),
+    }
+}
+
 fn secret(location: &RelPath, on_a_chain: bool) -> Option<&'static str> {
-    let name = location.file_name()?;
+    secret_name(location.file_name()?).or_else(|| {
+        if on_a_chain {
+            within(location, SECRET_DIRS)
+        } else {
+            None
+        }
+    })
+}
+
+fn secret_name(name: &[u8]) -> Option<&'static str> {
     if SECRET_FILES.holds(name) {
         return Some("a file made to hold secrets");
     }
@@ -204,14 +230,7 @@ fn secret(location: &RelPath, on_a_chain: bool) -> Option<&'static str> {
     {
         return Some("a file made to hold secrets");
     }
-    if is_key_file(name) {
-        return Some("a file made to hold a private key");
-    }
-    if on_a_chain {
-        within(location, SECRET_DIRS)
-    } else {
-        None
-    }
+    is_key_file(name).then_some("a file made to hold a private key")
 }
 
 /// Judged by the ending, for which whoever made the file chose it.
@@ -366,11 +385,15 @@ fn same(name: &[u8], known: &str) -> bool {
         && name.eq_ignore_ascii_case(known)
 }
 
-/// Whether a chain of one of the tables may begin with this name: a look at
-/// its first letter, which nearly every directory on a way fails.
+/// Whether a chain of one of the tables may begin with this name: a look at its
+/// first letter and its length, which nearly every directory on a way fails.
 #[inline]
-fn may_begin_a_chain(name: &[u8]) -> bool {
-    matches!(name.first(), Some(b'.' | b'm' | b'M'))
+pub(super) fn may_begin_a_chain(name: &[u8]) -> bool {
+    match name.first() {
+        Some(b'.') => true,
+        Some(b'm' | b'M') => name.len() == "mcp-tokens".len(),
+        Some(_) | None => false,
+    }
 }
 
 #[cfg(test)]
@@ -442,6 +465,7 @@ mod tests {
         for chain in tables.map(|(chain, _)| *chain).chain(own) {
             let first = chain.first().copied().unwrap_or_default();
             assert!(may_begin_a_chain(first.as_bytes()), "{first}");
+            assert!((1..=2).contains(&chain.len()), "{chain:?}");
             assert!(
                 may_begin_a_chain(first.to_ascii_uppercase().as_bytes()),
                 "{first}"

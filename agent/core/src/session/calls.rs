@@ -137,8 +137,7 @@ impl Session {
                 self.take_off(id, grants);
                 let mut effects = Effects::for_call(id);
                 effects.push(Effect::Record(record));
-                let request = Request::new(id, by, tool, &actions);
-                let permits = monitor::permits(&mut self.table, &request, charged);
+                let permits = monitor::permits(&mut self.table, (id, by), actions, charged);
                 effects.extend(permits.into_iter().map(Effect::Execute));
                 effects
             }

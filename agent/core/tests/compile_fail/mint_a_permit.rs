@@ -1,7 +1,7 @@
-use hermitcrab_core::{Permit, grant::GrantId, monitor::Request};
+use hermitcrab_core::{Permit, action::Action, approval::CallId, grant::{AgentId, GrantId}};
 
-fn mint(request: &Request<'_>, grants: &[GrantId]) -> Vec<Permit<'static>> {
-    hermitcrab_core::monitor::permit::mint(request, grants)
+fn mint(by: (CallId, AgentId), actions: Vec<Action>, grants: &[GrantId]) -> Vec<Permit<'static>> {
+    hermitcrab_core::monitor::permit::mint(by, actions, grants)
 }
 
 fn main() {}

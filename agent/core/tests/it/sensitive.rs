@@ -11,6 +11,7 @@ use hermitcrab_core::{
     rules::{Isolation, Rules, Sensitivity},
     tool::Tool,
 };
+use proptest::prelude::*;
 use support::path;
 
 fn is_asked(tool: Tool, verb: Verb, place: &str) -> bool {
@@ -180,4 +181,82 @@ fn a_tools_own_directory_is_its_own_and_no_other_tools() {
         }
         assert!(is_asked(Tool::WriteFile, Verb::FsModify, place), "{place}");
     }
+}
+
+/// Names that mean something to the rules, on their own or in a row.
+const TELLING: &[&str] = &[
+    ".ssh",
+    ".SSH",
+    ".config",
+    "gh",
+    "mcp-tokens",
+    "MCP-tokens",
+    "mcp-token",
+    "m",
+    ".hermes",
+    "auth",
+    "auth.json",
+    ".env",
+    ".env.local",
+    ".env.sample",
+    ".git",
+    "hooks",
+    "config",
+    "a.pem",
+    "cert.pem",
+    "id_rsa",
+    "plain.txt",
+    "w",
+    "etc",
+    ".",
+    "..",
+    "",
+    "a/b",
+];
+
+proptest! {
+    #[test]
+    fn names_of_one_directory_are_judged_as_each_file_by_itself(
+        root in prop::collection::vec(prop::sample::select(TELLING), 0..3),
+        way in prop::collection::vec(prop::sample::select(TELLING), 0..4),
+        guarded in prop::collection::vec(prop::sample::select(TELLING), 0..5),
+        is_guarded: bool,
+        verb in prop::sample::select(&[
+            Verb::FsList, Verb::FsRead, Verb::FsCreate, Verb::FsModify, Verb::FsDelete,
+        ][..]),
+        tool in prop::sample::select(&[Tool::SearchFiles, Tool::Terminal, Tool::Memory][..]),
+    ) {
+        let joined = |names: &[&str]| {
+            names.iter().try_fold(RelPath::root(), |path, name| path.child(name.as_bytes()))
+        };
+        let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
+        let (Ok(root), Ok(way), Ok(guarded)) = (joined(&root), joined(&way), joined(&guarded)) else {
+            return Ok(());
+        };
+        if is_guarded {
+            rules.guard_place(guarded).unwrap();
+        }
+        let dir = rules.add_dir(root).unwrap();
+        let siblings = rules.siblings(tool, verb, dir, &way);
+        for name in TELLING {
+            let alone = way.child(name.as_bytes()).map(|below| {
+                let action = Action::on_path(verb, dir, below, Digest::NONE).unwrap();
+                rules.sensitivity(tool, &action)
+            });
+            match alone {
+                Ok(alone) => prop_assert_eq!(siblings.sensitivity(name.as_bytes()), alone, "{}", name),
+                // What is no name is nobody's file, and doubt asks.
+                Err(_) => prop_assert_ne!(way.may_have(name.as_bytes()), Ok(())),
+            }
+        }
+    }
+}
+
+#[test]
+fn names_in_a_directory_nobody_knows_are_all_asked_about() {
+    let mut other = Rules::new(2, Isolation::Isolated, Vec::new());
+    let dir = other.add_dir(RelPath::root()).unwrap();
+    let rules = Rules::new(1, Isolation::Isolated, Vec::new());
+    let siblings = rules.siblings(Tool::SearchFiles, Verb::FsRead, dir, &RelPath::root());
+    assert_ne!(siblings.sensitivity(b"plain.txt"), Sensitivity::Plain);
 }
