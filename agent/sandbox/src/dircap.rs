@@ -22,6 +22,7 @@ mod list;
 pub(crate) mod open;
 mod write;
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -37,7 +38,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 
 pub use self::error::FsError;
 use self::list::list_opened;
-pub use self::list::{Entry, Kind, Stat};
+pub use self::list::{Entry, Kind, Names, Stat};
 pub(crate) use self::list::{list_dir, open_plain, read_plain};
 use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};
 pub(crate) use self::write::temporary_name;
@@ -491,10 +492,7 @@ impl DirCap {
     }
 
     fn spend(&self, permit: Permit<'_>, verb: Verb, path: &RelPath) -> Result<(), FsError> {
-        let place = self
-            .place(path)
-            .map_err(|error| FsError::denied(error.code(), path))?;
-        permit.spend_on_path(verb, self.id, &place)?;
+        permit.spend_on_path(verb, self.id, &*self.named(path)?)?;
         Ok(())
     }
 
@@ -505,11 +503,19 @@ impl DirCap {
         path: &RelPath,
         content: Digest,
     ) -> Result<(), FsError> {
-        let place = self
-            .place(path)
-            .map_err(|error| FsError::denied(error.code(), path))?;
-        permit.spend_on_content(verb, self.id, &place, content)?;
+        permit.spend_on_content(verb, self.id, &*self.named(path)?, content)?;
         Ok(())
+    }
+
+    /// The place a permit must name: the path itself, where the handle stands for
+    /// this very directory.
+    fn named<'p>(&self, path: &'p RelPath) -> Result<Cow<'p, RelPath>, FsError> {
+        if self.prefix.is_root() {
+            return Ok(Cow::Borrowed(path));
+        }
+        self.place(path)
+            .map(Cow::Owned)
+            .map_err(|error| FsError::denied(error.code(), path))
     }
 }
 

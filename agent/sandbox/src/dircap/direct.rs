@@ -14,7 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_file};
-use super::{DirCap, Entry, FsError, Stat, list_opened, look_verb};
+use super::{DirCap, Entry, FsError, Names, Stat, list_opened, look_verb};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -43,7 +43,7 @@ impl DirCap {
     /// # Errors
     /// See [`FsError`]; `symlink-refused` if there is a link.
     pub fn list_direct(&self, permit: Permit<'_>, path: &RelPath) -> Result<Vec<Entry>, FsError> {
-        let mut entries = self.list_direct_as_found(permit, path)?;
+        let mut entries = self.list_direct_as_found(permit, path)?.entries();
         entries.sort();
         Ok(entries)
     }
@@ -57,7 +57,7 @@ impl DirCap {
         &self,
         permit: Permit<'_>,
         path: &RelPath,
-    ) -> Result<Vec<Entry>, FsError> {
+    ) -> Result<Names, FsError> {
         self.spend(permit, Verb::FsList, path)?;
         self.look("list", path, |dir, path| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;

@@ -32,6 +32,63 @@ pub struct Entry {
     pub kind: Kind,
 }
 
+/// The names in a directory, in the order its file system keeps them.
+///
+/// They lie one behind the other: a search lists thousands, and looks at most of
+/// them once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    bytes: Vec<u8>,
+    // INVARIANT: where each name ends in `bytes`; none is greater than the next.
+    ends: Vec<(usize, Kind)>,
+}
+
+impl Names {
+    fn push(&mut self, name: &[u8], kind: Kind) {
+        self.bytes.extend_from_slice(name);
+        self.ends.push((self.bytes.len(), kind));
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// One of them, counted from 0, and what it stands for.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<(&[u8], Kind)> {
+        let (end, kind) = *self.ends.get(at)?;
+        let start = match at.checked_sub(1) {
+            Some(before) => self.ends.get(before)?.0,
+            None => 0,
+        };
+        Some((self.bytes.get(start..end)?, kind))
+    }
+
+    /// All of them, and what each stands for.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Kind)> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+
+    /// The same, each on its own.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        self.iter()
+            .map(|(name, kind)| Entry {
+                name: name.to_vec(),
+                kind,
+            })
+            .collect()
+    }
+}
+
 /// Facts about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -73,25 +130,21 @@ pub(crate) fn open_plain(dir: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
 
 /// The names in an open directory, sorted.
 pub(crate) fn list_dir(dir: impl AsFd) -> io::Result<Vec<Entry>> {
-    let mut entries = list_as_found(dir)?;
+    // Reading moves on in a directory, so one that stays open is not read itself.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut entries = list_opened(&rustix::fs::openat(dir, ".", flags, Mode::empty())?)?.entries();
     entries.sort();
     Ok(entries)
 }
 
-/// The names in an open directory, in the order the file system keeps them.
-fn list_as_found(dir: impl AsFd) -> io::Result<Vec<Entry>> {
-    // Reading moves on in a directory, so one that stays open is not read itself.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    list_opened(&rustix::fs::openat(dir, ".", flags, Mode::empty())?)
-}
-
-/// The same for a directory that was opened for this and not read yet.
-pub(super) fn list_opened(dir: &OwnedFd) -> io::Result<Vec<Entry>> {
+/// The names in a directory that was opened for this and not read yet, in the order
+/// the file system keeps them.
+pub(super) fn list_opened(dir: &OwnedFd) -> io::Result<Names> {
     const AT_ONCE_BYTES: usize = 32 * 1024;
     let mut buffer = Vec::with_capacity(AT_ONCE_BYTES);
-    let mut names = RawDir::new(dir, buffer.spare_capacity_mut());
-    let mut entries = Vec::new();
-    while let Some(entry) = names.next() {
+    let mut found = RawDir::new(dir, buffer.spare_capacity_mut());
+    let mut names = Names::default();
+    while let Some(entry) = found.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
@@ -108,12 +161,9 @@ pub(super) fn list_opened(dir: &OwnedFd) -> io::Result<Vec<Entry>> {
             }
             known => known,
         };
-        entries.push(Entry {
-            name: name.to_vec(),
-            kind: Kind::from(file_type),
-        });
+        names.push(name, Kind::from(file_type));
     }
-    Ok(entries)
+    Ok(names)
 }
 
 impl From<FileType> for Kind {
@@ -136,5 +186,37 @@ impl From<rustix::fs::Stat> for Stat {
             links: stat.st_nlink,
             modified_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Kind, Names};
+
+    #[test]
+    fn names_lie_behind_each_other_and_each_is_found_again() {
+        let given: [(&[u8], Kind); 4] = [
+            (b"b", Kind::Dir),
+            (b"a long one \xff", Kind::File),
+            (b"a", Kind::Symlink),
+            (b".", Kind::Special),
+        ];
+        let mut names = Names::default();
+        assert!(names.is_empty() && names.get(0).is_none());
+        for (name, kind) in given {
+            names.push(name, kind);
+        }
+        assert_eq!(names.len(), 4);
+        assert_eq!(names.iter().collect::<Vec<_>>(), given);
+        assert_eq!(names.get(1), Some(given[1]));
+        assert_eq!(names.get(4), None);
+        let entries = names.entries();
+        assert!(entries.iter().zip(given).all(|(entry, (name, kind))| {
+            *entry
+                == Entry {
+                    name: name.to_vec(),
+                    kind,
+                }
+        }));
     }
 }

@@ -193,7 +193,7 @@ proptest! {
                 dir.list(permit, path)
             });
             let listed_directly = |path: &RelPath| with_permit(Verb::FsList, path, Digest::NONE, |permit| {
-                dir.list_direct_as_found(permit, path)
+                dir.list_direct_as_found(permit, path).map(|names| names.entries())
             });
             match looked {
                 Ok((_, Ok(way))) => {

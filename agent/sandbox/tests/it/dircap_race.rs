@@ -111,7 +111,7 @@ fn no_look_and_no_list_ever_tells_of_what_a_link_out_leads_to() {
                 let listed = with_permit(Verb::FsList, &path, Digest::NONE, |permit| {
                     workspace.cap.list_direct_as_found(permit, &path)
                 });
-                if listed.is_ok_and(|names| names.iter().any(|entry| entry.name != b"own")) {
+                if listed.is_ok_and(|names| names.iter().any(|(name, _)| name != b"own")) {
                     escaped += 1;
                 }
             }
