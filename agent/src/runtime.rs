@@ -72,7 +72,7 @@ pub use self::{
     hands::{Before, Hands},
     mounts::{lexical, real},
     outside::Given,
-    place::Place,
+    place::{Place, Spot},
     planned::Steering,
     proposals::Proposed,
     remote::Remote,

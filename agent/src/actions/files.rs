@@ -7,7 +7,7 @@ use hermitcrab_sandbox::dircap::{Entry, Kind};
 
 use super::{Acted, Did, Trouble, record, stopped, text, text_or, texts, truth, whole};
 use crate::{
-    runtime::{Before, FileChange, Hands, Place, Stop},
+    runtime::{Before, FileChange, Hands, Place, Spot, Stop},
     tools::search::glob,
 };
 
@@ -65,7 +65,8 @@ pub(super) fn list(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         .filter_map(|(name, _)| hands.child(&dir, name.as_bytes()))
         .collect();
     let facts = if places.len() == found.len() {
-        hands.look_all(&places).map_err(stopped)?
+        let spots: Vec<Spot<'_>> = places.iter().map(Spot::At).collect();
+        hands.look_all(&spots).map_err(stopped)?
     } else {
         Vec::new()
     };

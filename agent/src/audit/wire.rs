@@ -1,18 +1,20 @@
 //! A record as a line of JSON, and back.
 
+use std::borrow::Cow;
+
 use data_encoding::HEXLOWER;
 use hermitcrab_core::{audit::Record, digest::Digest, time::Instant};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct Line<'a> {
     seq: u64,
     at_ms: u64,
-    prev: String,
-    kind: String,
-    text: String,
-    digest: String,
+    prev: Cow<'a, str>,
+    kind: Cow<'a, str>,
+    text: Cow<'a, str>,
+    digest: Cow<'a, str>,
 }
 
 /// The record in one line, without its end.
@@ -20,10 +22,10 @@ pub fn line(record: &Record) -> String {
     let line = Line {
         seq: record.seq,
         at_ms: record.at.as_millis(),
-        prev: HEXLOWER.encode(record.prev.as_bytes()),
-        kind: record.kind.clone(),
-        text: record.text.clone(),
-        digest: HEXLOWER.encode(record.digest.as_bytes()),
+        prev: HEXLOWER.encode(record.prev.as_bytes()).into(),
+        kind: Cow::Borrowed(&record.kind),
+        text: Cow::Borrowed(&record.text),
+        digest: HEXLOWER.encode(record.digest.as_bytes()).into(),
     };
     // Texts and numbers always have a JSON form.
     serde_json::to_string(&line).unwrap_or_default()
@@ -31,13 +33,13 @@ pub fn line(record: &Record) -> String {
 
 /// The record of a line; `None` if it is none.
 pub fn record(line: &[u8]) -> Option<Record> {
-    let line: Line = serde_json::from_slice(line).ok()?;
+    let line: Line<'_> = serde_json::from_slice(line).ok()?;
     Some(Record {
         seq: line.seq,
         at: Instant::from_millis(line.at_ms),
         prev: digest(&line.prev)?,
-        kind: line.kind,
-        text: line.text,
+        kind: line.kind.into_owned(),
+        text: line.text.into_owned(),
         digest: digest(&line.digest)?,
     })
 }

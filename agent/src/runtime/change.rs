@@ -19,7 +19,7 @@ use hermitcrab_sandbox::{
 
 use super::{
     hands::{Before, Hands, NEW_FILE_MODE, Offshoot, action, stop, unknown},
-    place::Place,
+    place::{Place, Spot},
     planned, shown,
     turn::Stop,
     words,
@@ -193,7 +193,7 @@ impl Hands<'_> {
             }
         }
         let moved = changes.iter().filter_map(|change| match change {
-            FileChange::Move { from, .. } => Some(from),
+            FileChange::Move { from, .. } => Some(Spot::At(from)),
             FileChange::Write { .. }
             | FileChange::Delete { .. }
             | FileChange::RemoveDir { .. }

@@ -6,7 +6,7 @@ use hermitcrab_core::{
     authority::DirId,
     limits::{NAME_BYTES_MAX, PATH_BYTES_MAX},
     outcome::{Denial, DenialCode},
-    path::RelPath,
+    path::{PathError, RelPath},
 };
 
 use super::mounts::{Mounts, lexical};
@@ -21,6 +21,59 @@ pub struct Place {
     pub below: RelPath,
     /// The whole path, for results; the model gave it or could have.
     pub absolute: String,
+}
+
+/// A place, or a name in the directory at a place: what a search finds by the
+/// thousand, and mostly only looks at by name.
+#[derive(Clone, Copy, Debug)]
+pub enum Spot<'p> {
+    /// This place.
+    At(&'p Place),
+    /// This name in the directory there.
+    In(&'p Place, &'p [u8]),
+}
+
+impl Spot<'_> {
+    /// The directory it lies in, as the session knows it.
+    pub(super) fn dir(self) -> DirId {
+        match self {
+            Self::At(place) | Self::In(place, _) => place.dir,
+        }
+    }
+
+    /// Where in that.
+    ///
+    /// # Errors
+    /// The name is none, or the path is too long.
+    pub(super) fn below(self) -> Result<RelPath, PathError> {
+        match self {
+            Self::At(place) => Ok(place.below.clone()),
+            Self::In(place, name) => place.below.child(name),
+        }
+    }
+
+    /// The whole path, for results.
+    pub(super) fn absolute(self) -> String {
+        match self {
+            Self::At(place) => place.absolute.clone(),
+            Self::In(Place { absolute, .. }, name) => {
+                let between = if absolute.ends_with('/') { "" } else { "/" };
+                format!("{absolute}{between}{}", String::from_utf8_lossy(name))
+            }
+        }
+    }
+
+    /// The place.
+    ///
+    /// # Errors
+    /// As for [`Spot::below`].
+    pub fn place(self) -> Result<Place, PathError> {
+        Ok(Place {
+            dir: self.dir(),
+            below: self.below()?,
+            absolute: self.absolute(),
+        })
+    }
 }
 
 /// Works out where a path leads, seen from `cwd`.

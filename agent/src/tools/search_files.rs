@@ -6,12 +6,12 @@ mod walk;
 use std::io::ErrorKind;
 
 use hermitcrab_core::authority::Verb;
-use hermitcrab_sandbox::dircap::{Entry, Kind};
+use hermitcrab_sandbox::dircap::{Kind, Names};
 use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::{
-    runtime::{Hands, Place, Stop, ToolResult},
+    runtime::{Hands, Place, Spot, Stop, ToolResult},
     tools::{
         args,
         args::Declared,
@@ -22,7 +22,7 @@ use crate::{
 
 use self::{
     results::{Results, counted, with_newline_warning, worded},
-    walk::{Found, files_below, joined},
+    walk::{Found, Tree, joined},
 };
 
 /// Rows of a page if the call does not say.
@@ -30,11 +30,8 @@ const LIMIT_DEFAULT: i64 = 50;
 /// More rows than asked for that are looked at when context is shown.
 const CONTEXT_EXTRA_ROWS: usize = 200;
 
-/// Files read under the first decision; the rest is read only if rows are
-/// lacking, twice as many each time.
-const FILES_AT_FIRST: usize = 32;
-/// Files read under one decision at most.
-const FILES_AT_ONCE_MAX: usize = 256;
+/// Files read under one decision at least, where rows are lacking, and at most.
+const FILES_AT_ONCE: (usize, usize) = (8, 256);
 
 /// What a search prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +236,18 @@ struct Start<'s> {
     place: &'s Place,
     kind: Kind,
     /// The names in it, if it was listed already.
-    names: Option<Vec<Entry>>,
+    names: Option<Names>,
+}
+
+impl Start<'_> {
+    /// What is to be searched.
+    fn tree(self, hands: &mut Hands<'_>) -> Result<Tree, Stop> {
+        match self.kind {
+            Kind::Dir => Tree::below(hands, self.path, self.place, self.names),
+            Kind::File => Ok(Tree::of_file(self.path, self.place)),
+            Kind::Symlink | Kind::Special => Ok(Tree::empty()),
+        }
+    }
 }
 
 /// How many lines around a match were asked for.
@@ -301,55 +309,36 @@ fn not_there(hands: &mut Hands<'_>, path: &str) -> Result<Results, Stop> {
     Ok(Results::error(message))
 }
 
-fn name_of(printed: &str) -> &str {
-    printed.rsplit('/').next().unwrap_or(printed)
-}
-
 /// Searches by name, newest first.
 fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Result<Results, Stop> {
-    let Start {
-        path,
-        place,
-        kind,
-        names,
-    } = start;
+    let path = start.path;
     let pattern = search.pattern.rsplit('/').next().unwrap_or_default();
-    let files = match kind {
-        Kind::Dir => files_below(hands, path, place, names)?,
-        Kind::File => vec![Found {
-            printed: path.to_owned(),
-            place: place.clone(),
-        }],
-        Kind::Symlink | Kind::Special => Vec::new(),
-    };
+    let tree = start.tree(hands)?;
     let hidden_root = path
         .split('/')
         .any(|part| part.starts_with('.') && part != "." && part != "..");
-    let mut files: Vec<Found> = files
+    let (spots, printed): (Vec<Spot<'_>>, Vec<String>) = tree
+        .files()
         .into_iter()
-        .filter(|file| glob::matches(pattern, name_of(&file.printed)))
+        .filter(|file| glob::matches(pattern, &file.name()))
+        .map(|file| (file.spot(), file.printed().into_owned()))
         // A name that starts with a dot counts as hidden, like a directory's.
-        .filter(|file| {
-            let below = file.printed.strip_prefix(path).unwrap_or(&file.printed);
+        .filter(|(_, printed)| {
+            let below = printed.strip_prefix(path).unwrap_or(printed);
             let hidden_below = below.contains("/.") || (path.is_empty() && below.starts_with('.'));
             let hidden = if hidden_root {
                 hidden_below
             } else {
-                file.printed.contains("/.")
+                printed.contains("/.")
             };
             !hidden
         })
-        .collect();
-    let places: Vec<&Place> = files.iter().map(|file| &file.place).collect();
-    let stamps: Vec<i128> = hands
-        .look_all(&places)?
+        .unzip();
+    let stamps = hands
+        .look_all(&spots)?
         .into_iter()
-        .map(|stat| stat.map_or(0, |stat| stat.modified_ns))
-        .collect();
-    let mut order: Vec<(i128, String)> = stamps
-        .into_iter()
-        .zip(files.drain(..).map(|file| file.printed))
-        .collect();
+        .map(|stat| stat.map_or(0, |stat| stat.modified_ns));
+    let mut order: Vec<(i128, String)> = stamps.zip(printed).collect();
     order.sort_by(|left, right| right.cmp(left));
     let files: Vec<String> = order
         .into_iter()
@@ -386,18 +375,29 @@ fn compiled(hands: &mut Hands<'_>, pattern: &str) -> Result<Regex, String> {
     Ok(regex)
 }
 
+/// How many files are to be read next, after so many: as many as will have the rows
+/// that are lacking if they are like those before, and at first as if each had one
+/// match. Where that is far off, no more than twice as many as were read.
+fn at_once(read: usize, output: &lines::Output, rows_of_match: usize) -> usize {
+    let (least, most) = FILES_AT_ONCE;
+    let lacking = output.lacking();
+    let wanted = match (read, output.rows()) {
+        (0, _) => lacking.div_ceil(rows_of_match.max(1)),
+        (read, 0) => read.saturating_mul(2),
+        (read, rows) => lacking
+            .saturating_mul(read)
+            .div_ceil(rows)
+            .min(read.saturating_mul(2)),
+    };
+    wanted.clamp(least, most)
+}
+
 /// Searches in the text of files.
 fn files_holding(
     hands: &mut Hands<'_>,
     search: &Search,
     start: Start<'_>,
 ) -> Result<Results, Stop> {
-    let Start {
-        path,
-        place,
-        kind,
-        names,
-    } = start;
     let regex = match compiled(hands, &search.pattern) {
         Ok(regex) => regex,
         Err(problem) => {
@@ -405,32 +405,22 @@ fn files_holding(
             return Ok(with_newline_warning(search, error));
         }
     };
-    let files = match kind {
-        Kind::Dir => files_below(hands, path, place, names)?,
-        Kind::File => vec![Found {
-            printed: path.to_owned(),
-            place: place.clone(),
-        }],
-        Kind::Symlink | Kind::Special => Vec::new(),
-    };
-    let files: Vec<Found> = files
-        .into_iter()
-        .filter(|file| {
-            search.file_glob.as_ref().is_none_or(|pattern| match kind {
-                // A file that was named itself is judged by its path.
-                Kind::File => glob::matches_tail(pattern, &file.printed),
-                Kind::Dir | Kind::Symlink | Kind::Special => {
-                    glob::matches(pattern, name_of(&file.printed))
-                }
-            })
-        })
-        .collect();
+    let kind = start.kind;
+    let tree = start.tree(hands)?;
+    let mut files = tree.files();
+    if let Some(pattern) = &search.file_glob {
+        files.retain(|file| match kind {
+            // A file that was named itself is judged by its path.
+            Kind::File => glob::matches_tail(pattern, &file.printed()),
+            Kind::Dir | Kind::Symlink | Kind::Special => glob::matches(pattern, &file.name()),
+        });
+    }
     // A search asks nobody about single files: what rules keep is left out, and told.
     let (kept, files) = match kind {
-        Kind::Dir => hands.by_rules(Verb::FsRead, files, |file| &file.place),
+        Kind::Dir => hands.by_rules(Verb::FsRead, files, |file| file.spot()),
         Kind::File | Kind::Symlink | Kind::Special => (Vec::new(), files),
     };
-    let (secret, plain) = hands.by_sensitivity(Verb::FsRead, files, |file| &file.place);
+    let (secret, plain) = hands.by_sensitivity(Verb::FsRead, files, |file| file.spot());
     let context_rows = if search.context > 0 {
         CONTEXT_EXTRA_ROWS
     } else {
@@ -441,19 +431,27 @@ fn files_holding(
         .saturating_add(search.offset)
         .saturating_add(context_rows);
     let mut output = lines::Output::new(fetch);
-    let mut unread: Vec<&Found> = Vec::new();
-    let (mut rest, mut at_once) = (plain.as_slice(), FILES_AT_FIRST);
+    let rows_of_match = match search.mode {
+        Mode::Content => usize::try_from(search.context)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(2)
+            .saturating_add(1),
+        Mode::Files | Mode::Counts => 1,
+    };
+    let mut unread: Vec<Found<'_>> = Vec::new();
+    let mut rest = plain.as_slice();
     while !rest.is_empty() && !output.is_full() {
-        let (batch, later) = rest.split_at(at_once.min(rest.len()));
+        let read = plain.len() - rest.len();
+        let (batch, later) = rest.split_at(at_once(read, &output, rows_of_match).min(rest.len()));
         rest = later;
-        at_once = at_once.saturating_mul(2).min(FILES_AT_ONCE_MAX);
-        let places: Vec<&Place> = batch.iter().map(|file| &file.place).collect();
-        for (file, content) in batch.iter().zip(hands.read_all(&places)?) {
+        let spots: Vec<Spot<'_>> = batch.iter().map(|file| file.spot()).collect();
+        for (file, content) in batch.iter().zip(hands.read_all(&spots)?) {
             let Some(content) = content else {
-                unread.push(file);
+                unread.push(*file);
                 continue;
             };
-            let printed = lines::printed(&file.printed, &content, &regex, search.context);
+            let path = file.printed();
+            let printed = lines::printed(&path, &content, &regex, search.context);
             match (search.mode, printed) {
                 (Mode::Content, lines::Printed::Lines(text, _)) => {
                     if search.context > 0 && !output.is_empty() {
@@ -464,13 +462,13 @@ fn files_holding(
                 (Mode::Content, lines::Printed::Nothing | lines::Printed::Binary(_)) => {}
                 (Mode::Files, lines::Printed::Nothing) => {}
                 (Mode::Files, lines::Printed::Lines(..) | lines::Printed::Binary(_)) => {
-                    output.push(&format!("{}\n", file.printed));
+                    output.push(&format!("{path}\n"));
                 }
                 (Mode::Counts, lines::Printed::Nothing) => {
-                    output.push(&format!("{}:0\n", file.printed));
+                    output.push(&format!("{path}:0\n"));
                 }
                 (Mode::Counts, lines::Printed::Lines(_, count) | lines::Printed::Binary(count)) => {
-                    output.push(&format!("{}:{count}\n", file.printed));
+                    output.push(&format!("{path}:{count}\n"));
                 }
             }
         }
@@ -479,8 +477,11 @@ fn files_holding(
         // Nothing was found, and not everything was searched.
         let mut shut = Vec::new();
         for file in unread {
-            if let Err(Stop::System(ErrorKind::PermissionDenied, _)) = hands.read(&file.place) {
-                shut.push(format!("grep: {}: Permission denied", file.printed));
+            let Ok(place) = file.spot().place() else {
+                continue;
+            };
+            if let Err(Stop::System(ErrorKind::PermissionDenied, _)) = hands.read(&place) {
+                shut.push(format!("grep: {}: Permission denied", file.printed()));
             }
         }
         if !shut.is_empty() {

@@ -11,7 +11,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Judgement,
 };
-use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
+use hermitcrab_sandbox::dircap::{Kind, Names, Stat};
 
 use super::{
     super::{place::Place, shown::one_line, turn::Stop},
@@ -19,7 +19,7 @@ use super::{
 };
 
 /// What a place is, where it leads, and the names in it where they were listed.
-type Inside = (Stat, Option<Place>, Option<Vec<Entry>>);
+type Inside = (Stat, Option<Place>, Option<Names>);
 
 impl Hands<'_> {
     /// Reads stand in for looking where both would do: what an agent may read

@@ -1,137 +1,133 @@
 //! Many places at once: one decision, one record, many permits.
 //!
 //! What for: a search looks at hundreds of places, and each turn of the session
-//! waits for the disk. Every place still has a permit of its own. It must never
+//! is recorded. Every place still has a permit of its own. It must never
 //! leave out a place's decision because its neighbour's was a yes.
-
-use std::borrow::Borrow;
 
 use hermitcrab_core::{
     Permit,
     action::Action,
     approval::Question,
-    authority::Verb,
+    authority::{DirId, Verb},
     digest::Digest,
     outcome::DenialCode,
     path::RelPath,
-    rules::{Judgement, Sensitivity},
+    rules::{Judgement, Sensitivity, Siblings},
 };
-use hermitcrab_sandbox::dircap::{DirCap, Entry, Stat};
+use hermitcrab_sandbox::dircap::{DirCap, Names, Stat};
 
 use super::{
-    super::{place::Place, shown::one_line, turn::Stop},
-    FILE_BYTES_MAX, Hands, action,
+    super::{
+        place::{Place, Spot},
+        shown::one_line,
+        turn::Stop,
+    },
+    FILE_BYTES_MAX, Hands,
 };
 
 impl Hands<'_> {
     /// Contents of many files under one decision; those that cannot be read,
     /// or only through a link, are `None`.
-    pub fn read_all(
-        &mut self,
-        places: &[impl Borrow<Place>],
-    ) -> Result<Vec<Option<Vec<u8>>>, Stop> {
-        self.many(Verb::FsRead, places, |dir, permit, below| {
+    pub fn read_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+        self.many(Verb::FsRead, spots, |dir, permit, below| {
             dir.read_direct(permit, below, FILE_BYTES_MAX).ok()
         })
     }
 
     /// The names in many directories under one decision, each in the order its
     /// file system keeps them.
-    pub fn names_all(
-        &mut self,
-        places: &[impl Borrow<Place>],
-    ) -> Result<Vec<Option<Vec<Entry>>>, Stop> {
-        self.many(Verb::FsList, places, |dir, permit, below| {
+    pub fn names_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Names>>, Stop> {
+        self.many(Verb::FsList, spots, |dir, permit, below| {
             dir.list_direct_as_found(permit, below).ok()
         })
     }
 
     /// Facts about many places under one decision.
-    pub fn look_all(&mut self, places: &[impl Borrow<Place>]) -> Result<Vec<Option<Stat>>, Stop> {
-        self.many(Verb::FsList, places, |dir, permit, below| {
+    pub fn look_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Stat>>, Stop> {
+        self.many(Verb::FsList, spots, |dir, permit, below| {
             dir.stat(permit, below).ok()
         })
     }
 
     /// Asks to read what only gets another name: under that it may be read by whoever
     /// may not read it where it is.
-    pub fn read_to_move(&mut self, places: &[impl Borrow<Place>]) -> Result<(), Stop> {
-        self.many(Verb::FsRead, places, |dir, permit, below| {
+    pub fn read_to_move(&mut self, spots: &[Spot<'_>]) -> Result<(), Stop> {
+        self.many(Verb::FsRead, spots, |dir, permit, below| {
             dir.stat(permit, below).ok()
         })
         .map(drop)
     }
 
-    /// What was found in a directory, each name with its place. The agent's own
-    /// places are left out.
-    pub fn children(&self, place: &Place, entries: Vec<Entry>) -> Vec<(Entry, Place)> {
-        let Some(above) = self.runtime.mounts.absolute(place.dir, &place.below) else {
-            return Vec::new();
-        };
-        // Where no directory is open on its own below, and nothing of the
-        // agent's lies there, all names are alike.
-        let is_plain = self.runtime.mounts.below(&above).next().is_none()
-            && self
-                .runtime
-                .machine
-                .look(|session| !session.rules().touches_protected(place.dir, &place.below));
-        let above = above.to_string_lossy();
-        let child = |name: &[u8]| {
-            if !is_plain {
-                return self
-                    .child(place, name)
-                    .filter(|child| !self.is_protected(child));
-            }
-            let below = place.below.child(name).ok()?;
-            let name = String::from_utf8_lossy(name);
-            let between = if above.ends_with('/') { "" } else { "/" };
-            Some(Place {
-                dir: place.dir,
-                below,
-                absolute: format!("{above}{between}{name}"),
-            })
-        };
-        entries
-            .into_iter()
-            .filter_map(|entry| {
-                let child = child(&entry.name)?;
-                Some((entry, child))
-            })
-            .collect()
+    /// Whether all that lies in a directory is named by its handle: no directory is
+    /// open on its own below it, and nothing of the agent's lies there.
+    #[must_use]
+    pub fn names_all_below(&self, place: &Place) -> bool {
+        let above = self.runtime.mounts.absolute(place.dir, &place.below);
+        above.is_some_and(|above| {
+            self.runtime.mounts.below(&above).next().is_none()
+                && self
+                    .runtime
+                    .machine
+                    .look(|session| !session.rules().touches_protected(place.dir, &place.below))
+        })
+    }
+
+    /// The place of a name found in a directory, unless it is the agent's own.
+    #[must_use]
+    pub fn found(&self, place: &Place, name: &[u8]) -> Option<Place> {
+        self.child(place, name)
+            .filter(|child| !self.is_protected(child))
     }
 
     /// Those of `found` whose name is asked about each time, and the others.
-    pub fn by_sensitivity<T>(
+    pub fn by_sensitivity<'p, T>(
         &self,
         verb: Verb,
         found: Vec<T>,
-        place: impl Fn(&T) -> &Place,
+        spot: impl Fn(&T) -> Spot<'p>,
     ) -> (Vec<T>, Vec<T>) {
         self.runtime.machine.look(|session| {
+            let rules = session.rules();
+            // Neighbours mostly come one after the other.
+            let mut last: Option<(&Place, Siblings<'_>)> = None;
             found.into_iter().partition(|one| {
-                let place = place(one);
-                Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE).is_ok_and(
-                    |action| session.rules().sensitivity(self.tool, &action) != Sensitivity::Plain,
-                )
+                let judged = match spot(one) {
+                    Spot::In(place, name) => {
+                        let known = last.take().filter(|(known, _)| std::ptr::eq(*known, place));
+                        let (_, siblings) = last.insert(known.unwrap_or_else(|| {
+                            let siblings = rules.siblings(self.tool, verb, place.dir, &place.below);
+                            (place, siblings)
+                        }));
+                        siblings.sensitivity(name)
+                    }
+                    Spot::At(place) => action(verb, place.dir, place.below.clone())
+                        .map_or(Sensitivity::Plain, |action| {
+                            rules.sensitivity(self.tool, &action)
+                        }),
+                };
+                judged != Sensitivity::Plain
             })
         })
     }
 
     /// Those of `found` that a person's rule refuses, or wants a question about, and the others.
-    pub fn by_rules<T>(
+    pub fn by_rules<'p, T>(
         &self,
         verb: Verb,
         found: Vec<T>,
-        place: impl Fn(&T) -> &Place,
+        spot: impl Fn(&T) -> Spot<'p>,
     ) -> (Vec<T>, Vec<T>) {
         self.runtime.machine.look(|session| {
             if session.rules().configured().is_empty() {
                 return (Vec::new(), found);
             }
             found.into_iter().partition(|one| {
-                let place = place(one);
-                let action = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE);
-                action.is_ok_and(|action| {
+                let spot = spot(one);
+                let action = spot
+                    .below()
+                    .ok()
+                    .and_then(|below| action(verb, spot.dir(), below));
+                action.is_some_and(|action| {
                     matches!(
                         session.rules().judge(self.tool, &action),
                         Judgement::Deny(DenialCode::DeniedByRule, _)
@@ -142,32 +138,47 @@ impl Hands<'_> {
         })
     }
 
-    fn many<R, P: Borrow<Place>>(
+    fn many<R>(
         &mut self,
         verb: Verb,
-        places: &[P],
+        spots: &[Spot<'_>],
         act: impl Fn(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
     ) -> Result<Vec<Option<R>>, Stop> {
-        let mut results = Vec::with_capacity(places.len());
-        for part in places.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
+        let mut results = Vec::with_capacity(spots.len());
+        for part in spots.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
+            let cannot_ask = |spot: &Spot<'_>, why: &dyn std::fmt::Display| {
+                Stop::Broken(format!("cannot ask for `{}`: {why}", spot.absolute()))
+            };
+            let belows = part
+                .iter()
+                .map(|spot| spot.below().map_err(|error| cannot_ask(spot, &error)))
+                .collect::<Result<Vec<_>, _>>()?;
             let actions = part
                 .iter()
-                .map(|place| action(verb, place.borrow(), Digest::NONE))
+                .zip(&belows)
+                .map(|(spot, below)| {
+                    Action::on_path(verb, spot.dir(), below.clone(), Digest::NONE)
+                        .map_err(|error| cannot_ask(spot, &error))
+                })
                 .collect::<Result<Vec<_>, _>>()?;
             let text = |_: &Question| {
                 part.iter()
-                    .map(|place| format!("{verb} {}\n", one_line(&place.borrow().absolute)))
+                    .map(|spot| format!("{verb} {}\n", one_line(&spot.absolute())))
                     .collect::<String>()
             };
             let got: Vec<Option<R>> = self.perform(actions, text, |mounts, permits| {
                 part.iter()
-                    .map(Borrow::borrow)
+                    .zip(&belows)
                     .zip(permits)
-                    .map(|(place, permit)| act(&mounts.get(place.dir)?.cap, permit, &place.below))
+                    .map(|((spot, below), permit)| act(&mounts.get(spot.dir())?.cap, permit, below))
                     .collect()
             })?;
             results.extend(got);
         }
         Ok(results)
     }
+}
+
+fn action(verb: Verb, dir: DirId, below: RelPath) -> Option<Action> {
+    Action::on_path(verb, dir, below, Digest::NONE).ok()
 }

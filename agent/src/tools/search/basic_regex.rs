@@ -4,10 +4,14 @@
 //! itself). It is translated to the `regex` crate, which needs time linear in
 //! the text; what has no such translation (back-references) is an error, never
 //! an approximation.
+//!
+//! A pattern is about single lines. So is its translation, whatever the text: `^` and
+//! `$` are the ends of a line, and nothing in it matches the end of a line itself. A
+//! whole file can be given to it, and what is found lies in one line.
 
 use std::{iter::Peekable, str::Chars};
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 /// Translates and compiles a pattern; several lines are alternatives.
 ///
@@ -18,7 +22,16 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
         .split('\n')
         .map(translate)
         .collect::<Result<Vec<_>, _>>()?;
-    Regex::new(&alternatives.join("|")).map_err(|_| "Invalid regular expression".to_owned())
+    RegexBuilder::new(&alternatives.join("|"))
+        .multi_line(true)
+        .build()
+        .map_err(|_| "Invalid regular expression".to_owned())
+}
+
+/// Whether a translated pattern may ask where words begin or end.
+pub(super) fn asks_for_words(regex: &Regex) -> bool {
+    let pattern = regex.as_str();
+    pattern.contains("\\b") || pattern.contains("\\B")
 }
 
 struct Reader<'p> {
@@ -122,8 +135,8 @@ impl Reader<'_> {
             '{' if self.at_start => return Err("Invalid preceding regular expression".into()),
             '{' => self.interval()?,
             'w' => self.class("[\\p{Alphabetic}\\d_]"),
-            'W' => self.class("[^\\p{Alphabetic}\\d_]"),
-            's' => self.class("\\s"),
+            'W' => self.class("[^\\p{Alphabetic}\\d_\\n]"),
+            's' => self.class("[\\s&&[^\\n]]"),
             'S' => self.class("\\S"),
             'b' => self.class("\\b"),
             'B' => self.class("\\B"),
@@ -229,7 +242,7 @@ impl Reader<'_> {
             first = false;
         }
         out.push(']');
-        self.class(&out);
+        self.class(&format!("[{out}&&[^\\n]]"));
         Ok(())
     }
 }
@@ -331,6 +344,36 @@ mod tests {
     #[test]
     fn lines_of_a_pattern_are_alternatives() {
         check("one\ntwo", "a two", true);
+    }
+
+    #[test]
+    fn nothing_in_a_pattern_is_the_end_of_a_line_and_its_anchors_are_at_every_one() {
+        let text = "a b\n\n\t c\r\n\u{1}\u{85}\n";
+        for pattern in [
+            ".*",
+            "[^x]*",
+            "[^[:alpha:]]\\+",
+            "[[:space:]]*",
+            "[[:cntrl:]]\\+",
+            "\\W*",
+            "\\s*",
+            "\\S*",
+            "[\t-~[:space:]]*",
+            "[[:blank:]]*$",
+            "^[^x]*$",
+            "\\`\\W*\\'",
+            "b\\|[^x]\\{1,9\\}",
+        ] {
+            let regex = compile(pattern).unwrap();
+            for found in regex.find_iter(text) {
+                assert!(!found.as_str().contains('\n'), "{pattern:?} {found:?}");
+            }
+        }
+        for (pattern, starts) in [("^", &[0, 4, 5, 10, 14][..]), ("$", &[3, 4, 9, 13, 14])] {
+            let regex = compile(pattern).unwrap();
+            let found: Vec<usize> = regex.find_iter(text).map(|found| found.start()).collect();
+            assert_eq!(found, starts, "{pattern}");
+        }
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! Results are defined by the printed form (`path:12:text`), including what
 //! reading it back loses: rows that look like diagnostics, names with blanks.
 
-use std::sync::LazyLock;
+use std::{fmt::Write as _, sync::LazyLock};
 
 use regex::Regex;
 
+use super::basic_regex;
 use crate::tools::pytext;
 
 /// Letters of a line that a match shows.
@@ -46,6 +47,18 @@ impl Output {
     pub fn push(&mut self, rows: &str) {
         self.rows += rows.bytes().filter(|byte| *byte == b'\n').count();
         self.text.push_str(rows);
+    }
+
+    /// How many rows were printed.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many of the rows that are wanted are not there.
+    #[must_use]
+    pub fn lacking(&self) -> usize {
+        self.wanted.saturating_sub(self.rows)
     }
 
     /// Whether nothing was printed.
@@ -162,23 +175,26 @@ pub enum Printed {
     Binary(u64),
 }
 
-/// Prints the matching lines of one file, `context` lines around each.
+/// Prints the matching lines of one file, `context` lines around each. The pattern
+/// is one of [`super::basic_regex`]: what it finds lies in one line.
 #[must_use]
 pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed {
     let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if bytes.is_empty() {
         return Printed::Nothing;
     }
-    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
-    let hits: Vec<usize> = lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| regex.is_match(&String::from_utf8_lossy(line)))
-        .map(|(at, _)| at)
-        .collect();
+    let hits = match std::str::from_utf8(body) {
+        // Where a word ends is quickly told among ASCII letters alone: only the lines
+        // that hold others are to cost more.
+        Ok(text) if text.is_ascii() || !basic_regex::asks_for_words(regex) => {
+            hits_in_text(text, regex)
+        }
+        Ok(_) | Err(_) => hits_in_lines(body, regex),
+    };
     if hits.is_empty() {
         return Printed::Nothing;
     }
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
     let count = hits.len() as u64;
     let undecodable = hits.iter().any(|at| {
         lines
@@ -206,16 +222,53 @@ pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed
         for at in from..=to {
             let mark = if at == *hit { ':' } else { '-' };
             let line = String::from_utf8_lossy(lines.get(at).copied().unwrap_or_default());
-            out.push_str(&format!("{path}{mark}{}{mark}{line}\n", at + 1));
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "{path}{mark}{}{mark}{line}", at + 1);
         }
         printed_to = Some(to);
     }
     Printed::Lines(out, count)
 }
 
+/// The numbers, from 0, of the lines of a text that match. Most files hold no match,
+/// and nobody has to know where their lines end.
+fn hits_in_text(text: &str, regex: &Regex) -> Vec<usize> {
+    let ends = |from: usize, to: usize| {
+        let between = text.as_bytes().get(from..to).unwrap_or_default();
+        between.iter().filter(|byte| **byte == b'\n').count()
+    };
+    let mut hits = Vec::new();
+    // Where the line begins that is looked at next, and its number.
+    let (mut from, mut number) = (0, 0);
+    while from <= text.len() {
+        let Some(end) = regex.shortest_match_at(text, from) else {
+            break;
+        };
+        number += ends(from, end);
+        hits.push(number);
+        let Some(line_end) = text.get(end..).and_then(|rest| rest.find('\n')) else {
+            break;
+        };
+        from = end + line_end + 1;
+        number += 1;
+    }
+    hits
+}
+
+/// The same for what is not all text: each line is read by itself, as well as can be.
+fn hits_in_lines(body: &[u8], regex: &Regex) -> Vec<usize> {
+    body.split(|byte| *byte == b'\n')
+        .enumerate()
+        .filter(|(_, line)| regex.is_match(&String::from_utf8_lossy(line)))
+        .map(|(at, _)| at)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Match, Printed, matches, printed, rows};
+    use proptest::prelude::*;
+
+    use super::{Match, Printed, hits_in_lines, hits_in_text, matches, printed, rows};
     use crate::tools::search::basic_regex::compile;
 
     fn print(text: &str, pattern: &str, context: u64) -> String {
@@ -267,5 +320,69 @@ mod tests {
                 },
             ]
         );
+    }
+
+    /// What patterns are made of: letters, anchors, classes that may hold the end of a
+    /// line, and what looks at its neighbours.
+    const PARTS: &[&str] = &[
+        "a",
+        "b",
+        "\u{e9}",
+        " ",
+        "^",
+        "$",
+        ".",
+        "*",
+        "\\+",
+        "\\?",
+        "\\|",
+        "\\(",
+        "\\)",
+        "\\{1,2\\}",
+        "[^a]",
+        "[^[:space:]]",
+        "[[:space:]]",
+        "[[:cntrl:]a]",
+        "\\w",
+        "\\W",
+        "\\s",
+        "\\S",
+        "\\b",
+        "\\B",
+        "\\<",
+        "\\>",
+        "\\`",
+        "\\'",
+        "\n",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2048))]
+        #[test]
+        fn a_text_is_searched_as_each_of_its_lines_by_itself(
+            parts in prop::collection::vec(prop::sample::select(PARTS), 1..6),
+            text in prop::collection::vec(
+                prop::sample::select(&["a", "b", "\u{e9}", " ", "\n", "\n", "\r\n", "\t", "\0", "_"][..]),
+                0..24,
+            ),
+        ) {
+            let (pattern, text) = (parts.concat(), text.concat());
+            if let Ok(regex) = compile(&pattern) {
+                let alone = hits_in_lines(text.as_bytes(), &regex);
+                prop_assert_eq!(hits_in_text(&text, &regex), alone, "{:?} {:?}", pattern, text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_does_not_keep_the_others_from_being_read() {
+        let regex = compile("two").unwrap();
+        let bytes = b"one\n\xff\ntwo\n";
+        assert_eq!(
+            printed("f", bytes, &regex, 0),
+            Printed::Lines("f:3:two\n".into(), 1)
+        );
+        let bytes = b"one\n\xfftwo\ntwo\n";
+        assert_eq!(printed("f", bytes, &regex, 0), Printed::Binary(2));
     }
 }

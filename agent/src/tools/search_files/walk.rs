@@ -1,105 +1,225 @@
 //! Every file below a directory, in the order the file system keeps them.
+//!
+//! A search finds thousands of files and reads a page of them, so a file is a name
+//! in a listed directory until it is read or printed.
+
+use std::borrow::Cow;
 
 use hermitcrab_core::authority::Verb;
-use hermitcrab_sandbox::dircap::{Entry, Kind};
+use hermitcrab_sandbox::dircap::{Kind, Names};
 
-use crate::runtime::{Hands, Place, Stop};
+use crate::runtime::{Hands, Place, Spot, Stop};
 
 /// Directories and files one search looks at.
 const PLACES_MAX: usize = 200_000;
 
-/// A found file: as printed, and where it is.
-pub(super) struct Found {
-    pub printed: String,
-    pub place: Place,
+/// A found file.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'t> {
+    /// A name in a directory: how that is printed, and where it is.
+    In(&'t str, &'t Place, &'t [u8]),
+    /// A file that has a place of its own, and how it is printed.
+    At(&'t str, &'t Place),
+}
+
+impl<'t> Found<'t> {
+    /// Where it is.
+    pub fn spot(self) -> Spot<'t> {
+        match self {
+            Self::In(_, dir, name) => Spot::In(dir, name),
+            Self::At(_, place) => Spot::At(place),
+        }
+    }
+
+    /// Its name, as printed.
+    pub fn name(self) -> Cow<'t, str> {
+        match self {
+            Self::In(_, _, name) => String::from_utf8_lossy(name),
+            Self::At(printed, _) => Cow::Borrowed(printed.rsplit('/').next().unwrap_or(printed)),
+        }
+    }
+
+    /// As printed.
+    pub fn printed(self) -> Cow<'t, str> {
+        match self {
+            Self::In(dir, _, name) => Cow::Owned(joined(dir, &String::from_utf8_lossy(name))),
+            Self::At(printed, _) => Cow::Borrowed(printed),
+        }
+    }
 }
 
 pub(super) fn joined(dir: &str, name: &str) -> String {
-    if dir.ends_with('/') {
-        format!("{dir}{name}")
-    } else {
-        format!("{dir}/{name}")
+    let between = if dir.ends_with('/') { "" } else { "/" };
+    // Not by format: every file that is read is printed.
+    let mut path = String::with_capacity(dir.len() + between.len() + name.len());
+    for part in [dir, between, name] {
+        path.push_str(part);
     }
+    path
+}
+
+/// All that was listed below a directory.
+pub(super) struct Tree {
+    // INVARIANT: the first one is where the search began.
+    dirs: Vec<Dir>,
+    /// Files that have a place of their own.
+    own: Vec<(String, Place)>,
 }
 
 /// A directory whose names are known: its own files come before, after or
 /// between those of the directories in it, in the order they are kept in.
-enum Node {
-    File(Found),
-    Dir(String, Place, Vec<usize>),
+struct Dir {
+    printed: String,
+    place: Place,
+    names: Names,
+    children: Vec<Child>,
 }
 
-/// Every regular file below, hidden directories left out, links not followed.
-/// Level by level, so that one decision covers many directories; `names` are
-/// those of the first one, if it was listed already.
-pub(super) fn files_below(
-    hands: &mut Hands<'_>,
-    path: &str,
-    place: &Place,
-    names: Option<Vec<Entry>>,
-) -> Result<Vec<Found>, Stop> {
-    let mut nodes = vec![Node::Dir(path.to_owned(), place.clone(), Vec::new())];
-    let mut level = vec![0_usize];
-    let mut known = names.map(|names| vec![Some(names)]);
-    while !level.is_empty() && nodes.len() < PLACES_MAX {
-        let listed = match known.take() {
-            Some(listed) => listed,
-            None => {
-                let places: Vec<&Place> = level
-                    .iter()
-                    .filter_map(|at| match nodes.get(*at) {
-                        Some(Node::Dir(_, place, _)) => Some(place),
-                        Some(Node::File(_)) | None => None,
-                    })
-                    .collect();
-                hands.names_all(&places)?
-            }
+/// By number: a name of the directory, a file with a place of its own, a directory.
+enum Child {
+    Name(usize),
+    Own(usize),
+    Dir(usize),
+}
+
+impl Dir {
+    fn new(printed: String, place: Place) -> Self {
+        Self {
+            printed,
+            place,
+            names: Names::default(),
+            children: Vec::new(),
+        }
+    }
+}
+
+impl Tree {
+    /// Every regular file below, hidden directories left out, links not followed.
+    /// Level by level, so that one decision covers many directories; `names` are
+    /// those of the first one, if it was listed already.
+    pub fn below(
+        hands: &mut Hands<'_>,
+        path: &str,
+        place: &Place,
+        names: Option<Names>,
+    ) -> Result<Self, Stop> {
+        let mut tree = Self {
+            dirs: vec![Dir::new(path.to_owned(), place.clone())],
+            own: Vec::new(),
         };
-        let mut next = Vec::new();
-        for (at, entries) in level.iter().zip(listed) {
-            let Some(Node::Dir(printed, place, _)) = nodes.get(*at) else {
+        let mut level = vec![0_usize];
+        let mut known = names.map(|names| vec![Some(names)]);
+        let mut seen = 1;
+        while !level.is_empty() && seen < PLACES_MAX {
+            let listed = match known.take() {
+                Some(listed) => listed,
+                None => {
+                    let dirs = level.iter().filter_map(|at| tree.dirs.get(*at));
+                    let spots: Vec<Spot<'_>> = dirs.map(|dir| Spot::At(&dir.place)).collect();
+                    hands.names_all(&spots)?
+                }
+            };
+            let mut next = Vec::new();
+            for (at, names) in level.iter().zip(listed) {
+                let begun = tree.dirs.len();
+                tree.fill(hands, *at, names.unwrap_or_default());
+                next.extend(begun..tree.dirs.len());
+                seen += tree.dirs.get(*at).map_or(0, |dir| dir.children.len());
+            }
+            level = next;
+        }
+        Ok(tree)
+    }
+
+    /// One file that was named itself.
+    pub fn of_file(path: &str, place: &Place) -> Self {
+        Self {
+            dirs: vec![Dir {
+                children: vec![Child::Own(0)],
+                ..Dir::new(path.to_owned(), place.clone())
+            }],
+            own: vec![(path.to_owned(), place.clone())],
+        }
+    }
+
+    /// Nothing.
+    pub const fn empty() -> Self {
+        Self {
+            dirs: Vec::new(),
+            own: Vec::new(),
+        }
+    }
+
+    /// The names in one of its directories, and those that are directories to look into.
+    fn fill(&mut self, hands: &Hands<'_>, at: usize, names: Names) {
+        let Some(dir) = self.dirs.get(at) else {
+            return;
+        };
+        let (printed, place) = (dir.printed.clone(), dir.place.clone());
+        let are_its_own = hands.names_all_below(&place);
+        let mut children = Vec::with_capacity(names.len());
+        for (number, (name, kind)) in names.iter().enumerate() {
+            let is_dir = match kind {
+                Kind::File => false,
+                Kind::Dir => true,
+                Kind::Symlink | Kind::Special => continue,
+            };
+            if !is_dir && are_its_own {
+                if place.below.may_have(name).is_ok() {
+                    children.push(Child::Name(number));
+                }
+                continue;
+            }
+            if is_dir && name.starts_with(b".") {
+                continue;
+            }
+            let Some(child) = hands.found(&place, name) else {
                 continue;
             };
-            let printed = printed.clone();
-            let entries = hands.children(place, entries.unwrap_or_default());
-            let mut children = Vec::with_capacity(entries.len());
-            for (entry, child) in entries {
-                let is_dir = match entry.kind {
-                    Kind::File => false,
-                    Kind::Dir => true,
-                    Kind::Symlink | Kind::Special => continue,
-                };
-                if is_dir && (entry.name.starts_with(b".") || !hands.freely(Verb::FsList, &child)) {
-                    continue;
+            if is_dir && !hands.freely(Verb::FsList, &child) {
+                continue;
+            }
+            let printed = joined(&printed, &String::from_utf8_lossy(name));
+            children.push(if is_dir {
+                self.dirs.push(Dir::new(printed, child));
+                Child::Dir(self.dirs.len() - 1)
+            } else {
+                self.own.push((printed, child));
+                Child::Own(self.own.len() - 1)
+            });
+        }
+        if let Some(dir) = self.dirs.get_mut(at) {
+            dir.names = names;
+            dir.children = children;
+        }
+    }
+
+    /// Its files in order: those of each directory where its name stands.
+    pub fn files(&self) -> Vec<Found<'_>> {
+        let mut found = Vec::with_capacity(self.dirs.first().map_or(0, |dir| dir.children.len()));
+        let mut todo: Vec<(&Dir, std::slice::Iter<'_, Child>)> = Vec::new();
+        todo.extend(self.dirs.first().map(|dir| (dir, dir.children.iter())));
+        while let Some((dir, rest)) = todo.last_mut() {
+            let dir = *dir;
+            match rest.next() {
+                Some(Child::Name(at)) => found.extend(
+                    dir.names
+                        .get(*at)
+                        .map(|(name, _)| Found::In(&dir.printed, &dir.place, name)),
+                ),
+                Some(Child::Own(at)) => found.extend(
+                    self.own
+                        .get(*at)
+                        .map(|(printed, place)| Found::At(printed, place)),
+                ),
+                Some(Child::Dir(at)) => {
+                    todo.extend(self.dirs.get(*at).map(|dir| (dir, dir.children.iter())));
                 }
-                let printed = joined(&printed, &String::from_utf8_lossy(&entry.name));
-                children.push(nodes.len());
-                nodes.push(if is_dir {
-                    next.push(nodes.len());
-                    Node::Dir(printed, child, Vec::new())
-                } else {
-                    Node::File(Found {
-                        printed,
-                        place: child,
-                    })
-                });
-            }
-            if let Some(Node::Dir(_, _, known)) = nodes.get_mut(*at) {
-                *known = children;
+                None => {
+                    todo.pop();
+                }
             }
         }
-        level = next;
+        found
     }
-    // In order: each directory where its name stands.
-    let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    let mut found = Vec::with_capacity(slots.len());
-    let mut todo = vec![0_usize];
-    while let Some(at) = todo.pop() {
-        match slots.get_mut(at).and_then(Option::take) {
-            Some(Node::File(file)) => found.push(file),
-            Some(Node::Dir(_, _, children)) => todo.extend(children.into_iter().rev()),
-            None => {}
-        }
-    }
-    Ok(found)
 }

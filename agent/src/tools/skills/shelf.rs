@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hermitcrab_core::authority::Verb;
 use hermitcrab_sandbox::dircap::Kind;
 
-use crate::runtime::{Hands, Place, Stop};
+use crate::runtime::{Hands, Place, Spot, Stop};
 
 /// Where the skills lie.
 const ROOT: &str = "~/.hermes/skills";
@@ -69,23 +69,24 @@ impl Shelf {
         let mut level = vec![(String::new(), place)];
         let mut seen = 0_usize;
         while !level.is_empty() && seen < PLACES_MAX {
-            let places: Vec<Place> = level.iter().map(|(_, place)| place.clone()).collect();
-            let listed = hands.names_all(&places)?;
+            let spots: Vec<Spot<'_>> = level.iter().map(|(_, place)| Spot::At(place)).collect();
+            let listed = hands.names_all(&spots)?;
             let mut next = Vec::new();
             for ((dir, place), entries) in level.iter().zip(listed) {
                 let mut names = Vec::new();
-                for entry in entries.into_iter().flatten() {
+                let entries = entries.unwrap_or_default();
+                for (name, kind) in entries.iter() {
                     seen += 1;
-                    let Ok(name) = String::from_utf8(entry.name.clone()) else {
+                    let Ok(name) = String::from_utf8(name.to_vec()) else {
                         continue;
                     };
-                    if entry.kind == Kind::Dir
-                        && let Some(child) = hands.child(place, &entry.name)
+                    if kind == Kind::Dir
+                        && let Some(child) = hands.child(place, name.as_bytes())
                         && hands.freely(Verb::FsList, &child)
                     {
                         next.push((below(dir, &name), child));
                     }
-                    names.push((name, entry.kind));
+                    names.push((name, kind));
                 }
                 shelf.dirs.insert(dir.clone(), names);
             }
