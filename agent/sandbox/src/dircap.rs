@@ -16,9 +16,11 @@
 //! What it does not protect against: somebody with other rights to the same
 //! directory who moves things into it.
 
+mod change;
 mod direct;
 mod error;
 mod list;
+mod make;
 pub(crate) mod open;
 mod write;
 
@@ -26,24 +28,25 @@ use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{DirId, Verb};
 use hermitcrab_core::digest::Digest;
-use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::{PathError, RelPath};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{Mode, OFlags};
 
+pub use self::change::moved_digest;
 pub use self::error::FsError;
 use self::list::list_opened;
 pub use self::list::{Entry, Kind, Names, Stat};
 pub(crate) use self::list::{list_dir, open_plain, read_plain};
-use self::open::{Links, open_beneath, open_file, open_parent, read_all, stat_name};
+pub(crate) use self::make::as_inherited;
+pub use self::make::{dir_digest, mode_digest, symlink_digest};
+pub(crate) use self::open::kernel_contains_paths;
+use self::open::{Links, open_beneath, open_file, read_all};
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
-use crate::digest::{digest_file, sha256};
 use crate::patience::Patience;
 
 /// An open directory, with its name in the session.
@@ -54,14 +57,6 @@ pub struct DirCap {
     prefix: RelPath,
     /// For a file system that may not answer.
     patience: Option<Patience>,
-}
-
-/// A directory just made, whose mode is not set yet.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct PendingMode {
-    path: RelPath,
-    mode: u32,
 }
 
 impl DirCap {
@@ -182,70 +177,6 @@ impl DirCap {
         })
     }
 
-    /// Puts a file in place at once and durably; `fs.create` for a new one,
-    /// `fs.modify` for an old one, for exactly this content.
-    ///
-    /// `base` says what must be there; it must fit the permit's verb. `mode`
-    /// is the new file's, by default the old one's or 0644.
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if something else was there.
-    pub fn write(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        content: &[u8],
-        base: Base,
-        mode: Option<u32>,
-    ) -> Result<(), FsError> {
-        self.write_and_stat(permit, path, content, base, mode)
-            .map(drop)
-    }
-
-    /// The same, with the facts about the file that was put in place: what
-    /// others do to it from then on is not in them.
-    ///
-    /// # Errors
-    /// As for [`Self::write`].
-    pub fn write_and_stat(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        content: &[u8],
-        base: Base,
-        mode: Option<u32>,
-    ) -> Result<Stat, FsError> {
-        let verb = match base {
-            Base::Absent => Verb::FsCreate,
-            Base::AnyFile | Base::Content(_) => Verb::FsModify,
-        };
-        self.spend_content(permit, verb, path, sha256(content))?;
-        write::write(self.fd.as_fd(), path, content, base, mode).map(Stat::from)
-    }
-
-    /// Replaces a file only if it still holds `base`; `fs.modify`.
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if it holds something else.
-    pub fn replace_if(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        content: &[u8],
-        base: Digest,
-    ) -> Result<(), FsError> {
-        self.write(permit, path, content, Base::Content(base), None)
-    }
-
-    /// Adds to the end of a file; `fs.modify`, for exactly these bytes.
-    ///
-    /// # Errors
-    /// See [`FsError`].
-    pub fn append(&self, permit: Permit<'_>, path: &RelPath, more: &[u8]) -> Result<(), FsError> {
-        self.spend_content(permit, Verb::FsModify, path, sha256(more))?;
-        write::append(self.fd.as_fd(), path, more)
-    }
-
     /// The names in a directory, sorted by bytes; `fs.list`.
     ///
     /// # Errors
@@ -300,197 +231,6 @@ impl DirCap {
         })
     }
 
-    /// Removes a file, a link or an empty directory; `fs.delete`.
-    ///
-    /// # Errors
-    /// See [`FsError`].
-    pub fn remove(&self, permit: Permit<'_>, path: &RelPath) -> Result<(), FsError> {
-        self.spend(permit, Verb::FsDelete, path)?;
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        let flags = match stat_name(parent.as_fd(), &name, path)? {
-            Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
-                AtFlags::REMOVEDIR
-            }
-            _ => AtFlags::empty(),
-        };
-        rustix::fs::unlinkat(&parent, name.as_slice(), flags)
-            .map_err(|errno| FsError::io("remove", path, errno))?;
-        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
-    }
-
-    /// Removes a file only if it still holds `base`; `fs.delete`.
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if it holds something else.
-    pub fn remove_if(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        base: Digest,
-    ) -> Result<(), FsError> {
-        self.spend(permit, Verb::FsDelete, path)?;
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        let away = write::temporary_name().map_err(|source| FsError::Io {
-            operation: "name a temporary file for",
-            path: path.clone(),
-            source,
-        })?;
-        // Out of the way first: what is then looked at cannot be swapped.
-        match rustix::fs::renameat_with(
-            &parent,
-            name.as_slice(),
-            &parent,
-            away.as_slice(),
-            RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::NOENT) => {
-                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
-            }
-            Err(errno) => return Err(FsError::io("rename", path, errno)),
-        }
-        let same = open_plain(&parent, &away)
-            .and_then(|file| digest_file(&file))
-            .is_ok_and(|(digest, _)| digest == base);
-        if !same {
-            match rustix::fs::renameat_with(
-                &parent,
-                away.as_slice(),
-                &parent,
-                name.as_slice(),
-                RenameFlags::NOREPLACE,
-            ) {
-                Ok(()) => {}
-                // Somebody saved a newer one meanwhile; this one is overtaken.
-                Err(rustix::io::Errno::EXIST) => {
-                    rustix::fs::unlinkat(&parent, away.as_slice(), AtFlags::empty())
-                        .map_err(|errno| FsError::io("remove", path, errno))?;
-                }
-                Err(errno) => return Err(FsError::io("put back", path, errno)),
-            }
-            return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
-        }
-        rustix::fs::unlinkat(&parent, away.as_slice(), AtFlags::empty())
-            .map_err(|errno| FsError::io("remove", path, errno))?;
-        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
-    }
-
-    /// Gives a file another name; `fs.delete` for the old one, `fs.create` for
-    /// the new one, which must be free.
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if the new name is taken.
-    pub fn rename(
-        &self,
-        away: Permit<'_>,
-        here: Permit<'_>,
-        from: &RelPath,
-        to: &RelPath,
-    ) -> Result<(), FsError> {
-        self.spend(away, Verb::FsDelete, from)?;
-        self.spend(here, Verb::FsCreate, to)?;
-        let (from_parent, from_name) = open_parent(self.fd.as_fd(), from)?;
-        let (to_parent, to_name) = open_parent(self.fd.as_fd(), to)?;
-        match rustix::fs::renameat_with(
-            &from_parent,
-            from_name.as_slice(),
-            &to_parent,
-            to_name.as_slice(),
-            RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::EXIST) => {
-                return Err(FsError::denied(DenialCode::ChangedSinceShown, to));
-            }
-            Err(errno) => return Err(FsError::io("rename", from, errno)),
-        }
-        for (parent, path) in [(&from_parent, from), (&to_parent, to)] {
-            rustix::fs::fsync(parent)
-                .map_err(|errno| FsError::io("sync directory", path, errno))?;
-        }
-        Ok(())
-    }
-
-    /// Makes a directory; `fs.create`, with the digest [`dir_digest`].
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if the name is taken.
-    pub fn make_dir(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        let mut pending = self.make_dir_usable(permit, path, mode)?;
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        let made = rustix::fs::statat(&parent, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| FsError::io("stat", path, errno))?;
-        pending.mode = as_inherited(mode, made.st_mode);
-        self.settle(&pending)
-    }
-
-    /// Makes a directory that can be filled whatever its mode will be; the
-    /// mode of the permit is set by [`Self::settle`].
-    pub(crate) fn make_dir_usable(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        mode: u32,
-    ) -> Result<PendingMode, FsError> {
-        self.spend_content(permit, Verb::FsCreate, path, dir_digest(mode))?;
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        match rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::EXIST) => {
-                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
-            }
-            Err(errno) => return Err(FsError::io("make directory", path, errno)),
-        }
-        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))?;
-        Ok(PendingMode {
-            path: path.clone(),
-            mode,
-        })
-    }
-
-    /// Gives a directory the mode it was permitted with. Until then it is its
-    /// owner's alone.
-    pub(crate) fn settle(&self, pending: &PendingMode) -> Result<(), FsError> {
-        let (parent, name) = open_parent(self.fd.as_fd(), &pending.path)?;
-        chmod_name(&parent, &name, &pending.path, pending.mode)
-    }
-
-    /// Makes a symbolic link; `fs.create`, with the digest [`symlink_digest`].
-    ///
-    /// # Errors
-    /// See [`FsError`]; `changed-since-shown` if the name is taken.
-    pub fn make_symlink(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        target: &[u8],
-    ) -> Result<(), FsError> {
-        self.spend_content(permit, Verb::FsCreate, path, symlink_digest(target))?;
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        match rustix::fs::symlinkat(target, &parent, name.as_slice()) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::EXIST) => {
-                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
-            }
-            Err(errno) => return Err(FsError::io("make link", path, errno)),
-        }
-        rustix::fs::fsync(&parent).map_err(|errno| FsError::io("sync directory", path, errno))
-    }
-
-    /// Sets permission bits; `fs.modify`, with the digest [`mode_digest`].
-    ///
-    /// # Errors
-    /// See [`FsError`].
-    pub fn set_mode(&self, permit: Permit<'_>, path: &RelPath, mode: u32) -> Result<(), FsError> {
-        self.spend_content(permit, Verb::FsModify, path, mode_digest(mode))?;
-        if path.is_root() {
-            return rustix::fs::fchmod(&self.fd, Mode::from_raw_mode(mode))
-                .map_err(|errno| FsError::io("set the mode of", path, errno));
-        }
-        let (parent, name) = open_parent(self.fd.as_fd(), path)?;
-        chmod_name(&parent, &name, path, mode)
-    }
-
     fn spend(&self, permit: Permit<'_>, verb: Verb, path: &RelPath) -> Result<(), FsError> {
         permit.spend_on_path(verb, self.id, &*self.named(path)?)?;
         Ok(())
@@ -523,83 +263,6 @@ impl AsFd for DirCap {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-/// What a permit for the new name of a thing that is moved is bound to.
-#[must_use]
-pub fn moved_digest(from: &RelPath) -> Digest {
-    sha256(&[b"moved from ", from.as_bytes()].concat())
-}
-
-/// What a permit for making a directory is bound to.
-#[must_use]
-pub fn dir_digest(mode: u32) -> Digest {
-    sha256(format!("directory {:o}", mode & 0o7777).as_bytes())
-}
-
-/// What a permit for making a link is bound to.
-#[must_use]
-pub fn symlink_digest(target: &[u8]) -> Digest {
-    sha256(&[b"link ", target].concat())
-}
-
-/// What a permit for setting permission bits is bound to.
-#[must_use]
-pub fn mode_digest(mode: u32) -> Digest {
-    sha256(format!("mode {:o}", mode & 0o7777).as_bytes())
-}
-
-/// Whether the kernel refuses to leave a directory when told to; tried once.
-pub(crate) fn kernel_contains_paths() -> bool {
-    static CONTAINS: OnceLock<bool> = OnceLock::new();
-    *CONTAINS.get_or_init(try_to_leave)
-}
-
-fn try_to_leave() -> bool {
-    let Ok(root) = rustix::fs::open(
-        "/proc/self",
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    ) else {
-        return false;
-    };
-    let open = |path: &str| {
-        rustix::fs::openat2(
-            &root,
-            path,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            rustix::fs::ResolveFlags::BENEATH | rustix::fs::ResolveFlags::NO_MAGICLINKS,
-        )
-    };
-    open("status").is_ok() && matches!(open("../stat"), Err(rustix::io::Errno::XDEV))
-}
-
-/// A mode for a directory that was just made and has this one: what it took from
-/// the directory it is in, that files in it have its group, stays.
-pub(crate) fn as_inherited(mode: u32, made: u32) -> u32 {
-    mode | (made & Mode::SGID.as_raw_mode())
-}
-
-fn chmod_name(parent: &OwnedFd, name: &[u8], path: &RelPath, mode: u32) -> Result<(), FsError> {
-    // fchmodat(2) cannot be told not to follow a link, and an unreadable file
-    // cannot be opened for reading; a path descriptor serves for both.
-    let file = rustix::fs::openat(
-        parent,
-        name,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-    .map_err(|errno| FsError::io("open", path, errno))?;
-    let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", path, errno))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile | FileType::Directory => {}
-        FileType::Symlink => return Err(FsError::denied(DenialCode::SymlinkRefused, path)),
-        _ => return Err(FsError::denied(DenialCode::NotRegularFile, path)),
-    }
-    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    rustix::fs::chmod(itself, Mode::from_raw_mode(mode & 0o7777))
-        .map_err(|errno| FsError::io("set the mode of", path, errno))
 }
 
 /// Looking at a name is part of both listing and reading.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::outcome::DenialCode;
@@ -190,4 +191,30 @@ pub(crate) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the kernel refuses to leave a directory when told to; tried once.
+pub(crate) fn kernel_contains_paths() -> bool {
+    static CONTAINS: OnceLock<bool> = OnceLock::new();
+    *CONTAINS.get_or_init(try_to_leave)
+}
+
+fn try_to_leave() -> bool {
+    let Ok(root) = rustix::fs::open(
+        "/proc/self",
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) else {
+        return false;
+    };
+    let open = |path: &str| {
+        rustix::fs::openat2(
+            &root,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            rustix::fs::ResolveFlags::BENEATH | rustix::fs::ResolveFlags::NO_MAGICLINKS,
+        )
+    };
+    open("status").is_ok() && matches!(open("../stat"), Err(rustix::io::Errno::XDEV))
 }
