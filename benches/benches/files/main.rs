@@ -15,7 +15,14 @@ mod ambient;
 mod commands;
 mod hermes;
 
-use std::{fmt::Write as _, os::fd::OwnedFd, path::Path, time::Instant};
+use std::{
+    ffi::{CStr, CString},
+    fmt::Write as _,
+    io::Write as _,
+    os::fd::OwnedFd,
+    path::Path,
+    time::Instant,
+};
 
 use hermitcrab::{
     ambient::{BootClock, NobodyThere},
@@ -23,7 +30,7 @@ use hermitcrab::{
 };
 use hermitcrab_core::{rules::Isolation, session::Asking};
 use hermitcrab_sandbox::{SpawnerProgram, maybe_run_as_child};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use serde_json::{Value, json};
 
 /// Calls of each kind that are timed; a clock tick is far below what they take.
@@ -95,29 +102,64 @@ struct Cost {
     passed: f64,
 }
 
-/// What reading all the files of the larger search costs by itself: one name
-/// after the other opened, read and closed, and nothing decided or recorded.
-fn floor(rounds: usize) -> Cost {
+/// What the kernel takes for the larger search, whoever asks.
+struct Floors {
+    /// All its files, one after the other opened, read and closed.
+    files: Cost,
+    /// What a page needs, and as many bytes on the disk as the ledger has of it.
+    page: Cost,
+}
+
+/// Measures them, with nothing decided and nothing recorded.
+fn floors(rounds: usize, ledger_bytes: usize) -> Floors {
     let dirs = tempfile::tempdir().unwrap();
     fill(dirs.path());
     let (letter, files) = SEARCHED[1];
-    let open = |dir: &OwnedFd, name: &str, flags: OFlags| {
+    let open = |dir: &OwnedFd, name: &CStr, flags: OFlags| {
         rustix::fs::openat(dir, name, flags | OFlags::CLOEXEC, Mode::empty()).unwrap()
     };
     let root = rustix::fs::open(
         dirs.path(),
         OFlags::RDONLY | OFlags::DIRECTORY,
         Mode::empty(),
-    );
-    let dir = open(&root.unwrap(), letter, OFlags::RDONLY | OFlags::DIRECTORY);
-    let names: Vec<String> = (0..files).map(|number| format!("{number}.txt")).collect();
+    )
+    .unwrap();
+    let letter = CString::new(letter).unwrap();
+    let dir = open(&root, &letter, OFlags::RDONLY | OFlags::DIRECTORY);
+    let names: Vec<CString> = (0..files)
+        .map(|number| CString::new(format!("{number}.txt")).unwrap())
+        .collect();
     let mut buffer = [0_u8; 4096];
-    cost(rounds, |_| {
+    let all = cost(rounds, |_| {
         for name in &names {
             let file = open(&dir, name, OFlags::RDONLY);
             assert!(rustix::io::read(&file, &mut buffer).unwrap() > 0);
         }
-    })
+    });
+    let record = vec![b'x'; ledger_bytes];
+    let ledger = std::fs::File::create(dirs.path().join("ledger")).unwrap();
+    let mut list = Vec::with_capacity(32 * 1024);
+    let page = cost(rounds, |number| {
+        let (_, args) = call(MANY, number);
+        let rows = args["limit"].as_u64().unwrap() + args["offset"].as_u64().unwrap();
+        let dir = open(&root, &letter, OFlags::RDONLY | OFlags::DIRECTORY);
+        let mut entries = RawDir::new(&dir, list.spare_capacity_mut());
+        let mut read = 0;
+        while let Some(entry) = entries.next() {
+            let entry = entry.unwrap();
+            if read < rows && entry.file_type() == FileType::RegularFile {
+                let file = open(&dir, entry.file_name(), OFlags::RDONLY);
+                let stat = rustix::fs::fstat(&file).unwrap();
+                assert!(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+                assert!(rustix::io::read(&file, &mut buffer).unwrap() > 0);
+                read += 1;
+            }
+        }
+        assert_eq!(read, rows);
+        (&ledger).write_all(&record).unwrap();
+        ledger.sync_data().unwrap();
+    });
+    Floors { files: all, page }
 }
 
 /// What one of these takes, of so many.
@@ -161,18 +203,24 @@ fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
     runtime
 }
 
-fn ours(calls: usize) -> Vec<Cost> {
+/// What each kind of call takes, and how many bytes the ledger has of one.
+fn ours(calls: usize) -> Vec<(Cost, usize)> {
     let dirs = tempfile::tempdir().unwrap();
     let mut runtime = agent(dirs.path(), SpawnerProgram::At("/nonexistent".into()));
     let agent = runtime.first_agent();
+    let ledger = dirs.path().join("state").join("ledger.jsonl");
+    let recorded = || std::fs::metadata(&ledger).unwrap().len();
     KINDS
         .iter()
         .map(|kind| {
-            cost(calls, |number| {
+            let before = recorded();
+            let cost = cost(calls, |number| {
                 let (tool, args) = call(kind, number);
                 let report = runtime.call(agent, tool, &args);
                 assert!(!report.text.contains("\"error\""), "{}", report.text);
-            })
+            });
+            let bytes = usize::try_from(recorded() - before).unwrap();
+            (cost, bytes / calls)
         })
         .collect()
 }
@@ -182,7 +230,9 @@ fn main() {
     // `cargo test --benches` runs this too; there it only has to work.
     let wants_figures = ambient::wants_figures();
     let calls = if wants_figures { CALLS } else { CALLS_TRIED };
-    let (ours, floor) = (ours(calls), floor(calls));
+    let ours = ours(calls);
+    let searched = KINDS.iter().position(|kind| *kind == MANY).unwrap();
+    let floors = floors(calls, ours[searched].1);
     if !wants_figures {
         commands::measured(commands::ROUNDS_TRIED, None);
         return;
@@ -197,7 +247,7 @@ fn main() {
         KINDS.map(|kind| hermes.cost(calls(kind))).to_vec()
     });
     let commands = commands::measured(commands::ROUNDS, hermes.as_mut());
-    let mut report = report(&ours, floor, theirs.as_deref());
+    let mut report = report(&ours, &floors, theirs.as_deref());
     report.push_str(&commands::section(commands.as_deref()));
     println!("{report}");
     if let Some(dir) = ambient::write_to() {
@@ -209,7 +259,7 @@ fn main() {
     }
 }
 
-fn report(ours: &[Cost], floor: Cost, hermes: Option<&[Cost]>) -> String {
+fn report(ours: &[(Cost, usize)], floors: &Floors, hermes: Option<&[Cost]>) -> String {
     let mut text = format!(
         "# What a call costs\n\n\
          Written by `cargo xtask files-report`; do not edit. Milliseconds of one call, the ledger included: {CALLS} \
@@ -219,7 +269,7 @@ fn report(ours: &[Cost], floor: Cost, hermes: Option<&[Cost]>) -> String {
          |---|--:|--:|--:|--:|--:|--:|\n"
     );
     for (at, kind) in KINDS.iter().enumerate() {
-        let one = ours[at];
+        let (one, _) = ours[at];
         let row = match hermes.map(|hermes| hermes[at]) {
             Some(other) => format!(
                 "| `{kind}` | {:.3} | {:.1} | {:.0} | {:.3} | {:.1} | {:.0} |",
@@ -238,12 +288,28 @@ fn report(ours: &[Cost], floor: Cost, hermes: Option<&[Cost]>) -> String {
         writeln!(text, "{row}").unwrap();
     }
     let files = SEARCHED[1].1;
+    let Floors { files: all, page } = floors;
+    let (recorded, least) = (
+        ours.last().map_or(0, |(_, bytes)| *bytes),
+        page.used.max(0.001),
+    );
     writeln!(
         text,
         "\nA bare loop that opens, reads and closes the {files} files, with nothing decided and nothing recorded: {:.3} \
-         of processor time, {:.3} on the clock. A search reads no more of them than its page needs.",
-        floor.used, floor.passed,
+         of processor time, {:.3} on the clock. A search reads no more of them than its page needs. What the kernel \
+         takes for that alone, again with nothing decided: the directory listed, as many files as the page has rows \
+         opened, looked at, read and closed, and {recorded} bytes (as many as the ledger has of such a call) added to \
+         a file and waited for: {:.3} of processor time, {:.3} on the clock.",
+        all.used, all.passed, page.used, page.passed,
     )
     .unwrap();
+    if let Some(theirs) = hermes.and_then(<[Cost]>::last) {
+        let most = theirs.used / least;
+        writeln!(
+            text,
+            "So no program that reads and records as much can be more than {most:.0} times cheaper than Hermes here."
+        )
+        .unwrap();
+    }
     text
 }
