@@ -21,7 +21,7 @@ use hermitcrab_sandbox::spawn::{
     Command, Ending, Finished, Input, PoolSize, Running, Step, Streams, View, ViewMode,
 };
 use hermitcrab_sandbox::{DirCap, Sandbox, SpawnError};
-use support::arranged::{Run, UNPRIVILEGED, UNSHARE, twice};
+use support::arranged::{Run, UNPRIVILEGED_WITH_FUSE, UNSHARE, twice};
 use support::{Workspace, marker, processes_with, rel, spawner, text, with_permit};
 
 /// The process that serves it; its end is the end of whatever waits for it.
@@ -155,7 +155,7 @@ fn commands_on_a_file_system_that_does_not_answer_end_in_time_and_others_run() {
 #[test]
 fn without_root_they_end_in_time_as_well() {
     let name = "hanging::without_root_they_end_in_time_as_well";
-    if let Some(Run::Inner) = twice(name, &UNPRIVILEGED, ":", "") {
+    if let Some(Run::Inner) = twice(name, &UNPRIVILEGED_WITH_FUSE, ":", "") {
         commands_end_in_time_and_others_run();
     }
 }

@@ -11,12 +11,31 @@ const INSIDE: &str = "hermitcrab-second-run";
 /// In mounts of its own, which go with it.
 pub const UNSHARE: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
 
+/// What starts the rest as an ordinary user, who is root only there.
+macro_rules! as_nobody {
+    () => {
+        "as() { setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user \
+         --map-root-user --mount --propagation private \"$@\"; }; \
+         as test -x \"$4\" || exit 77; as \"$@\""
+    };
+}
+
 /// The same by an ordinary user, who is root only there.
-pub const UNPRIVILEGED: [&str; 4] = [
+pub const UNPRIVILEGED: [&str; 4] = ["sh", "-c", as_nobody!(), "sh"];
+
+/// By an ordinary user for whom there is /dev/fuse, which is root's alone where
+/// nothing has made it anybody's.
+pub const UNPRIVILEGED_WITH_FUSE: [&str; 8] = [
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
     "sh",
     "-c",
-    "as() { setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user \
-     --mount --propagation private \"$@\"; }; as test -x \"$4\" || exit 77; as \"$@\"",
+    concat!(
+        "mknod -m 666 fuse c 10 229 && mount --bind fuse /dev/fuse || exit 77; ",
+        as_nobody!()
+    ),
     "sh",
 ];
 
@@ -40,7 +59,7 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     }
     let place = tempfile::tempdir().unwrap();
     // Sandboxes of root are nobody's outside.
-    let mode = if starter == UNPRIVILEGED {
+    let mode = if starter == UNPRIVILEGED || starter == UNPRIVILEGED_WITH_FUSE {
         0o777
     } else {
         0o755
