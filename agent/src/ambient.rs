@@ -25,6 +25,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{
     DirCap, SpawnerProgram,
+    layers::{LayerStore, Prefer},
     profile::{self, IsolationProfile},
 };
 
@@ -527,11 +528,32 @@ impl UserPort for NobodyThere {
 /// # Errors
 /// The directory cannot be made.
 pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
+    probe_with(program, profile::probe)
+}
+
+/// The same, for commands whose layers may lie on disk.
+///
+/// # Errors
+/// As for [`probe`].
+pub fn probe_with_layers(
+    program: &SpawnerProgram,
+    store: LayerStore,
+    prefer: Prefer,
+) -> io::Result<IsolationProfile> {
+    probe_with(program, |program, dir| {
+        profile::probe_with_layers(program, dir, store, prefer)
+    })
+}
+
+fn probe_with(
+    program: &SpawnerProgram,
+    probe: impl FnOnce(&SpawnerProgram, &DirCap) -> IsolationProfile,
+) -> io::Result<IsolationProfile> {
     let place = ProbePlace::make(&std::env::temp_dir(), session_number)?;
     let cap = crate::runtime::a_handle()
         .map_err(io::Error::other)
         .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;
-    Ok(profile::probe(program, &cap))
+    Ok(probe(program, &cap))
 }
 
 /// A moment, in seconds since 1970, as `2026-01-31 12:00` in UTC.

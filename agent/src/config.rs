@@ -292,6 +292,9 @@ impl Config {
                 .map(|megabytes| megabytes.saturating_mul(1 << 20)),
             cpu_percent_max: limits.cpu_quota_percent,
             processes_max: limits.pids_max,
+            changes_bytes_max: limits
+                .changes_max_mb
+                .map(|megabytes| megabytes.saturating_mul(1 << 20)),
             timeout_max: limits.timeout_seconds.map(Duration::from_secs),
             script_timeout: limits.script_timeout_seconds.map(Duration::from_secs),
             script_calls_max: limits
@@ -299,6 +302,7 @@ impl Config {
                 .and_then(|most| usize::try_from(most).ok()),
             interpreters: self.sandbox.both(&other.sandbox),
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
+            layers: self.sandbox.layers(&other.sandbox),
             talk: self.chat.both(&other.chat),
         }
     }

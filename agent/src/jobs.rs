@@ -226,7 +226,7 @@ fn collected(runtime: &mut Runtime, script: &Result<Script, String>, limit: &Lim
         Ending::Exited(0) => return Ok(text(&run.stdout)),
         Ending::Exited(status) => status,
         Ending::Signalled(signal) => -signal,
-        Ending::TimedOut | Ending::OutOfMemory | Ending::Killed => -9,
+        Ending::TimedOut | Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => -9,
     };
     let mut parts = vec![format!("Script exited with code {status}")];
     for (name, said) in [("stderr", text(&run.stderr)), ("stdout", text(&run.stdout))] {

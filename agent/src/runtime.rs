@@ -32,6 +32,7 @@ mod proof;
 mod proposals;
 mod remote;
 mod rules;
+mod sandboxes;
 mod script;
 mod shown;
 mod standing;
@@ -77,6 +78,7 @@ pub use self::{
     proposals::Proposed,
     remote::Remote,
     rules::Explained,
+    sandboxes::layers,
     script::ScriptRun,
     standing::TakenIn,
     together::Proposal,
@@ -205,11 +207,12 @@ impl Runtime {
         } else {
             None
         };
+        let (sandbox, remark) = sandboxes::made(&config, &Ceilings::default());
         let mut runtime = Self {
             machine,
             mounts: Mounts::default(),
             journal,
-            sandbox: Sandbox::new(config.spawner.clone()),
+            sandbox,
             user,
             clock,
             agents: BTreeMap::new(),
@@ -227,7 +230,7 @@ impl Runtime {
             warden: None,
             control: None,
             exports: None,
-            told: Vec::new(),
+            told: remark.into_iter().collect(),
             steering: None,
             heard_late: None,
         };

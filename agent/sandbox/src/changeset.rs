@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use hermitcrab_core::action::Action;
 use hermitcrab_core::authority::{CapError, DirId, Verb};
@@ -41,6 +42,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 pub use self::renames::Rename;
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest};
+use crate::layers::KeptLayer;
 use crate::patience::Patience;
 
 /// Everything one command did to one view.
@@ -63,6 +65,8 @@ pub struct ChangeSet {
     /// How the file system of `lower` is waited for.
     patience: Option<Patience>,
     prefix: RelPath,
+    /// Removes the layer in the end, if it lies on disk.
+    kept: Option<Arc<KeptLayer>>,
 }
 
 /// One change to one name.
@@ -219,7 +223,33 @@ impl ChangeSet {
             lower,
             patience,
             prefix: dir.prefix().clone(),
+            kept: None,
         })
+    }
+
+    /// Nothing, whatever the layer holds: it took more room than it may, and a part
+    /// of what a command did is not what it did.
+    pub(crate) fn nothing_of(upper: OwnedFd, dir: &DirCap) -> io::Result<Self> {
+        Ok(Self {
+            changes: Vec::new(),
+            overtaken: None,
+            before: Tree::new(),
+            after: Tree::new(),
+            unchanged: BTreeMap::new(),
+            renames: Vec::new(),
+            moves: Vec::new(),
+            layer: Layer::Overlay,
+            upper,
+            lower: dir.as_fd().try_clone_to_owned()?,
+            patience: dir.patience().cloned(),
+            prefix: dir.prefix().clone(),
+            kept: None,
+        })
+    }
+
+    /// Its layer stays there until this is dropped.
+    pub(crate) fn lies_in(&mut self, kept: Option<Arc<KeptLayer>>) {
+        self.kept = kept;
     }
 
     /// Makes the empty directory `upper` a layer over `dir` that is a copy of it,

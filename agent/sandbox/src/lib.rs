@@ -20,6 +20,8 @@ pub mod changeset;
 
 pub mod journal;
 
+pub mod layers;
+
 pub mod spawn;
 
 pub mod spawner;
@@ -47,5 +49,6 @@ pub use changeset::ChangeSet;
 pub use digest::sha256;
 pub use dircap::{DirCap, FsError};
 pub use journal::Journal;
+pub use layers::LayerStore;
 pub use spawn::{Sandbox, SpawnError};
 pub use spawner::{SpawnerProgram, maybe_run_as_child};

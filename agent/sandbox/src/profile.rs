@@ -10,6 +10,7 @@
 //! that it did not see.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,9 +20,10 @@ use hermitcrab_core::rules::Withheld;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
+use crate::layers::{LayerStore, Prefer};
 use crate::net::Network;
 use crate::spawn::{
-    Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
+    Builder, Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
 };
 use crate::spawner::SpawnerProgram;
 
@@ -97,17 +99,34 @@ const PLACE: &str = "/work/probe";
 /// Runs the probe on a view of `dir`, which is not changed.
 #[must_use]
 pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
-    probe_with(program, dir, false)
+    probe_with(builder(program), dir)
+}
+
+/// The same, for commands whose layers may lie on disk.
+#[must_use]
+pub fn probe_with_layers(
+    program: &SpawnerProgram,
+    dir: &DirCap,
+    store: LayerStore,
+    prefer: Prefer,
+) -> IsolationProfile {
+    probe_with(builder(program).layers(store, prefer), dir)
 }
 
 /// As [`probe`], of what would be where no overlay can be mounted.
 #[doc(hidden)]
 #[must_use]
 pub fn probe_copying(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
-    probe_with(program, dir, true)
+    probe_with(builder(program).copied_views(true), dir)
 }
 
-fn probe_with(program: &SpawnerProgram, dir: &DirCap, copied: bool) -> IsolationProfile {
+fn builder(program: &SpawnerProgram) -> Builder {
+    Sandbox::builder()
+        .spawner(program.clone())
+        .pool(PoolSize::OFF)
+}
+
+fn probe_with(builder: Builder, dir: &DirCap) -> IsolationProfile {
     let command = Command {
         argv: ["sh", "-c", SCRIPT, "probe", PLACE]
             .map(|argument| argument.as_bytes().to_vec())
@@ -129,11 +148,7 @@ fn probe_with(program: &SpawnerProgram, dir: &DirCap, copied: bool) -> Isolation
             ..Limits::default()
         },
     };
-    let sandbox = Sandbox::builder()
-        .spawner(program.clone())
-        .pool(PoolSize::OFF)
-        .copied_views(copied)
-        .build();
+    let sandbox = builder.build();
     let (facts, failure) = match sandbox.run_own(&command) {
         Ok(finished) => (Facts::of(&finished, dir), None),
         Err(error) => (Facts::default(), Some(error)),
@@ -232,12 +247,17 @@ impl Facts {
             Mechanism::MaskedProc => self.nothing("told", "the machine's own files are empty"),
             Mechanism::ClosedDescriptors => self.nothing("open", "0, 1 and 2 only"),
             Mechanism::CopyOnWrite => {
-                let how = match &self.confined.copied {
-                    None => String::from("overlay"),
-                    Some(why) => format!(
+                let mut how = match (&self.confined.copied, self.confined.on_disk) {
+                    (None, false) => String::from("overlay, its layer in memory"),
+                    (None, true) => String::from("overlay, its layer on disk"),
+                    (Some(why), _) => format!(
                         "copy, because {why}; lost: speed, memory, sandboxes kept ready, and directories beyond half of a command's memory"
                     ),
                 };
+                if let Some(why) = self.why("layers on disk") {
+                    // Writing to a String cannot fail.
+                    let _written = write!(how, "; no layer can lie on disk: {why}");
+                }
                 (
                     self.one("view").map(|_| self.view_held_back),
                     format!("{how}: a file written inside stayed inside"),

@@ -61,6 +61,7 @@ use hermitcrab_core::rules::Withheld;
 
 use crate::changeset::ChangeSet;
 use crate::dircap::DirCap;
+use crate::layers::{LayerStore, Prefer};
 use crate::net::{Attempt, Network};
 use crate::profile::{Confined, MechanismSet};
 use crate::spawner::SpawnerProgram;
@@ -85,6 +86,7 @@ pub struct Builder {
     pool: PoolSize,
     without: MechanismSet,
     copied_views: bool,
+    layers: Option<(LayerStore, Prefer)>,
 }
 
 /// How a directory is shown to a command.
@@ -123,10 +125,14 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Private memory of one process, `None` for no ceiling.
     pub data_bytes_max: Option<u64>,
-    /// Size of the private layer of one view.
+    /// Size of the private layer of one view, in memory.
     pub view_bytes_max: u64,
-    /// Files in the private layer of one view.
+    /// Files in the private layer of one view, in memory.
     pub view_inodes_max: u64,
+    /// Size of all its private layers together, where they lie on disk.
+    pub disk_bytes_max: u64,
+    /// Files in them.
+    pub disk_names_max: u64,
     /// Size of /tmp with the shared memory and [`EXCHANGE_DIR`], and of each
     /// private directory.
     pub tmp_bytes_max: u64,
@@ -148,6 +154,8 @@ impl Default for Limits {
             data_bytes_max: None,
             view_bytes_max: 512 << 20,
             view_inodes_max: 200_000,
+            disk_bytes_max: 8 << 30,
+            disk_names_max: 2_000_000,
             tmp_bytes_max: 256 << 20,
             memory_bytes_max: 512 << 20,
             cpu_percent_max: 50,
@@ -191,6 +199,9 @@ pub enum Ending {
     TimedOut,
     /// The kernel killed it because its memory was used up.
     OutOfMemory,
+    /// It wrote more to disk than its layers may hold, or than the disk has left for
+    /// it; everything it had started was killed, and of what it changed nothing is kept.
+    OutOfRoom,
     /// The whole sandbox was killed by somebody else.
     Killed,
 }
@@ -294,6 +305,18 @@ impl Builder {
         self
     }
 
+    /// Where the layers of copy-on-write views may lie besides memory, and whether
+    /// they do where memory would do as well.
+    ///
+    /// On disk a layer is as big as [`Limits::disk_bytes_max`] says, and no view is
+    /// copied for want of attributes in memory. Where it cannot lie there, it lies
+    /// in memory, and [`Confined::missing`] says why.
+    #[must_use]
+    pub fn layers(mut self, store: LayerStore, prefer: Prefer) -> Self {
+        self.layers = Some((store, prefer));
+        self
+    }
+
     /// A sandbox as described; nothing is started yet.
     #[must_use]
     pub fn build(self) -> Sandbox {
@@ -303,6 +326,7 @@ impl Builder {
                 self.pool,
                 self.without,
                 self.copied_views,
+                self.layers,
             )),
         }
     }
@@ -317,6 +341,7 @@ impl Sandbox {
             pool: PoolSize::default(),
             without: MechanismSet::NONE,
             copied_views: false,
+            layers: None,
         }
     }
 

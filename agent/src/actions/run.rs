@@ -95,6 +95,12 @@ pub(super) fn run(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
             Failure::TooMuch,
             format!("`{name}` needed more memory than it may have"),
         )),
+        Ending::OutOfRoom => Err(Trouble::new(
+            Failure::TooMuch,
+            format!(
+                "`{name}` wrote more than its changes may take on disk, and none is kept: have it write less, or raise `limits.changes_max_mb` if the disk has room"
+            ),
+        )),
         Ending::TimedOut => Err(Trouble::new(
             Failure::TimedOut,
             format!("`{name}` took longer than {seconds} s"),

@@ -14,6 +14,7 @@ use crate::{
     audit::{self, LedgerError},
     exit,
     model::llama,
+    runtime::layers,
     store::{State, repair},
 };
 
@@ -63,7 +64,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
             }
         };
     }
-    let isolation = match isolation() {
+    let isolation = match isolation(&ground) {
         Ok(isolation) => isolation,
         Err((message, code)) => {
             say(&message);
@@ -81,8 +82,18 @@ pub fn doctor(doctor: &Doctor) -> u8 {
 }
 
 /// The first axis: what was seen to isolate.
-fn isolation() -> Result<Isolation, Trouble> {
-    let profile = ambient::probe(&hermitcrab_sandbox::SpawnerProgram::Own).map_err(|error| {
+fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
+    let own = hermitcrab_sandbox::SpawnerProgram::Own;
+    let prefer = ground.config.ceilings(&ground.admin).layers;
+    let layers = layers(&ground.state_dir, prefer).unwrap_or_else(|why| {
+        say(&why);
+        None
+    });
+    let profile = match layers {
+        None => ambient::probe(&own),
+        Some(store) => ambient::probe_with_layers(&own, store, prefer),
+    };
+    let profile = profile.map_err(|error| {
         (
             format!("cannot try out the sandbox: {error}"),
             exit::ENVIRONMENT,

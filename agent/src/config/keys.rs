@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 62] = [
+pub const KEYS: [Key; 64] = [
     key(
         "mode",
         "prompt",
@@ -68,6 +68,11 @@ pub const KEYS: [Key; 62] = [
         "processes and threads of it at once",
     ),
     key(
+        "limits.changes_max_mb",
+        "512 in memory, 8192 on disk",
+        "what it may change before that is decided, in MiB; see `sandbox.layers`",
+    ),
+    key(
         "limits.timeout_seconds",
         "as asked",
         "the longest time it may run",
@@ -91,6 +96,11 @@ pub const KEYS: [Key; 62] = [
         "sandbox.fresh",
         "false",
         "nothing of a sandbox serves a second command, however empty it is; takes more processor time",
+    ),
+    key(
+        "sandbox.layers",
+        "memory",
+        "memory or disk: where what a command changed lies until that is decided; on disk there is more room, and some time to write beyond it",
     ),
     key(
         "chat.stop_loops",

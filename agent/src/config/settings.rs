@@ -5,6 +5,7 @@
 //! reads them: the rules (asking), [`crate::runtime::Ceilings`] (how much), and
 //! the command line (dry runs).
 
+use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::Interpreters;
 use serde::Deserialize;
 use toml::Spanned;
@@ -43,6 +44,9 @@ pub struct LimitsWords {
     /// Processes and threads at once.
     #[serde(default)]
     pub pids_max: Option<u64>,
+    /// What it may change before that is decided, in MiB.
+    #[serde(default)]
+    pub changes_max_mb: Option<u64>,
     /// How long it may run.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
@@ -64,6 +68,7 @@ impl LimitsWords {
             ("memory_max_mb", self.memory_max_mb),
             ("cpu_quota_percent", self.cpu_quota_percent.map(u64::from)),
             ("pids_max", self.pids_max),
+            ("changes_max_mb", self.changes_max_mb),
             ("timeout_seconds", self.timeout_seconds),
             ("script_timeout_seconds", self.script_timeout_seconds),
             ("script_calls_max", self.script_calls_max),
@@ -85,6 +90,7 @@ impl LimitsWords {
             memory_max_mb: least(self.memory_max_mb, other.memory_max_mb),
             cpu_quota_percent: least(self.cpu_quota_percent, other.cpu_quota_percent),
             pids_max: least(self.pids_max, other.pids_max),
+            changes_max_mb: least(self.changes_max_mb, other.changes_max_mb),
             timeout_seconds: least(self.timeout_seconds, other.timeout_seconds),
             script_timeout_seconds: least(
                 self.script_timeout_seconds,
@@ -95,7 +101,17 @@ impl LimitsWords {
     }
 }
 
-/// The table `[sandbox]`: how commands are made quick.
+/// Where what a command changed lies until that is decided.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum LayersWord {
+    /// In memory, which bounds it.
+    Memory,
+    /// In the agent's own directory.
+    Disk,
+}
+
+/// The table `[sandbox]`: how commands are made quick, and where they write.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxWords {
@@ -105,6 +121,9 @@ pub struct SandboxWords {
     /// Whether nothing of a sandbox serves a second command.
     #[serde(default)]
     pub fresh: Option<bool>,
+    /// Where what they change lies until that is decided.
+    #[serde(default)]
+    pub layers: Option<LayersWord>,
 }
 
 impl SandboxWords {
@@ -137,6 +156,17 @@ impl SandboxWords {
         }
     }
 
+    /// On disk if one says so and the other does not want it in memory.
+    #[must_use]
+    pub fn layers(&self, other: &Self) -> Prefer {
+        let words = [self.layers, other.layers];
+        if words.contains(&Some(LayersWord::Disk)) && !words.contains(&Some(LayersWord::Memory)) {
+            Prefer::Disk
+        } else {
+            Prefer::Memory
+        }
+    }
+
     /// Whether either wants every sandbox made from the ground up.
     #[must_use]
     pub fn is_fresh_in_either(&self, other: &Self) -> bool {
@@ -154,15 +184,15 @@ pub(super) fn least<N: Ord>(one: Option<N>, two: Option<N>) -> Option<N> {
 
 #[cfg(test)]
 mod tests {
-    use hermitcrab_sandbox::spawn::Interpreters;
+    use hermitcrab_sandbox::{layers::Prefer, spawn::Interpreters};
 
-    use super::{LimitsWords, SandboxWords};
+    use super::{LayersWord, LimitsWords, SandboxWords};
 
     #[test]
     fn interpreters_started_early_are_those_that_both_files_name() {
         let words = |names: &[&str]| SandboxWords {
             interpreters: Some(names.iter().map(|name| (*name).to_owned()).collect()),
-            fresh: None,
+            ..SandboxWords::default()
         };
         let usual = SandboxWords::default();
         assert_eq!(usual.both(&usual), None);
@@ -191,6 +221,25 @@ mod tests {
         ] {
             assert_eq!(words(one).is_fresh_in_either(&words(two)), expected);
             assert_eq!(words(two).is_fresh_in_either(&words(one)), expected);
+        }
+    }
+
+    #[test]
+    fn layers_lie_on_disk_where_one_file_says_so_and_none_says_memory() {
+        let words = |layers| SandboxWords {
+            layers,
+            ..SandboxWords::default()
+        };
+        let (memory, disk) = (Some(LayersWord::Memory), Some(LayersWord::Disk));
+        for (one, two, expected) in [
+            (None, None, Prefer::Memory),
+            (disk, None, Prefer::Disk),
+            (disk, disk, Prefer::Disk),
+            (disk, memory, Prefer::Memory),
+            (memory, None, Prefer::Memory),
+        ] {
+            assert_eq!(words(one).layers(&words(two)), expected);
+            assert_eq!(words(two).layers(&words(one)), expected);
         }
     }
 

@@ -425,7 +425,7 @@ impl Hands<'_> {
             Ending::Signalled(_) if on_terminal => None,
             Ending::Signalled(signal) => Some(-signal),
             Ending::TimedOut => Some(124),
-            Ending::OutOfMemory | Ending::Killed => Some(-9),
+            Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => Some(-9),
         };
         *self.changes = summary(&finished.changes);
         // What was revoked while it ran does not cover what it did.

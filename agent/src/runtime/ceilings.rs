@@ -11,9 +11,10 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
 };
-use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize, Sandbox};
+use hermitcrab_sandbox::layers::Prefer;
+use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
-use super::Runtime;
+use super::{Runtime, sandboxes};
 use crate::{
     chat::{Guard, Reminder},
     tools::delegate,
@@ -32,6 +33,8 @@ pub struct Ceilings {
     pub cpu_percent_max: Option<u32>,
     /// Processes and threads of it at once.
     pub processes_max: Option<u64>,
+    /// What it may change before that is decided.
+    pub changes_bytes_max: Option<u64>,
     /// How long it may run.
     pub timeout_max: Option<Duration>,
     /// How long a script that calls tools may run, if not as long as usual.
@@ -42,6 +45,8 @@ pub struct Ceilings {
     pub interpreters: Option<Interpreters>,
     /// Whether every sandbox is made from the ground up.
     pub sandboxes_are_fresh: bool,
+    /// Where what a command changed lies until that is decided.
+    pub layers: Prefer,
     /// What bounds a conversation.
     pub talk: Talk,
 }
@@ -137,7 +142,7 @@ impl Ceilings {
 
     /// What is made ready for commands.
     #[must_use]
-    fn pool(&self) -> PoolSize {
+    pub(super) fn pool(&self) -> PoolSize {
         let usual = PoolSize::default();
         PoolSize {
             interpreters: self.interpreters.unwrap_or(usual.interpreters),
@@ -156,6 +161,13 @@ impl Ceilings {
             processes_max: self.processes_max.unwrap_or(limits.processes_max),
             memory_bytes_max: self.memory_bytes_max.unwrap_or(limits.memory_bytes_max),
             cpu_percent_max: self.cpu_percent_max.unwrap_or(limits.cpu_percent_max),
+            // Memory has no more than it has, whatever is configured.
+            view_bytes_max: self
+                .changes_bytes_max
+                .map_or(limits.view_bytes_max, |most| {
+                    most.min(limits.view_bytes_max)
+                }),
+            disk_bytes_max: self.changes_bytes_max.unwrap_or(limits.disk_bytes_max),
             ..limits
         }
     }
@@ -170,12 +182,12 @@ impl Runtime {
 
     /// Sets the ceilings of everything from here on.
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
-        if ceilings.pool() != self.ceilings.pool() {
+        let made_by = |of: &Ceilings| (of.pool(), of.layers);
+        if made_by(&ceilings) != made_by(&self.ceilings) {
             // What runs keeps the old one; what waited in it is built again.
-            self.sandbox = Sandbox::builder()
-                .spawner(self.config.spawner.clone())
-                .pool(ceilings.pool())
-                .build();
+            let (sandbox, remark) = sandboxes::made(&self.config, &ceilings);
+            self.sandbox = sandbox;
+            self.told.extend(remark);
         }
         self.ceilings = ceilings;
     }
@@ -305,5 +317,17 @@ mod tests {
             (short.memory_bytes_max, short.cpu_percent_max),
             (64 << 20, 20)
         );
+        let room = |most| {
+            let ceilings = Ceilings {
+                changes_bytes_max: most,
+                ..Ceilings::default()
+            };
+            let limits = ceilings.narrowed(Limits::default());
+            (limits.view_bytes_max, limits.disk_bytes_max)
+        };
+        let usual = Limits::default();
+        assert_eq!(room(None), (usual.view_bytes_max, usual.disk_bytes_max));
+        assert_eq!(room(Some(1 << 20)), (1 << 20, 1 << 20));
+        assert_eq!(room(Some(1 << 40)), (usual.view_bytes_max, 1 << 40));
     }
 }

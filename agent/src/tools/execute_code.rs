@@ -121,7 +121,7 @@ fn worded(run: &ScriptRun) -> ToolResult {
         Ending::Signalled(signal) => -signal,
         // One that is late is first asked to end, and most do.
         Ending::TimedOut => -15,
-        Ending::OutOfMemory | Ending::Killed => -9,
+        Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => -9,
     };
     let mut result = Map::new();
     result.insert("status".into(), "success".into());

@@ -262,6 +262,10 @@ fn worded(
         Ending::Signalled(signal) => (-signal, String::new()),
         Ending::TimedOut => (124, format!("\n[Command timed out after {seconds}s]")),
         Ending::OutOfMemory => (-9, "\n[Command killed: out of memory]".to_owned()),
+        Ending::OutOfRoom => (
+            -9,
+            "\n[Command killed: its changes take more room on disk than they may and were discarded; write less, or have `limits.changes_max_mb` raised]".to_owned(),
+        ),
         Ending::Killed => (-9, String::new()),
     };
     let trailer = if matches!(run.ending, Ending::Exited(_)) {

@@ -25,6 +25,7 @@ mod external;
 mod grammar;
 mod hermit;
 mod hostile;
+mod layers;
 mod ledger_crash;
 mod links;
 mod live;

@@ -174,6 +174,7 @@ impl ChangeSet {
             lower,
             patience: dir.patience().cloned(),
             prefix: dir.prefix().clone(),
+            kept: None,
         })
     }
 }

@@ -19,6 +19,8 @@ pub struct Confined {
     pub landlock_version: u8,
     /// Why its copy-on-write views are copies, if no overlay was mounted.
     pub copied: Option<String>,
+    /// Whether the layers of its views lay on disk, and not in memory.
+    pub on_disk: bool,
     /// Why something is missing, one sentence each.
     pub missing: Vec<String>,
     /// What the command used, once it has ended.
@@ -49,6 +51,7 @@ impl Confined {
         w.u8(self.landlock_version);
         let copied: Vec<_> = self.copied.iter().collect();
         w.list(&copied, |w, why| w.bytes(why.as_bytes()));
+        w.u8(u8::from(self.on_disk));
         w.list(&self.missing, |w, why| w.bytes(why.as_bytes()));
         w.u64(self.usage.out_of_memory_kills);
         w.u64(self.usage.memory_peak_bytes.unwrap_or(u64::MAX));
@@ -62,6 +65,7 @@ impl Confined {
             copied: r
                 .list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?
                 .pop(),
+            on_disk: r.u8()? == 1,
             missing: r.list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?,
             usage: GroupUsage {
                 out_of_memory_kills: r.u64()?,
@@ -88,6 +92,7 @@ mod tests {
             },
             landlock_version: 7,
             copied: Some("asked for".to_owned()),
+            on_disk: true,
             missing: vec!["no reason".to_owned()],
             usage: GroupUsage {
                 out_of_memory_kills: 2,

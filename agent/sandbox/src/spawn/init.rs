@@ -84,6 +84,10 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let without = start.spec.without;
     let mut confined = start.confined;
     confined.copied = built.copied.clone();
+    confined.on_disk = built.on_disk.is_some();
+    if let Some(why) = &built.not_on_disk {
+        confined.missing.push(format!("layers on disk: {why}"));
+    }
     if let Some(why) = &built.bare {
         confined.missing.push(format!(
             "read-only views: sockets and locks in them are the machine's: {why}"
@@ -164,10 +168,12 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .uppers
         .iter()
         .chain(std::iter::once(&built.exchange))
+        .chain(built.on_disk.as_ref().map(|disk| &disk.held))
         .chain(&listener)
         .map(AsFd::as_fd)
         .collect();
-    let ready = Report::Ready(confined).encode();
+    let on_disk = built.on_disk.as_ref().map(|disk| &disk.name);
+    let ready = Report::Ready(confined, on_disk.map(|name| name.clone().into_bytes())).encode();
     let mut fence = fence;
     // It comes back when the command runs.
     let command = sys::fork_sharing_memory(start.stack, &mut || {

@@ -28,6 +28,7 @@ use super::channel::Channel;
 use super::interpreter::{Interpreters, Recipe};
 use super::step::{AtStep, Step, StepError};
 use super::streams::Prepared;
+use crate::layers::{LayerStore, Prefer};
 use crate::profile::MechanismSet;
 use crate::spawner::SpawnerProgram;
 
@@ -89,6 +90,7 @@ struct Shared {
     size: PoolSize,
     without: MechanismSet,
     copied_views: bool,
+    layers: Option<(LayerStore, Prefer)>,
     inner: Mutex<Inner>,
     /// There is something to replace, or the pool is closed.
     work: Condvar,
@@ -111,6 +113,7 @@ impl Pool {
         size: PoolSize,
         without: MechanismSet,
         copied_views: bool,
+        layers: Option<(LayerStore, Prefer)>,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -118,6 +121,7 @@ impl Pool {
                 size,
                 without,
                 copied_views,
+                layers,
                 inner: Mutex::default(),
                 work: Condvar::new(),
             }),
@@ -133,6 +137,11 @@ impl Pool {
     /// Whether views are copied even where an overlay can be mounted.
     pub(crate) fn copies_views(&self) -> bool {
         self.shared.copied_views
+    }
+
+    /// Where layers may lie on disk, and when they do.
+    pub(crate) fn layers(&self) -> Option<&(LayerStore, Prefer)> {
+        self.shared.layers.as_ref()
     }
 
     /// How it was asked to be.
@@ -243,6 +252,10 @@ impl Drop for Pool {
         self.shared.work.notify_all();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread.end();
+        // Sandboxes that waited and got no command left their places.
+        if let Some((store, _)) = &self.shared.layers {
+            store.sweep();
+        }
     }
 }
 

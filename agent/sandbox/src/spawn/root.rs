@@ -7,6 +7,7 @@
 //! be written is made for each. Order matters: /proc is mounted while the old one
 //! is still visible, or the kernel refuses it.
 
+mod store;
 pub(crate) mod template;
 mod tools;
 mod views;
@@ -23,6 +24,7 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
+pub(crate) use self::store::{OnDisk, is_still};
 pub(crate) use self::template::Template;
 use self::tools::{READ_ONLY, open_dir, tmpfs};
 pub(crate) use self::views::same_directory;
@@ -38,6 +40,8 @@ pub(crate) const EXCHANGE_DIR: &str = "/run/hermitcrab";
 const NEW: &str = "/new";
 /// Places for file systems of a sandbox's own: its views' layers, by number.
 const LAYERS: &str = "/layers";
+/// A directory on disk for layers, if there is one.
+const STORE: &str = "/store";
 /// The directories of the views, by number.
 const SOURCES: &str = "/sources";
 /// What the command can write besides its views. /tmp, the shared memory and the
@@ -73,6 +77,10 @@ pub(crate) struct Built {
     pub uppers: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
+    /// What holds the place of those that lie on disk, if any do.
+    pub on_disk: Option<OnDisk>,
+    /// Why they do not lie there, although they should.
+    pub not_on_disk: Option<String>,
     /// Why sockets and locks in views that cannot be written are the machine's, if so.
     pub bare: Option<String>,
     /// Why there are no terminals, if there are none.
@@ -95,6 +103,8 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
     let views::Placed {
         uppers,
         copied,
+        on_disk,
+        not_on_disk,
         bare,
     } = views::place_all(spec, template)?;
     let exchange = exchange()?;
@@ -102,6 +112,8 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
     Ok(Built {
         uppers,
         copied,
+        on_disk,
+        not_on_disk,
         bare,
         no_terminals,
         no_nesting,

@@ -4,6 +4,7 @@
 //! open holds up nobody. The end is the report of the sandbox's first process,
 //! which it sends when nothing else is left inside.
 
+mod room;
 mod stop;
 mod surroundings;
 mod unmade;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::room::Room;
 use self::stop::Stop;
 use self::surroundings::surroundings;
 use super::channel::{Channel, Received};
@@ -87,6 +89,7 @@ pub struct Running {
     deadline: Option<Instant>,
     orphans: bool,
     view_bytes_max: u64,
+    room: Room,
 }
 
 impl Running {
@@ -97,7 +100,7 @@ impl Running {
     ) -> Result<Self, StepError> {
         let started = Instant::now();
         let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let surroundings = surroundings(command, pool)?;
+        let (surroundings, not_on_disk) = surroundings(command, pool)?;
         let key = surroundings.encode();
         let mut views = Vec::new();
         for view in &command.views {
@@ -186,6 +189,7 @@ impl Running {
             deadline: started.checked_add(command.limits.timeout),
             orphans: surroundings.faults.orphans,
             view_bytes_max: command.limits.view_bytes_max,
+            room: Room::new(&command.limits, not_on_disk),
         };
         // What was heard before does not show in the conversation again, and the
         // command may wait for it: the proxy is answered from here on.
@@ -299,8 +303,11 @@ impl Running {
             self.abandon();
             return Ok(true);
         }
-        let due = self
-            .next_deadline()
+        self.look_at_room(now);
+        let due = [self.next_deadline(), self.next_look_at_room()]
+            .into_iter()
+            .flatten()
+            .min()
             .map(|due| due.saturating_duration_since(now));
         let timeout = match (due, patience) {
             (Some(due), Some(patience)) => Some(due.min(patience)),
@@ -387,12 +394,12 @@ impl Running {
                         self.kill_first();
                     }
                 }
-                Ok(Report::Ready(confined)) => {
+                Ok(Report::Ready(confined, on_disk)) => {
                     let mut descriptors = descriptors.into_iter();
                     self.main = descriptors.next();
                     self.layers = descriptors.collect();
                     self.confined = confined;
-                    self.answer_the_proxy()?;
+                    self.is_ready(on_disk)?;
                 }
                 Ok(Report::Failed(error)) => self.failure = Some(error),
                 Ok(Report::Clearing) => self.is_clearing(),
@@ -416,11 +423,16 @@ impl Running {
         Ok(())
     }
 
-    /// Answers the socket that listens inside, if there is one.
-    fn answer_the_proxy(&mut self) -> Result<(), StepError> {
+    /// Takes what came besides the layers and the exchange directory: its room on
+    /// disk, if it has any, and the socket that listens inside, which is answered.
+    fn is_ready(&mut self, on_disk: Option<Vec<u8>>) -> Result<(), StepError> {
         let after = self.views.len().saturating_add(1);
-        let listener = self.layers.split_off(after.min(self.layers.len()));
-        if let (Some(allow), Some(listener)) = (self.allow.take(), listener.into_iter().next()) {
+        let more = self.layers.split_off(after.min(self.layers.len()));
+        let mut more = more.into_iter();
+        if let Some(name) = on_disk {
+            self.takes_room(name, more.next())?;
+        }
+        if let (Some(allow), Some(listener)) = (self.allow.take(), more.next()) {
             let proxy = Proxy::start(listener, allow, Box::new(SystemResolver));
             self.proxy = Some(proxy.at(Step::Network, "proxy")?);
         }
@@ -441,6 +453,7 @@ impl Running {
         if let Some(late) = self.not_in_time() {
             return Err(late.into());
         }
+        self.look_at_room_at_last();
         let (ending, usage) = match (self.ended, self.stop) {
             (ended, Some(stop)) => (stop.why, ended.map(|(_, usage)| usage)),
             (Some((spec::Ending::Exited(code), usage)), None) => {
@@ -460,6 +473,7 @@ impl Running {
             (None, None) => (Ending::Killed, None),
         };
         let mut confined = std::mem::take(&mut self.confined);
+        self.room.tell(&mut confined);
         match self.group.take() {
             Some(Ok(held)) => {
                 confined.limited = held.limited;
@@ -499,8 +513,16 @@ impl Running {
         let mut changes = Vec::new();
         for view in &self.views {
             let upper = layers.next().ok_or_else(missing_layer)?;
-            let set = ChangeSet::read(upper, view, self.view_bytes_max, self.began);
-            changes.push(set.map_err(SpawnError::ChangeSet)?);
+            let mut set = if ending == Ending::OutOfRoom {
+                let nothing = ChangeSet::nothing_of(upper, view);
+                nothing.at(Step::ViewSource, view.prefix().to_string())?
+            } else {
+                let bytes_max = self.room.bytes_max().unwrap_or(self.view_bytes_max);
+                let set = ChangeSet::read(upper, view, bytes_max, self.began);
+                set.map_err(SpawnError::ChangeSet)?
+            };
+            set.lies_in(self.room.kept());
+            changes.push(set);
         }
         let dir = layers.next().ok_or_else(missing_layer)?;
         if crate::dircap::kernel_contains_paths() {

@@ -29,6 +29,17 @@ pub(crate) struct ViewSpec {
     pub withheld: Withheld,
 }
 
+/// A directory on disk for the layers of views.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreSpec {
+    /// Where it lies outside.
+    pub source: Vec<u8>,
+    /// Which directory it must still be when mounted.
+    pub whose: Whose,
+    /// Whether it is used where a file system in memory would do as well.
+    pub always: bool,
+}
+
 /// Ceilings for one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitSpec {
@@ -100,6 +111,8 @@ impl NetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     pub views: Vec<ViewSpec>,
+    /// Where the layers of views may lie besides memory.
+    pub store: Option<StoreSpec>,
     pub private_dirs: Vec<Vec<u8>>,
     pub faults: PlaceFaults,
 }
@@ -121,6 +134,7 @@ impl Places {
     /// Whether they have all that these have.
     pub(crate) fn contain(&self, less: &Self) -> bool {
         less.views.iter().all(|view| self.views.contains(view))
+            && self.store == less.store
             && self.private_dirs == less.private_dirs
             && self.faults == less.faults
     }
@@ -149,16 +163,17 @@ impl Surroundings {
         let mut w = Writer::default();
         w.list(&self.places.views, |w, view| {
             w.bytes(&view.source);
-            w.u64(view.whose.device);
-            w.u64(view.whose.inode);
-            w.u64(view.whose.born);
-            w.u32(view.whose.owner);
-            w.u32(view.whose.group);
-            w.u32(view.whose.mode);
+            write_whose(w, &view.whose);
             w.bytes(&view.at);
             w.u8(u8::from(view.copy_on_write));
             w.list(&view.withheld.places, |w, place| w.bytes(place.as_bytes()));
             w.list(&view.withheld.names, |w, name| w.bytes(name.as_bytes()));
+        });
+        let store: Vec<_> = self.places.store.iter().collect();
+        w.list(&store, |w, store| {
+            w.bytes(&store.source);
+            write_whose(w, &store.whose);
+            w.u8(u8::from(store.always));
         });
         w.list(&self.places.private_dirs, |w, item| w.bytes(item));
         let faults = self.places.faults;
@@ -206,14 +221,7 @@ impl Surroundings {
                 views: r.list(|r| {
                     Ok(ViewSpec {
                         source: r.bytes()?,
-                        whose: Whose {
-                            device: r.u64()?,
-                            inode: r.u64()?,
-                            born: r.u64()?,
-                            owner: r.u32()?,
-                            group: r.u32()?,
-                            mode: r.u32()?,
-                        },
+                        whose: read_whose(r)?,
                         at: r.bytes()?,
                         copy_on_write: flag(r)?,
                         withheld: Withheld {
@@ -224,6 +232,15 @@ impl Surroundings {
                         },
                     })
                 })?,
+                store: r
+                    .list(|r| {
+                        Ok(StoreSpec {
+                            source: r.bytes()?,
+                            whose: read_whose(r)?,
+                            always: flag(r)?,
+                        })
+                    })?
+                    .pop(),
                 private_dirs: r.list(Reader::bytes)?,
                 faults: PlaceFaults {
                     home: flag(&mut r)?,
@@ -301,6 +318,26 @@ impl Program {
     }
 }
 
+fn write_whose(w: &mut Writer, whose: &Whose) {
+    w.u64(whose.device);
+    w.u64(whose.inode);
+    w.u64(whose.born);
+    w.u32(whose.owner);
+    w.u32(whose.group);
+    w.u32(whose.mode);
+}
+
+fn read_whose(r: &mut Reader<'_>) -> Result<Whose, WireError> {
+    Ok(Whose {
+        device: r.u64()?,
+        inode: r.u64()?,
+        born: r.u64()?,
+        owner: r.u32()?,
+        group: r.u32()?,
+        mode: r.u32()?,
+    })
+}
+
 fn write_pair(w: &mut Writer, (first, second): &(Vec<u8>, Vec<u8>)) {
     w.bytes(first);
     w.bytes(second);
@@ -349,9 +386,10 @@ pub(crate) enum Report {
         attach_errno: i32,
     },
     /// It stands; a descriptor of the process that becomes the command, the upper
-    /// layers and the exchange directory come along, and then the proxy's
-    /// socket, if one was asked for.
-    Ready(Confined),
+    /// layers and the exchange directory come along, then what holds the layer on
+    /// disk, if it has one (this is its name there), and the proxy's socket, if one
+    /// was asked for.
+    Ready(Confined, Option<Vec<u8>>),
     /// A step failed; nothing ran.
     Failed(StepError),
     /// The command ended and no process that it started is left.
@@ -366,9 +404,11 @@ impl Report {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
         match self {
-            Self::Ready(confined) => {
+            Self::Ready(confined, on_disk) => {
                 w.u8(0);
                 confined.encode(&mut w);
+                let on_disk: Vec<_> = on_disk.iter().collect();
+                w.list(&on_disk, |w, name| w.bytes(name));
             }
             Self::Failed(error) => {
                 w.u8(1);
@@ -416,7 +456,7 @@ impl Report {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(bytes);
         let report = match r.u8()? {
-            0 => Self::Ready(Confined::decode(&mut r)?),
+            0 => Self::Ready(Confined::decode(&mut r)?, r.list(Reader::bytes)?.pop()),
             1 => {
                 let step = Step::from_code(r.u8()?).ok_or(WireError)?;
                 let on = String::from_utf8_lossy(&r.bytes()?).into_owned();

@@ -26,8 +26,8 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::channel::{Channel, Received};
 use super::identity::Identity;
-use super::root::same_directory;
-use super::spec::{Places, Report};
+use super::root::{is_still, same_directory};
+use super::spec::{Places, Report, StoreSpec};
 use super::step::{AtStep, Step, StepError};
 use crate::sys::{self, Cloneling};
 
@@ -36,6 +36,16 @@ pub(crate) struct Stage {
     pub process: Cloneling,
     /// The mounts come this way.
     pub mounts: Channel,
+}
+
+/// What it made.
+pub(crate) struct Staged {
+    /// Mounts of all views, in order.
+    pub trees: Vec<OwnedFd>,
+    /// Whether the owners on all of them are translated, or why not.
+    pub owners: Result<(), String>,
+    /// A mount of the directory for layers, if one was asked for, or why it is of no use.
+    pub store: Option<Result<OwnedFd, String>>,
 }
 
 /// Starts it. It is not waited for.
@@ -57,17 +67,17 @@ pub(crate) fn start(identity: &Identity, places: &Places) -> Result<Stage, StepE
     }
 }
 
-/// Takes the mounts of all views, in order, unless `control` is closed first; and
-/// whether the owners on all of them are translated, or why not.
+/// Takes what it makes, unless `control` is closed first.
 pub(crate) fn receive_all(
     places: &Places,
     mounts: &Channel,
     control: &Channel,
-) -> Result<(Vec<OwnedFd>, Result<(), String>), StepError> {
+) -> Result<Staged, StepError> {
     let failed = |why: &'static str| StepError::new(Step::StageViews, "", io::Error::other(why));
     let mut trees = Vec::new();
     let mut owners = Ok(());
-    while trees.len() < places.views.len() {
+    let mut store = None;
+    while trees.len() < places.views.len() || store.is_some() != places.store.is_some() {
         let mut wanted = [
             PollFd::from_borrowed_fd(mounts.as_fd(), PollFlags::IN),
             // Its end is told in any case, requests are not.
@@ -78,6 +88,11 @@ pub(crate) fn receive_all(
             Err(errno) => return Err(StepError::new(Step::StageViews, "poll", errno)),
         }
         match mounts.receive_now().at(Step::StageViews, "")? {
+            // After the views.
+            Received::Frame(frame, descriptors) if trees.len() == places.views.len() => {
+                let why = || String::from_utf8_lossy(&frame).into_owned();
+                store = Some(descriptors.into_iter().next().ok_or_else(why));
+            }
             Received::Frame(frame, descriptors) => match descriptors.into_iter().next() {
                 Some(tree) => {
                     trees.push(tree);
@@ -99,7 +114,11 @@ pub(crate) fn receive_all(
             Received::Closed => return Err(failed("the process that opens them is gone")),
         }
     }
-    Ok((trees, owners))
+    Ok(Staged {
+        trees,
+        owners,
+        store,
+    })
 }
 
 /// What the process does.
@@ -108,7 +127,27 @@ fn send_all(identity: &Identity, places: &Places, to: &Channel) -> Result<(), St
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
     let user_namespace = user_namespace(identity)?;
-    send_trees(places, &user_namespace, to)
+    send_trees(places, &user_namespace, to)?;
+    let Some(store) = &places.store else {
+        return Ok(());
+    };
+    // Without it layers lie in memory: no command fails for that.
+    match store_tree(store, &user_namespace) {
+        Ok(tree) => to.send(&[], &[tree.as_fd()]),
+        Err(why) => to.send(why.as_bytes(), &[]),
+    }
+    .at(Step::Talk, "the mount for layers")
+}
+
+/// A mount of the directory for layers, in which whoever makes a sandbox can write.
+fn store_tree(store: &StoreSpec, user_namespace: &OwnedFd) -> Result<OwnedFd, String> {
+    let source = Path::new(OsStr::from_bytes(&store.source));
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, source, flags).map_err(|errno| errno.to_string())?;
+    is_still(&tree, store)?;
+    sys::mount_idmap(tree.as_fd(), user_namespace.as_fd())
+        .map_err(|error| format!("owners cannot be translated there ({error})"))?;
+    Ok(tree)
 }
 
 /// Sends a mount of each view that has no place yet, owners translated by the maps

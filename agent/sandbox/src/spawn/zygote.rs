@@ -135,14 +135,14 @@ fn prepare(
     // zygote as well.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
-    let (trees, owners) = match mounts {
-        Some(mounts) => stage::receive_all(places, &mounts, control)?,
+    let staged = match mounts {
+        Some(mounts) => Some(stage::receive_all(places, &mounts, control)?),
         // An ordinary user's command has its user's own id.
-        None => (Vec::new(), Ok(())),
+        None => None,
     };
     // What is made in the template has the modes it is given, whoever started the agent.
     let umask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    let template = root::template::build(identity.user, identity.group, places, trees, owners)?;
+    let template = root::template::build(identity.user, identity.group, places, staged)?;
     Ok(Stock {
         identity,
         template,

@@ -278,7 +278,7 @@ fn what_a_build_compares_by_time_keeps_its_times() {
     assert_eq!(finished.changes[0].layer(), support::layer());
 }
 
-support::on_both_layers!(
+support::on_all_layers!(
     ten_thousand_files_are_one_commit,
     files_and_whole_directories_under_other_names_are_told_as_renames,
     attributes_are_changes_of_their_own_and_others_survive_a_new_version,

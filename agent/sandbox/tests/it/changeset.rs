@@ -461,7 +461,7 @@ fn both_versions_of_a_changed_file_can_be_shown() {
     assert!(set.content_after(&path, 3).is_err());
 }
 
-support::on_both_layers!(
+support::on_all_layers!(
     what_was_below_a_tree_made_again_is_gone,
     nothing_happens_outside_until_the_change_set_is_committed,
     reading_listing_and_rewriting_the_same_bytes_change_nothing,

@@ -23,6 +23,7 @@ use hermitcrab_core::authority::{Object, Program, Verb};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::changeset::Layer;
+use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::profile::{Mechanism, MechanismSet};
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, PoolSize};
 use hermitcrab_sandbox::{Sandbox, SpawnError};
@@ -90,12 +91,15 @@ pub fn run_without(without: MechanismSet, command: &Command<'_>) -> Finished {
 }
 
 fn tried_without(without: MechanismSet, command: &Command<'_>) -> Result<Finished, SpawnError> {
-    let sandbox = Sandbox::builder()
+    let mut builder = Sandbox::builder()
         .spawner(spawner())
         .pool(PoolSize::OFF)
         .without(without)
-        .copied_views(support::layer() == Layer::Copy)
-        .build();
+        .copied_views(support::layer() == Layer::Copy);
+    if support::is_on_disk() {
+        builder = builder.layers(support::shared_store(), Prefer::Disk);
+    }
+    let sandbox = builder.build();
     let action = Action::new(
         Verb::ProcExec,
         Object::Program(Program::AnyInView),
@@ -228,6 +232,16 @@ fn over_copied_views_nothing_gets_out_either() {
 #[test]
 fn over_copied_views_the_same_mechanisms_hold_alone() {
     support::on(Layer::Copy, a_second_mechanism_holds_when_one_is_left_out);
+}
+
+#[test]
+fn over_layers_on_disk_nothing_gets_out_either() {
+    support::on_disk(nothing_gets_out_and_what_is_allowed_works);
+}
+
+#[test]
+fn over_layers_on_disk_the_same_mechanisms_hold_alone() {
+    support::on_disk(a_second_mechanism_holds_when_one_is_left_out);
 }
 
 #[test]

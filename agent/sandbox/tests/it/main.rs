@@ -21,6 +21,7 @@ mod journal;
 mod left_behind;
 mod lifecycle;
 mod network;
+mod on_disk;
 mod parents;
 mod profile;
 mod refusals;

@@ -10,7 +10,7 @@ use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Withheld;
 use hermitcrab_sandbox::SpawnError;
 use hermitcrab_sandbox::spawn::{Command, Ending, Finished, Step, ViewMode};
-use support::{Workspace, commit, on_both_layers, run, text, tree};
+use support::{Workspace, commit, on_all_layers, run, text, tree};
 
 fn withheld(places: &[&str], names: &[&str]) -> Withheld {
     Withheld {
@@ -193,7 +193,7 @@ fn a_directory_nobody_can_list_is_withheld_where_names_are() {
     assert!(!seen_covered.contains("KEY "), "{seen_covered}");
 }
 
-on_both_layers!(
+on_all_layers!(
     its_names_show_and_its_content_does_not,
     nothing_a_command_does_brings_it_out,
     what_was_made_since_the_last_command_is_withheld_from_the_next,

@@ -145,7 +145,10 @@ impl Waiting {
             .iter()
             .any(|(frame, _)| match Report::decode(frame) {
                 Ok(
-                    Report::Grouped(_) | Report::Ungrouped | Report::Made { .. } | Report::Ready(_),
+                    Report::Grouped(_)
+                    | Report::Ungrouped
+                    | Report::Made { .. }
+                    | Report::Ready(..),
                 ) => false,
                 Ok(Report::Failed(_) | Report::Retired | Report::Clearing | Report::Ended(..))
                 | Err(_) => true,

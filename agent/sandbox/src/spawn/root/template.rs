@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,9 @@ use rustix::mount::{
 };
 
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
-use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, views, watches};
+use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, STORE, store, views, watches};
 use crate::spawn::spec::{Places, ViewSpec};
+use crate::spawn::stage::Staged;
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::sys;
 
@@ -95,19 +96,20 @@ pub(crate) struct Template {
     pub owners: Result<(), String>,
     /// The views whose directories lie beside it, in order.
     pub views: Vec<ViewSpec>,
+    /// Whether layers can lie on disk, or why not, if that was asked for and is needed.
+    pub store: Option<Result<(), String>>,
 }
 
 /// Moves the calling process to a small root of its own and builds the template
-/// there, with the views' directories beside it: `trees` if root made mounts of
+/// there, with the views' directories beside it: `staged` if root made mounts of
 /// them, with translated owners, and else as they lie in the machine's root,
 /// which is let go of in the end.
-/// `user` and `group` are the command's own ids, `owners` what is known of the trees'.
+/// `user` and `group` are the command's own ids.
 pub(crate) fn build(
     user: u32,
     group: u32,
     places: &Places,
-    trees: Vec<OwnedFd>,
-    owners: Result<(), String>,
+    staged: Option<Staged>,
 ) -> Result<Template, StepError> {
     mount_change(
         "/",
@@ -115,7 +117,16 @@ pub(crate) fn build(
     )
     .at(Step::PrivateRoot, "/")?;
     leave_old_root(&base_dir()?)?;
-    let template = Template {
+    let Staged {
+        trees,
+        owners,
+        store: store_tree,
+    } = staged.unwrap_or(Staged {
+        trees: Vec::new(),
+        owners: Ok(()),
+        store: None,
+    });
+    let mut template = Template {
         keeps_attributes: keeps_attributes(),
         watches: if places.faults.all_watches {
             Err(String::from("left out"))
@@ -124,6 +135,7 @@ pub(crate) fn build(
         },
         owners,
         views: places.views.clone(),
+        store: None,
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
     system_dirs()?;
@@ -139,6 +151,11 @@ pub(crate) fn build(
     }
     places_for_all(places)?;
     views::bring(&places.views, trees)?;
+    if let Some(wanted) = &places.store
+        && (wanted.always || !template.keeps_attributes)
+    {
+        template.store = Some(store::bring(wanted, store_tree));
+    }
     if places.faults.home {
         show_homes()?;
     }
@@ -214,7 +231,7 @@ fn leave_old_root(base: &Path) -> Result<(), StepError> {
     let on = || base.display().to_string();
     tmpfs(base, "size=1m,mode=755", Step::PrivateRoot)?;
     rustix::process::chdir(base).at(Step::PrivateRoot, on())?;
-    for dir in [OLD, NEW, LAYERS, SOURCES, EMPTY, "/proc"] {
+    for dir in [OLD, NEW, LAYERS, SOURCES, STORE, EMPTY, "/proc"] {
         fs::create_dir(dir.trim_start_matches('/')).at(Step::PrivateRoot, dir)?;
     }
     withheld()?;

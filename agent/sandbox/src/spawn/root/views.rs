@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
+use super::store::OnDisk;
 use super::template::{OLD, Template};
 use super::tools::{READ_ONLY, bind_read_only, open_dir};
 use super::{NEW, SOURCES};
@@ -32,6 +33,10 @@ pub(super) struct Placed {
     pub uppers: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
+    /// What holds the place of those that lie on disk, if any do.
+    pub on_disk: Option<OnDisk>,
+    /// Why they do not lie there, although they should.
+    pub not_on_disk: Option<String>,
     /// Why some that cannot be written are the directories themselves, if they are.
     pub bare: Option<String>,
 }
@@ -42,13 +47,7 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
     let mut uppers = Vec::new();
     let mut copied = None;
     let mut bare = None;
-    let asked = if spec.copied_views {
-        Some("it was asked for")
-    } else if template.keeps_attributes {
-        None
-    } else {
-        Some("tmpfs keeps no attributes of users here (Linux 6.6)")
-    };
+    let mut grounds = Grounds::of(spec, template);
     // One zygote for each set: these are the command's own, unless a fault is planted.
     for (number, view) in template.views.iter().enumerate() {
         let target = place_for(&view.at, Step::ViewPlace)?;
@@ -64,7 +63,7 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
                 target: &target,
                 limits: &spec.limits,
             };
-            let made = layer.make(asked)?;
+            let made = grounds.make(&layer)?;
             if spec.places.views.contains(view) {
                 uppers.push(made.upper);
             }
@@ -80,8 +79,63 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
     Ok(Placed {
         uppers,
         copied,
+        on_disk: grounds.on_disk,
+        not_on_disk: grounds.not_on_disk,
         bare,
     })
+}
+
+/// Where layers can lie.
+struct Grounds {
+    /// Why views are copied, whatever else could be.
+    copies: Option<&'static str>,
+    /// Why an overlay cannot have its layer in memory.
+    not_in_memory: Option<&'static str>,
+    may_be_on_disk: bool,
+    on_disk: Option<OnDisk>,
+    not_on_disk: Option<String>,
+}
+
+impl Grounds {
+    fn of(spec: &Surroundings, template: &Template) -> Self {
+        let (may_be_on_disk, not_on_disk) = match &template.store {
+            Some(Ok(())) => (!spec.copied_views, None),
+            Some(Err(why)) => (false, Some(why.clone())),
+            None => (false, None),
+        };
+        Self {
+            copies: spec.copied_views.then_some("it was asked for"),
+            not_in_memory: (!template.keeps_attributes)
+                .then_some("tmpfs keeps no attributes of users here (Linux 6.6)"),
+            may_be_on_disk,
+            on_disk: None,
+            not_on_disk,
+        }
+    }
+
+    /// Makes a layer on disk if it can lie there, else in memory.
+    fn make(&mut self, layer: &layers::Layer<'_>) -> Result<layers::Made, StepError> {
+        if self.may_be_on_disk {
+            match self.on_disk(layer) {
+                Ok(made) => return Ok(made),
+                Err(why) => {
+                    self.may_be_on_disk = false;
+                    self.not_on_disk = Some(why);
+                }
+            }
+        }
+        layer.make(self.copies.or(self.not_in_memory))
+    }
+
+    fn on_disk(&mut self, layer: &layers::Layer<'_>) -> Result<layers::Made, String> {
+        let disk = match self.on_disk.take() {
+            Some(disk) => disk,
+            None => OnDisk::make()?,
+        };
+        let made = layer.make_on_disk(&disk);
+        self.on_disk = Some(disk);
+        made
+    }
 }
 
 /// Gives the directory of each view a place outside of the private root, for all
@@ -171,24 +225,26 @@ fn overlaps(first: &[u8], second: &[u8]) -> bool {
 /// it: an ordinary user cannot have one without the other.
 fn tree_of(view: &ViewSpec) -> Result<OwnedFd, StepError> {
     let on = || String::from_utf8_lossy(&view.source).into_owned();
-    let path = Path::new(OsStr::from_bytes(&view.source));
-    let source = Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path));
-    // The path came from the descriptor itself, so it holds no link; one that
-    // appeared since then means that somebody moved things.
-    let opened = rustix::fs::openat2(
-        CWD,
-        source,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    )
-    .at(Step::ViewSource, on())?;
+    let opened = open_in_old_root(&view.source).at(Step::ViewSource, on())?;
     same_directory(opened.as_fd(), view)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
     open_tree(&opened, c"", flags).at(Step::StageViews, on())
+}
+
+/// Opens a directory of the machine. The path came from a descriptor, so it holds no
+/// link; one that appeared since then means that somebody moved things.
+pub(super) fn open_in_old_root(source: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let path = Path::new(OsStr::from_bytes(source));
+    rustix::fs::openat2(
+        CWD,
+        Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path)),
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )
 }
 
 /// Makes the place of a view or private directory, refusing reserved ones.

@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use hermitcrab_core::fault::{self, Fault};
 
+use super::room::IsWanted;
+use crate::layers::Prefer;
 use crate::profile::Mechanism;
 use crate::spawn::pool::Pool;
 use crate::spawn::spec::{
@@ -14,8 +16,12 @@ use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::whose::Whose;
 use crate::spawn::{Command, ViewMode};
 
-/// Everything but the command itself: sandboxes for the same are alike.
-pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroundings, StepError> {
+/// Everything but the command itself: sandboxes for the same are alike. And why
+/// its layers cannot lie on disk, if they may, and whether they are to in any case.
+pub(super) fn surroundings(
+    command: &Command<'_>,
+    pool: &Pool,
+) -> Result<(Surroundings, Option<(String, IsWanted)>), StepError> {
     let mut views = Vec::new();
     for view in &command.views {
         let fd = view.dir.as_fd();
@@ -32,9 +38,21 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
         });
     }
     let limits = &command.limits;
-    Ok(Surroundings {
+    let has_layers = views.iter().any(|view| view.copy_on_write);
+    let (store, not_on_disk) = match pool.layers().filter(|_| has_layers) {
+        None => (None, None),
+        Some((store, prefer)) => {
+            let is_wanted = *prefer == Prefer::Disk;
+            match store.spec(&views, is_wanted) {
+                Ok(store) => (Some(store), None),
+                Err(why) => (None, Some((why, is_wanted))),
+            }
+        }
+    };
+    let surroundings = Surroundings {
         places: Places {
             views,
+            store,
             private_dirs: command
                 .private_dirs
                 .iter()
@@ -70,5 +88,6 @@ pub(super) fn surroundings(command: &Command<'_>, pool: &Pool) -> Result<Surroun
         recycled: pool.size().recycled,
         copied_views: pool.copies_views(),
         without: pool.without(),
-    })
+    };
+    Ok((surroundings, not_on_disk))
 }

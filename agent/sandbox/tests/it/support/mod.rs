@@ -6,7 +6,7 @@ pub mod arranged;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::changeset::{ChangeSet, Layer};
 use hermitcrab_sandbox::journal::{Commit, CommitId, Journal, Part, UndoError};
+use hermitcrab_sandbox::layers::{LayerStore, Prefer};
 use hermitcrab_sandbox::spawn::{
     Command, Finished, Input, Limits, Running, Sandbox, Streams, View, ViewMode,
 };
@@ -134,6 +135,59 @@ pub fn spawner() -> SpawnerProgram {
 thread_local! {
     /// How the views of this thread's commands are made.
     static LAYER: Cell<Layer> = const { Cell::new(Layer::Overlay) };
+    /// Whether their layers lie on disk.
+    static ON_DISK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test whose commands all have layers on disk, where one can lie there.
+pub fn on_disk(test: impl FnOnce()) {
+    if let Err(why) = disk() {
+        println!("SKIPPED: no layer can lie on disk here: {why}");
+        return;
+    }
+    ON_DISK.set(true);
+    test();
+    ON_DISK.set(false);
+}
+
+/// A store at this place.
+pub fn store_at(place: &Path) -> LayerStore {
+    std::fs::create_dir_all(place).unwrap();
+    std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o700)).unwrap();
+    LayerStore::open(std::fs::File::open(place).unwrap().into()).unwrap()
+}
+
+/// A sandbox whose layers lie there.
+pub fn sandbox_on(store: LayerStore) -> Sandbox {
+    Sandbox::builder()
+        .spawner(spawner())
+        .layers(store, Prefer::Disk)
+        .build()
+}
+
+/// Whether commands of this thread have their layers on disk.
+pub fn is_on_disk() -> bool {
+    ON_DISK.get()
+}
+
+/// The sandbox whose layers lie on disk, or why none can.
+fn disk() -> &'static Result<Sandbox, String> {
+    static ON_DISK: OnceLock<Result<Sandbox, String>> = OnceLock::new();
+    ON_DISK.get_or_init(|| {
+        let sandbox = sandbox_on(shared_store());
+        let finished = run_in(&sandbox, &Workspace::new().command("true")).unwrap();
+        if finished.confined.on_disk {
+            Ok(sandbox)
+        } else {
+            Err(format!("{:?}", finished.confined.missing))
+        }
+    })
+}
+
+/// One for all test programs of this user: each start sweeps what others left.
+pub fn shared_store() -> LayerStore {
+    let user = rustix::process::geteuid().as_raw();
+    store_at(&std::env::temp_dir().join(format!("hermitcrab-layers-of-tests-{user}")))
 }
 
 /// Runs a test whose commands all have views of this kind.
@@ -147,8 +201,9 @@ pub fn layer() -> Layer {
     LAYER.get()
 }
 
-/// Makes two tests of each function: one over an overlay, one over a copy.
-macro_rules! on_both_layers {
+/// Makes three tests of each function: over an overlay in memory, over a copy, and
+/// over an overlay whose layer lies on disk.
+macro_rules! on_all_layers {
     ($($test:ident),* $(,)?) => {
         mod over_an_overlay {
             $(#[test] fn $test() {
@@ -160,9 +215,14 @@ macro_rules! on_both_layers {
                 $crate::support::on(hermitcrab_sandbox::changeset::Layer::Copy, super::$test);
             })*
         }
+        mod over_an_overlay_on_disk {
+            $(#[test] fn $test() {
+                $crate::support::on_disk(super::$test);
+            })*
+        }
     };
 }
-pub(crate) use on_both_layers;
+pub(crate) use on_all_layers;
 
 /// One for the whole test process, as an agent has one; and one that copies.
 pub fn sandbox() -> &'static Sandbox {
@@ -174,6 +234,9 @@ pub fn sandbox() -> &'static Sandbox {
             .copied_views(copied)
             .build()
     };
+    if ON_DISK.get() {
+        return disk().as_ref().unwrap();
+    }
     match layer() {
         Layer::Overlay => SANDBOX.get_or_init(|| made(false)),
         Layer::Copy => COPYING.get_or_init(|| made(true)),
@@ -242,6 +305,11 @@ impl Workspace {
 }
 
 pub fn run(command: &Command<'_>) -> Result<Finished, SpawnError> {
+    run_in(sandbox(), command)
+}
+
+/// Runs a command in a sandbox of its own.
+pub fn run_in(sandbox: &Sandbox, command: &Command<'_>) -> Result<Finished, SpawnError> {
     let action = Action::new(
         Verb::ProcExec,
         Object::Program(Program::AnyInView),
@@ -249,7 +317,7 @@ pub fn run(command: &Command<'_>) -> Result<Finished, SpawnError> {
     )
     .unwrap();
     with_permits(Tool::Terminal, vec![action], |mut permits| {
-        sandbox().run(permits.pop().unwrap(), command)
+        sandbox.run(permits.pop().unwrap(), command)
     })
 }
 

@@ -16,6 +16,7 @@ use std::path::Path;
 use rustix::mount::{MountFlags, mount, mount_bind};
 
 use super::super::LAYERS;
+use super::super::store::OnDisk;
 use super::super::template::EMPTY;
 use super::super::tools::{open_dir, tmpfs};
 use crate::changeset::copied::LIST;
@@ -79,7 +80,7 @@ impl Layer<'_> {
         tmpfs(&layer, &options, Step::MountOverlay)?;
         let why = match copied {
             Some(why) => why.to_owned(),
-            None => match self.overlay(&layer)? {
+            None => match self.overlay(&layer, "")? {
                 Ok(upper) => {
                     return Ok(Made {
                         upper,
@@ -95,12 +96,28 @@ impl Layer<'_> {
         })
     }
 
+    /// Mounts an overlay whose layer lies on disk, or says why that cannot be.
+    pub(super) fn make_on_disk(&self, disk: &OnDisk) -> Result<Made, String> {
+        let layer = disk.path().join(self.number.to_string());
+        fs::create_dir(&layer).map_err(|error| error.to_string())?;
+        // What the command does is not there to outlive a power cut, and no command's
+        // end may wait until all that others wrote is on the disk.
+        match self.overlay(&layer, ",volatile") {
+            Ok(Ok(upper)) => Ok(Made {
+                upper,
+                copied: None,
+            }),
+            Ok(Err(refused)) => Err(format!("no overlay can be mounted there ({refused})")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     fn on(&self) -> String {
         self.target.display().to_string()
     }
 
     /// Mounts an overlay, or says why the kernel refused to.
-    fn overlay(&self, layer: &Path) -> Result<Result<OwnedFd, io::Error>, StepError> {
+    fn overlay(&self, layer: &Path, more: &str) -> Result<Result<OwnedFd, io::Error>, StepError> {
         let (upper, work) = (layer.join("upper"), layer.join("work"));
         for dir in [&upper, &work] {
             fs::create_dir(dir).at(Step::MountOverlay, self.on())?;
@@ -111,7 +128,7 @@ impl Layer<'_> {
         // "." keeps the path, which may hold any byte, out of the option string.
         rustix::process::fchdir(self.lower).at(Step::MountOverlay, self.on())?;
         let data = format!(
-            "lowerdir=.,upperdir={},workdir={},userxattr",
+            "lowerdir=.,upperdir={},workdir={},userxattr{more}",
             upper.display(),
             work.display()
         );

@@ -1,0 +1,52 @@
+//! What commands run in, as configured.
+//!
+//! What for: what a command changed lies in memory until it is decided, or in a
+//! directory of the agent's own: where that is wanted, and where this kernel keeps
+//! the marks of a layer on no file system in memory, so that each directory would
+//! have to be copied. Nothing is made on disk otherwise.
+
+use std::fs::File;
+use std::path::Path;
+
+use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
+use hermitcrab_sandbox::spawn::Sandbox;
+
+use super::{Ceilings, RuntimeConfig};
+use crate::store::own_file;
+
+/// The directory of layers, in the agent's own.
+const LAYERS: &str = "layers";
+
+/// A sandbox, and what a person should know of it.
+pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Option<String>) {
+    let builder = Sandbox::builder()
+        .spawner(config.spawner.clone())
+        .pool(ceilings.pool());
+    match layers(&config.state_dir, ceilings.layers) {
+        Ok(None) => (builder.build(), None),
+        Ok(Some(store)) => (builder.layers(store, ceilings.layers).build(), None),
+        Err(why) => (builder.build(), Some(why)),
+    }
+}
+
+/// Where layers may lie on disk, if any may have to.
+///
+/// # Errors
+/// Why none can, in words.
+pub fn layers(state_dir: &Path, prefer: Prefer) -> Result<Option<LayerStore>, String> {
+    if prefer == Prefer::Memory && memory_holds_layers() {
+        return Ok(None);
+    }
+    let dir = state_dir.join(LAYERS);
+    let failed = |error: &dyn std::fmt::Display| {
+        format!(
+            "what commands change lies in memory and not in `{}`: {error}; it has less room there",
+            dir.display()
+        )
+    };
+    own_file::state_dir(&dir).map_err(|error| failed(&error))?;
+    let opened = File::open(&dir).map_err(|error| failed(&error))?;
+    LayerStore::open(opened.into())
+        .map(Some)
+        .map_err(|error| failed(&error))
+}
