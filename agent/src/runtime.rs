@@ -140,6 +140,8 @@ pub struct Runtime {
     job_port: Option<Box<dyn JobPort>>,
     /// Whether an editor is shown every edit before its tool is called.
     is_an_editors: bool,
+    /// Whether nobody goes on once a turn is over, so that nothing can be told then.
+    ends_with_its_turn: bool,
     config: RuntimeConfig,
     /// How much one operation may do.
     ceilings: Ceilings,
@@ -222,6 +224,7 @@ impl Runtime {
             buffers: None,
             job_port: None,
             is_an_editors: false,
+            ends_with_its_turn: false,
             config,
             ceilings: Ceilings::default(),
             desk: None,
@@ -356,6 +359,12 @@ impl Runtime {
     /// refused in the words for that.
     pub fn serve_an_editor(&mut self) {
         self.is_an_editors = true;
+    }
+
+    /// From here on nothing is promised to be told later: the session is over when its
+    /// one turn is, as a job's is.
+    pub fn end_with_its_turn(&mut self) {
+        self.ends_with_its_turn = true;
     }
 
     /// The processes that serve the sandbox and are no command's.

@@ -19,7 +19,7 @@ pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
 pub use self::parsers::without_parsers_words;
 pub use self::traceback::without_traceback;
-pub use self::unwritten::without_drafts;
+pub use self::unwritten::{without_drafts, without_drawn_letters};
 
 /// One rule, for the documents and the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 18] = [
+pub const RULES: [Rule; 19] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -66,7 +66,7 @@ pub const RULES: [Rule; 18] = [
     },
     Rule {
         name: "moment-in-a-name",
-        doc: "the moment in a file's name, as in `config.yaml.corrupt.20260101-120000.bak`, is compared by being there, not by value",
+        doc: "the moment in a file's name, as in `config.yaml.corrupt.20260101-120000.bak` or `USER.md.bak.1795500000`, is compared by being there, not by value",
     },
     Rule {
         name: "own-count",
@@ -75,6 +75,10 @@ pub const RULES: [Rule; 18] = [
     Rule {
         name: "unwritten-draft",
         doc: "Hermes writes a draft beside a file and says, when that fails, which line of its script and which drawn name it was; only what the system said is compared",
+    },
+    Rule {
+        name: "draft-in-a-name",
+        doc: "a draft that is left beside a file bears letters drawn by chance; that there is one, and in which directory, is compared",
     },
     Rule {
         name: "parser-words",
@@ -252,7 +256,8 @@ pub fn without_moments(effects: &mut [FsEffect]) {
     }
 }
 
-/// The path with eight digits, a dash and six digits between dots taken out.
+/// The path with eight digits, a dash and six digits between dots taken out, or with the
+/// seconds behind a copy's ending.
 fn without_moment(path: &str) -> Option<String> {
     let digits =
         |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
@@ -261,6 +266,11 @@ fn without_moment(path: &str) -> Option<String> {
             .is_some_and(|(day, time)| digits(day, 8) && digits(time, 6))
     };
     let (directory, name) = path.rsplit_once('/')?;
+    if let Some((copied, seconds)) = name.rsplit_once(".bak.")
+        && digits(seconds, 10)
+    {
+        return Some(format!("{directory}/{copied}.bak.<moment>"));
+    }
     name.split('.')
         .find(is_moment)
         .map(|moment| format!("{directory}/{}", name.replacen(moment, "<moment>", 1)))

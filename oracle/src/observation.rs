@@ -187,12 +187,15 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         canon::without_job_bytes(&mut one.delta);
         canon::without_job_output(&mut one.delta);
         canon::without_moments(&mut one.delta);
+        canon::without_drawn_letters(&mut one.delta);
         before = &seen.effects;
         steps.push(one);
     }
     let mut late = canon::delta(before, &trace.effects);
     canon::without_job_bytes(&mut late);
     canon::without_job_output(&mut late);
+    canon::without_moments(&mut late);
+    canon::without_drawn_letters(&mut late);
     let cut = match &trace.end {
         End::Finished => None,
         End::TimedOut => Some((Class::Hung, String::new())),
@@ -218,6 +221,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     canon::without_job_bytes(&mut effects);
     canon::without_job_output(&mut effects);
     canon::without_moments(&mut effects);
+    canon::without_drawn_letters(&mut effects);
     let mut network = trace.network.clone();
     network.sort();
     Observation {

@@ -301,6 +301,7 @@ impl Runner {
         let asking = ground.asking(setting.mode, false);
         let nobody = Box::new(NobodyThere);
         let mut session = ground.open_apart(&setting, &apart, nobody, isolation, asking)?;
+        session.end_with_its_turn();
         if let Some(backend) = &backend {
             chat::let_talk(&mut session, backend)?;
         }

@@ -127,6 +127,12 @@ impl Hands<'_> {
             .or_insert_with(|| AgentState::new(config))
     }
 
+    /// Whether the session is over when this turn is, so that nothing can be told later.
+    #[must_use]
+    pub fn ends_with_its_turn(&self) -> bool {
+        self.runtime.ends_with_its_turn
+    }
+
     /// How many questions this call has led to so far.
     #[must_use]
     pub fn asked(&self) -> usize {

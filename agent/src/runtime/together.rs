@@ -68,6 +68,7 @@ struct Share {
     steering: Option<Steering>,
     has_buffers: bool,
     is_an_editors: bool,
+    ends_with_its_turn: bool,
     adopted: warden::Adopted,
     store: Option<Keeper>,
 }
@@ -268,6 +269,7 @@ impl Runtime {
             steering: self.steering.clone(),
             has_buffers: self.buffers.is_some(),
             is_an_editors: self.is_an_editors,
+            ends_with_its_turn: self.ends_with_its_turn,
         }
     }
 
@@ -319,6 +321,7 @@ impl Share {
             buffers,
             job_port: None,
             is_an_editors: self.is_an_editors,
+            ends_with_its_turn: self.ends_with_its_turn,
             config: self.config,
             ceilings: self.ceilings,
             desk: None,

@@ -3,3 +3,4 @@
 pub mod basic_regex;
 pub mod glob;
 pub mod lines;
+pub mod options;

@@ -16,7 +16,7 @@ use crate::{
         args,
         args::Declared,
         mistyped, pytext, read_file,
-        search::{basic_regex, glob, lines},
+        search::{basic_regex, glob, lines, options},
     },
 };
 
@@ -398,7 +398,11 @@ fn files_holding(
     search: &Search,
     start: Start<'_>,
 ) -> Result<Results, Stop> {
-    let regex = match compiled(hands, &search.pattern) {
+    let found = match options::refused(&search.pattern, start.path) {
+        Some(problem) => Err(problem),
+        None => compiled(hands, &search.pattern),
+    };
+    let regex = match found {
         Ok(regex) => regex,
         Err(problem) => {
             let error = Results::error(format!("Search failed: grep: {problem}"));

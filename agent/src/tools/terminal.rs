@@ -31,6 +31,11 @@ const SILENT: &str = "background=true without notify_on_complete=true means this
                       the system pings you on exit. Re-launch with notify_on_complete=true, or call \
                       process(action='poll') / process(action='wait') yourself to learn the outcome. Only ignore \
                       this hint for genuine long-lived processes that never exit (servers, watchers, daemons).";
+/// Said where nothing can be told once the turn is over.
+const UNTOLD: &str = "notify_on_complete / watch_patterns are not available in this session \u{2014} it cannot receive \
+                      an async completion after the turn ends (a one-shot runner such as `hermes -z` or a cron job, \
+                      or a stateless HTTP endpoint). The process is running in the background; retrieve its result \
+                      with process(action='poll') or process(action='wait').";
 /// Why a command that was to have a terminal got none.
 const PIPED: &str = "PTY disabled for this command because it expects piped stdin/EOF (for example gh auth login \
                      --with-token). For local background processes, call process(action='close') after writing so \
@@ -188,12 +193,19 @@ fn in_background(
     workdir: Option<&str>,
     given: &Map<String, Value>,
 ) -> Result<ToolResult, Stop> {
-    let notify = args::truthy(given.get("notify_on_complete"));
+    let mut notify = args::truthy(given.get("notify_on_complete"));
     let no_words = Vec::new();
-    let asked_for = match given.get("watch_patterns") {
+    let mut asked_for = match given.get("watch_patterns") {
         Some(Value::Array(words)) => words,
         _ => &no_words,
     };
+    let is_silent = !notify && asked_for.is_empty();
+    // Nothing is promised that could not be told any more.
+    let is_promised_nothing = !is_silent && hands.ends_with_its_turn();
+    if is_promised_nothing {
+        notify = false;
+        asked_for = &no_words;
+    }
     // What is no text is found in none.
     let words = asked_for.iter().filter_map(Value::as_str);
     let watch: Vec<String> = words.map(str::to_owned).collect();
@@ -220,8 +232,12 @@ fn in_background(
     if wants_terminal && reads_a_pipe {
         result.insert("pty_note".into(), PIPED.into());
     }
-    if !notify && asked_for.is_empty() {
+    if is_silent {
         result.insert("hint".into(), SILENT.into());
+    }
+    if is_promised_nothing {
+        result.insert("notify_on_complete".into(), false.into());
+        result.insert("notify_unsupported".into(), UNTOLD.into());
     }
     if notify && !asked_for.is_empty() {
         let note = "watch_patterns ignored because notify_on_complete=True; these two flags produce duplicate \

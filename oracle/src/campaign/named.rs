@@ -8,6 +8,7 @@
 mod begun;
 mod edits;
 mod names;
+mod ordinary;
 mod service;
 #[cfg(test)]
 mod testing;

@@ -4,6 +4,7 @@
 //! again until something outside is reached. What is served under a race is not
 //! compared.
 
+use super::named;
 use crate::ambient::Ambient;
 use crate::case::{Case, SuiteFile};
 use crate::check::{self, Judge, Subjects};
@@ -68,6 +69,11 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
         let result = check::run_case(&case, &judge, &mut subjects);
         print!("{}", explain::render(&case, &result));
         let kind = result.verdict.kind;
+        if matches!(kind, Kind::Different | Kind::StricterUnnamed)
+            && named::unnamed(&case, &result).is_none()
+        {
+            println!("to a campaign, whose cases say what is held, all that differs has a name");
+        }
         tally.unsafe_cases += usize::from(kind.is_unsafe());
         tally.unexplained += usize::from(matches!(kind, Kind::Different | Kind::StricterUnnamed));
         tally.inconclusive_over += usize::from(kind == Kind::Inconclusive);

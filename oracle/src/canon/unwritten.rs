@@ -1,9 +1,11 @@
-//! Rule `unwritten-draft`: what the system said when a file could not be written.
+//! Rules `unwritten-draft` and `draft-in-a-name`: what the system said when a file could
+//! not be written, and the draft that was left.
 //!
 //! Hermes writes through a shell script of its own, to a draft whose name is
 //! drawn by chance; the agent makes no such script. This must take out nothing
 //! but the script's place and the draft's name.
 
+use bisim_world::protocol::FsEffect;
 use serde_json::Value;
 
 /// The tools that write files.
@@ -12,6 +14,8 @@ const WRITING_TOOLS: [&str; 2] = ["write_file", "patch"];
 const SHELL: &str = "/usr/bin/bash: line ";
 /// What the name of a draft begins with.
 const DRAFT: &str = "/.hermes-tmp.";
+/// How many letters of its name are drawn.
+const DRAWN_LETTERS: usize = 6;
 /// What the program says that fills the draft.
 const FILLING: &str = "cat: write error: ";
 
@@ -24,6 +28,19 @@ pub fn without_drafts(tool: &str, value: &mut Value) {
         && let Some(plain) = plain(error)
     {
         *error = plain;
+    }
+}
+
+/// Rule `draft-in-a-name`: drafts without the letters of their names that were drawn.
+pub fn without_drawn_letters(effects: &mut [FsEffect]) {
+    for effect in effects {
+        let drawn = effect.path.rsplit_once(DRAFT);
+        if let Some((directory, letters)) = drawn
+            && letters.len() == DRAWN_LETTERS
+            && letters.bytes().all(|letter| letter.is_ascii_alphanumeric())
+        {
+            effect.path = format!("{directory}{DRAFT}<drawn>");
+        }
     }
 }
 

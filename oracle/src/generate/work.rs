@@ -7,12 +7,15 @@
 
 mod draw;
 mod errands;
+mod hour;
+mod notes;
+mod programs;
 mod text;
 
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Step, UserModel};
+use bisim_world::protocol::{Context, Drive, FileKind, FileSpec, Held, Step, UserModel};
 
 use self::{
     draw::Draw,
@@ -34,6 +37,12 @@ pub const KINDS: &[Kind] = &[
     ("shell", shell),
     ("write", write),
     (BATCH, batch),
+    ("todo", notes::todo),
+    ("notes", notes::notes),
+    ("skills", notes::skills),
+    ("code", programs::code),
+    ("running", programs::running),
+    ("hour", hour::hour),
 ];
 
 /// Calls of one answer need a conversation.
@@ -67,7 +76,10 @@ impl Errand {
         let (files, script) = self.made();
         let is_batch = self.kind.0 == BATCH;
         let files = files.into_iter().map(|(name, text)| FileSpec {
-            path: format!("{CWD_DEFAULT}/{name}"),
+            path: match name.starts_with('/') {
+                true => name,
+                false => format!("{CWD_DEFAULT}/{name}"),
+            },
             kind: FileKind::Text(text),
             mode: None,
         });
@@ -79,9 +91,28 @@ impl Errand {
                 UserModel::DenyAll
             }),
             drive: is_batch.then_some(Drive::Conversation),
-            held: Some(Holding::All.held()),
+            held: Some(self.held()),
             ..surroundings::case_file(format!("work:{self}"), self.context, script)
         }
+    }
+
+    /// The workspace, and where that is the work what is kept beyond it.
+    fn held(&self) -> Vec<Held> {
+        let mut held = Holding::All.held();
+        let more = match self.kind.0 {
+            "notes" => Some(notes::MEMORIES),
+            "skills" => Some(notes::SKILLS),
+            _ => None,
+        };
+        if let Some(on) = more {
+            let like = held.first().cloned();
+            held.extend(like.map(|like| Held {
+                id: self.kind.0.to_owned(),
+                on: on.to_owned(),
+                ..like
+            }));
+        }
+        held
     }
 
     /// The families it is counted under.

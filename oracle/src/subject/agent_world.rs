@@ -222,6 +222,9 @@ impl<'j> AgentWorld<'j> {
         if self.job.context == Context::Acp {
             open.runtime.serve_an_editor();
         }
+        if self.job.context == Context::Cron {
+            open.runtime.end_with_its_turn();
+        }
         open.runtime.run_jobs_through(Box::new(self.jobs(None)?));
         self.rules(&mut open, cwd)?;
         self.basics(&mut open)?;

@@ -13,6 +13,7 @@ mod cronjob;
 mod document;
 mod draw;
 mod file;
+mod own_ways;
 mod patch;
 mod process;
 mod search;
@@ -44,6 +45,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         bad_input::suite()?,
         cronjob::suite()?,
         approval_matrix::suite(),
+        own_ways::suite(),
     ])
 }
 

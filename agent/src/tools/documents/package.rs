@@ -77,9 +77,46 @@ impl<'c> Package<'c> {
         if bytes.len() as u64 > bytes_max {
             return None;
         }
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        String::from_utf8(bytes.to_vec()).ok()
+        decoded(bytes)
     }
+}
+
+/// XML as a text, in the letters it says it is in: those every reader of XML knows.
+fn decoded(bytes: Vec<u8>) -> Option<String> {
+    let pairs = |bytes: &[u8], join: fn([u8; 2]) -> u16| {
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let letters = char::decode_utf16(pairs.iter().copied().map(join));
+        rest.is_empty()
+            .then(|| letters.collect::<Result<String, _>>().ok())
+            .flatten()
+    };
+    match *bytes.as_slice() {
+        [0xef, 0xbb, 0xbf, ref rest @ ..] => return String::from_utf8(rest.to_vec()).ok(),
+        [0xff, 0xfe, ref rest @ ..] => return pairs(rest, u16::from_le_bytes),
+        [0xfe, 0xff, ref rest @ ..] => return pairs(rest, u16::from_be_bytes),
+        _ => {}
+    }
+    match declared(&bytes).as_deref() {
+        // The first 256 letters are those bytes.
+        Some("iso-8859-1") => Some(bytes.into_iter().map(char::from).collect()),
+        Some("us-ascii") if !bytes.is_ascii() => None,
+        _ => String::from_utf8(bytes).ok(),
+    }
+}
+
+/// The letters a part says it is in, in small ones.
+fn declared(bytes: &[u8]) -> Option<String> {
+    let head = bytes.strip_prefix(b"<?xml")?;
+    let end = head.iter().position(|byte| *byte == b'>')?;
+    let head = std::str::from_utf8(head.get(..end)?).ok()?;
+    let (_, after) = head.split_once("encoding")?;
+    let after = after.trim_start().strip_prefix('=')?.trim_start();
+    let quote = after
+        .chars()
+        .next()
+        .filter(|first| "\"'".contains(*first))?;
+    let (name, _) = after.get(1..)?.split_once(quote)?;
+    Some(name.to_ascii_lowercase())
 }
 
 /// The XML of a part, which declares no entities; `None` if it is not well formed.
@@ -113,7 +150,7 @@ mod tests {
     use zip::{ZipWriter, write::SimpleFileOptions};
 
     use super::super::Kind;
-    use super::{PART_BYTES_MAX, Package};
+    use super::{PART_BYTES_MAX, Package, decoded};
 
     fn archive(name: &str, write: impl FnOnce(&mut ZipWriter<Cursor<Vec<u8>>>)) -> Vec<u8> {
         let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
@@ -166,6 +203,31 @@ mod tests {
                     "{place}: {text:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_part_is_read_in_the_letters_it_says_it_is_in() {
+        let two = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            text.encode_utf16().flat_map(bytes).collect()
+        };
+        let of = |mark: &[u8], rest: Vec<u8>| decoded([mark, &rest].concat());
+        let text = "<a>caf\u{e9} \u{1f600}</a>";
+        let read = Some(text.to_owned());
+        assert_eq!(of(b"\xff\xfe", two(text, u16::to_le_bytes)), read);
+        assert_eq!(of(b"\xfe\xff", two(text, u16::to_be_bytes)), read);
+        assert_eq!(of(b"\xef\xbb\xbf", text.as_bytes().to_vec()), read);
+        assert_eq!(of(b"", text.as_bytes().to_vec()), read);
+        let latin = b"<?xml version='1.0' encoding = 'ISO-8859-1'?><a>\xe9</a>";
+        assert!(decoded(latin.to_vec()).unwrap().ends_with("<a>\u{e9}</a>"));
+        for wrong in [
+            b"\xff\xfe<".to_vec(),
+            b"\xff\xfe\x00\xd8".to_vec(),
+            b"<a>\xe9</a>".to_vec(),
+            b"<?xml encoding=\"US-ASCII\"?><a>\xc3\xa9</a>".to_vec(),
+            b"<?xml encoding=\"windows-1252\"?><a>\x80</a>".to_vec(),
+        ] {
+            assert_eq!(decoded(wrong.clone()), None, "{wrong:?}");
         }
     }
 

@@ -4,7 +4,7 @@ use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::{begun, followed, unvouched};
+use super::{begun, followed, ordinary, unvouched};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -30,6 +30,14 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     let (told, heard) = (told(hermes, at)?, told(agent, at)?);
     if !other.is_empty() {
         return None;
+    }
+    let seen = ordinary::Seen {
+        told: &told,
+        heard: &heard,
+        more: &more,
+    };
+    if let Some(rule) = ordinary::rule(case, at, &seen) {
+        return Some(rule);
     }
     // A command that a person lets run sees no more than is held: no workspace
     // where reading it has ended.
@@ -58,8 +66,10 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if count(&told) == Some(0) && count(&heard) > Some(0) && lists_below_a_link(case, at) {
         return more.is_empty().then_some("names-below-a-link");
     }
-    // A start with a dot is a hidden directory to Hermes' `grep`, and to neither of the others.
-    if count(&told) == Some(0) && count(&heard) > Some(0) && begun::below_a_dot(case, at) {
+    // A start with a dot is a hidden directory to Hermes' `grep`, and to neither of the others;
+    // where counts are asked for, files without a match are found as well.
+    let is_nothing = told.as_object().is_some_and(|told| told.len() == 1);
+    if is_nothing && count(&told) == Some(0) && begun::below_a_dot(case, at) {
         return more.is_empty().then_some("found-below-a-dot");
     }
     // Both tell the model of a person's yes, each in its words, where both asked; the
@@ -121,8 +131,12 @@ fn reads(case: &Case, at: usize) -> bool {
     followed(case, at).may(by, "fs.read", case.cwd())
 }
 
+/// What a call was told, without the hint behind a page that is not the last.
 fn told(trace: &RawTrace, at: usize) -> Option<Value> {
     let text = &trace.steps.get(at)?.text;
+    let text = text
+        .split_once("\n\n[Hint: ")
+        .map_or(&**text, |(text, _)| text);
     Some(canon::text_value(text)).filter(Value::is_object)
 }
 
@@ -448,6 +462,36 @@ mod tests {
             ("path:search-names+plain+all", &none, &some, None),
         ] {
             check(name, (told.clone(), &[]), (heard.clone(), &[]), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_found_below_a_dot_is_named_with_a_hint_behind_it_and_without() {
+        let none = r#"{"total_count": 0}"#;
+        let some = r#"{"total_count": 2, "truncated": true}"#;
+        let counts = r#"{"total_count": 0, "counts": {"./a": 0}}"#;
+        let shut = r#"{"total_count": 0, "error": "x"}"#;
+        let paged = format!("{some}\n\n[Hint: Results truncated. Use offset=1 to see more.]");
+        for (path, told, heard, expected) in [
+            (".", none, some, Some("found-below-a-dot")),
+            (".", none, &paged, Some("found-below-a-dot")),
+            (".", none, counts, Some("found-below-a-dot")),
+            (".", some, &paged, None),
+            (".", shut, some, None),
+            ("src", none, &paged, None),
+        ] {
+            let call = json!({"tool": "search_files", "args": {"pattern": "x", "path": path}});
+            let case = json!({"id": "one", "flags": [], "script": [{"call": call}]});
+            let case = serde_json::from_value(case).unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), case);
+            let saying = |text: &str| {
+                let mut trace = trace(1, &json!({}), &[]);
+                trace.steps[0].text = text.to_owned();
+                trace
+            };
+            let step = judgement(0);
+            let result = result(&case, &step, saying(told), saying(heard));
+            assert_eq!(rule(&case, &result, &step), expected, "{path} {heard}");
         }
     }
 

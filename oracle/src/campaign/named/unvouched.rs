@@ -3,11 +3,13 @@
 use bisim_world::protocol::{Context, FsEffect, RawTrace, Step};
 use serde_json::Value;
 
+use crate::canon;
 use crate::case::Case;
 
 /// Whether some calls of a batch were refused because a call before them had read
 /// something and nobody is there to say that this is well, and nothing else differs but
-/// what later calls tell of the files that were left alone, and these files.
+/// what later calls tell of the files that were left alone, these files, and a warning
+/// that a tool fails again and again, which counts the refusals.
 pub(super) fn is_in(
     case: &Case,
     (hermes, agent): (&RawTrace, &RawTrace),
@@ -38,15 +40,18 @@ pub(super) fn is_in(
     let (Some(told), Some(heard)) = (answers(hermes), answers(agent)) else {
         return false;
     };
-    let is_refused = |heard: &Value| {
-        let error = heard.get("error").and_then(Value::as_str);
-        error.is_some_and(|error| error.starts_with("Denied (untrusted-flow): "))
-    };
+    let tool = |place: usize| calls.get(place)?.get("name")?.as_str();
     let mut left_alone: Vec<&str> = Vec::new();
+    let mut refused: Vec<&str> = Vec::new();
     for (place, (told, heard)) in told.iter().zip(&heard).enumerate() {
         if is_refused(heard) {
             left_alone.extend(named(place));
-        } else if told != heard && !named(place).is_some_and(|path| left_alone.contains(&path)) {
+            refused.extend(tool(place));
+            continue;
+        }
+        let refusals = refused.iter().filter(|of| Some(**of) == tool(place));
+        let is_as_told = told == heard || is_warned_more(told, heard, refusals.count());
+        if !is_as_told && !named(place).is_some_and(|path| left_alone.contains(&path)) {
             return false;
         }
     }
@@ -58,6 +63,37 @@ pub(super) fn is_in(
         && told.len() == heard.len()
         && heard.iter().any(is_refused)
         && other.iter().all(is_left_alone)
+}
+
+/// Whether the call was refused, a warning behind that left out.
+fn is_refused(heard: &Value) -> bool {
+    let (heard, _) = without_warning(heard);
+    let error = heard.get("error").and_then(Value::as_str);
+    error.is_some_and(|error| error.starts_with("Denied (untrusted-flow): "))
+}
+
+/// Whether both were told the same but for a warning that counts up to so many failures more.
+fn is_warned_more(told: &Value, heard: &Value, refusals: usize) -> bool {
+    let ((told, before), (heard, count)) = (without_warning(told), without_warning(heard));
+    let most = before.unwrap_or(UNWARNED_MAX).saturating_add(refusals);
+    told == heard && count > before && count.is_some_and(|count| count <= most)
+}
+
+/// Failures of one tool of which nothing is said.
+const UNWARNED_MAX: usize = 2;
+
+/// A result without the warning behind it that a tool fails again and again, and how often
+/// that says it failed.
+fn without_warning(value: &Value) -> (Value, Option<usize>) {
+    let parts = value.as_str().and_then(|text| {
+        let (text, warning) = text.split_once("\n\n[Tool loop warning: ")?;
+        let (code, rest) = warning.split_once("; count=")?;
+        let (count, _) = rest.split_once("; ")?;
+        let is_of_failures = code.ends_with("_failure_warning");
+        let count = count.parse().ok().filter(|_| is_of_failures)?;
+        Some((canon::text_value(text), Some(count)))
+    });
+    parts.unwrap_or_else(|| (value.clone(), None))
 }
 
 #[cfg(test)]
@@ -120,5 +156,49 @@ mod tests {
         ] {
             assert!(!named(context, told.clone(), heard), "{context} {told}");
         }
+    }
+
+    #[test]
+    fn a_warning_that_counts_refusals_is_named_and_no_other() {
+        let refused = json!({"error": "Denied (untrusted-flow): x"});
+        let failed = json!({"success": false, "error": "no match"});
+        let warned = |value: &Value, code: &str, count: usize| {
+            json!(format!(
+                "{value}\n\n[Tool loop warning: {code}; count={count}; Look first.]"
+            ))
+        };
+        let same_tool = |value: &Value, count| warned(value, "same_tool_failure_warning", count);
+        for (told, heard, refusals, expected) in [
+            (failed.clone(), same_tool(&failed, 3), 1, true),
+            (failed.clone(), same_tool(&failed, 4), 2, true),
+            (same_tool(&failed, 3), same_tool(&failed, 4), 1, true),
+            (
+                failed.clone(),
+                warned(&failed, "repeated_exact_failure_warning", 2),
+                1,
+                true,
+            ),
+            // Nothing was refused, or not as often as is counted; or the rest differs.
+            (failed.clone(), same_tool(&failed, 3), 0, false),
+            (failed.clone(), same_tool(&failed, 4), 1, false),
+            (same_tool(&failed, 4), same_tool(&failed, 3), 3, false),
+            (json!({"success": true}), same_tool(&failed, 3), 2, false),
+            (
+                failed.clone(),
+                warned(&failed, "idempotent_no_progress_warning", 2),
+                1,
+                false,
+            ),
+            (same_tool(&failed, 3), failed.clone(), 1, false),
+        ] {
+            assert_eq!(
+                is_warned_more(&told, &heard, refusals),
+                expected,
+                "{told} {heard}"
+            );
+        }
+        assert!(is_refused(&refused));
+        assert!(is_refused(&same_tool(&refused, 3)));
+        assert!(!is_refused(&same_tool(&failed, 3)));
     }
 }

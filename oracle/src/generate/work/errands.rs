@@ -11,7 +11,8 @@ use super::{
 /// Files by name, with their text.
 pub type Files = Vec<(String, String)>;
 
-fn call(tool: &str, args: Value) -> Step {
+/// A call of a tool.
+pub fn call(tool: &str, args: Value) -> Step {
     Step::Call {
         tool: tool.to_owned(),
         args,
@@ -20,7 +21,7 @@ fn call(tool: &str, args: Value) -> Step {
 }
 
 /// A file with a name of its own.
-fn file(draw: &mut Draw, files: &mut Files) -> (String, Vec<String>) {
+pub fn file(draw: &mut Draw, files: &mut Files) -> (String, Vec<String>) {
     let (lines, ending) = lines(draw);
     let dir = draw.one(&["", "", "src/", "src/deep/", "docs/"]);
     let name = format!("{dir}{}{}.{ending}", word(draw), files.len());
@@ -28,7 +29,8 @@ fn file(draw: &mut Draw, files: &mut Files) -> (String, Vec<String>) {
     (name, lines)
 }
 
-fn maybe(draw: &mut Draw, args: &mut Map<String, Value>, name: &str, values: &[Value]) {
+/// Adds one of the values to the arguments, or nothing.
+pub fn maybe(draw: &mut Draw, args: &mut Map<String, Value>, name: &str, values: &[Value]) {
     if draw.chance(40) {
         args.insert(name.to_owned(), draw.one(values));
     }
@@ -60,7 +62,8 @@ pub fn replace(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
     steps
 }
 
-fn hunk(draw: &mut Draw, lines: &[String]) -> String {
+/// One hunk of a patch of a file with these lines.
+pub fn hunk(draw: &mut Draw, lines: &[String]) -> String {
     let found = block(draw, lines);
     let new = changed(draw, &found);
     let mark = match draw.below(4) {
@@ -231,7 +234,7 @@ pub fn search(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
 
 const COMMANDS: &[&str] = &[
     "cd src 2>/dev/null; pwd",
-    "cd ..; pwd",
+    "cd ..; pwd; cd proj",
     "cd - ; pwd",
     "cd /home/u/proj && pwd",
     "cd nowhere; pwd",

@@ -193,6 +193,16 @@ fn pairs(rule: &str) -> Pairs {
                 [error(draft), error("No space left on device")],
             )
         }
+        "draft-in-a-name" => changed(
+            [
+                &[("/home/u/proj/.hermes-tmp.3AZ7FF", "1")],
+                &[("/home/u/proj/.hermes-tmp.a00bQ9", "1")],
+            ],
+            [
+                &[("/home/u/proj/.hermes-tmp.3AZ7FF", "1")],
+                &[("/home/u/proj/.hermes-tmp.a00bQ9.txt", "1")],
+            ],
+        ),
         "parser-words" => {
             let error = |why: &str| json!({"error": format!("candidate content fails .yaml syntax validation ({why}). The file was NOT created or modified.")});
             said(

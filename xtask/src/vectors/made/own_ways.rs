@@ -1,0 +1,339 @@
+//! `own-ways`: ordinary calls that come to something else than under Hermes, each for a
+//! reason an entry of the catalogue states, beside neighbours that are the same.
+
+use serde_json::{Value, json};
+
+use super::{at, service};
+use crate::vectors::draft::{Agent, Draft};
+use crate::vectors::emit::Suite;
+
+/// The suite.
+pub fn suite() -> Suite {
+    let mut cases = Vec::new();
+    cases.extend(refused_options());
+    cases.extend(options());
+    cases.extend(beyond_ascii());
+    cases.extend(back_references());
+    cases.extend(notes());
+    cases.extend(lists());
+    cases.extend(patches());
+    cases.extend(hints());
+    cases.extend(promises());
+    let mut defaults = super::defaults("own-ways-1");
+    defaults["source"] = json!({"from": "hand"});
+    defaults["held"] = json!([
+        {"id": "ws", "verb": "fs.*", "on": super::WORKSPACE},
+        {"id": "memories", "verb": "fs.*", "on": MEMORIES},
+    ]);
+    defaults["world"] = json!({"cwd": super::WORKSPACE, "files": [
+        {"path": at("lib/main.c"), "text": "int main(void) -> 0;\n# cc -O2 -Wall --dry-run -foo -v -dev --help --count\n- [ ] item\nx-1 --> y\nabab aa\n"},
+        {"path": at("lib/words.txt"), "text": "жук и ёж\nété à Köln\nplain words\n"},
+        {"path": at("-x.txt"), "text": "one\n"},
+    ]});
+    Suite {
+        name: "own-ways",
+        description: "Ordinary calls that come to something else than under Hermes, each for a reason the catalogue states, beside neighbours that are the same.",
+        flags: vec![
+            service(
+                "refused-option",
+                "a pattern that the search program would take for an option it does not have",
+            ),
+            service(
+                "option",
+                "a pattern or a path that Hermes hands to the search program as an option",
+            ),
+            service("range", "a range of letters beyond ASCII in brackets"),
+            service("back-reference", "what a group matched, again"),
+            service("note", "a note that looks like something else to Hermes"),
+            service(
+                "foreign-notes",
+                "notes that somebody else wrote in a way of their own",
+            ),
+            service("list", "a list of commands where nobody is there"),
+            service(
+                "patch-order",
+                "what is found after a patch of several files",
+            ),
+            service("hint", "a command Hermes' developers have a word about"),
+            service("plain", "a neighbour that is the same"),
+        ],
+        defaults,
+        rows: cases.len(),
+        cases,
+        left_out: Vec::new(),
+    }
+}
+
+fn case(id: &str, flag: &str) -> Draft {
+    Draft::made().id(format!("own-way-{id}")).flag(flag)
+}
+
+fn search(draft: Draft, pattern: &str) -> Draft {
+    draft.call("search_files", &json!({"pattern": pattern, "path": "lib"}))
+}
+
+/// What the search program refuses as an option is refused.
+fn refused_options() -> Vec<Draft> {
+    let each = [
+        ("arrow", "->"),
+        ("list-item", "- [ ]"),
+        ("optimise", "-O2"),
+        ("warn", "-Wall"),
+        ("standard", "-std=c99"),
+        ("dry-run", "--dry-run"),
+        ("long-value", "--jobs=4 now"),
+        ("long-arrow", "-->"),
+        ("blank", "-- x"),
+        ("no-value", "--count=3"),
+        ("several", "--fi"),
+        ("several-no", "--no"),
+        ("length", "-Cx"),
+        ("length-by-path", "-A"),
+        ("length-long", "--context=x"),
+        ("most", "-mx"),
+        ("devices", "-Dx"),
+        ("accent", "-\u{e9}"),
+    ];
+    let mut cases: Vec<Draft> = each
+        .into_iter()
+        .map(|(id, pattern)| {
+            let draft = search(case(&format!("refused-{id}"), "refused-option"), pattern);
+            draft.call(
+                "search_files",
+                &json!({"pattern": pattern, "path": "lib/main.c", "output_mode": "count", "context": 2}),
+            )
+        })
+        .collect();
+    let plain = case("escaped-arrow", "plain");
+    let plain = ["\\->", "[-]v", "-", "x-1", "[-][-]dry"]
+        .into_iter()
+        .fold(plain, search);
+    cases.push(plain);
+    let absent = case("option-nowhere", "plain");
+    cases.push(absent.call("search_files", &json!({"pattern": "-v", "path": "nowhere"})));
+    let names = case("option-names", "plain");
+    cases.push(names.call(
+        "search_files",
+        &json!({"pattern": "-x.txt", "target": "files"}),
+    ));
+    cases
+}
+
+/// What the search program would take for an option is a pattern here.
+fn options() -> Vec<Draft> {
+    let patterns = [
+        ("letter", "-v"),
+        ("file", "-foo"),
+        ("number", "-1"),
+        ("pattern", "-e"),
+        ("end", "--"),
+        ("directories", "-dev"),
+        ("help", "--help"),
+        ("count", "--count"),
+    ];
+    let mut cases: Vec<Draft> = patterns
+        .into_iter()
+        .map(|(id, pattern)| search(case(&format!("option-{id}"), "option"), pattern))
+        .collect();
+    for (id, target) in [("text", "content"), ("names", "files")] {
+        cases.push(case(&format!("option-path-{id}"), "option").call(
+            "search_files",
+            &json!({"pattern": if target == "files" { "*" } else { "one" }, "path": "-x.txt", "target": target}),
+        ));
+    }
+    cases
+}
+
+fn beyond_ascii() -> Vec<Draft> {
+    let mut cases: Vec<Draft> = [
+        ("cyrillic", "[а-я]"),
+        ("latin", "[à-ü]t"),
+        ("mixed", "[a-я]"),
+        ("not", "[^а-я]k"),
+    ]
+    .into_iter()
+    .map(|(id, pattern)| search(case(&format!("range-{id}"), "range"), pattern))
+    .collect();
+    let plain = case("range-none", "plain");
+    cases.push(
+        ["[жё]", "à-ü", "[é]t", "ж.к", "[a-z]\u{e9}"]
+            .into_iter()
+            .fold(plain, search),
+    );
+    cases
+}
+
+fn back_references() -> Vec<Draft> {
+    let mut cases: Vec<Draft> = [
+        ("word", "\\(ab\\)\\1"),
+        ("letter", "\\([a-z]\\)\\1"),
+        ("far", "\\(a\\).*\\1$"),
+    ]
+    .into_iter()
+    .map(|(id, pattern)| {
+        search(
+            case(&format!("back-reference-{id}"), "back-reference"),
+            pattern,
+        )
+    })
+    .collect();
+    let plain = case("back-reference-none", "plain");
+    cases.push(
+        ["\\1", "\\(a\\)\\2", "\\(ab\\)*", "\\\\1"]
+            .into_iter()
+            .fold(plain, search),
+    );
+    cases
+}
+
+/// Where notes are kept.
+const MEMORIES: &str = "/home/u/.hermes/memories";
+
+fn notes() -> Vec<Draft> {
+    let add = |draft: Draft, note: &str| {
+        draft.call(
+            "memory",
+            &json!({"action": "add", "target": "memory", "content": note}),
+        )
+    };
+    let mut cases: Vec<Draft> = [
+        (
+            "tasks",
+            "The team pulls tasks from the board: pull tasks on Mondays",
+        ),
+        ("settings", "After each release update AGENTS.md"),
+        ("key", "The deploy key is ~/.ssh/deploy"),
+        (
+            "address",
+            "Post the weekly report at https://reports.example.com",
+        ),
+        ("unseen", "soft\u{200b}wrap"),
+        ("tools", "The course covers metasploit"),
+    ]
+    .into_iter()
+    .map(|(id, note)| add(case(&format!("note-{id}"), "note"), note))
+    .collect();
+    let plain = case("note-plain", "plain");
+    let plain = add(plain, "After each release update the notes");
+    cases.push(add(plain, "The deploy key is in the vault"));
+    let kept =
+        |text: &str| json!({"files": [{"path": format!("{MEMORIES}/MEMORY.md"), "text": text}]});
+    let changes: [(&str, Value); 3] = [
+        (
+            "remove",
+            json!({"action": "remove", "target": "memory", "old_text": "a"}),
+        ),
+        (
+            "replace",
+            json!({"action": "replace", "target": "memory", "old_text": "a", "content": "b"}),
+        ),
+        (
+            "several",
+            json!({"target": "memory", "operations": [{"action": "add", "content": "b"}]}),
+        ),
+    ];
+    for (id, args) in changes {
+        let text = format!("a\n\u{a7}\n{}", "long ".repeat(500));
+        cases.push(
+            case(&format!("foreign-notes-{id}"), "foreign-notes")
+                .field("world", kept(&text))
+                .call("memory", &args)
+                .expect(
+                    Agent::Either,
+                    "the notes are left alone, and a copy of them is not needed",
+                ),
+        );
+    }
+    cases.push(
+        case("foreign-notes-none", "plain")
+            .field("world", kept("a\n\u{a7}\nb\n"))
+            .call(
+                "memory",
+                &json!({"action": "remove", "target": "memory", "old_text": "a"}),
+            ),
+    );
+    cases
+}
+
+fn lists() -> Vec<Draft> {
+    ["headless", "cron", "interactive", "gateway", "acp"]
+        .into_iter()
+        .map(|context| {
+            let is_person = !matches!(context, "headless" | "cron");
+            let flag = if is_person { "plain" } else { "list" };
+            case(&format!("list-{context}"), flag)
+                .field("context", json!(context))
+                .call(
+                    "terminal",
+                    &json!({"command": "echo one", "background": true}),
+                )
+                .call(
+                    "process",
+                    &json!({"action": "wait", "session_id": {"$from": 1, "at": "/session_id"}}),
+                )
+                .call("process", &json!({"action": "list"}))
+        })
+        .collect()
+}
+
+/// Where a command is one of Hermes' own developers', Hermes adds what they found out.
+fn hints() -> Vec<Draft> {
+    let start = |draft: Draft, command: &str| {
+        draft.call("terminal", &json!({"command": command, "background": true}))
+    };
+    vec![
+        start(
+            case("hint-checks", "hint"),
+            "true | cat # gh pr checks 5 | jq .",
+        ),
+        start(
+            case("hint-rollup", "hint"),
+            "echo gh pr view 5 --json statusCheckRollup",
+        ),
+        start(case("hint-none", "plain"), "echo gh pr checks 5"),
+    ]
+}
+
+/// Where nobody goes on after the turn nothing is promised to be told.
+fn promises() -> Vec<Draft> {
+    let start = |args: &Value| {
+        let mut args = args.clone();
+        args["command"] = json!("echo one");
+        args["background"] = json!(true);
+        args
+    };
+    ["cron", "headless", "interactive"]
+        .into_iter()
+        .map(|context| {
+            [
+                json!({"notify_on_complete": true}),
+                json!({"notify_on_complete": "true", "watch_patterns": ["one"]}),
+                json!({"watch_patterns": ["one"]}),
+                json!({"watch_patterns": []}),
+                json!({}),
+            ]
+            .iter()
+            .fold(
+                case(&format!("promise-{context}"), "plain").field("context", json!(context)),
+                |draft, args| draft.call("terminal", &start(args)),
+            )
+        })
+        .collect()
+}
+
+fn patches() -> Vec<Draft> {
+    let patch = "*** Begin Patch\n*** Add File: out/zebra.txt\n+one\n*** Add File: out/apple.txt\n+one\n*** End Patch";
+    let patched = |draft: Draft| draft.call("patch", &json!({"mode": "patch", "patch": patch}));
+    vec![
+        patched(case("patch-order-names", "patch-order")).call(
+            "search_files",
+            &json!({"pattern": "*", "path": "out", "target": "files"}),
+        ),
+        patched(case("patch-order-text", "patch-order"))
+            .call("search_files", &json!({"pattern": "one", "path": "out"})),
+        patched(case("patch-order-one", "plain")).call(
+            "search_files",
+            &json!({"pattern": "one", "path": "out/zebra.txt"}),
+        ),
+    ]
+}
