@@ -8,6 +8,7 @@ mod complaints;
 mod consent;
 mod conversations;
 mod parsers;
+mod servers;
 mod traceback;
 mod unwritten;
 
@@ -18,6 +19,7 @@ pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
 pub use self::parsers::without_parsers_words;
+pub use self::servers::without_drawn_names;
 pub use self::traceback::without_traceback;
 pub use self::unwritten::{without_drafts, without_drawn_letters};
 
@@ -31,7 +33,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 19] = [
+pub const RULES: [Rule; 20] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -99,6 +101,10 @@ pub const RULES: [Rule; 19] = [
     Rule {
         name: "own-traceback",
         doc: "where Hermes' terminal fails in its own code it adds which lines of its files it went through; the agent has no such lines. What failed is in the error, which is compared",
+    },
+    Rule {
+        name: "drawn-file-names",
+        doc: "Hermes keeps the pictures, sounds and documents that a server of tools sends in files of its own cache, whose names it draws by chance; what is drawn is not compared, that it names a file, which kind and all the rest of the result are",
     },
     Rule {
         name: "job-file",

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use bisim_world::flip::Flip;
 use bisim_world::protocol::{Context, Drive, FileSpec, Held, Job, Step, UserModel, WorldSpec};
+use bisim_world::serves::Serves;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -158,6 +159,9 @@ pub struct WorldPatch {
     /// Two names that change places while each step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
+    /// A server of tools on the world's loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<Serves>,
 }
 
 /// How one subject runs a case.
@@ -315,6 +319,7 @@ impl Case {
         let mut files = default_world.files;
         files.extend(own_world.files);
         let flip = own_world.flip.or(default_world.flip);
+        let serves = own_world.serves.or(default_world.serves);
         let cwd = own_world
             .cwd
             .or(default_world.cwd)
@@ -336,7 +341,12 @@ impl Case {
                     note: String::new(),
                 }),
             job: Job {
-                world: Some(WorldSpec { cwd, files, flip }),
+                world: Some(WorldSpec {
+                    cwd,
+                    files,
+                    flip,
+                    serves,
+                }),
                 context: file
                     .context
                     .or(defaults.context)

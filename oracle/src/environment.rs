@@ -232,6 +232,7 @@ fn job(step: Step) -> Job {
             cwd: "/home/u/proj".to_owned(),
             files: Vec::new(),
             flip: None,
+            serves: None,
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

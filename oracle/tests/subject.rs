@@ -22,6 +22,7 @@ fn job(command: &str) -> Job {
             cwd: "/home/u/proj".into(),
             files: Vec::new(),
             flip: None,
+            serves: None,
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

@@ -154,9 +154,19 @@ def warm_up():
     settle()
 
 
+# What is imported where servers of tools are named: the protocol's own package is most of it.
+OUTSIDE = (
+    "tools.mcp_tool",
+    "tools.osv_check",
+    "hermes_cli.tools_config",
+    "gateway.status",
+    "gateway.platforms.base",
+)
+
 # What only some worlds import, by what asks for it; imported the first time one does.
 LATER = {
     "editor": EDITORS,
+    "outside": OUTSIDE,
     "loop": EDITORS + CONVERSATIONS,
     "server": EDITORS + CONVERSATIONS + SERVERS,
 }
@@ -201,8 +211,9 @@ def heed_signals():
 class Session:
     """One session of the case's own agent, and the children it delegates to."""
 
-    def __init__(self, context, answers, cwd, plan):
-        """`plan` names who makes each call still to come; `None` unless a model does."""
+    def __init__(self, context, answers, cwd, plan, has_servers):
+        """`plan` names who makes each call still to come; `None` unless a model does.
+        `has_servers`: the settings name servers of tools."""
         from hermes_shim_front import FRONTS
         from tools import terminal_tool
 
@@ -218,6 +229,11 @@ class Session:
         terminal_tool.set_sudo_password_callback(lambda *args, **kwargs: "")
         self.front = FRONTS[context](self)
         self.front.enter_process()
+        self.has_servers = has_servers
+        if has_servers:
+            from hermes_shim_outside import meet
+
+            meet()
         self.begin()
 
     def begin(self):
@@ -257,6 +273,20 @@ class Session:
 
         approval.load_permanent_allowlist()
         self.begin()
+
+    def toolsets(self):
+        """What its agent is given of tools."""
+        if not self.has_servers:
+            return [self.front.toolset]
+        from hermes_shim_outside import toolsets
+
+        return toolsets(self.front)
+
+    def offered(self):
+        """What a model is offered of the tools of servers, as JSON text."""
+        from hermes_shim_outside import offered
+
+        return offered(self.front)
 
     def withdraw_always(self):
         """The person takes out of the settings what was allowed for good."""

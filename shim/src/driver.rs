@@ -8,6 +8,7 @@ use bisim_world::WorldError;
 use bisim_world::protocol::{
     Context, Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
 };
+use bisim_world::serves;
 use bisim_world::template::HERMES_CONFIG;
 use bisim_world::zygote::{Driver, Interior, StepSink};
 use pyo3::prelude::*;
@@ -29,7 +30,7 @@ use standing::Standings;
 pub(crate) const FORKING: &CStr = c"hermes_shim_forking";
 
 /// The parts in Python, by module name; later ones import earlier ones.
-const SOURCES: [(&CStr, &CStr); 8] = [
+const SOURCES: [(&CStr, &CStr); 9] = [
     (
         c"hermes_shim_memory",
         pyo3::ffi::c_str!(include_str!("driver/memory.py")),
@@ -41,6 +42,10 @@ const SOURCES: [(&CStr, &CStr); 8] = [
     (
         c"hermes_shim_front",
         pyo3::ffi::c_str!(include_str!("driver/front.py")),
+    ),
+    (
+        c"hermes_shim_outside",
+        pyo3::ffi::c_str!(include_str!("driver/outside.py")),
     ),
     (
         c"hermes_shim_conversation",
@@ -116,6 +121,12 @@ const MADE_BY_OLDER_ONES: [&str; 7] = [
     "/home/u/.hermes/sessions",
     "/home/u/.hermes/skills",
 ];
+
+/// The tools of servers that are offered.
+const TOOLS_OFFERED: &str = "mcp_tools_offered";
+
+/// What the settings of servers of tools begin with.
+const SERVERS: &str = "mcp_servers.";
 
 /// The probes that have a plan carried out, and taken back.
 const PLAN_PROBES: [&str; 2] = ["plan", "undo"];
@@ -196,6 +207,14 @@ impl HermesDriver {
                     ..StepTrace::of(StepOutcome::Ran)
                 })
             }
+            Step::Probe { name, .. } if name == TOOLS_OFFERED => {
+                let told: String = session.call_method0("offered")?.extract()?;
+                let told: Value = serde_json::from_str(&told).unwrap_or_default();
+                Ok(StepTrace {
+                    answer: json!({"decision": "none", "value": told}),
+                    ..StepTrace::of(StepOutcome::Ran)
+                })
+            }
             Step::Probe { name, input } if screen::NAMES.contains(&name.as_str()) => {
                 screen::answer(py, session, name, input)
             }
@@ -243,25 +262,33 @@ impl Driver for HermesDriver {
 
     fn prepare(&self, job: &Job) -> Result<(), WorldError> {
         let kind = match (job.drive, job.context) {
-            (Drive::Wire, _) => "server",
-            (Drive::Conversation, _) => "loop",
-            (Drive::Calls, Context::Acp) => "editor",
+            (Drive::Wire, _) => Some("server"),
+            (Drive::Conversation, _) => Some("loop"),
+            (Drive::Calls, Context::Acp) => Some("editor"),
             (
                 Drive::Calls,
                 Context::Headless | Context::Interactive | Context::Gateway | Context::Cron,
-            ) => return Ok(()),
+            ) => None,
         };
-        Python::attach(|py| {
-            self.module
-                .bind(py)
-                .call_method1("warm_up_for", (kind,))
-                .map(drop)
-                .map_err(|error| WorldError::new("import more of Hermes", describe(py, &error)))
-        })
+        for kind in kind
+            .into_iter()
+            .chain(has_servers(job).then_some("outside"))
+        {
+            Python::attach(|py| {
+                self.module
+                    .bind(py)
+                    .call_method1("warm_up_for", (kind,))
+                    .map(drop)
+                    .map_err(|error| WorldError::new("import more of Hermes", describe(py, &error)))
+            })?;
+        }
+        Ok(())
     }
 
     fn own_state(&self, job: &Job) -> &'static [&'static str] {
         match job.drive {
+            // What servers print and the pictures they send is kept like a loop's own.
+            Drive::Calls if has_servers(job) => &LOOP_STATE,
             Drive::Calls => &JOB_STATE,
             Drive::Conversation | Drive::Wire => &LOOP_STATE,
         }
@@ -306,6 +333,7 @@ impl Driver for HermesDriver {
         if job.drive == Drive::Wire {
             return wire::run(job, steps);
         }
+        serves::start(job)?;
         Python::attach(|py| {
             let cwd = job.world.as_ref().map_or("/", |world| world.cwd.as_str());
             let session = self
@@ -313,7 +341,8 @@ impl Driver for HermesDriver {
                 .bind(py)
                 .getattr("Session")
                 .and_then(|class| {
-                    class.call1((job.context.word(), job.user.words(), cwd, plan(job)))
+                    let words = job.user.words();
+                    class.call1((job.context.word(), words, cwd, plan(job), has_servers(job)))
                 })
                 .map_err(|error| WorldError::new("begin session", describe(py, &error)))?;
             let mut standings = Standings::default();
@@ -335,6 +364,11 @@ impl Driver for HermesDriver {
             Ok(())
         })
     }
+}
+
+/// Whether a job's settings name servers of tools.
+fn has_servers(job: &Job) -> bool {
+    job.settings.keys().any(|name| name.starts_with(SERVERS))
 }
 
 /// What the model is told of each call: as JSON where it is, else as text;

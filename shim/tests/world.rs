@@ -153,6 +153,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
         cwd: "/nowhere".to_owned(),
         files: Vec::new(),
         flip: None,
+        serves: None,
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "enter /nowhere"),
@@ -168,6 +169,7 @@ fn a_world_that_cannot_be_built_names_the_stage_and_the_worker_lives_on() {
         cwd: "/home/u/proj".to_owned(),
         files: vec![file],
         flip: None,
+        serves: None,
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "make `no/root`"),
@@ -207,6 +209,7 @@ fn a_cases_own_files_belong_to_its_starting_tree() {
             ),
         ],
         flip: None,
+        serves: None,
     });
     let trace = run(&mut worker, with_files);
     assert_eq!(output(&trace.steps[0]), "given\nno directory");
@@ -231,6 +234,7 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
             file("/home/u/proj/mnt", FileKind::Mount("/srv/data".to_owned())),
         ],
         flip: None,
+        serves: None,
     });
     let trace = run(&mut worker, job);
     let shown = output(&trace.steps[0]);
@@ -247,6 +251,7 @@ fn a_case_has_files_without_room_and_directories_mounted_on_others() {
             FileKind::Mount("/nowhere".to_owned()),
         )],
         flip: None,
+        serves: None,
     });
     match worker.run(bad) {
         Answer::Failed(error) => assert_eq!(error.stage, "mount `/home/u/proj/mnt`"),

@@ -26,12 +26,14 @@ pub mod fork;
 pub mod launch;
 pub mod protocol;
 pub mod script;
+pub mod serves;
 pub mod template;
 pub mod wire;
 pub mod zygote;
 
 mod case_tree;
 mod effects;
+mod http;
 mod interior;
 mod loopback;
 mod mounts;

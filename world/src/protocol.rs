@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::flip::Flip;
+use crate::serves::Serves;
 
 mod restart;
 
@@ -109,6 +110,9 @@ pub struct WorldSpec {
     /// Two names that change places while each step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flip: Option<Flip>,
+    /// A server of tools on the world's loopback, for as long as the script runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<Serves>,
 }
 
 /// One entry of a world's tree.

@@ -44,10 +44,11 @@ struct Locked {
     dir: &'static str,
 }
 
-// The extra is what Hermes speaks to editors with; its edit gate is compared too.
+// The extras are what Hermes speaks to editors and to servers of tools with; its edit gate
+// and its calls of such servers are compared, too.
 const HERMES: Locked = Locked {
     package: "hermes-agent",
-    wanted: "hermes-agent[acp]",
+    wanted: "hermes-agent[acp,mcp]",
     flag: "hermes",
     dir: "shim/hermes",
 };

@@ -107,6 +107,7 @@ faults! {
     LoopsGoOn = "loops-go-on", "a model that goes round in circles is never ended";
     FrameCanBeClosed = "frame-can-be-closed", "what a server says can end the frame it stands in";
     ErrorsTellKeys = "errors-tell-keys", "what looks like a key in a server's error reaches the model";
+    ServersAreNotHeard = "servers-are-not-heard", "what a server of tools said does not count as read";
     JobBorrowsRights = "job-borrows-rights", "a job that is run by a call holds what its caller holds";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }

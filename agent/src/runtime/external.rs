@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use hermitcrab_core::{
     authority::Verb,
+    fault::{self, Fault},
     grant::AgentId,
     label::Source,
     outcome::{Denial, DenialCode},
@@ -88,6 +89,15 @@ pub(super) struct Declared {
     failed_at: Option<Instant>,
 }
 
+/// Where a tool's name leads.
+struct Found {
+    server: ExternalServer,
+    /// What the tool is called there.
+    inner: String,
+    /// The form of its arguments, as far as it is known.
+    form: Value,
+}
+
 impl Runtime {
     /// Makes a server known. Knowing it permits nothing.
     ///
@@ -129,32 +139,43 @@ impl Runtime {
     }
 
     /// The server a tool's name leads to, and what the tool is called there.
-    fn external(&self, tool: &str) -> Option<(ExternalServer, String)> {
+    fn external(&self, tool: &str) -> Option<Found> {
         let listed = self.externals.iter().find_map(|known| match &known.listed {
             Listed::Known(listing) => listing
                 .tools
                 .iter()
                 .find(|offered| offered.name == tool)
-                .map(|offered| (known.server.clone(), offered.inner.clone())),
+                .map(|offered| Found {
+                    server: known.server.clone(),
+                    inner: offered.inner.clone(),
+                    form: offered.form.clone(),
+                }),
             Listed::NotYet | Listed::Never => None,
         });
         if listed.is_some() {
             return listed;
         }
-        let mut unlisted = self
-            .externals
-            .iter()
-            .filter(|known| !matches!(known.listed, Listed::Known(_)))
-            .map(|known| &known.server);
-        let own = |server: &&ExternalServer| server.tools.iter().any(|known| known == tool);
-        if let Some(server) = unlisted.clone().find(own) {
-            return Some((server.clone(), tool.to_owned()));
+        let found = |server: &ExternalServer, inner: &str| Found {
+            server: server.clone(),
+            inner: inner.to_owned(),
+            form: Value::Null,
+        };
+        let own = |known: &&Declared| {
+            !matches!(known.listed, Listed::Known(_))
+                && known.server.tools.iter().any(|known| known == tool)
+        };
+        if let Some(known) = self.externals.iter().find(own) {
+            return Some(found(&known.server, tool));
         }
+        // A server that was asked in vain has no tools in this session.
         let (called, inner) = mcp::parts(tool)?;
-        let server = unlisted.find(|server| mcp::component(&server.name) == called)?;
-        server
+        let known = self.externals.iter().find(|known| {
+            matches!(known.listed, Listed::NotYet) && mcp::component(&known.server.name) == called
+        })?;
+        known
+            .server
             .takes(inner)
-            .then(|| (server.clone(), inner.to_owned()))
+            .then(|| found(&known.server, inner))
     }
 
     /// Calls a tool outside; `None` if no server is known for the name.
@@ -165,7 +186,12 @@ impl Runtime {
         args: &Value,
         questions: &mut Vec<Asked>,
     ) -> Option<ToolResult> {
-        let Some((server, inner)) = self.external(tool) else {
+        let Some(Found {
+            server,
+            inner,
+            form,
+        }) = self.external(tool)
+        else {
             return OUTSIDE.contains(&tool).then(|| ToolResult {
                 text: pyjson::text(&json!({
                     "error": format!(
@@ -180,14 +206,15 @@ impl Runtime {
             return Some(ToolResult::error(&words));
         }
         let before = questions.len();
-        let answer = match self.asked_outside(by, &server, &inner, args, questions) {
+        let args = mcp::put_right(args, &form);
+        let answer = match self.asked_outside(by, &server, &inner, &args, questions) {
             Ok(answer) => answer,
             Err(denial) => return Some(refused(&denial, questions.len() > before)),
         };
         self.keeps_count(&server.name, answer.is_error);
         // Whoever may have written the answer is now part of what the agent knows.
         match &mut self.heard_late {
-            _ if !answer.is_heard => {}
+            _ if !answer.is_heard || fault::is(Fault::ServersAreNotHeard) => {}
             Some(late) => late.push(Source::Network),
             None => {
                 if let Err(denial) = self.hear(by, Source::Network) {
@@ -246,11 +273,9 @@ impl Runtime {
             .as_millis()
             .saturating_sub(failed_at.as_millis());
         let left = rest.checked_sub(past).filter(|left| *left > 0)?;
-        Some(mcp::unreachable_words(
-            name,
-            known.failures,
-            (left / 1000).max(1),
-        ))
+        // Whole seconds that are left for sure: some of the last one has passed by now.
+        let seconds = (left.saturating_sub(1) / 1000).max(1);
+        Some(mcp::unreachable_words(name, known.failures, seconds))
     }
 
     fn keeps_count(&mut self, name: &str, has_failed: bool) {

@@ -5,6 +5,8 @@
 //! from the network: nothing here reads it for anything but showing it. Pure.
 
 mod answer;
+mod arguments;
+mod offer;
 mod schema;
 
 use std::sync::LazyLock;
@@ -14,6 +16,8 @@ use regex::Regex;
 
 pub use self::{
     answer::{Answer, failed, refused, unreachable_words},
+    arguments::put_right,
+    offer::offered,
     schema::normalised,
 };
 use super::pytext;

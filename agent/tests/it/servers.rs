@@ -139,7 +139,7 @@ fn a_model_is_offered_what_a_server_has_and_calls_it_by_that_name() {
 fn a_server_is_asked_for_its_tools_only_with_a_capability_or_a_yes() {
     let (mut bench, here) = bench(as_it_is);
     let mut model = Model::calling(&[("mcp__echo__get_x", json!({}))]);
-    let turn = talk(&mut bench, &mut model);
+    talk(&mut bench, &mut model);
     assert!(
         model
             .offered
@@ -147,10 +147,11 @@ fn a_server_is_asked_for_its_tools_only_with_a_capability_or_a_yes() {
             .all(|offer| !offer.name.contains("mcp__"))
     );
     assert!(bench.user.shown.borrow()[0].contains("which tools it has"));
-    assert_eq!(
-        turn.made[0].fate,
-        Fate::AskedRefused(DenialCode::RejectedByUser)
-    );
+    // Nobody is asked about a call of what is not offered: there is no such tool.
+    assert_eq!(bench.user.shown.borrow().len(), 1);
+    assert!(model.told[0].contains("does not exist"), "{:?}", model.told);
+    let report = bench.call("mcp__echo__get_x", json!({}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
     let told = bench.runtime.take_told().join("\n");
     assert!(told.contains("`echo` are not offered"), "{told}");
 
@@ -281,13 +282,6 @@ fn a_server_that_is_not_there_is_told_and_after_three_failures_left_alone() {
         .unwrap();
     grant(&mut bench, "model.send", "m");
     grant(&mut bench, "net.connect", &format!("127.0.0.1:{port}"));
-    let mut model = Model::default();
-    talk(&mut bench, &mut model);
-    let told = bench.runtime.take_told().join("\n");
-    assert!(told.contains("`echo` are not offered"), "{told}");
-    // It is asked for its tools once a session, whether or not it answers.
-    talk(&mut bench, &mut model);
-    assert_eq!(bench.runtime.take_told(), Vec::<String>::new());
     let agent = bench.runtime.first_agent();
     let mut texts = Vec::new();
     for _ in 0..4 {
@@ -309,6 +303,16 @@ fn a_server_that_is_not_there_is_told_and_after_three_failures_left_alone() {
     bench.clock.set(10_000_000);
     let report = bench.runtime.call(agent, "mcp__echo__x", &json!({}));
     assert!(report.text.contains("not connected"), "{}", report.text);
+    let mut model = Model::default();
+    talk(&mut bench, &mut model);
+    let told = bench.runtime.take_told().join("\n");
+    assert!(told.contains("`echo` are not offered"), "{told}");
+    // It is asked for its tools once a session, whether or not it answers; from then
+    // on it has none.
+    talk(&mut bench, &mut model);
+    assert_eq!(bench.runtime.take_told(), Vec::<String>::new());
+    let report = bench.runtime.call(agent, "mcp__echo__x", &json!({}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
 }
 
 fn hermitcrab(home: &Path, arguments: &[&str]) -> (i32, String, String) {

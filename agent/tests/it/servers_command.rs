@@ -36,6 +36,8 @@ def tool(name, args):
     if name == "connect":
         socket.create_connection(("127.0.0.1", args["port"]), 2).close()
         return "connected"
+    if name == "die":
+        os._exit(3)
     if name == "env":
         return os.environ.get("WORD", "nothing") + " " + os.getcwd()
     return json.dumps(args)
@@ -53,8 +55,9 @@ for line in sys.stdin:
             "serverInfo": {"name": "s", "version": "1"},
         }
     elif message["method"] == "tools/list":
-        names = ["echo", "env"]
-        answer["result"] = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in names]}
+        form = {"type": "object", "required": [], "properties": {"n": {"type": ["integer", "null"]}}}
+        names = ["env", "echo"]
+        answer["result"] = {"tools": [{"name": n, "inputSchema": form} for n in names]}
     elif message["method"] == "tools/call":
         params = message["params"]
         try:
@@ -198,6 +201,65 @@ fn what_a_started_server_writes_stands_only_where_it_is_granted() {
         report.text
     );
     assert_eq!(bench.text("new.txt"), None);
+}
+
+#[test]
+fn what_is_offered_stands_by_name_and_what_is_sent_is_put_right_by_the_form() {
+    let (mut bench, _) = declared(Bench::new(), "well", 20);
+    let agent = bench.runtime.first_agent();
+    // Before anybody asked the server there is no form to go by.
+    let as_it_is = bench.call("mcp__s__echo", json!({"n": "7"}));
+    assert_eq!(as_it_is.text, r#"{"result": "{\"n\": \"7\"}"}"#);
+    bench.runtime.list_outside(agent);
+    let offered: Vec<(String, serde_json::Value)> = bench
+        .runtime
+        .tools_outside(agent)
+        .into_iter()
+        .map(|tool| (tool.name, tool.parameters))
+        .collect();
+    let form =
+        json!({"type": "object", "properties": {"n": {"type": "integer", "nullable": true}}});
+    assert_eq!(
+        offered,
+        ["mcp__s__echo", "mcp__s__env"].map(|name| (name.to_owned(), form.clone()))
+    );
+    for (given, sent) in [
+        (json!({"n": "7"}), r#"{\"n\": 7}"#),
+        (json!({"n": "null"}), r#"{\"n\": null}"#),
+        (
+            json!({"n": "x", "m": "7"}),
+            r#"{\"n\": \"x\", \"m\": \"7\"}"#,
+        ),
+    ] {
+        let report = bench.call("mcp__s__echo", given);
+        assert_eq!(report.text, format!(r#"{{"result": "{sent}"}}"#));
+    }
+    // What it did not list is no tool.
+    let report = bench.call("mcp__s__write", json!({"path": "new.txt"}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
+}
+
+#[test]
+fn a_server_that_ends_in_a_call_is_started_anew_for_the_next() {
+    let (mut bench, _) = declared(Bench::new(), "well", 20);
+    let ended = bench.call("mcp__s__die", json!({}));
+    assert_eq!(
+        ended.text,
+        r#"{"error": "MCP call failed: McpError: Connection closed"}"#
+    );
+    let next = bench.call("mcp__s__echo", json!({"word": "again"}));
+    assert_eq!(next.fate, Fate::Ran, "{}", next.text);
+}
+
+#[test]
+fn a_server_that_was_asked_in_vain_has_no_tools() {
+    let (mut bench, _) = declared(Bench::new(), "leaves", 20);
+    let agent = bench.runtime.first_agent();
+    bench.runtime.list_outside(agent);
+    let told = bench.runtime.take_told().join("\n");
+    assert!(told.contains("`s` are not offered"), "{told}");
+    let report = bench.call("mcp__s__echo", json!({}));
+    assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
 }
 
 #[test]

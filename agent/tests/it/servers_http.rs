@@ -257,6 +257,8 @@ fn what_is_no_answer_is_told_with_its_reason() {
         let server = server(manner);
         let (fate, text) = called(server.port, None, 20);
         assert_eq!(fate, Fate::ToolError, "{text}");
+        // In words, and not in the types of what carries them.
+        assert!(!text.contains("::"), "{text}");
         assert!(
             text.contains("not connected") && text.contains(why),
             "{text}"

@@ -21,6 +21,7 @@ pub fn job(command: &str) -> Job {
             cwd: crate::case::CWD_DEFAULT.to_owned(),
             files: Vec::new(),
             flip: None,
+            serves: None,
         }),
         context: Context::Headless,
         user: UserModel::DenyAll,

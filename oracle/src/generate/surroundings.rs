@@ -99,6 +99,7 @@ pub fn world(files: Vec<FileSpec>, flip: Option<Flip>) -> Option<WorldPatch> {
         cwd: None,
         files,
         flip,
+        serves: None,
     })
 }
 

@@ -119,6 +119,7 @@ pub(super) fn job(trouble: Trouble, pace: Pace) -> Job {
                 mode: None,
             }],
             flip: None,
+            serves: None,
         }),
         context: Context::Interactive,
         user: UserModel::GrantOnce,

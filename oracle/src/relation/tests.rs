@@ -31,6 +31,7 @@ pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
                 cwd: "/home/u/proj".into(),
                 files: Vec::new(),
                 flip: None,
+                serves: None,
             }),
             context: Context::Interactive,
             user: UserModel::DenyAll,

@@ -105,6 +105,7 @@ fn empty() -> Job {
             cwd: "/home/u/proj".to_owned(),
             files: Vec::new(),
             flip: None,
+            serves: None,
         }),
         context: Context::Interactive,
         user: UserModel::DenyAll,

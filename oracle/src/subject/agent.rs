@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use bisim_world::enter::{self, Harness};
 use bisim_world::protocol::{Drive, FileSpec, Job, Step, StepOutcome, StepTrace};
+use bisim_world::serves;
 use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
 use bisim_world::{Forked, Forker, WorldError};
 use hermitcrab_core::rules::Isolation;
@@ -145,6 +146,7 @@ impl Driver for AgentDriver {
             Drive::Calls | Drive::Conversation => {}
             Drive::Wire => return agent_wire::run(job, steps, self.fault.as_deref()),
         }
+        serves::start(job)?;
         let again = steps.again();
         let world = match again {
             None => AgentWorld::new(job, &self.machine),

@@ -38,6 +38,7 @@ mod bounds;
 mod jobs;
 mod kept;
 mod left;
+mod servers;
 mod user;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
@@ -239,6 +240,14 @@ impl<'j> AgentWorld<'j> {
                 give(&mut open, held)?;
             }
         }
+        let first = open.runtime.first_agent();
+        for server in servers::of(self.job)? {
+            open.runtime
+                .declare_external(server)
+                .map_err(|denial| denial.to_string())?;
+        }
+        // As a conversation does before its first words.
+        open.runtime.list_outside(first);
         self.starts.set(self.starts.get().wrapping_add(1));
         if let Some(kept) = surrounding.as_ref() {
             kept.is_open();

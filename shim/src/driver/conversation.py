@@ -141,7 +141,7 @@ class Conversation:
                 skip_context_files=True,
                 skip_memory=True,
                 platform=front.platform,
-                enabled_toolsets=[front.toolset],
+                enabled_toolsets=self.session.toolsets(),
                 session_id=self.session.key,
             )
             agent.session_cwd = self.session.cwd

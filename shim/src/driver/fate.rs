@@ -6,7 +6,7 @@ use bisim_world::protocol::StepOutcome;
 use serde_json::Value;
 
 /// How a refusal's message begins, and the code it gets here. The first match counts.
-const REFUSALS: [(&str, &str); 11] = [
+const REFUSALS: [(&str, &str); 12] = [
     ("BLOCKED (hardline)", "hardline"),
     (
         "BLOCKED: this command matches the user-defined deny rule",
@@ -22,6 +22,8 @@ const REFUSALS: [(&str, &str); 11] = [
     ("Cross-profile", "cross-profile"),
     // With a quoted path it is a device; "Cannot read binary file" is the tool's own failure.
     ("Cannot read '", "read-denied"),
+    // There is nothing to call, so nothing ran.
+    ("Unknown tool: ", "unknown-tool"),
 ];
 
 /// The fate of a call of `tool` with this result; `asked` says whether the user was asked.

@@ -86,6 +86,7 @@ pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
             cwd: "/home/u/proj".to_owned(),
             files: Vec::new(),
             flip: None,
+            serves: None,
         }),
         context,
         user,

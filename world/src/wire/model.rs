@@ -5,19 +5,19 @@
 //! remembers what it was told of each, so that a step can say so.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::http;
+
 /// What a list of calls begins with.
 pub(super) const MARK: &str = "case call ";
 /// The port of [`super::MODEL_URL`]; each world has a loopback of its own.
 const PORT: u16 = 8642;
-/// The longest request that is read.
-const BODY_BYTES_MAX: usize = 16 << 20;
 
 /// What became of a list.
 #[derive(Clone, Debug, Default)]
@@ -94,30 +94,12 @@ pub(super) fn lists_within(calls: &Value) -> Vec<Value> {
 
 fn serve(stream: TcpStream, courses: &Courses) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    loop {
-        let mut first = String::new();
-        if reader.read_line(&mut first)? == 0 {
-            return Ok(());
-        }
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 || line.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().unwrap_or(0);
-            }
-        }
-        let mut body = vec![0; length.min(BODY_BYTES_MAX)];
-        reader.read_exact(&mut body)?;
-        let request: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    while let Some(request) = http::request(&mut reader)? {
+        let request: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let stream = reader.get_mut();
         if request.get("messages").is_none() {
             let text = "{\"error\": \"no such thing\"}";
-            respond(stream, "404 Not Found", "application/json", text)?;
+            http::respond(stream, "404 Not Found", &[http::JSON], text)?;
             continue;
         }
         let message = reply(&request, courses);
@@ -143,26 +125,17 @@ fn serve(stream: TcpStream, courses: &Courses) -> io::Result<()> {
                 text.push_str(&format!("data: {part}\n\n"));
             }
             text.push_str("data: [DONE]\n\n");
-            respond(stream, "200 OK", "text/event-stream", &text)?;
+            http::respond(stream, "200 OK", &[http::EVENTS], &text)?;
         } else {
             let text = json!({
                 "id": "scripted", "created": 0, "model": "scripted", "object": "chat.completion",
                 "choices": [{"index": 0, "message": message, "finish_reason": finish}],
                 "usage": usage,
             });
-            respond(stream, "200 OK", "application/json", &text.to_string())?;
+            http::respond(stream, "200 OK", &[http::JSON], &text.to_string())?;
         }
     }
-}
-
-fn respond(stream: &mut TcpStream, status: &str, kind: &str, text: &str) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
-        text.len()
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(text.as_bytes())?;
-    stream.flush()
+    Ok(())
 }
 
 /// What a message says.

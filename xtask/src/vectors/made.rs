@@ -13,6 +13,7 @@ mod cronjob;
 mod document;
 mod draw;
 mod file;
+mod mcp_live;
 mod own_ways;
 mod patch;
 mod process;
@@ -46,6 +47,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         cronjob::suite()?,
         approval_matrix::suite(),
         own_ways::suite(),
+        mcp_live::suite(),
     ])
 }
 

@@ -177,6 +177,7 @@ fn home(fault: Fault) -> Home {
         | Fault::LoopsGoOn
         | Fault::FrameCanBeClosed
         | Fault::ErrorsTellKeys
+        | Fault::ServersAreNotHeard
         | Fault::JobBorrowsRights
         | Fault::ReadTruncates => Home::Agent,
     }

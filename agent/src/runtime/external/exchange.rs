@@ -5,7 +5,7 @@ use std::{fmt, os::unix::net::UnixStream, time::Duration};
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
     model::{CallToolRequestParams, PaginatedRequestParams},
-    service::RunningService,
+    service::{ClientInitializeError, RunningService},
     transport::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
@@ -96,6 +96,10 @@ impl From<ServiceError> for Trouble {
     fn from(error: ServiceError) -> Self {
         match error {
             ServiceError::McpError(error) => Self::Refused(error.message.into_owned()),
+            // In the words of the official client, which takes an end for an answer.
+            ServiceError::TransportClosed => Self::Refused("Connection closed".to_owned()),
+            // What carries messages names itself around the reason.
+            ServiceError::TransportSend(error) => Self::Broken(error.error.to_string()),
             other => Self::Broken(other.to_string()),
         }
     }
@@ -217,7 +221,7 @@ async fn connected(
         return ()
             .serve((said.take(SAID_BYTES_MAX), to_say))
             .await
-            .map_err(|error| Trouble::NotConnected(error.to_string()));
+            .map_err(|error| Trouble::NotConnected(reason(&error)));
     }
     if let Some(web) = &server.web {
         return over_http(web, server.call_time).await;
@@ -228,7 +232,15 @@ async fn connected(
     let (said, to_say) = stream.into_split();
     ().serve((said.take(SAID_BYTES_MAX), to_say))
         .await
-        .map_err(|error| Trouble::NotConnected(error.to_string()))
+        .map_err(|error| Trouble::NotConnected(reason(&error)))
+}
+
+/// Why a server could not be greeted, without what carries messages naming itself.
+fn reason(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 async fn over_http(web: &Web, time: Duration) -> Result<RunningService<RoleClient, ()>, Trouble> {
@@ -240,9 +252,9 @@ async fn over_http(web: &Web, time: Duration) -> Result<RunningService<RoleClien
     let transport = StreamableHttpClientTransport::with_client(carrier.clone(), config);
     ().serve(transport).await.map_err(|error| {
         if carrier.has_heard() {
-            Trouble::NotConnected(error.to_string())
+            Trouble::NotConnected(reason(&error))
         } else {
-            Trouble::Unreachable(error.to_string())
+            Trouble::Unreachable(reason(&error))
         }
     })
 }

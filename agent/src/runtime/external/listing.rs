@@ -31,8 +31,10 @@ pub struct OutsideTool {
     pub name: String,
     /// What the server says it is for.
     pub description: String,
-    /// The form of its arguments.
+    /// The form of its arguments, as backends take it.
     pub parameters: Value,
+    /// The form as arguments are put right by it.
+    pub(super) form: Value,
     /// What the server calls it.
     pub(super) inner: String,
 }
@@ -143,13 +145,16 @@ impl Runtime {
             .and_then(|tools| read(server, &tools)))
     }
 
-    /// The tools of servers that an agent is offered: the first one all that are
-    /// known, every other those it could call with what it holds.
+    /// The tools of servers that an agent is offered, by name: the first one all
+    /// that are known, every other those it could call with what it holds.
     #[must_use]
     pub fn tools_outside(&self, agent: AgentId) -> Vec<OutsideTool> {
-        self.offered_to(agent)
+        let mut tools: Vec<OutsideTool> = self
+            .offered_to(agent)
             .flat_map(|(_, listing)| listing.tools.iter().cloned())
-            .collect()
+            .collect();
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        tools
     }
 
     /// An agent is about to be shown what is offered to it: the words of
@@ -239,10 +244,12 @@ fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
             continue;
         }
         let description = mcp::description(&server.name, inner, tool["description"].as_str());
+        let form = mcp::normalised(&tool["inputSchema"]);
         taken.push(OutsideTool {
             name,
             description,
-            parameters: mcp::normalised(&tool["inputSchema"]),
+            parameters: mcp::offered(&form),
+            form,
             inner: inner.to_owned(),
         });
     }

@@ -55,7 +55,7 @@ fn with_defs(node: &Value) -> Value {
 
 /// A choice between something and nothing is that something; that it may be
 /// left out is said by `required` alone.
-fn without_null(node: &Value) -> Value {
+pub(super) fn without_null(node: &Value) -> Value {
     let fields = match node {
         Value::Array(items) => return items.iter().map(without_null).collect(),
         Value::Object(fields) => fields,

@@ -123,6 +123,7 @@ impl Replayer<'_> {
                     cwd: WORK.to_owned(),
                     files,
                     flip: None,
+                    serves: None,
                 }),
                 context: unit.session.context(),
                 user: UserModel::DenyAll,

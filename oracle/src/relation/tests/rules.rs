@@ -267,6 +267,14 @@ fn pairs(rule: &str) -> Pairs {
                 [failed(Some("a.py, line 1"), "x"), failed(None, "y")],
             )
         }
+        "drawn-file-names" => {
+            let kept = |drawn: &str, kind: &str| json!({"result": format!("MEDIA:/home/u/.hermes/cache/images/img_{drawn}.{kind}")});
+            said(
+                "mcp__desk__picture",
+                [kept("0123456789ab", "png"), kept("ba9876543210", "png")],
+                [kept("0123456789ab", "png"), kept("0123456789ab", "gif")],
+            )
+        }
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],

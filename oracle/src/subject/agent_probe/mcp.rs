@@ -1,6 +1,8 @@
 //! Tools of servers outside: what the agent offers of them, and what it tells of
 //! their answers. Values, not decisions; whether a call may be made is none of this.
+//! Servers that run are those of the case's settings.
 
+use hermitcrab::runtime::OutsideTool;
 use hermitcrab::{pyjson, tools::mcp};
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use crate::subject::agent_world::AgentWorld;
 /// # Errors
 /// See [`ProbeError`].
 pub(super) fn answer(
-    _world: &AgentWorld<'_>,
+    world: &AgentWorld<'_>,
     name: &str,
     input: &Value,
 ) -> Result<Value, ProbeError> {
@@ -34,6 +36,7 @@ pub(super) fn answer(
             };
             json!({"text": pyjson::text(&answer.shown)})
         }
+        "mcp_tools_offered" => offered(world)?,
         "tool_result_framed" => {
             let (tool, text) = (text(input, "tool")?, text(input, "text")?);
             json!({"text": mcp::framed(tool, text.to_owned())})
@@ -41,4 +44,11 @@ pub(super) fn answer(
         _ => return Err(ProbeError::Unknown),
     };
     Ok(json!({"decision": "none", "value": value}))
+}
+
+/// The tools of the case's servers as the session's own agent is offered them.
+fn offered(world: &AgentWorld<'_>) -> Result<Value, ProbeError> {
+    let tools = world.with_runtime(|runtime| runtime.tools_outside(runtime.first_agent()))?;
+    let told = |tool: OutsideTool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
+    Ok(tools.into_iter().map(told).collect())
 }
