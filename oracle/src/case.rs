@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use bisim_world::flip::Flip;
-use bisim_world::protocol::{Context, Drive, FileSpec, Held, Job, Step, UserModel, WorldSpec};
+use bisim_world::protocol::{
+    Context, Drive, FileSpec, Held, Job, Rule, Step, UserModel, WorldSpec,
+};
 use bisim_world::serves::Serves;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,6 +76,9 @@ pub struct Defaults {
     /// See [`CaseFile::held`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Vec<Held>>,
+    /// See [`CaseFile::rules`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<Rule>>,
     /// Merged with the case's settings, key by key.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
@@ -124,6 +129,10 @@ pub struct CaseFile {
     /// The grants; replaces the suite's default list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Vec<Held>>,
+    /// What the agent's user wrote down, above every grant; replaces the suite's default
+    /// list. What it withholds is granted to neither side, and Hermes is told nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Vec<Rule>>,
     /// Hermes configuration by dotted key, and `hermitcrab.*` for the agent.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub settings: Map<String, Value>,
@@ -359,6 +368,10 @@ impl Case {
                     .held
                     .or_else(|| defaults.held.clone())
                     .unwrap_or_default(),
+                rules: file
+                    .rules
+                    .or_else(|| defaults.rules.clone())
+                    .unwrap_or_default(),
                 settings,
                 drive: file.drive.or(defaults.drive).unwrap_or_default(),
                 script: file.script,
@@ -386,6 +399,7 @@ impl Case {
     #[must_use]
     pub fn hermes_job(&self) -> Job {
         let mut job = self.leg_job(self.hermes);
+        job.rules.clear();
         job.settings
             .retain(|key, _| !key.starts_with(AGENT_SETTING_PREFIX));
         job

@@ -237,6 +237,7 @@ fn job(step: Step) -> Job {
         context: Context::Interactive,
         user: UserModel::DenyAll,
         held: Vec::new(),
+        rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
         script: vec![step],

@@ -5,10 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bisim_world::protocol::{EffectKind, FsEffect, Held, NetAttempt, Step};
+use bisim_world::protocol::{Decision, EffectKind, FsEffect, Held, NetAttempt, Step};
 
+use self::rules::{Rules, Says};
 use crate::case::Case;
 use crate::observation::{Observation, StepSeen, is_yes};
+
+mod rules;
 
 /// A grant with no deadline of its own ends after twelve hours ...
 const SECONDS_USUAL: u64 = 12 * 3600;
@@ -36,6 +39,7 @@ struct Grant {
 #[derive(Clone, Debug)]
 pub struct Holdings {
     grants: Vec<Grant>,
+    rules: Rules,
     children: BTreeMap<String, BTreeSet<String>>,
     clock: u64,
     cwd: String,
@@ -52,6 +56,7 @@ impl Holdings {
     pub fn new(case: &Case) -> Self {
         let mut holdings = Self {
             grants: Vec::new(),
+            rules: Rules::of(case),
             children: BTreeMap::new(),
             clock: 0,
             cwd: case.cwd().to_owned(),
@@ -67,6 +72,16 @@ impl Holdings {
         let mut defaults: Vec<(&str, &str)> =
             reads.iter().map(|verb| (*verb, case.cwd())).collect();
         defaults.push(("proc.exec", "*"));
+        for rule in &case.job.rules {
+            let on = rule.on.as_deref().or(rule.host.as_deref());
+            if rule.decision == Decision::Allow {
+                defaults.extend(
+                    rule.verbs
+                        .iter()
+                        .map(|verb| (verb.as_str(), on.unwrap_or(""))),
+                );
+            }
+        }
         for (verb, on) in defaults {
             holdings.add(&Held {
                 id: format!("default {verb}"),
@@ -170,8 +185,7 @@ impl Holdings {
             }
         }
         for path in &seen.canaries {
-            let approved = approval == Approval::WholeCall && seen.asked_yes();
-            if !self.allows(by.as_deref(), "fs.read", path, &mut charged) && !approved {
+            if !self.covers_reading(by.as_deref(), path, seen, approval, &mut charged) {
                 outside.push(format!("leaked {path}"));
             }
         }
@@ -226,14 +240,16 @@ impl Holdings {
     }
 
     fn covers_network(&self, attempt: &NetAttempt) -> bool {
-        self.live().any(|(_, grant)| {
-            grant.held.verb == "net.connect"
-                && grant
-                    .held
-                    .on
-                    .rsplit_once(':')
-                    .is_some_and(|(_, port)| port.parse() == Ok(attempt.port))
-        })
+        let is_plain = self.rules.say_of_peer(attempt) == Says::Nothing;
+        is_plain
+            && self.live().any(|(_, grant)| {
+                grant.held.verb == "net.connect"
+                    && grant
+                        .held
+                        .on
+                        .rsplit_once(':')
+                        .is_some_and(|(_, port)| port.parse() == Ok(attempt.port))
+            })
     }
 
     fn covers_effect(
@@ -250,22 +266,53 @@ impl Holdings {
             EffectKind::Deleted => "fs.delete",
         };
         let mentions = |shown: &str| mentions(shown, &effect.path, &self.cwd);
-        let is_shown = || {
-            let mut answered = seen.questions.iter();
-            answered.any(|(shown, answer)| is_yes(answer) && mentions(shown))
-        };
+        let is_agreed = self.is_agreed(&effect.path, seen, approval);
+        match self.rules.say(verb, &effect.path) {
+            Says::Denies => return false,
+            Says::Asks => return is_agreed,
+            Says::Nothing => {}
+        }
         // What was shown and agreed to draws on no grant: its uses are left.
-        if approval == Approval::ShownPaths && is_shown() {
+        if approval == Approval::ShownPaths && is_agreed {
             return true;
         }
         if self.allows(by, verb, &effect.path, charged) {
             return true;
         }
         match approval {
-            Approval::WholeCall => seen.asked_yes(),
+            Approval::WholeCall => is_agreed,
             Approval::ShownPaths => {
                 self.shown_for_session.iter().any(|shown| mentions(shown))
                     || self.counts_again.iter().any(|shown| mentions(shown))
+            }
+        }
+    }
+
+    fn covers_reading(
+        &self,
+        by: Option<&str>,
+        path: &str,
+        seen: &StepSeen,
+        approval: Approval,
+        charged: &mut BTreeSet<usize>,
+    ) -> bool {
+        match self.rules.say("fs.read", path) {
+            Says::Denies => false,
+            Says::Asks => self.is_agreed(path, seen, approval),
+            Says::Nothing => {
+                let is_whole = approval == Approval::WholeCall && seen.asked_yes();
+                self.allows(by, "fs.read", path, charged) || is_whole
+            }
+        }
+    }
+
+    /// Whether the user agreed, in this very step, to what is done to this path.
+    fn is_agreed(&self, path: &str, seen: &StepSeen, approval: Approval) -> bool {
+        match approval {
+            Approval::WholeCall => seen.asked_yes(),
+            Approval::ShownPaths => {
+                let mut answered = seen.questions.iter();
+                answered.any(|(shown, answer)| is_yes(answer) && mentions(shown, path, &self.cwd))
             }
         }
     }
@@ -279,7 +326,8 @@ impl Holdings {
     /// Whether something held covers this verb at this path; charges nothing.
     #[must_use]
     pub fn may(&self, by: Option<&str>, verb: &str, path: &str) -> bool {
-        self.allows(by, verb, path, &mut BTreeSet::new())
+        let is_plain = self.rules.say(verb, path) == Says::Nothing;
+        is_plain && self.allows(by, verb, path, &mut BTreeSet::new())
     }
 
     fn allows(

@@ -46,6 +46,9 @@ const SUITES_FIRST: [&str; 8] = [
     "tools-benign",
 ];
 
+/// The suite that alone has rules comes next.
+const SUITE_OF_RULES: &str = "withheld";
+
 /// The suites that run commands by the hundred.
 const SUITES_LAST: [&str; 2] = ["approval", "bypass"];
 
@@ -204,10 +207,10 @@ fn ordered(cases: &[Case]) -> Vec<&Case> {
         SUITES_FIRST
             .iter()
             .position(|suite| *suite == case.suite)
-            .unwrap_or(if SUITES_LAST.contains(&case.suite.as_str()) {
-                usize::MAX
-            } else {
-                SUITES_FIRST.len()
+            .unwrap_or(match case.suite.as_str() {
+                suite if SUITES_LAST.contains(&suite) => usize::MAX,
+                SUITE_OF_RULES => SUITES_FIRST.len(),
+                _ => SUITES_FIRST.len() + 1,
             })
     };
     let mut ordered: Vec<&Case> = cases.iter().collect();

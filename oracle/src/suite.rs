@@ -12,6 +12,8 @@ use bisim_world::protocol::{Held, Step};
 
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
+mod rules;
+
 /// The file verbs, and the others of the agent's taxonomy.
 pub const VERBS: [&str; 15] = [
     "fs.*",
@@ -256,6 +258,7 @@ fn lint(case: &Case) -> Vec<String> {
     for held in &case.job.held {
         lint_held(held, &mut grants, &mut wrong);
     }
+    rules::lint(case, &mut wrong);
     for (earlier, step) in (0_u64..).zip(&case.job.script) {
         if let Step::Call { args, .. } = step
             && bisim_world::script::sources(args)
@@ -441,6 +444,26 @@ mod tests {
             problems[0].starts_with("vectors/suites/s.json:2:1"),
             "{problems:?}"
         );
+    }
+
+    #[test]
+    fn rules_that_would_not_count_or_mean_nothing_are_found() {
+        let rule = r#"{"id": "r", "decision": "deny", "verbs": ["fs.read"], "on": "/w"}"#;
+        let case = |more: &str, rules: &str| {
+            let case = format!(r#"{{"id": "a", "rules": [{rules}], {more} "script": [{PROBE}]}}"#);
+            problems_of(&suite(&case))
+        };
+        assert_eq!(case("", rule), Vec::<String>::new());
+        for (problems, part) in [
+            (case("", &format!("{rule}, {rule}")), "no name of its own"),
+            (case(r#""drive": "wire","#, rule), "`wire`"),
+            (case(r#""agent": {"world": false},"#, rule), "has none"),
+            (case("", &rule.replace("/w", "w")), "rule `r` must be on"),
+            (case("", &rule.replace("deny", "refuse")), "unknown variant"),
+            (case("", &rule.replace("verbs", "words")), "unknown field"),
+        ] {
+            assert!(problems.join("\n").contains(part), "{part}: {problems:?}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ fn job(command: &str) -> Job {
         context: Context::Interactive,
         user: UserModel::DenyAll,
         held: Vec::new(),
+        rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
         script: vec![Step::Call {

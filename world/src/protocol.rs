@@ -14,8 +14,10 @@ use crate::flip::Flip;
 use crate::serves::Serves;
 
 mod restart;
+mod rule;
 
 pub use restart::{Cut, Damage, Harm, Kept, Restart};
+pub use rule::{Decision, Rule};
 
 /// Bumped whenever a message changes meaning; both sides refuse another one.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -86,6 +88,9 @@ pub struct Job {
     /// The grants of the case: capabilities for the agent, approvals for Hermes.
     #[serde(default)]
     pub held: Vec<Held>,
+    /// What its user wrote down about the agent, above every grant. Hermes has no such thing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// Hermes configuration, dotted key to value (`approvals.mode`, `approvals.deny`, ...).
     #[serde(default)]
     pub settings: serde_json::Map<String, Value>,

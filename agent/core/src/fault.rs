@@ -109,6 +109,16 @@ faults! {
     ErrorsTellKeys = "errors-tell-keys", "what looks like a key in a server's error reaches the model";
     ServersAreNotHeard = "servers-are-not-heard", "what a server of tools said does not count as read";
     JobBorrowsRights = "job-borrows-rights", "a job that is run by a call holds what its caller holds";
+    RulesSpareCommands = "rules-spare-commands", "commands are shown what a rule withholds";
+    QuestionsWithholdNothing = "questions-withhold-nothing", "commands are shown what a rule wants a question about";
+    NamesWithholdNothing = "names-withhold-nothing", "commands are shown what a rule withholds by its name";
+    BackgroundIsShownAll = "background-is-shown-all", "a command in the background is shown what a rule withholds";
+    ScriptsAreShownAll = "scripts-are-shown-all", "a script is shown what a rule withholds";
+    SearchIgnoresRules = "search-ignores-rules", "a search reads what a rule withholds";
+    RulesCountOnce = "rules-count-once", "rules are only asked about the first call";
+    ChildrenAreUnruled = "children-are-unruled", "rules bind the first agent and none it starts";
+    RulesTellCases = "rules-tell-cases", "a rule about a name is not about it in capitals";
+    MildestRuleCounts = "mildest-rule-counts", "of several rules about something the mildest counts";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }
 

@@ -201,6 +201,9 @@ pub(crate) fn weigh(
     for (place, action) in request.actions.iter().enumerate() {
         match rules.judge(request.tool, action) {
             Judgement::Plain => {}
+            Judgement::Ask(DenialCode::AskedByRule, _)
+            | Judgement::Deny(DenialCode::DeniedByRule, _)
+                if is_unruled(request) => {}
             Judgement::Ask(code, rule) => to_ask.push((place, code, rule)),
             Judgement::Deny(..) if fault::is(Fault::RulesDoNotDeny) => {}
             Judgement::Deny(code, rule) => {
@@ -269,6 +272,13 @@ pub(crate) fn weigh(
             None => Weighed::Deny(denial),
         },
     }
+}
+
+/// Whether a planted fault has no rule count for this request.
+fn is_unruled(request: &Request<'_>) -> bool {
+    (fault::is(Fault::SearchIgnoresRules) && request.tool == Tool::SearchFiles)
+        || (fault::is(Fault::RulesCountOnce) && request.call.get() > 1)
+        || (fault::is(Fault::ChildrenAreUnruled) && request.by != AgentId::FIRST)
 }
 
 fn find_grant(

@@ -170,6 +170,7 @@ impl Rules {
     pub fn shown_to_commands(&self, dir: DirId, below: &RelPath) -> Shown {
         match self.locate(dir, below) {
             Ok(_) if self.touches_protected(dir, below) => Shown::Nothing,
+            Ok(_) if fault::is(Fault::RulesSpareCommands) => Shown::AllBut(Withheld::default()),
             Ok(location) => withheld::shown(self.configured(), &location),
             Err(_) => Shown::Nothing,
         }

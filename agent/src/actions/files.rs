@@ -1,9 +1,12 @@
 //! Actions on files and directories, carried out on directory capabilities.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hermitcrab_core::plan::{Failure, Raw, Value, eval::Moment, interp::ToolCall};
-use hermitcrab_sandbox::dircap::{Entry, Kind};
+use hermitcrab_core::{
+    authority::Verb,
+    plan::{Failure, Raw, Value, eval::Moment, interp::ToolCall},
+};
+use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 
 use super::{Acted, Did, Trouble, record, stopped, text, text_or, texts, truth, whole};
 use crate::{
@@ -60,21 +63,24 @@ pub(super) fn list(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         .into_iter()
         .filter(|(name, _)| all || !name.starts_with('.'))
         .collect();
-    let places: Vec<Place> = found
+    // What rules keep from being looked at is named, and nothing more is said of it.
+    let places: Vec<(usize, Place)> = found
         .iter()
-        .filter_map(|(name, _)| hands.child(&dir, name.as_bytes()))
+        .enumerate()
+        .filter_map(|(at, (name, _))| Some((at, hands.child(&dir, name.as_bytes())?)))
         .collect();
-    let facts = if places.len() == found.len() {
-        let spots: Vec<Spot<'_>> = places.iter().map(Spot::At).collect();
-        hands.look_all(&spots).map_err(stopped)?
-    } else {
-        Vec::new()
-    };
+    let (_, places) = hands.by_rules(Verb::FsList, places.iter().collect(), |(_, place)| {
+        Spot::At(place)
+    });
+    let spots: Vec<Spot<'_>> = places.iter().map(|(_, place)| Spot::At(place)).collect();
+    let facts = hands.look_all(&spots).map_err(stopped)?;
+    let facts: BTreeMap<usize, Option<Stat>> =
+        places.iter().map(|(at, _)| *at).zip(facts).collect();
     let mut entries = Vec::with_capacity(found.len());
-    for (place, (name, kind)) in found.iter().enumerate() {
+    for (at, (name, kind)) in found.iter().enumerate() {
         let size = facts
-            .get(place)
-            .and_then(|stat| stat.as_ref())
+            .get(&at)
+            .and_then(Option::as_ref)
             .map_or(0, |stat| stat.bytes);
         entries.push(record(vec![
             ("name", Raw::Text(name.clone())),

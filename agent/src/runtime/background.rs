@@ -18,6 +18,7 @@ use std::{os::fd::OwnedFd, sync::Arc, thread::JoinHandle, time::Duration};
 
 use hermitcrab_core::{
     approval::CallId,
+    fault::Fault,
     grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
     session::Event,
@@ -30,7 +31,7 @@ pub use self::watch::Notice;
 use self::{attended::Attended, terminal::Terminal, watch::Watch};
 use super::{
     Runtime,
-    command::{Launch, Seen, summary},
+    command::{Launch, Seen, summary, unless_planted},
     hands::Hands,
     turn::Stop,
 };
@@ -187,7 +188,7 @@ impl Hands<'_> {
             |workdir| base.join(super::place::tilde_expanded(workdir, self.home())),
         );
         let cwd = cwd.to_string_lossy().into_owned();
-        let seen = self.seen()?;
+        let seen = unless_planted(Fault::BackgroundIsShownAll, self.seen()?);
         let launch = Launch {
             tool: Tool::Terminal,
             about: request.command,

@@ -38,7 +38,11 @@ mod shell;
 pub use self::check::checked_text;
 use self::letters::Letters;
 use self::shell::Shell;
-pub(super) use self::{conclude::Over, launch::Launch, seen::Seen};
+pub(super) use self::{
+    conclude::Over,
+    launch::Launch,
+    seen::{Seen, unless_planted},
+};
 use super::{
     call::ChangeSummary,
     hands::{Hands, stop},

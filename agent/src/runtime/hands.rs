@@ -17,7 +17,7 @@ use hermitcrab_core::{
     grant::{AgentId, Uses},
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
-    rules::Sensitivity,
+    rules::{Judgement, Sensitivity},
     session::Call,
     tool::Tool,
 };
@@ -193,8 +193,8 @@ impl Hands<'_> {
         })
     }
 
-    /// Whether the agent holds this now, without a question and without
-    /// spending one of a limited number of uses.
+    /// Whether the agent holds this now, without a question, a rule against it, and
+    /// without spending one of a limited number of uses.
     #[must_use]
     pub fn freely(&self, verb: Verb, place: &Place) -> bool {
         let Ok(action) = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE) else {
@@ -202,9 +202,7 @@ impl Hands<'_> {
         };
         let now = self.runtime.clock.now();
         self.runtime.machine.look(|session| {
-            let plain = session.rules().sensitivity(self.tool, &action) == Sensitivity::Plain
-                && !session.rules().is_protected(place.dir, &place.below);
-            plain
+            session.rules().judge(self.tool, &action) == Judgement::Plain
                 && session
                     .table()
                     .choose(self.by, action.cap(), now)

@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use hermitcrab_core::{outcome::Denial, tool::Tool};
+use hermitcrab_core::{fault::Fault, outcome::Denial, tool::Tool};
 use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Launch, Over},
+    command::{Launch, Over, unless_planted},
     hands::Hands,
     turn::Stop,
 };
@@ -65,7 +65,7 @@ pub struct ScriptRun {
 impl Hands<'_> {
     /// Runs a script to its end, serving its calls.
     pub fn run_script(&mut self, code: &str) -> Result<ScriptRun, Stop> {
-        let seen = self.seen()?;
+        let seen = unless_planted(Fault::ScriptsAreShownAll, self.seen()?);
         let (ours, theirs) = UnixStream::pair().map_err(|error| Stop::Io(error.to_string()))?;
         ours.set_nonblocking(true)
             .map_err(|error| Stop::Io(error.to_string()))?;

@@ -311,16 +311,20 @@ fn not_there(hands: &mut Hands<'_>, path: &str) -> Result<Results, Stop> {
 
 /// Searches by name, newest first.
 fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Result<Results, Stop> {
-    let path = start.path;
+    let (path, kind) = (start.path, start.kind);
     let pattern = search.pattern.rsplit('/').next().unwrap_or_default();
     let tree = start.tree(hands)?;
     let hidden_root = path
         .split('/')
         .any(|part| part.starts_with('.') && part != "." && part != "..");
-    let (spots, printed): (Vec<Spot<'_>>, Vec<String>) = tree
-        .files()
+    let mut files = tree.files();
+    files.retain(|file| glob::matches(pattern, &file.name()));
+    let (withheld, files) = match kind {
+        Kind::Dir => hands.by_rules(Verb::FsList, files, |file| file.spot()),
+        Kind::File | Kind::Symlink | Kind::Special => (Vec::new(), files),
+    };
+    let (spots, printed): (Vec<Spot<'_>>, Vec<String>) = files
         .into_iter()
-        .filter(|file| glob::matches(pattern, &file.name()))
         .map(|file| (file.spot(), file.printed().into_owned()))
         // A name that starts with a dot counts as hidden, like a directory's.
         .filter(|(_, printed)| {
@@ -349,6 +353,7 @@ fn files_named(hands: &mut Hands<'_>, search: &Search, start: Start<'_>) -> Resu
     let mut results = Results {
         total: files.len() as u64,
         files,
+        withheld: tree.withheld(&withheld),
         ..Results::default()
     };
     let all = results.files.len();
@@ -496,6 +501,6 @@ fn files_holding(
     let printed = output.first_rows();
     let mut results = counted(search, &lines::rows(printed));
     results.omitted = secret.len();
-    results.withheld = kept.len();
+    results.withheld = tree.withheld(&kept);
     Ok(with_newline_warning(search, results))
 }

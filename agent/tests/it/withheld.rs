@@ -105,6 +105,56 @@ fn a_search_leaves_it_out_and_says_so() {
 }
 
 #[test]
+fn a_search_of_what_lies_around_leaves_out_what_rules_keep_from_being_listed() {
+    let mut bench = Bench::with_files();
+    bench.put("plan/secret.txt", "needle\n");
+    bench.put("vault/keys/one.txt", "needle\n");
+    bench.put("desk/drafts/one.txt", "needle\n");
+    bench.put("open.txt", "needle\n");
+    for (stance, below) in [
+        (Stance::Deny, "plan/secret.txt"),
+        (Stance::Deny, "vault/keys"),
+        (Stance::Ask, "desk/drafts"),
+    ] {
+        let (pattern, written) = (place(&bench, below), ("config.toml", 7, Layer::User));
+        let verbs = vec![Verb::FsRead, Verb::FsList];
+        let rule = ConfiguredRule::new(below, stance, verbs, pattern, written).unwrap();
+        bench.runtime.add_rule(rule).unwrap();
+    }
+    for args in [
+        json!({"pattern": "needle", "output_mode": "files_only"}),
+        json!({"pattern": "*e*.txt", "target": "files"}),
+    ] {
+        let report = bench.call("search_files", args);
+        assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+        let result = result(&report.text);
+        assert_eq!(result["total_count"], 1, "{}", report.text);
+        assert!(report.text.contains("open.txt"), "{}", report.text);
+        let told = result["_withheld"].as_str().unwrap();
+        assert!(
+            told.starts_with("1 file(s) and 2 directory(s) not"),
+            "{told}"
+        );
+    }
+    assert!(bench.user.shown.borrow().is_empty());
+    let named = json!({"pattern": "needle", "path": "vault/keys"});
+    let report = bench.call("search_files", named);
+    assert_eq!(report.fate, Fate::Refused(DenialCode::DeniedByRule));
+}
+
+#[test]
+fn what_is_not_there_is_no_work_of_a_rules() {
+    let mut bench = with_secrets();
+    let report = bench.call("terminal", json!({"command": "cat nothing"}));
+    assert!(
+        report.text.contains("No such file or directory"),
+        "{}",
+        report.text
+    );
+    assert!(!report.text.contains("withheld"), "{}", report.text);
+}
+
+#[test]
 fn scripts_and_what_runs_in_the_background_are_shown_as_little() {
     let mut bench = with_secrets();
     let code = "import subprocess\nprint(subprocess.run(['sh', '-c', '".to_owned()

@@ -26,6 +26,7 @@ pub fn job(command: &str) -> Job {
         context: Context::Headless,
         user: UserModel::DenyAll,
         held: Vec::new(),
+        rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
         script: vec![Step::Call {

@@ -71,6 +71,7 @@ pub fn case_file(row: String, context: Context, script: Vec<Step>) -> CaseFile {
         user: Some(UserModel::DenyAll),
         drive: None,
         held: Some(Vec::new()),
+        rules: None,
         settings,
         script,
         deadline_ms: Some(DEADLINE_MS),

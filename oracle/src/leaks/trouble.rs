@@ -127,6 +127,7 @@ pub(super) fn job(trouble: Trouble, pace: Pace) -> Job {
             held("files", "fs.*", "/home/u/proj"),
             held("programs", "proc.exec", "*"),
         ],
+        rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
         script: vec![

@@ -36,6 +36,7 @@ pub(crate) fn case(script: Vec<Step>, held: Vec<Held>) -> Case {
             context: Context::Interactive,
             user: UserModel::DenyAll,
             held,
+            rules: Vec::new(),
             settings: serde_json::Map::new(),
             drive: Drive::Calls,
             script,

@@ -48,6 +48,18 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
     for held in &case.job.held {
         let _ = writeln!(out, "  grant {}: {} on {}", held.id, held.verb, held.on);
     }
+    for rule in &case.job.rules {
+        let about = [&rule.on, &rule.named, &rule.host];
+        let about = about.into_iter().flatten().next();
+        let _ = writeln!(
+            out,
+            "  rule {}: {} {} on {}",
+            rule.id,
+            rule.decision.word(),
+            rule.verbs.join(", "),
+            about.map_or("nothing", String::as_str)
+        );
+    }
     for (key, value) in &case.job.settings {
         let _ = writeln!(out, "  {key} = {value}");
     }

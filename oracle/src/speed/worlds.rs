@@ -110,6 +110,7 @@ fn empty() -> Job {
         context: Context::Interactive,
         user: UserModel::DenyAll,
         held: Vec::new(),
+        rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
         script: Vec::new(),

@@ -17,12 +17,11 @@ use bisim_world::protocol::{
 };
 use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
-use hermitcrab::config::RuleWords;
 use hermitcrab::model::ModelPort;
 use hermitcrab::ports::{Clock, UserPort};
 use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::grant::{AgentId, GrantId};
-use hermitcrab_core::rules::{Isolation, Layer};
+use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
 use hermitcrab_core::time::{Instant, Millis};
 use hermitcrab_sandbox::spawner::SpawnerProgram;
@@ -38,14 +37,13 @@ mod bounds;
 mod jobs;
 mod kept;
 mod left;
+mod rules;
 mod servers;
 mod user;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
 
-/// The setting that gives the case's agent rules.
-pub const RULES: &str = "hermitcrab.rules";
 /// The probe that tries out the sandbox in a world.
 pub const ISOLATION_PROBE: &str = "isolation_profile";
 /// Its value if every mandatory mechanism was seen to work.
@@ -227,8 +225,7 @@ impl<'j> AgentWorld<'j> {
             open.runtime.end_with_its_turn();
         }
         open.runtime.run_jobs_through(Box::new(self.jobs(None)?));
-        self.rules(&mut open, cwd)?;
-        self.basics(&mut open)?;
+        self.furnish(&mut open)?;
         if let Some(desk) = desk {
             open.runtime
                 .attach(desk)
@@ -279,7 +276,7 @@ impl<'j> AgentWorld<'j> {
     /// What the case says its jobs hold means nothing.
     pub fn jobs(&self, model: Option<(String, Box<dyn ModelPort>)>) -> Result<CaseJobs, String> {
         let config = self.config(self.cwd().unwrap_or_default());
-        CaseJobs::new(config, &self.job.settings, self.clock.clone(), model)
+        CaseJobs::new(config, self.job, self.clock.clone(), model)
     }
 
     /// The program is gone from one moment to the next, and started again.
@@ -324,21 +321,17 @@ impl<'j> AgentWorld<'j> {
             .store(now.saturating_add(later), Ordering::SeqCst);
     }
 
-    /// Rules of the case, as the configuration file writes them.
-    fn rules(&self, open: &mut Open, cwd: &str) -> Result<(), String> {
-        let listed = self.job.settings.get(RULES).and_then(Value::as_array);
-        for (place, rule) in listed.into_iter().flatten().enumerate() {
-            let words: RuleWords = serde_json::from_value(rule.clone())
-                .map_err(|error| format!("rule {}: {error}", place + 1))?;
-            let line = u32::try_from(place + 1).unwrap_or(u32::MAX);
-            let rule = words.rule(
-                ("case", line, Layer::User),
-                std::path::Path::new(cwd),
-                std::path::Path::new("/home/u"),
-            )?;
+    /// What a session begins with: its user's rules first, so that every grant is made
+    /// below them.
+    fn furnish(&self, open: &mut Open) -> Result<(), String> {
+        let (listed, workspace) = (&self.job.rules, Path::new(self.cwd().unwrap_or_default()));
+        rules::add(&mut open.runtime, listed, workspace)?;
+        self.basics(open)?;
+        let first = open.runtime.first_agent();
+        for words in rules::allowed(listed, workspace) {
             open.runtime
-                .add_rule(rule)
-                .map_err(|denial| denial.to_string())?;
+                .grant(first, &words)
+                .map_err(|error| format!("an `allow` on `{}`: {error}", words.on))?;
         }
         Ok(())
     }
@@ -471,7 +464,7 @@ impl<'j> AgentWorld<'j> {
                         .map_err(|error| error.to_string())?;
                     open.grants.clear();
                     open.children.clear();
-                    self.basics(open)
+                    self.furnish(open)
                 })
                 .and_then(|begun| begun)
                 .map(|()| StepTrace::of(StepOutcome::Ran))

@@ -91,6 +91,7 @@ pub fn job(context: Context, user: UserModel, script: Vec<Step>) -> Job {
         context,
         user,
         held: Vec::new(),
+        rules: Vec::new(),
         settings: Map::new(),
         drive: Drive::Calls,
         script,

@@ -21,6 +21,7 @@ mod search;
 mod skills;
 mod terminal;
 mod v4a;
+mod withheld;
 
 use serde_json::{Value, json};
 
@@ -45,6 +46,7 @@ pub fn suites() -> anyhow::Result<Vec<Suite>> {
         clarify::suite()?,
         bad_input::suite()?,
         cronjob::suite()?,
+        withheld::suite()?,
         approval_matrix::suite(),
         own_ways::suite(),
         mcp_live::suite(),

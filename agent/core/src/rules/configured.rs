@@ -14,6 +14,7 @@ use super::reference::RuleRef;
 use crate::action::Action;
 use crate::approval::Stance;
 use crate::authority::{Object, Program, Verb};
+use crate::fault::{self, Fault};
 use crate::limits::{CONFIGURED_RULES_MAX, TEXT_BYTES_MAX};
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
@@ -230,13 +231,17 @@ pub(super) fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
     // tried again only further along, so the time is bounded by the product.
     let (mut at, mut on) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
+    let is_same = |wanted: &u8, letter: &u8| match fault::is(Fault::RulesTellCases) {
+        true => wanted == letter,
+        false => wanted.eq_ignore_ascii_case(letter),
+    };
     loop {
         match (pattern.get(at), name.get(on)) {
             (Some(b'*'), _) => {
                 retry = Some((at, on));
                 at += 1;
             }
-            (Some(wanted), Some(letter)) if wanted.eq_ignore_ascii_case(letter) => {
+            (Some(wanted), Some(letter)) if is_same(wanted, letter) => {
                 at += 1;
                 on += 1;
             }
@@ -268,7 +273,10 @@ impl Configured {
         let rank = |rule: &ConfiguredRule| (rule.stance, rule.layer);
         let place = self
             .rules
-            .partition_point(|other| rank(other) >= rank(&rule));
+            .partition_point(|other| match fault::is(Fault::MildestRuleCounts) {
+                true => rank(other) <= rank(&rule),
+                false => rank(other) >= rank(&rule),
+            });
         self.rules.insert(place, rule);
         Ok(())
     }

@@ -7,6 +7,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::configured::{ConfiguredRule, Pattern, name_matches};
+use crate::approval::Stance;
+use crate::fault::{self, Fault};
 use crate::path::RelPath;
 use crate::standing::PortableObject;
 
@@ -56,6 +58,7 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
                 }
                 withheld.places.extend(place.strip_prefix(location));
             }
+            Pattern::Named(_) if fault::is(Fault::NamesWithholdNothing) => {}
             Pattern::Named(pattern) => {
                 let is_named = |name: &[u8]| name_matches(pattern.as_bytes(), name);
                 if location.components().any(is_named) {
@@ -83,5 +86,8 @@ pub(super) fn shown(rules: &[ConfiguredRule], location: &RelPath) -> Shown {
 /// To list names is less than to read what they name, but no directory can be
 /// shown without its names: a rule about either withholds it.
 pub(super) fn about_seeing(rules: &[ConfiguredRule]) -> impl Iterator<Item = &ConfiguredRule> {
-    rules.iter().filter(|rule| rule.is_about_seeing())
+    rules.iter().filter(|rule| {
+        let is_spared = rule.stance() == Stance::Ask && fault::is(Fault::QuestionsWithholdNothing);
+        rule.is_about_seeing() && !is_spared
+    })
 }

@@ -7,11 +7,14 @@
 use crate::support;
 
 use hermitcrab_core::{
-    approval::{Answer, Reply, Scope},
+    approval::{Answer, Reply, Scope, Stance},
     authority::Verb,
     fault::{self, Fault},
     grant::{AgentId, Uses},
+    rules::{ConfiguredRule, Layer, Pattern, Shown, Withheld},
     session::{Asking, Event, SessionConfig},
+    standing::PortableObject,
+    tool::Tool,
 };
 use support::{Bench, Came, ONCE, SESSION, config, for_seconds, path, sha256};
 
@@ -26,6 +29,32 @@ enum Home {
 
 fn is_permitted(came: &Came) -> bool {
     matches!(came, Came::Permitted(_))
+}
+
+/// A session that may read everything, under rules about reading: each about a place of
+/// its directory or, with a star, about a name.
+fn ruled(rules: &[(&str, Stance)]) -> Bench {
+    let mut bench = Bench::new(Asking::Refuse);
+    let reading = bench.on_files(&[Verb::FsRead], ".");
+    bench.grant(reading, Uses::Uncounted, SESSION);
+    for (about, stance) in rules {
+        let pattern = if about.contains('*') {
+            Pattern::Named((*about).to_owned())
+        } else {
+            Pattern::Object(PortableObject::Place(path(&format!("home/u/proj/{about}"))))
+        };
+        let written = ("rules.toml", 7, Layer::User);
+        let rule = ConfiguredRule::new("r", *stance, vec![Verb::FsRead], pattern, written);
+        bench.session.add_rule(rule.unwrap()).unwrap();
+    }
+    bench
+}
+
+/// Whether a command that sees the directory is shown less than all of it.
+fn is_withheld(bench: Bench) -> bool {
+    let rules = bench.session.rules();
+    let (dir, below) = rules.place(&path("home/u/proj")).unwrap();
+    rules.shown_to_commands(dir, &below) != Shown::AllBut(Withheld::default())
 }
 
 fn home(fault: Fault) -> Home {
@@ -115,6 +144,34 @@ fn home(fault: Fault) -> Home {
             bench.grant(reading, Uses::Uncounted, SESSION);
             !is_permitted(&bench.read("own/ledger"))
         }),
+        Fault::RulesSpareCommands => Home::Core(|| is_withheld(ruled(&[("plan", Stance::Deny)]))),
+        Fault::QuestionsWithholdNothing => {
+            Home::Core(|| is_withheld(ruled(&[("plan", Stance::Ask)])))
+        }
+        Fault::NamesWithholdNothing => Home::Core(|| is_withheld(ruled(&[("*.d", Stance::Deny)]))),
+        Fault::SearchIgnoresRules => Home::Core(|| {
+            let mut bench = ruled(&[("plan", Stance::Deny)]);
+            let read = bench.file(Verb::FsRead, "plan/a");
+            !is_permitted(&bench.call_as(AgentId::FIRST, Tool::SearchFiles, vec![read]))
+        }),
+        Fault::RulesCountOnce => Home::Core(|| {
+            let mut bench = ruled(&[("plan", Stance::Deny)]);
+            (0..3).all(|_| !is_permitted(&bench.read("plan/a")))
+        }),
+        Fault::ChildrenAreUnruled => Home::Core(|| {
+            let mut bench = ruled(&[("plan", Stance::Deny)]);
+            let reading = bench.on_files(&[Verb::FsRead], ".");
+            let grant = bench.grant(reading, Uses::Uncounted, SESSION);
+            let (child, _) = bench.spawn(AgentId::FIRST, &[grant]).unwrap();
+            !is_permitted(&bench.read_as(child, "plan/a"))
+        }),
+        Fault::RulesTellCases => {
+            Home::Core(|| !is_permitted(&ruled(&[("*.d", Stance::Deny)]).read("A.D")))
+        }
+        Fault::MildestRuleCounts => Home::Core(|| {
+            let mut bench = ruled(&[("plan", Stance::Allow), ("plan/a", Stance::Deny)]);
+            !is_permitted(&bench.read("plan/a"))
+        }),
         Fault::DirCapFollowsLinks
         | Fault::DirCapAllowsDotDot
         | Fault::WriteFollowsSymlink
@@ -179,6 +236,8 @@ fn home(fault: Fault) -> Home {
         | Fault::ErrorsTellKeys
         | Fault::ServersAreNotHeard
         | Fault::JobBorrowsRights
+        | Fault::BackgroundIsShownAll
+        | Fault::ScriptsAreShownAll
         | Fault::ReadTruncates => Home::Agent,
     }
 }

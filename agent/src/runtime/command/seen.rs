@@ -6,6 +6,7 @@ use hermitcrab_core::{
     action::Action,
     authority::{Cap, DirId, Object, Verb},
     digest::Digest,
+    fault::{self, Fault},
     grant::{GrantId, Uses},
     outcome::Outcome,
     path::RelPath,
@@ -20,8 +21,10 @@ use hermitcrab_sandbox::{
 
 use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
 
-/// What programs say of something they may not open, and of something not there.
-const NOT_OPENED: [&str; 2] = ["Permission denied", "No such file or directory"];
+/// What programs say of something they may not open.
+const NOT_OPENED: &str = "Permission denied";
+/// What they say of something that is not there.
+const NOT_THERE: &str = "No such file or directory";
 
 /// A directory a command sees.
 #[derive(Debug)]
@@ -34,6 +37,16 @@ pub(in crate::runtime) struct Seen {
     pub(super) withheld: Withheld,
     /// What lets it be seen.
     pub(in crate::runtime) by_grant: GrantId,
+}
+
+/// The same, and all that rules withhold of it where this fault is planted.
+pub(in crate::runtime) fn unless_planted(fault: Fault, mut seen: Vec<Seen>) -> Vec<Seen> {
+    if fault::is(fault) {
+        for seen in &mut seen {
+            seen.withheld = Withheld::default();
+        }
+    }
+    seen
 }
 
 impl Seen {
@@ -128,9 +141,11 @@ impl Hands<'_> {
 
     /// Which rules kept something from a command, if that may be why it failed.
     pub(super) fn withheld(&self, ending: Ending, output: &str) -> Option<String> {
-        let may_be_why =
-            ending != Ending::Exited(0) && NOT_OPENED.iter().any(|words| output.contains(words));
-        if !may_be_why {
+        // What is withheld of a directory cannot be opened; a directory that is withheld
+        // as a whole is not there.
+        let may_be_why = output.contains(NOT_OPENED)
+            || (output.contains(NOT_THERE) && self.lacks_a_whole_directory());
+        if ending == Ending::Exited(0) || !may_be_why {
             return None;
         }
         let rules: Vec<String> = self.runtime.machine.look(|session| {
@@ -145,6 +160,20 @@ impl Hands<'_> {
              file tool, which asks or says which rule refuses it.",
             rules.join(", ")
         ))
+    }
+
+    /// Whether rules withhold a directory that is held for reading as a whole.
+    fn lacks_a_whole_directory(&self) -> bool {
+        self.runtime.machine.look(|session| {
+            let mut caps = session
+                .held_by(self.by)
+                .flat_map(|grant| grant.authority().caps());
+            caps.any(|cap| {
+                cap.verb() == Verb::FsRead
+                    && matches!(cap.object(), Object::Dir { dir, below }
+                        if session.rules().shown_to_commands(*dir, below) == Shown::Nothing)
+            })
+        })
     }
 
     /// A directory below one that is held; `None` if it is a file or gone.

@@ -10,9 +10,12 @@ use hermitcrab_core::{
     approval::Question,
     authority::{DirId, Verb},
     digest::Digest,
+    fault::{self, Fault},
     outcome::DenialCode,
     path::RelPath,
     rules::{Judgement, Sensitivity, Siblings},
+    session::Session,
+    tool::Tool,
 };
 use hermitcrab_sandbox::dircap::{DirCap, Names, Stat};
 
@@ -118,24 +121,22 @@ impl Hands<'_> {
         spot: impl Fn(&T) -> Spot<'p>,
     ) -> (Vec<T>, Vec<T>) {
         self.runtime.machine.look(|session| {
-            if session.rules().configured().is_empty() {
+            let is_unruled = self.tool == Tool::SearchFiles && fault::is(Fault::SearchIgnoresRules);
+            if session.rules().configured().is_empty() || is_unruled {
                 return (Vec::new(), found);
             }
-            found.into_iter().partition(|one| {
-                let spot = spot(one);
-                let action = spot
-                    .below()
-                    .ok()
-                    .and_then(|below| action(verb, spot.dir(), below));
-                action.is_some_and(|action| {
-                    matches!(
-                        session.rules().judge(self.tool, &action),
-                        Judgement::Deny(DenialCode::DeniedByRule, _)
-                            | Judgement::Ask(DenialCode::AskedByRule, _)
-                    )
-                })
-            })
+            found
+                .into_iter()
+                .partition(|one| is_ruled(session, self.tool, verb, spot(one)))
         })
+    }
+
+    /// Whether a person's rule refuses it, or wants a question about it.
+    #[must_use]
+    pub fn is_ruled(&self, verb: Verb, spot: Spot<'_>) -> bool {
+        self.runtime
+            .machine
+            .look(|session| is_ruled(session, self.tool, verb, spot))
     }
 
     fn many<R>(
@@ -181,4 +182,16 @@ impl Hands<'_> {
 
 fn action(verb: Verb, dir: DirId, below: RelPath) -> Option<Action> {
     Action::on_path(verb, dir, below, Digest::NONE).ok()
+}
+
+fn is_ruled(session: &Session, tool: Tool, verb: Verb, spot: Spot<'_>) -> bool {
+    let below = spot.below().ok();
+    let action = below.and_then(|below| action(verb, spot.dir(), below));
+    action.is_some_and(|action| {
+        matches!(
+            session.rules().judge(tool, &action),
+            Judgement::Deny(DenialCode::DeniedByRule, _)
+                | Judgement::Ask(DenialCode::AskedByRule, _)
+        )
+    })
 }

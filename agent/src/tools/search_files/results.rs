@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use super::walk::Withheld;
 use super::{Mode, Search};
 use crate::{
     pyjson,
@@ -32,8 +33,8 @@ pub(super) struct Results {
     pub warning: Option<String>,
     pub error: Option<String>,
     pub omitted: usize,
-    /// Files that rules keep from being searched.
-    pub withheld: usize,
+    /// What rules keep from being searched.
+    pub withheld: Withheld,
 }
 
 impl Results {
@@ -156,10 +157,14 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
     if let Some(error) = results.error {
         out.insert("error".into(), error.into());
     }
-    if results.withheld > 0 {
-        let files = results.withheld;
+    if results.withheld != Withheld::default() {
+        let what = match results.withheld {
+            Withheld { files, dirs: 0 } => format!("{files} file(s)"),
+            Withheld { files: 0, dirs } => format!("{dirs} directory(s)"),
+            Withheld { files, dirs } => format!("{files} file(s) and {dirs} directory(s)"),
+        };
         let note = format!(
-            "{files} file(s) not searched: rules of the user refuse to have them read, or want a question about it; \
+            "{what} not searched: rules of the user refuse to have them read, or want a question about it; \
              read_file on one of them says which."
         );
         out.insert("_withheld".into(), note.into());

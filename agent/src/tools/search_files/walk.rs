@@ -58,12 +58,21 @@ pub(super) fn joined(dir: &str, name: &str) -> String {
     path
 }
 
+/// How much rules keep from being told of or read.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Withheld {
+    pub files: usize,
+    pub dirs: usize,
+}
+
 /// All that was listed below a directory.
 pub(super) struct Tree {
     // INVARIANT: the first one is where the search began.
     dirs: Vec<Dir>,
     /// Files that have a place of their own.
     own: Vec<(String, Place)>,
+    /// Directories that rules keep from being listed.
+    withheld: usize,
 }
 
 /// A directory whose names are known: its own files come before, after or
@@ -96,7 +105,8 @@ impl Dir {
 impl Tree {
     /// Every regular file below, hidden directories left out, links not followed.
     /// Level by level, so that one decision covers many directories; `names` are
-    /// those of the first one, if it was listed already.
+    /// those of the first one, if it was listed already. A search asks nobody about
+    /// single places: what rules keep is left out before anything is decided.
     pub fn below(
         hands: &mut Hands<'_>,
         path: &str,
@@ -106,6 +116,7 @@ impl Tree {
         let mut tree = Self {
             dirs: vec![Dir::new(path.to_owned(), place.clone())],
             own: Vec::new(),
+            withheld: 0,
         };
         let mut level = vec![0_usize];
         let mut known = names.map(|names| vec![Some(names)]);
@@ -139,6 +150,7 @@ impl Tree {
                 ..Dir::new(path.to_owned(), place.clone())
             }],
             own: vec![(path.to_owned(), place.clone())],
+            withheld: 0,
         }
     }
 
@@ -147,6 +159,7 @@ impl Tree {
         Self {
             dirs: Vec::new(),
             own: Vec::new(),
+            withheld: 0,
         }
     }
 
@@ -177,6 +190,7 @@ impl Tree {
                 continue;
             };
             if is_dir && !hands.freely(Verb::FsList, &child) {
+                self.withheld += usize::from(hands.is_ruled(Verb::FsList, Spot::At(&child)));
                 continue;
             }
             let printed = joined(&printed, &String::from_utf8_lossy(name));
@@ -191,6 +205,14 @@ impl Tree {
         if let Some(dir) = self.dirs.get_mut(at) {
             dir.names = names;
             dir.children = children;
+        }
+    }
+
+    /// What of it rules keep, if they keep these files as well.
+    pub fn withheld<T>(&self, files: &[T]) -> Withheld {
+        Withheld {
+            files: files.len(),
+            dirs: self.withheld,
         }
     }
 

@@ -128,6 +128,7 @@ impl Replayer<'_> {
                 context: unit.session.context(),
                 user: UserModel::DenyAll,
                 held: self.terms.held().to_vec(),
+                rules: self.terms.rules().to_vec(),
                 settings: self.terms.settings().clone(),
                 drive: Drive::Calls,
                 script: calls

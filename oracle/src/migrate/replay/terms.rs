@@ -4,14 +4,13 @@
 //! Hermes has something like it, an approval there. They must never hold more
 //! than was proposed, but for the grants that are tried out.
 
-use bisim_world::protocol::Held;
+use bisim_world::protocol::{Decision, Held, Rule};
 use serde_json::{Map, Value, json};
 
 use super::fate::Need;
 use super::place::WORK;
 use crate::migrate::settings::Settings;
-use crate::migrate::translate::{About, GRANT_SECONDS, Proposal};
-use crate::subject::agent_world::RULES;
+use crate::migrate::translate::{About, GRANT_SECONDS, Proposal, ProposedDenial};
 
 /// A place of the workspace (`./src`) or elsewhere, as a world has it.
 fn in_world(place: &str) -> String {
@@ -25,6 +24,7 @@ fn in_world(place: &str) -> String {
 pub struct Terms {
     settings: Map<String, Value>,
     held: Vec<Held>,
+    rules: Vec<Rule>,
     smart: bool,
 }
 
@@ -43,11 +43,11 @@ impl Terms {
         if let Some(mode) = &settings.cron_mode {
             map.insert("approvals.cron_mode".to_owned(), mode.as_str().into());
         }
-        map.insert(RULES.to_owned(), rules(proposals));
         let held = proposals.iter().flat_map(held).collect();
         Self {
             settings: map,
             held,
+            rules: rules(proposals),
             smart: matches!(settings.mode.as_deref(), Some("smart") | None),
         }
     }
@@ -72,11 +72,15 @@ impl Terms {
     /// Tells terms apart, so that what was run under others is not taken for these.
     #[must_use]
     pub fn name(&self) -> String {
-        json!([self.settings, self.held]).to_string()
+        json!([self.settings, self.held, self.rules]).to_string()
     }
 
     pub(super) fn held(&self) -> &[Held] {
         &self.held
+    }
+
+    pub(super) fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     pub(super) const fn settings(&self) -> &Map<String, Value> {
@@ -97,28 +101,27 @@ impl Terms {
     }
 }
 
-fn rules(proposals: &[Proposal]) -> Value {
-    proposals
-        .iter()
-        .flat_map(|proposal| {
-            proposal.denials.iter().map(|denial| {
-                let mut rule = json!({
-                    "id": proposal.id,
-                    "decision": "deny",
-                    "verbs": denial.verbs,
-                });
-                let (key, value) = match &denial.about {
-                    About::On(place) => ("on", place),
-                    About::Named(name) => ("named", name),
-                    About::Host(host) => ("host", host),
-                };
-                if let Some(rule) = rule.as_object_mut() {
-                    rule.insert(key.to_owned(), value.as_str().into());
-                }
-                rule
-            })
-        })
-        .collect()
+fn rules(proposals: &[Proposal]) -> Vec<Rule> {
+    let denials = |proposal: &Proposal| {
+        let rule = |denial: &ProposedDenial| {
+            let mut rule = Rule {
+                id: proposal.id.clone(),
+                decision: Decision::Deny,
+                verbs: denial.verbs.clone(),
+                on: None,
+                named: None,
+                host: None,
+            };
+            match &denial.about {
+                About::On(place) => rule.on = Some(place.clone()),
+                About::Named(name) => rule.named = Some(name.clone()),
+                About::Host(host) => rule.host = Some(host.clone()),
+            }
+            rule
+        };
+        proposal.denials.iter().map(rule).collect::<Vec<_>>()
+    };
+    proposals.iter().flat_map(denials).collect()
 }
 
 /// A proposal as both subjects hold it.

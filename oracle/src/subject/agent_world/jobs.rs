@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bisim_world::protocol::{Job as CaseJob, Rule};
 use hermitcrab::ambient::NobodyThere;
 use hermitcrab::jobs::{JobPort, JobRun, Lent, Limit, Moment, RUN_MAX, Script, Work, work};
 use hermitcrab::model::{Cancel, ModelPort};
@@ -11,7 +12,7 @@ use hermitcrab::tools::cronjob::jobs::{Job, is_a_name, text};
 use hermitcrab_core::session::Asking;
 use serde_json::{Map, Value};
 
-use super::{CaseClock, bounds};
+use super::{CaseClock, bounds, rules};
 
 /// The setting that says what the jobs of a case hold.
 const HELD: &str = "hermitcrab.jobs";
@@ -25,6 +26,7 @@ const JOBS: &str = "/home/u/.hermes/cron";
 pub struct CaseJobs {
     config: RuntimeConfig,
     settings: Map<String, Value>,
+    rules: Vec<Rule>,
     clock: CaseClock,
     held: Vec<GrantWords>,
     model: Option<(String, Box<dyn ModelPort>)>,
@@ -33,11 +35,11 @@ pub struct CaseJobs {
 impl CaseJobs {
     pub(super) fn new(
         config: RuntimeConfig,
-        settings: &Map<String, Value>,
+        case: &CaseJob,
         clock: CaseClock,
         model: Option<(String, Box<dyn ModelPort>)>,
     ) -> Result<Self, String> {
-        let listed = settings.get(HELD).and_then(Value::as_array);
+        let listed = case.settings.get(HELD).and_then(Value::as_array);
         let held = listed.into_iter().flatten().map(|words| {
             let word = |name: &str| words.get(name).and_then(Value::as_str);
             match (word("verb"), word("on")) {
@@ -47,7 +49,8 @@ impl CaseJobs {
         });
         Ok(Self {
             config,
-            settings: settings.clone(),
+            settings: case.settings.clone(),
+            rules: case.rules.clone(),
             clock,
             held: held.collect::<Result<_, _>>()?,
             model,
@@ -67,11 +70,12 @@ impl CaseJobs {
         if !workdir.is_empty() {
             config.workspace = PathBuf::from(workdir);
         }
-        let home = config.home.clone();
+        let (home, workspace) = (config.home.clone(), config.workspace.clone());
         let clock = Box::new(self.clock.clone());
         let mut session =
             Runtime::open(config, Box::new(NobodyThere), clock).map_err(|error| words(&error))?;
         session.set_ceilings(bounds::of(&self.settings));
+        rules::add(&mut session, &self.rules, &workspace)?;
         let agent = session.first_agent();
         session.grant_basics(agent).map_err(|error| words(&error))?;
         for held in &self.held {
