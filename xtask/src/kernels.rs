@@ -13,7 +13,7 @@ mod machine;
 mod package;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<Passed> {
 }
 
 /// A skip is a failure here: the kernels are chosen for having what the tests need.
-fn skipped_or_failed(summary: &PathBuf) -> Result<bool> {
+fn skipped_or_failed(summary: &Path) -> Result<bool> {
     ensure!(
         summary.exists(),
         "the machine ended without a result; what it said is above"
