@@ -46,8 +46,10 @@ pub struct Holdings {
     shown_for_session: Vec<String>,
     /// What the user said "always" to.
     shown_for_good: Vec<String>,
-    /// The same, as far as it still counts after the program was started again.
+    /// The same, as far as it still counts in a later session.
     counts_again: Vec<String>,
+    /// What is said for good is kept: the case starts the program again.
+    keeps: bool,
 }
 
 impl Holdings {
@@ -63,6 +65,11 @@ impl Holdings {
             shown_for_session: Vec::new(),
             shown_for_good: Vec::new(),
             counts_again: Vec::new(),
+            keeps: case
+                .job
+                .script
+                .iter()
+                .any(|step| matches!(step, Step::Restart(_))),
         };
         let reads = if reads_workspace(case) {
             &["fs.read", "fs.list"][..]
@@ -131,7 +138,12 @@ impl Holdings {
                 }
             }
             Step::Advance { seconds } => self.clock = self.clock.saturating_add(*seconds),
-            Step::EndSession {} => self.end_session(),
+            Step::EndSession {} => {
+                self.end_session();
+                if self.keeps {
+                    self.counts_again.clone_from(&self.shown_for_good);
+                }
+            }
             Step::Restart(restart) => {
                 self.end_session();
                 if !restart.keeps_answers() {
@@ -203,7 +215,7 @@ impl Holdings {
             if is_yes(answer) && lasts {
                 self.shown_for_session.push(shown.clone());
             }
-            // It counts after the session only where the program is started again.
+            // It counts after the session only where the program is ever started again.
             if is_yes(answer) && answer.contains("always") {
                 self.shown_for_good.push(shown.clone());
             }

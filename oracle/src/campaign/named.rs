@@ -128,7 +128,9 @@ fn is_held(case: &Case, at: usize) -> bool {
             .and_then(|path| plain(case, path)),
     };
     let verbs: &[&str] = match tool.as_str() {
-        "read_file" | "search_files" => &["fs.read"],
+        "read_file" => &["fs.read"],
+        // Whoever searches a directory lists it.
+        "search_files" => &["fs.read", "fs.list"],
         _ => &["fs.create", "fs.modify", "fs.delete"],
     };
     // A patch names its files in its text; what leads elsewhere is nobody's.
@@ -208,6 +210,8 @@ mod tests {
             ("path:write+plain+all", 0, true),
             ("path:write+plain+all+double-slash~0", 0, true),
             ("path:write+plain+reading", 0, false),
+            ("path:read+plain+ruled", 0, false),
+            ("path:write+plain+ruled", 0, false),
             ("path:read+link-out+all", 0, false),
             ("path:read+up-and-in-again+all", 0, false),
             ("path:read+absolute-key+all", 0, false),
@@ -227,6 +231,8 @@ mod tests {
             ("sequence:0+a4+e+c14.0", 2, true),
             ("sequence:0+h2+c2.0", 1, true),
             ("sequence:0+h2+c7.0", 1, false),
+            // What is forwarded may be read, and may not be listed.
+            ("sequence:4+h3+s3+c14.1", 2, false),
             ("sequence:0+a4+h2+c2.0", 2, false),
             ("sequence:0+a4+h2+c0.0", 2, true),
             ("sequence:0+a4+h0+c2.0", 2, true),

@@ -162,11 +162,12 @@ fn plain_crash(seed: u64, index: u64) -> Option<Crash> {
 
 fn plain_path(index: u64, numbers: &mut Numbers) -> Option<PathCall> {
     let place = usize::try_from(index).ok()?;
-    let holding = usize::try_from(numbers.next().checked_rem(Holding::ALL.len() as u64)?).ok()?;
+    let holding =
+        usize::try_from(numbers.next().checked_rem(Holding::OF_PATHS.len() as u64)?).ok()?;
     Some(PathCall {
         action: ACTIONS.get(place.checked_rem(ACTIONS.len())?)?,
         place: PLACES.get(place.checked_div(ACTIONS.len())?)?,
-        holding: *Holding::ALL.get(holding)?,
+        holding: *Holding::OF_PATHS.get(holding)?,
         forms: Vec::new(),
         context: USUAL,
     })

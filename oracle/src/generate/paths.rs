@@ -14,7 +14,7 @@ mod place;
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::protocol::{Context, Held};
+use bisim_world::protocol::{Context, Decision, FileKind, FileSpec, Held, Rule};
 
 pub use action::{ACTIONS, Action};
 pub(super) use action::{action, planned};
@@ -39,11 +39,15 @@ pub enum Holding {
     Reading,
     /// All file verbs.
     All,
+    /// The same, and a rule of the user's that withholds all prepared places in it.
+    Ruled,
 }
 
 impl Holding {
-    /// All of them.
+    /// Those without a rule.
     pub const ALL: [Self; 3] = [Self::All, Self::Reading, Self::Nothing];
+    /// Those of file tools.
+    pub const OF_PATHS: [Self; 4] = [Self::All, Self::Reading, Self::Nothing, Self::Ruled];
 
     /// Its word.
     pub(super) const fn word(self) -> &'static str {
@@ -51,10 +55,11 @@ impl Holding {
             Self::Nothing => "nothing",
             Self::Reading => "reading",
             Self::All => "all",
+            Self::Ruled => "ruled",
         }
     }
 
-    /// The one with this word.
+    /// The one without a rule that has this word.
     pub(super) fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|holding| holding.word() == word)
     }
@@ -64,7 +69,7 @@ impl Holding {
         let verb = match self {
             Self::Nothing => return Vec::new(),
             Self::Reading => "fs.read",
-            Self::All => "fs.*",
+            Self::All | Self::Ruled => "fs.*",
         };
         vec![Held {
             id: "ws".to_owned(),
@@ -75,6 +80,32 @@ impl Holding {
             holder: None,
             hermes: None,
         }]
+    }
+
+    /// The rules of a case.
+    fn rules(self) -> Option<Vec<Rule>> {
+        (self == Self::Ruled).then(|| {
+            vec![Rule {
+                id: "prepared".to_owned(),
+                decision: Decision::Deny,
+                verbs: vec!["fs.*".to_owned()],
+                on: Some(format!("{CWD_DEFAULT}/{}", place::PREPARED)),
+                named: None,
+                host: None,
+            }]
+        })
+    }
+
+    /// The files of a case: where a rule withholds them, who shows them shows a secret.
+    fn files(self, mut files: Vec<FileSpec>) -> Vec<FileSpec> {
+        for file in &mut files {
+            if let FileKind::Text(text) = &mut file.kind
+                && self == Self::Ruled
+            {
+                *text = text.replace("inside", "CANARY-INSIDE");
+            }
+        }
+        files
     }
 }
 
@@ -110,8 +141,9 @@ impl PathCall {
         let path = self.path()?;
         let script = vec![self.action.step(&path)];
         Some(CaseFile {
-            world: surroundings::world(self.place.files(), None),
+            world: surroundings::world(self.holding.files(self.place.files()), None),
             held: Some(self.holding.held()),
+            rules: self.holding.rules(),
             deadline_ms: Some(30_000),
             ..surroundings::case_file(format!("path:{self}"), self.context, script)
         })
@@ -154,7 +186,9 @@ impl PathCall {
         Some(Self {
             action: ACTIONS.iter().find(|known| known.name == action)?,
             place: PLACES.iter().find(|known| known.name == place)?,
-            holding: Holding::named(holding)?,
+            holding: Holding::OF_PATHS
+                .into_iter()
+                .find(|known| known.word() == holding)?,
             forms: forms.filter(|forms| forms.len() <= FORMS_MAX)?,
             context,
         })
@@ -176,7 +210,7 @@ impl<'a> Arbitrary<'a> for PathCall {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let action = bytes.choose(ACTIONS)?;
         let place = bytes.choose(PLACES)?;
-        let holding = *bytes.choose(&Holding::ALL)?;
+        let holding = *bytes.choose(&Holding::OF_PATHS)?;
         let count = bytes.int_in_range(0..=FORMS_MAX)?;
         let mut forms = Vec::with_capacity(count);
         for _ in 0..count {

@@ -7,6 +7,9 @@ use bisim_world::protocol::{FileKind, FileSpec};
 
 use crate::case::CWD_DEFAULT;
 
+/// The directory of the workspace that prepared places lie in.
+pub(super) const PREPARED: &str = "pz";
+
 /// A place and what has to be there.
 #[derive(Debug)]
 pub struct Place {

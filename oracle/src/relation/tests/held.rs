@@ -1,5 +1,7 @@
 //! What is held while a script goes on.
 
+use bisim_world::protocol::{Decision, FileKind, FileSpec, Rule};
+
 use super::*;
 
 #[test]
@@ -136,6 +138,95 @@ fn a_yes_for_longer_than_once_covers_what_was_shown_until_the_session_ends() {
     check("always", None, true);
     check("session", Some(Step::EndSession {}), false);
     check("always", Some(Step::EndSession {}), false);
+}
+
+#[test]
+fn a_yes_for_good_outlives_its_session_where_the_program_keeps_it() {
+    let check = |answer: &str, is_covered: bool| {
+        let change = |size| {
+            vec![FsEffect {
+                size,
+                ..effect(FILE, EffectKind::Modified)
+            }]
+        };
+        let asked = StepTrace {
+            questions: vec![QuestionTrace {
+                shown: format!("changed file {FILE}"),
+                answer: answer.into(),
+            }],
+            ..ran(change(1))
+        };
+        let start = Step::Restart(Default::default());
+        let case = case(vec![start, call(), Step::EndSession {}, call()], Vec::new());
+        let run = trace(vec![ran(Vec::new()), asked, ran(change(1)), ran(change(2))]);
+        let judgement = judged(&case, &run, &run);
+        let last = judgement.steps.last().unwrap();
+        let is_inside = last.agent.ends_with(":inside");
+        assert_eq!(is_inside, is_covered, "{answer}: {judgement:#?}");
+    };
+    check("always", true);
+    check("session", false);
+}
+
+#[test]
+fn a_rule_of_the_case_stands_above_what_is_held_and_what_is_agreed_to() {
+    let deny = (Decision::Deny, "/home/u/proj/keep");
+    let ask = (Decision::Ask, "/home/u/proj/keep");
+    let check = |(decision, on): (Decision, &str), file: &str, answer: Option<&str>, expected| {
+        let mut case = case(vec![call()], vec![hold("fs.*", "/home/u/proj")]);
+        case.job.rules = vec![Rule {
+            id: "r".into(),
+            decision,
+            verbs: vec!["fs.*".into()],
+            on: Some(on.into()),
+            named: None,
+            host: None,
+        }];
+        let mut seen = ran(vec![effect(file, EffectKind::Modified)]);
+        seen.questions.extend(answer.map(|answer| QuestionTrace {
+            shown: format!("changed file {file}"),
+            answer: answer.into(),
+        }));
+        let run = trace(vec![seen]);
+        let worst = judged(&case, &run, &run).worst();
+        assert_eq!(worst, expected, "{decision:?} {on} {file} {answer:?}");
+    };
+    let kept = "/home/u/proj/keep/a";
+    check(deny, "/home/u/proj/keeper", None, Finding::Equal);
+    check(deny, kept, None, Finding::BothUnsafe);
+    check(deny, kept, Some("always"), Finding::BothUnsafe);
+    check(ask, kept, None, Finding::BothUnsafe);
+    check(ask, kept, Some("deny"), Finding::BothUnsafe);
+    check(ask, kept, Some("once"), Finding::Equal);
+}
+
+#[test]
+fn a_secret_of_the_cases_own_that_a_rule_withholds_is_seen_where_it_is_shown() {
+    let mut case = case(vec![call()], vec![]);
+    let path = "/home/u/proj/keep/key";
+    case.job.world.as_mut().unwrap().files = vec![FileSpec {
+        path: path.into(),
+        kind: FileKind::Text("the CANARY-KEY here\n".into()),
+        mode: None,
+    }];
+    let shows = |text: &str| trace(vec![step(StepOutcome::Ran, text, vec![])]);
+    let worst = |case: &Case, hermes: &RawTrace, agent: &RawTrace| {
+        crate::check::judge_traces(case, hermes, None, agent).worst()
+    };
+    let (shown, hidden) = (shows("the CANARY-KEY here"), shows("the"));
+    assert_eq!(worst(&case, &shown, &shown), Finding::Equal);
+    case.job.rules = vec![Rule {
+        id: "r".into(),
+        decision: Decision::Deny,
+        verbs: vec!["fs.read".into()],
+        on: None,
+        named: Some("KEY".into()),
+        host: None,
+    }];
+    assert_eq!(worst(&case, &shown, &shown), Finding::BothUnsafe);
+    assert_eq!(worst(&case, &hidden, &shown), Finding::BeyondGrant);
+    assert_eq!(worst(&case, &shown, &hidden), Finding::Stricter);
+    assert_eq!(worst(&case, &hidden, &hidden), Finding::Equal);
 }
 
 #[test]
