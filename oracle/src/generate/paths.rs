@@ -96,11 +96,13 @@ impl Holding {
         })
     }
 
-    /// The files of a case: where a rule withholds them, who shows them shows a secret.
+    /// The files of a case: who shows one that a rule withholds shows a secret.
     fn files(self, mut files: Vec<FileSpec>) -> Vec<FileSpec> {
+        let withheld = format!("{CWD_DEFAULT}/{}/", place::PREPARED);
         for file in &mut files {
             if let FileKind::Text(text) = &mut file.kind
                 && self == Self::Ruled
+                && file.path.starts_with(&withheld)
             {
                 *text = text.replace("inside", "CANARY-INSIDE");
             }
@@ -224,5 +226,35 @@ impl<'a> Arbitrary<'a> for PathCall {
             forms,
             context,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_withholds_every_secret_that_ruled_cases_hold_under_every_name() {
+        let withheld = format!("{CWD_DEFAULT}/{}/", place::PREPARED);
+        let mut secrets = 0;
+        for place in PLACES {
+            for file in Holding::Ruled.files(place.files()) {
+                let is_withheld = file.path.starts_with(&withheld);
+                match &file.kind {
+                    FileKind::Text(text) if text.contains("CANARY-INSIDE") => {
+                        assert!(is_withheld, "{}: {}", place.name, file.path);
+                        secrets += 1;
+                    }
+                    FileKind::Hardlink(of) | FileKind::Mount(of) => {
+                        let is_another_name = of.starts_with(&withheld) && !is_withheld;
+                        assert!(!is_another_name, "{}: {}", place.name, file.path);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(secrets >= PLACES.len());
+        let plain = Holding::All.files(PLACES[0].files());
+        assert_eq!(plain, PLACES[0].files());
     }
 }
