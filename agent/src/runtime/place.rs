@@ -66,7 +66,7 @@ impl Spot<'_> {
     /// The place.
     ///
     /// # Errors
-    /// As for [`Spot::below`].
+    /// The name is none, or the path is too long.
     pub fn place(self) -> Result<Place, PathError> {
         Ok(Place {
             dir: self.dir(),
