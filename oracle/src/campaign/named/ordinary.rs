@@ -28,11 +28,30 @@ pub(super) fn rule(case: &Case, at: usize, seen: &Seen<'_>) -> Option<&'static s
         }
         "memory" if leaves_notes_alone(seen) => Some("no-copy-of-notes-left-alone"),
         "patch" if is_half_made(seen) => Some("a-patch-is-all-or-nothing"),
+        "search_files" if seen.more.is_empty() && begins_with_a_dash(args) => {
+            Some("a-pattern-is-no-option")
+        }
         "search_files" if is_in_another_order(seen) && patches_several(case, at) => {
             Some("files-of-a-patch-come-at-once")
         }
+        "search_files" if is_in_another_order(seen) && ran_before(case, at) => {
+            Some("changes-of-a-command-come-at-its-end")
+        }
+        "patch" | "write_file" if is_warned_for_nothing(seen) && ran_before(case, at) => {
+            Some("rewritten-as-it-was")
+        }
         _ => None,
     }
+}
+
+/// Whether text is searched for with a pattern, or in a path, that Hermes hands on as an option.
+fn begins_with_a_dash(args: &Value) -> bool {
+    let is_of_names = matches!(text(args, "target"), Some("files" | "find"));
+    let is_dashed = |field: &str| {
+        let given = text(args, field);
+        given.is_some_and(|given| given.len() > 1 && given.starts_with('-'))
+    };
+    is_dashed("path") || (is_dashed("pattern") && !is_of_names)
 }
 
 /// Whether Hermes lists no command, as it does where no session of a person has a name.
@@ -125,6 +144,33 @@ fn patches_several(case: &Case, at: usize) -> bool {
     })
 }
 
+/// Whether a command or a script ran before this call.
+fn ran_before(case: &Case, at: usize) -> bool {
+    let mut before = case.job.script.iter().take(at);
+    before.any(|step| {
+        matches!(step, Step::Call { tool, .. } if tool == "terminal" || tool == "execute_code")
+    })
+}
+
+/// Whether both came to the same, and Hermes alone says that a file was changed since it was
+/// read.
+fn is_warned_for_nothing(seen: &Seen<'_>) -> bool {
+    let split = |value: &Value| {
+        let mut rest = value.clone();
+        let warning = rest.as_object_mut()?.shift_remove("_warning");
+        let is_of_time = warning
+            .as_ref()
+            .and_then(Value::as_str)
+            .is_some_and(|warning| warning.contains("was modified since you last read it"));
+        Some((rest, is_of_time))
+    };
+    let (Some((told, warned)), Some((heard, is_too))) = (split(seen.told), split(seen.heard))
+    else {
+        return false;
+    };
+    warned && !is_too && seen.more.is_empty() && canon::same_value(&told, &heard)
+}
+
 fn text_of(value: Option<&Value>) -> Option<&str> {
     value.and_then(Value::as_str)
 }
@@ -197,6 +243,81 @@ mod tests {
                 named((context, call), (told, heard), &[]),
                 None,
                 "{context}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_search_is_named_where_a_dash_makes_an_option_of_what_is_given() {
+        let (told, heard) = (json!({"total_count": 0}), json!({"total_count": 1}));
+        let named = |args: Value| {
+            let calls = json!([{"tool": "search_files", "args": args}]);
+            named(("cron", &calls), (&told, &heard), &[])
+        };
+        let expected = Some("a-pattern-is-no-option");
+        for args in [
+            json!({"pattern": "--", "path": "src"}),
+            json!({"pattern": "-v"}),
+            json!({"pattern": "x", "path": "-x"}),
+            json!({"pattern": "*", "path": "-x", "target": "files"}),
+        ] {
+            assert_eq!(named(args.clone()), expected, "{args}");
+        }
+        for args in [
+            json!({"pattern": "-"}),
+            json!({"pattern": "x-v", "path": "src"}),
+            json!({"pattern": "-v", "target": "files"}),
+        ] {
+            assert_eq!(named(args.clone()), None, "{args}");
+        }
+    }
+
+    #[test]
+    fn a_warning_and_an_order_are_named_only_after_a_command() {
+        let calls = |first: &str, then: &str| json!([{"tool": first, "args": {}}, {"tool": then, "args": {"pattern": "x"}}]);
+        let warning = "Warning: 'a' was modified since you last read it (external edit).";
+        let told = json!({"success": true, "_warning": warning, "resolved_path": "/a"});
+        let other = json!({"success": true, "_warning": "x", "resolved_path": "/a"});
+        let heard = json!({"success": true, "resolved_path": "/a"});
+        let failed = json!({"success": false, "resolved_path": "/a"});
+        let (one, two) = (json!({"files": ["a", "b"]}), json!({"files": ["b", "a"]}));
+        for (first, then, pair, expected) in [
+            (
+                "terminal",
+                "patch",
+                (&told, &heard),
+                Some("rewritten-as-it-was"),
+            ),
+            (
+                "execute_code",
+                "write_file",
+                (&told, &heard),
+                Some("rewritten-as-it-was"),
+            ),
+            ("read_file", "patch", (&told, &heard), None),
+            // Of a part that was read another warning is left.
+            (
+                "terminal",
+                "patch",
+                (&told, &other),
+                Some("rewritten-as-it-was"),
+            ),
+            ("terminal", "patch", (&told, &told), None),
+            ("terminal", "patch", (&other, &heard), None),
+            ("terminal", "patch", (&told, &failed), None),
+            ("terminal", "patch", (&heard, &told), None),
+            (
+                "terminal",
+                "search_files",
+                (&one, &two),
+                Some("changes-of-a-command-come-at-its-end"),
+            ),
+            ("read_file", "search_files", (&one, &two), None),
+        ] {
+            assert_eq!(
+                named(("cron", &calls(first, then)), pair, &[]),
+                expected,
+                "{first} {then}"
             );
         }
     }

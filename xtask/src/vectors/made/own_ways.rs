@@ -17,6 +17,7 @@ pub fn suite() -> Suite {
     cases.extend(notes());
     cases.extend(lists());
     cases.extend(patches());
+    cases.extend(commands());
     cases.extend(hints());
     cases.extend(promises());
     let mut defaults = super::defaults("own-ways-1");
@@ -54,6 +55,8 @@ pub fn suite() -> Suite {
                 "patch-order",
                 "what is found after a patch of several files",
             ),
+            service("rewritten", "a file that a command wrote again as it was"),
+            service("order", "what is found after a command that changed files"),
             service("hint", "a command Hermes' developers have a word about"),
             service("plain", "a neighbour that is the same"),
         ],
@@ -274,6 +277,30 @@ fn lists() -> Vec<Draft> {
                 .call("process", &json!({"action": "list"}))
         })
         .collect()
+}
+
+/// A command that leaves a file as it was, and one that changes files.
+fn commands() -> Vec<Draft> {
+    let edit = json!({"mode": "replace", "path": "lib/words.txt", "old_string": "plain", "new_string": "some"});
+    let after = |id: &str, flag: &str, command: &str| {
+        case(id, flag)
+            .call("read_file", &json!({"path": "lib/words.txt"}))
+            .call("terminal", &json!({"command": command}))
+            .call("patch", &edit)
+    };
+    let counts = json!({"pattern": "word", "path": "/home/u/proj", "output_mode": "count"});
+    vec![
+        after("rewritten-sed", "rewritten", "sed -i 's/absent/x/' lib/words.txt"),
+        after("rewritten-touch", "rewritten", "cat lib/words.txt > w && cat w > lib/words.txt; rm w"),
+        after("rewritten-otherwise", "plain", "sed -i 's/words/lines/' lib/words.txt"),
+        after("rewritten-not", "plain", "cat lib/words.txt"),
+        case("order-script", "plain")
+            .call("execute_code", &json!({"code": "t = open('README').read()\nopen('README', 'w').write(t + 'word')"}))
+            .call("search_files", &counts),
+        case("order-command", "order")
+            .call("terminal", &json!({"command": "sed -i 's/plain/more/' lib/words.txt; echo word > zz.txt; echo word > aa.txt"}))
+            .call("search_files", &counts),
+    ]
 }
 
 /// Where a command is one of Hermes' own developers', Hermes adds what they found out.
