@@ -7,7 +7,9 @@ mod chat;
 mod config;
 mod cron;
 mod doctor;
+mod exec;
 mod explain;
+mod lines;
 mod model;
 mod open;
 mod plan;
@@ -46,13 +48,7 @@ enum What {
     #[command(name = "prompt")]
     Repl(repl::Prompt),
     /// Run a command on a copy of the workspace; keep what it changed only if that is granted or you say so
-    Exec {
-        #[command(flatten)]
-        setting: Setting,
-        /// The command and its arguments; a single argument is a line for the shell
-        #[arg(required = true, last = true)]
-        command: Vec<String>,
-    },
+    Exec(exec::Exec),
     /// Make one tool call, as a model would, and print what the model would see
     Call {
         #[command(flatten)]
@@ -271,7 +267,7 @@ fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
 fn act(what: What) -> u8 {
     match what {
         What::Repl(prompt) => repl::repl(&prompt),
-        What::Exec { setting, command } => run::exec(&setting, &command),
+        What::Exec(arguments) => exec::exec(&arguments),
         What::Call {
             setting,
             tool,

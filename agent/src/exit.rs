@@ -12,7 +12,8 @@ Exit codes:
   69  this machine lacks something that is needed; `hermitcrab doctor` says what
   70  the agent's own machinery failed
   74  the ledger does not hold
-  77  it was refused, or what it did was discarded";
+  77  it was refused, or what it did was discarded
+ 130  you called `exec` off with ^C; what it did was discarded";
 
 /// It ran.
 pub const OK: u8 = 0;
@@ -28,6 +29,8 @@ pub const INTERNAL: u8 = 70;
 pub const LEDGER: u8 = 74;
 /// It was refused, or what it did was discarded.
 pub const REFUSED: u8 = 77;
+/// Its user called it off.
+pub const INTERRUPTED: u8 = 130;
 
 #[cfg(test)]
 mod tests {
@@ -48,6 +51,7 @@ mod tests {
             INTERNAL,
             LEDGER,
             REFUSED,
+            INTERRUPTED,
         ];
         assert_eq!(named, all);
     }

@@ -10,6 +10,7 @@ use hermitcrab_core::{
     standing::PortableCap,
     time::Instant,
 };
+use hermitcrab_sandbox::spawn::Stream;
 
 /// Tells the time on a clock that never runs backwards.
 pub trait Clock: Send + Sync {
@@ -22,6 +23,12 @@ pub trait Clock: Send + Sync {
 pub trait ProgressPort {
     /// A command of this agent begins.
     fn began(&mut self, _agent: AgentId) {}
+
+    /// A piece of what one prints, as it came. Whoever takes it says so, and is not
+    /// shown it as text.
+    fn takes(&mut self, _agent: AgentId, _from: Stream, _piece: &[u8]) -> bool {
+        false
+    }
 
     /// A piece of output of a command that an agent runs.
     fn output(&mut self, agent: AgentId, piece: &str);

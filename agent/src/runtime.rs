@@ -66,7 +66,7 @@ pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
     ceilings::{Ceilings, Talk},
     change::FileChange,
-    command::{CommandRequest, CommandRun, checked_text},
+    command::{CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,

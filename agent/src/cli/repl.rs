@@ -22,22 +22,21 @@ use std::{
 };
 
 use hermitcrab_core::outcome::DenialCode;
-use serde_json::{Value, json};
 
 use self::{
     banner::Active,
     editor::{Came, Source},
-    live::{Live, Shown},
+    live::Live,
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, chat, cron, open, plan, run, say, undo};
+use super::{Setting, Trouble, chat, cron, exec, open, plan, run, say, undo};
 use crate::{
     ambient, audit,
     chat::{Chat, TurnEnd},
     exit,
     model::{Backend, Cancel},
-    runtime::{Fate, GrantWords, Runtime},
+    runtime::{Fate, GrantWords, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
 };
 
@@ -63,7 +62,8 @@ struct Repl<'s> {
     chat: Option<Chat>,
     screen: Screen,
     cancel: Cancel,
-    shown: Shown,
+    /// Whether what commands print is on the screen as it comes.
+    is_watched: bool,
 }
 
 /// Runs until the person leaves.
@@ -103,13 +103,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let mut runtime = open::open_for(&prompt.setting, user)?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
-    let shown = Shown::default();
-    runtime.show_progress(Box::new(Live::new(
-        cancel.clone(),
-        screen,
-        is_terminal,
-        shown.clone(),
-    )));
+    runtime.show_progress(Box::new(Live::new(cancel.clone(), screen, is_terminal)));
     let mut repl = Repl {
         setting: &prompt.setting,
         choice: &prompt.choice,
@@ -119,7 +113,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         chat: None,
         screen,
         cancel,
-        shown,
+        is_watched: is_terminal,
     };
     if let Some(backend) = &repl.backend {
         chat::let_talk(&mut repl.runtime, backend)?;
@@ -364,34 +358,29 @@ impl Repl<'_> {
     fn command(&mut self, command: &str, is_rehearsed: bool) -> u8 {
         let agent = self.runtime.first_agent();
         let before = undo::last_commit(&self.runtime);
-        let report = self
-            .runtime
-            .call(agent, "terminal", &json!({"command": command}));
-        let result: Value = serde_json::from_str(&report.text).unwrap_or(Value::Null);
-        let output = result.get("output").and_then(Value::as_str);
-        let rest = self.shown.rest(output.unwrap_or_default());
-        if !rest.is_empty() {
-            println!("{}", visible(rest.trim_end_matches('\n')));
+        let report = self.runtime.run_typed(
+            agent,
+            &TypedCommand {
+                command,
+                timeout: None,
+                reads: None,
+                apart: false,
+            },
+        );
+        if let (Ok(run), false) = (&report.came, self.is_watched) {
+            exec::print_whole(run);
         }
         // The no of a dry run is its own, and was told with what it is about.
         let is_told = is_rehearsed && report.fate.code() == Some(DenialCode::RejectedByUser);
-        if let Some(error) = result.get("error").and_then(Value::as_str)
-            && !is_told
+        let told = exec::told(&report, self.cancel.is_thrown());
+        for line in told.iter().filter(|_| !is_told) {
+            say(&visible(line));
+        }
+        if let (Ok(run), Fate::Ran) = (&report.came, &report.fate)
+            && exec::status(run.ending) != 0
+            && told.is_empty()
         {
-            let error = match run::in_own_words(&report.fate) {
-                // That it was called off is said by who called it off.
-                Some(_) if self.cancel.is_thrown() => "what it changed is discarded".to_owned(),
-                Some(words) => words.to_owned(),
-                None => visible(error),
-            };
-            say(&error);
-        }
-        if let Some(withheld) = result.get("withheld").and_then(Value::as_str) {
-            say(&visible(withheld));
-        }
-        let status = result.get("exit_code").and_then(Value::as_i64).unwrap_or(0);
-        if report.fate == Fate::Ran && status != 0 {
-            say(&format!("ended with status {status}"));
+            say(&format!("ended with status {}", exec::status(run.ending)));
         }
         let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
         if let Some(id) = after {

@@ -121,7 +121,10 @@ impl Runtime {
         let mut changes = ChangeSummary::default();
         let answered = self.given_by_answers(by);
         let result = match (self.before_call(args), Tool::offered(tool)) {
-            (Err(result), _) => result,
+            (Err((message, fate)), _) => ToolResult {
+                text: pyjson::text(&json!({ "error": message })),
+                fate,
+            },
             (Ok(()), Some(tool)) => {
                 let done = self.with_hands((by, tool), &mut questions, &mut changes, |hands| {
                     hands.look_after()?;
@@ -136,12 +139,7 @@ impl Runtime {
                     fate: Fate::Refused(DenialCode::UnknownTool),
                 }),
         };
-        if !questions.is_empty() && result.fate.code() == Some(DenialCode::ChangedSinceShown) {
-            self.void_answers(by, &answered);
-        }
-        if let Err(error) = self.settle_wishes() {
-            self.told.push(error.to_string());
-        }
+        self.after_call(by, &answered, !questions.is_empty(), &result.fate);
         let ended = self.clock.now();
         let elapsed = Duration::from_millis(ended.as_millis().saturating_sub(started.as_millis()));
         let result = if fault::is(Fault::DenialLooksLikeSuccess) {
@@ -186,36 +184,43 @@ impl Runtime {
 
     /// What has to be so before a tool sees its arguments: what was revoked
     /// elsewhere is revoked here, and no bearer's name is among them.
-    fn before_call(&mut self, args: &Value) -> Result<(), ToolResult> {
-        let refused = |denial: &Denial| ToolResult {
-            text: pyjson::text(&json!({ "error": format!(
-                "Denied ({}): {denial}. Next step: {}.",
-                denial.code(),
-                denial.code().next_step()
-            ) })),
-            fate: Fate::Refused(denial.code()),
+    pub(super) fn before_call(&mut self, args: &Value) -> Result<(), (String, Fate)> {
+        let refused = |denial: Denial| {
+            let asked = false;
+            in_words(&Stop::Refused { denial, asked })
         };
         // Deadlines that passed since the last call are in the ledger before it.
         match self.heed().and_then(|()| self.tick()) {
             Ok(()) => {}
             Err(RuntimeError::Ledger(error)) => {
-                return Err(refused(&Denial::new(DenialCode::LedgerUnwritable, error)));
+                return Err(refused(Denial::new(DenialCode::LedgerUnwritable, error)));
             }
-            Err(error) => {
-                let message = error.to_string();
-                return Err(ToolResult {
-                    text: pyjson::text(&json!({ "error": message })),
-                    fate: Fate::Failed(message),
-                });
-            }
+            Err(error) => return Err(in_words(&Stop::Broken(error.to_string()))),
         }
         if self.names_in(args) {
             let denial = crate::handles::no_such_object();
             // Refused whether or not this can be recorded.
             let _ = self.note(format!("refused: {} in a call's arguments", denial.code()));
-            return Err(refused(&denial));
+            return Err(refused(denial));
         }
         Ok(())
+    }
+
+    /// What is done after every call: a yes to what had changed is none, and wishes for
+    /// answers to be kept are settled.
+    pub(super) fn after_call(
+        &mut self,
+        by: AgentId,
+        answered: &[GrantId],
+        was_asked: bool,
+        fate: &Fate,
+    ) {
+        if was_asked && fate.code() == Some(DenialCode::ChangedSinceShown) {
+            self.void_answers(by, answered);
+        }
+        if let Err(error) = self.settle_wishes() {
+            self.told.push(error.to_string());
+        }
     }
 }
 
@@ -275,9 +280,9 @@ fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult, St
     }
 }
 
-/// A call that did not come to a result of its tool, in the tool's shape.
-fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
-    let (message, fate) = match stop {
+/// Why a call did not come to a result of its tool, and what that makes of it.
+pub(super) fn in_words(stop: &Stop) -> (String, Fate) {
+    match stop {
         Stop::Refused { denial, asked } => {
             let code = denial.code();
             let fate = if *asked {
@@ -296,7 +301,12 @@ fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
         Stop::Missing => ("No such file or directory".to_owned(), Fate::ToolError),
         Stop::Io(message) | Stop::System(_, message) => (message.clone(), Fate::ToolError),
         Stop::Broken(message) => (message.clone(), Fate::Failed(message.clone())),
-    };
+    }
+}
+
+/// A call that did not come to a result of its tool, in the tool's shape.
+fn stopped(tool: Tool, stop: &Stop) -> ToolResult {
+    let (message, fate) = in_words(stop);
     let value = match tool {
         Tool::Terminal => {
             let status = if matches!(stop, Stop::Refused { .. }) {

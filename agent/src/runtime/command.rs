@@ -8,6 +8,7 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     time::Duration,
@@ -23,21 +24,25 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     journal::Part,
-    spawn::{Ending, Finished, Running, SpawnError, Stream, Streams},
+    spawn::{Ending, Finished, Running, SpawnError, Stream},
 };
 
 mod anew;
 mod check;
 mod conclude;
+mod feed;
 mod launch;
 mod letters;
 mod network;
 mod seen;
 mod shell;
+mod typed;
 
 pub use self::check::checked_text;
+use self::feed::Feeder;
 use self::letters::Letters;
 use self::shell::Shell;
+pub use self::typed::{TypedCommand, TypedReport};
 pub(super) use self::{
     conclude::Over,
     launch::Launch,
@@ -69,6 +74,10 @@ pub struct CommandRequest<'c> {
     pub workdir: Option<&'c str>,
     /// How long it may take.
     pub timeout: Duration,
+    /// What it reads; nothing, if nobody says.
+    pub reads: Option<&'c File>,
+    /// Whether what it says of errors is told apart from what it says.
+    pub apart: bool,
 }
 
 /// A command that ran.
@@ -138,10 +147,10 @@ impl Hands<'_> {
             ],
             env: Vec::new(),
             inputs,
-            merge_stderr: true,
+            merge_stderr: !request.apart,
             timeout: request.timeout,
         };
-        self.run_launch(launch, &seen, request.command, kept)
+        self.run_launch(launch, &seen, request.reads, kept)
     }
 
     /// Runs a program with arguments, none of which a shell reads, to its end;
@@ -192,20 +201,29 @@ impl Hands<'_> {
             merge_stderr: true,
             timeout,
         };
-        self.run_launch(launch, &seen, about, Kept::Effects)
+        self.run_launch(launch, &seen, None, Kept::Effects)
     }
 
     fn run_launch(
         &mut self,
         launch: Launch<'_>,
         seen: &[Seen],
-        about: &str,
+        reads: Option<&File>,
         kept: Kept,
     ) -> Result<CommandRun, Stop> {
         let base = self.cwd();
-        let (call, running) = self.launch(launch, seen, Streams::default())?;
+        let about = launch.about;
+        let feeder = reads.map(Feeder::of).transpose().map_err(|error| {
+            Stop::Broken(format!("the command cannot be given its input: {error}"))
+        })?;
+        let (call, running) = self.launch(launch, seen, feed::streams(feeder.as_ref()))?;
         let mut wanted = true;
-        let finished = running.and_then(|running| self.attended(running, &mut wanted));
+        let finished = running.and_then(|mut running| {
+            if let (Some(feeder), Some(end)) = (feeder, running.take_stdin()) {
+                feeder.feed(end);
+            }
+            self.attended(running, &mut wanted)
+        });
         let finished = match finished {
             Ok(finished) => finished,
             Err(SpawnError::Denied(denial)) => {
@@ -275,6 +293,9 @@ impl Hands<'_> {
         };
         let (mut plain, mut error) = (Letters::default(), Letters::default());
         let mut show = |progress: &mut dyn ProgressPort, stream, bytes: &[u8]| {
+            if progress.takes(by, stream, bytes) {
+                return;
+            }
             let text = match stream {
                 Stream::Stdout => plain.take(bytes),
                 Stream::Stderr => error.take(bytes),
@@ -434,9 +455,12 @@ impl Hands<'_> {
             format!("{head}{tail}")
         };
         let output_letters = output.chars().count().saturating_add(omitted);
+        let errors = String::from_utf8_lossy(&finished.stderr.head);
         CommandRun {
             ending: finished.ending,
-            withheld: self.withheld(finished.ending, &output),
+            withheld: self
+                .withheld(finished.ending, &output)
+                .or_else(|| self.withheld(finished.ending, &errors)),
             output,
             output_letters,
             cwd: self.cwd(),

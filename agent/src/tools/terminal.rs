@@ -155,6 +155,8 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         command,
         workdir,
         timeout,
+        reads: None,
+        apart: false,
     })?;
     let was_allowed = hands.was_allowed(asked);
     let prove = |status, output: &str| hands.note_proof(command, &cwd, status, output);

@@ -15,7 +15,9 @@ fn exec(home: &Home, script: &str) -> crate::support::home::Ran {
 #[test]
 fn a_command_writes_more_than_memory_holds_where_its_layer_lies_on_disk() {
     let home = Home::new();
-    home.configure("[sandbox]\nlayers = \"disk\"\n[limits]\ncpu_quota_percent = 100\n");
+    home.configure(
+        "[sandbox]\nlayers = \"disk\"\n[limits]\ncpu_quota_percent = 100\ntimeout_seconds = 300\n",
+    );
     let told = home.ok(&["doctor"]);
     if !told.contains("overlay, its layer on disk") {
         println!("SKIPPED: no layer can lie on disk here: {told}");

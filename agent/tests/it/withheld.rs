@@ -295,7 +295,7 @@ fn the_person_at_the_terminal_is_told_which_rule_it_was() {
     let ran = home.run(&["exec", "--", "cat key.pem"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(!ran.out.contains("needle"), "{ran:?}");
-    assert!(ran.out.contains("key.pem: Permission denied"), "{ran:?}");
+    assert!(ran.err.contains("key.pem: Permission denied"), "{ran:?}");
     assert!(
         ran.err.contains("`no-keys at ") && ran.err.contains("config.toml:7`"),
         "{ran:?}"

@@ -33,6 +33,8 @@ impl Hands<'_> {
             command,
             workdir: None,
             timeout,
+            reads: None,
+            apart: false,
         };
         self.unheard(|hands| hands.run_shell(&request, Kept::Nothing))
     }
@@ -55,7 +57,7 @@ impl Hands<'_> {
             merge_stderr: false,
             timeout,
         };
-        self.unheard(|hands| hands.run_launch(launch, &[], &about, Kept::Nothing))
+        self.unheard(|hands| hands.run_launch(launch, &[], None, Kept::Nothing))
     }
 
     /// Nobody is asked and nobody is shown what this prints.

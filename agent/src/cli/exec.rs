@@ -1,0 +1,322 @@
+//! `exec`: a command as behind `env` or `time`, but confined, and with what it changes
+//! decided.
+//!
+//! What it reads and prints goes through as it comes, byte for byte where a file or a
+//! program is at the other end; on a terminal nothing in it draws.
+
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, IsTerminal, Write},
+    os::fd::AsFd,
+    rc::Rc,
+    time::Duration,
+};
+
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
+use hermitcrab_sandbox::{
+    journal::CommitId,
+    spawn::{Ending, Stream},
+};
+
+use super::{
+    Setting, Trouble,
+    lines::Lines,
+    open::{ground, open_for},
+    run, say, undo,
+};
+use crate::{
+    ambient::{self, TerminalUser},
+    exit,
+    model::Cancel,
+    ports::ProgressPort,
+    runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
+    screen::visible,
+    tools::ansi,
+};
+
+/// The signal that ends who writes what nobody reads.
+const BROKEN_PIPE: i32 = 13;
+
+/// A command to run.
+#[derive(Debug, clap::Args)]
+pub struct Exec {
+    #[command(flatten)]
+    setting: Setting,
+    /// End it after so many seconds; without it, it takes as long as it takes
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: Option<u32>,
+    /// The command and its arguments; a single argument is a line for the shell
+    #[arg(required = true, last = true)]
+    command: Vec<String>,
+}
+
+/// Runs it and ends with its status.
+pub fn exec(exec: &Exec) -> u8 {
+    match carried_out(exec) {
+        Ok(code) => code,
+        Err((message, code)) => {
+            say(&message);
+            code
+        }
+    }
+}
+
+fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
+    let line = match exec.command.as_slice() {
+        [line] => line.clone(),
+        words => words
+            .iter()
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let cancel = Cancel::default();
+    ambient::on_interrupt(&cancel).map_err(|error| {
+        (
+            format!("cannot take ^C in hand: {error}"),
+            exit::ENVIRONMENT,
+        )
+    })?;
+    let user = TerminalUser::open().map(|terminal| terminal.interrupted_by(cancel.clone()));
+    let mut runtime = open_for(&exec.setting, user)?;
+    let gone = Rc::new(Cell::new(false));
+    let through = Through::new(cancel.clone(), Rc::clone(&gone));
+    let apart = through.is_apart();
+    runtime.show_progress(Box::new(through));
+    let reads = input(&exec.setting)?;
+    let is_dry = ground(&exec.setting.place)?.is_dry(&exec.setting);
+    let is_watched = io::stderr().is_terminal();
+    let last = |runtime: &Runtime| is_watched.then(|| undo::last_commit(runtime)).flatten();
+    let before = last(&runtime);
+    let agent = runtime.first_agent();
+    let report = runtime.run_typed(
+        agent,
+        &TypedCommand {
+            command: &line,
+            timeout: exec
+                .timeout
+                .map(|seconds| Duration::from_secs(seconds.into())),
+            reads: reads.as_ref(),
+            apart,
+        },
+    );
+    let kept: Option<CommitId> = last(&runtime).filter(|id| before != Some(*id));
+    for line in runtime.take_told() {
+        say(&visible(&line));
+    }
+    runtime
+        .end_session()
+        .map_err(|error| (error.to_string(), exit::LEDGER))?;
+    if gone.get() {
+        say("nobody reads what it prints any more, so it was ended");
+    }
+    // The no of a dry run is its own, and was told with what it is about.
+    let is_told = is_dry && report.fate.code() == Some(DenialCode::RejectedByUser);
+    for line in told(&report, cancel.is_thrown() || gone.get()) {
+        if !is_told {
+            say(&visible(&line));
+        }
+    }
+    if let Some(id) = kept {
+        say(&format!(
+            "kept as commit {id}; `hermitcrab undo` takes it back"
+        ));
+    }
+    Ok(match (&report.came, &report.fate) {
+        _ if cancel.is_thrown() => exit::INTERRUPTED,
+        _ if gone.get() => status(Ending::Signalled(BROKEN_PIPE)),
+        // A signal is told as shells do.
+        (Ok(run), Fate::Ran) => status(run.ending),
+        (_, fate) => run::code(fate),
+    })
+}
+
+/// What the command reads: what comes from a file or a program, unless a grant is read
+/// from there. At a terminal it reads nothing: what is typed there answers questions.
+fn input(setting: &Setting) -> Result<Option<File>, Trouble> {
+    let stdin = io::stdin();
+    let takes_a_grant = setting
+        .object
+        .as_ref()
+        .is_some_and(|path| path.as_os_str() == "-");
+    if takes_a_grant || stdin.is_terminal() {
+        return Ok(None);
+    }
+    match stdin.as_fd().try_clone_to_owned() {
+        Ok(fd) => Ok(Some(File::from(fd))),
+        Err(error) => Err((
+            format!("the standard input cannot be used: {error}"),
+            exit::ENVIRONMENT,
+        )),
+    }
+}
+
+/// The status a shell would tell.
+pub(super) fn status(ending: Ending) -> u8 {
+    let signalled = |signal: i32| u8::try_from(128_i32.saturating_add(signal)).unwrap_or(u8::MAX);
+    match ending {
+        Ending::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
+        Ending::Signalled(signal) => signalled(signal),
+        Ending::TimedOut => 124,
+        Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => signalled(9),
+    }
+}
+
+/// What its user is to know besides what it printed itself.
+pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
+    let run = match &report.came {
+        Ok(run) => run,
+        Err(why) => return vec![why.clone()],
+    };
+    let mut told = Vec::new();
+    match run.ending {
+        Ending::TimedOut => told.push("it took longer than it may (`--timeout`, or `limits.timeout_seconds`) and was ended".to_owned()),
+        Ending::OutOfMemory => told.push("it needed more memory than it may have and was ended; `config set limits.memory_max_mb` gives it more".to_owned()),
+        Ending::OutOfRoom => told.push("what it changed takes more room on disk than it may, and it was ended; `config set limits.changes_max_mb` gives it more".to_owned()),
+        Ending::Exited(_) | Ending::Signalled(_) | Ending::Killed => {}
+    }
+    if let Some((denial, _)) = &run.discarded {
+        told.push(match denial.code() {
+            // That it was called off is known to whoever called it off.
+            _ if is_called_off => "what it changed is discarded".to_owned(),
+            DenialCode::RejectedByUser => "you said no; what it changed is discarded".to_owned(),
+            DenialCode::NoAnswer => "no answer came; what it changed is discarded".to_owned(),
+            DenialCode::UnknownAnswer => {
+                "none of the answers offered came; what it changed is discarded".to_owned()
+            }
+            DenialCode::NoCap => format!(
+                "what it changed is discarded ({denial}); `exec --dry-run` shows all of it, `--grant VERB=PATH` grants it"
+            ),
+            code => format!(
+                "what it changed is discarded ({code}): {denial}. Next step: {}.",
+                code.next_step()
+            ),
+        });
+    }
+    told.extend(run.withheld.clone());
+    told
+}
+
+/// Prints what a command printed that nobody watched.
+pub(super) fn print_whole(run: &CommandRun) {
+    let text = visible(&ansi::strip(&run.output));
+    let text = text.trim_end_matches('\n');
+    // A reader that went away is no failure of the command.
+    if !text.is_empty() {
+        let _printed = writeln!(io::stdout().lock(), "{text}");
+    }
+    let left_out = run
+        .output_letters
+        .saturating_sub(run.output.chars().count());
+    if left_out > 0 {
+        say(&format!(
+            "it printed more than is kept: {left_out} letters in the middle are left out"
+        ));
+    }
+}
+
+/// A word as the shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty()
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte));
+    if plain {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// What a command prints, to where this program prints.
+struct Through {
+    cancel: Cancel,
+    out_draws: bool,
+    err_draws: bool,
+    lines: Lines,
+    /// Whoever read what it printed reads no more.
+    gone: Rc<Cell<bool>>,
+}
+
+impl Through {
+    fn new(cancel: Cancel, gone: Rc<Cell<bool>>) -> Self {
+        Self {
+            cancel,
+            out_draws: io::stdout().is_terminal(),
+            err_draws: io::stderr().is_terminal(),
+            lines: Lines::default(),
+            gone,
+        }
+    }
+
+    /// On one terminal both are one, in the order in which they came.
+    const fn is_apart(&self) -> bool {
+        !(self.out_draws && self.err_draws)
+    }
+
+    fn note(&self, written: &io::Result<()>) {
+        self.gone.set(self.gone.get() || written.is_err());
+    }
+
+    fn on_terminal(&mut self, show: impl FnOnce(&mut Lines, &mut dyn Write) -> io::Result<()>) {
+        let written = if self.out_draws {
+            show(&mut self.lines, &mut io::stdout().lock())
+        } else {
+            show(&mut self.lines, &mut io::stderr().lock())
+        };
+        self.note(&written);
+    }
+}
+
+fn pass(to: &mut impl Write, piece: &[u8]) -> io::Result<()> {
+    to.write_all(piece)?;
+    to.flush()
+}
+
+impl ProgressPort for Through {
+    fn takes(&mut self, _agent: AgentId, from: Stream, piece: &[u8]) -> bool {
+        let written = match from {
+            Stream::Stdout if self.out_draws => return false,
+            Stream::Stderr if self.err_draws => return false,
+            Stream::Stdout => pass(&mut io::stdout().lock(), piece),
+            Stream::Stderr => pass(&mut io::stderr().lock(), piece),
+        };
+        self.note(&written);
+        true
+    }
+
+    fn output(&mut self, _agent: AgentId, piece: &str) {
+        self.on_terminal(|lines, mut to| lines.add(piece, &mut to));
+    }
+
+    fn ended(&mut self, _agent: AgentId) {
+        self.on_terminal(|lines, mut to| lines.end(&mut to));
+    }
+
+    fn is_wanted(&mut self) -> bool {
+        !self.gone.get() && !self.cancel.is_thrown()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_sandbox::spawn::Ending;
+
+    use super::{quoted, status};
+
+    #[test]
+    fn words_survive_the_shell() {
+        assert_eq!(quoted("a-b.c"), "a-b.c");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn statuses_are_those_of_a_shell() {
+        assert_eq!(status(Ending::Exited(3)), 3);
+        assert_eq!(status(Ending::Signalled(15)), 143);
+        assert_eq!(status(Ending::TimedOut), 124);
+        assert_eq!(status(Ending::OutOfMemory), 137);
+    }
+}

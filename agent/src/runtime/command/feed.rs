@@ -1,0 +1,57 @@
+//! What a command reads that its user gives it.
+//!
+//! A command never holds the descriptor itself: with that of a file it could write where
+//! it may only read, and a terminal could be typed into. What comes from there is copied
+//! into a pipe of its own, by a thread that ends with the input or with whoever reads it.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::OwnedFd,
+    sync::mpsc::{Sender, channel},
+    thread,
+};
+
+use hermitcrab_sandbox::spawn::{Input, Streams};
+
+/// Somebody who waits for the pipe to copy into.
+pub(super) struct Feeder {
+    ends: Sender<OwnedFd>,
+}
+
+impl Feeder {
+    /// Starts one. Without a pipe it ends and has read nothing.
+    ///
+    /// # Errors
+    /// The system has no descriptor or no thread left.
+    pub(super) fn of(from: &File) -> io::Result<Self> {
+        let mut from = from.try_clone()?;
+        let (ends, pipes) = channel::<OwnedFd>();
+        thread::Builder::new()
+            .name("input of a command".to_owned())
+            .spawn(move || {
+                if let Ok(pipe) = pipes.recv() {
+                    // A command that reads no further, or has ended, is no failure.
+                    let _copied = io::copy(&mut from, &mut File::from(pipe));
+                }
+            })?;
+        Ok(Self { ends })
+    }
+
+    /// Begins to copy.
+    pub(super) fn feed(self, pipe: OwnedFd) {
+        // It waits for nothing else, so it is there.
+        let _sent = self.ends.send(pipe);
+    }
+}
+
+/// The streams of a command that is given input, or none.
+pub(super) fn streams(feeder: Option<&Feeder>) -> Streams {
+    Streams {
+        stdin: match feeder {
+            Some(_) => Input::Pipe,
+            None => Input::Nothing,
+        },
+        ..Streams::default()
+    }
+}

@@ -1,0 +1,201 @@
+//! `exec` as at any shell: what goes in, what comes out, how it ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::support::home::Home;
+
+/// More than any of this takes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn started(home: &Home, arguments: &[&str]) -> Child {
+    let words: Vec<&str> = std::iter::once("exec")
+        .chain(arguments.iter().copied())
+        .collect();
+    home.command(&home.project(), &words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn what_goes_in_and_comes_out_is_the_same_byte_for_byte() {
+    let home = Home::new();
+    // Bytes of no encoding, more than any pipe holds and any result of a tool keeps.
+    let bytes: Vec<u8> = (0..10_000_000_u32)
+        .map(|number| u8::try_from(number.wrapping_mul(2_654_435_761) >> 24).unwrap())
+        .collect();
+    let path = home.path().join("bytes");
+    std::fs::write(&path, &bytes).unwrap();
+    let words = ["exec", "--", "cat; printf '\\033[1m' >&2"];
+    let output = home
+        .command(&home.project(), &words)
+        .stdin(File::open(&path).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout == bytes, "{}", output.stdout.len());
+    assert_eq!(output.stderr, b"\x1b[1m");
+}
+
+#[test]
+fn what_it_prints_comes_while_it_runs_and_its_input_is_read_as_it_comes() {
+    let home = Home::new();
+    let mut child = started(
+        &home,
+        &["--", "while read -r line; do echo \"$line!\"; done"],
+    );
+    let mut to = child.stdin.take().unwrap();
+    let mut from = BufReader::new(child.stdout.take().unwrap());
+    for word in ["one", "two", "three"] {
+        writeln!(to, "{word}").unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{word}!\n"));
+    }
+    drop(to);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_input_that_nobody_reads_holds_nothing_up() {
+    let home = Home::new();
+    // The other end stays open until the end, and nothing ever comes.
+    let mut child = started(&home, &["--", "echo done"]);
+    let _kept_open = child.stdin.take();
+    assert!(child.wait().unwrap().success());
+    let mut child = started(&home, &["--", "head -c 1 > /dev/null; sleep 0.1"]);
+    let mut to = child.stdin.take().unwrap();
+    let flood = vec![b'x'; 4 << 20];
+    // Whoever ends takes no more: that is the pipe's word for it.
+    let _refused = to.write_all(&flood);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn nobody_advises_against_what_its_user_typed() {
+    let home = Home::new();
+    let ran = home.run(&[
+        "exec",
+        "--",
+        "nohup sh -c 'sleep 0.1 & echo ok' 2>/dev/null; wait",
+    ]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "ok\n"), "{ran:?}");
+}
+
+#[test]
+fn it_ends_as_the_command_does() {
+    let home = Home::new();
+    for (command, code) in [
+        ("exit 3", 3),
+        ("kill -TERM $$", 143),
+        ("nosuchprogram", 127),
+    ] {
+        assert_eq!(
+            home.run(&["exec", "--", command]).code,
+            Some(code),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn it_takes_as_long_as_its_user_says_and_then_ends() {
+    let home = Home::new();
+    let began = Instant::now();
+    let ran = home.run(&["exec", "--timeout", "1", "--", "echo begun; sleep 600"]);
+    assert!(began.elapsed() < LONG);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(124), "begun\n"),
+        "{ran:?}"
+    );
+    assert!(ran.err.contains("longer than it may"), "{ran:?}");
+    home.configure("[limits]\ntimeout_seconds = 1\n");
+    let ran = home.run(&["exec", "--", "sleep 600"]);
+    assert_eq!(ran.code, Some(124), "{ran:?}");
+    assert_eq!(
+        home.run(&["exec", "--timeout", "0", "--", "true"]).code,
+        Some(64)
+    );
+}
+
+#[test]
+fn whose_reader_is_gone_is_ended_and_keeps_nothing() {
+    let home = Home::new();
+    let mut child = started(
+        &home,
+        &["--grant", "fs.create=.", "--", "echo x > made; yes"],
+    );
+    let mut piece = [0; 16];
+    child.stdout.take().unwrap().read_exact(&mut piece).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(141), "{said}");
+    assert!(said.contains("nobody reads what it prints"), "{said}");
+    assert!(!home.project().join("made").exists());
+}
+
+#[test]
+fn an_interrupt_ends_it_and_what_it_did_is_not_kept() {
+    let home = Home::new();
+    let mut child = started(
+        &home,
+        &[
+            "--grant",
+            "fs.create=.",
+            "--",
+            "echo x > made; echo begun; sleep 600",
+        ],
+    );
+    let mut begun = [0; 6];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut begun)
+        .unwrap();
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), None);
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(!home.project().join("made").exists());
+}
+
+#[test]
+fn where_nobody_can_be_asked_it_says_what_would_allow_it() {
+    let home = Home::new();
+    let ran = home.run(&["exec", "--", "echo x > made"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(
+        ran.err.contains("--dry-run") && ran.err.contains("--grant"),
+        "{ran:?}"
+    );
+    let ran = home.run(&["exec", "--dry-run", "--", "echo x > made"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.err.contains("nothing of this is kept"), "{ran:?}");
+    assert!(!ran.err.contains("you said no"), "{ran:?}");
+    assert!(!home.project().join("made").exists());
+}
+
+#[test]
+fn a_rule_that_withholds_is_named_though_errors_are_told_apart() {
+    let home = Home::new();
+    std::fs::write(home.project().join("key.pem"), "secret").unwrap();
+    home.configure(
+        "[[rules]]\nid = \"no-keys\"\ndecision = \"deny\"\nverbs = [\"fs.read\"]\nnamed = \"*.pem\"\n",
+    );
+    let ran = home.run(&["exec", "--", "cat key.pem"]);
+    assert_eq!(ran.out, "", "{ran:?}");
+    assert!(ran.err.contains("no-keys"), "{ran:?}");
+}
