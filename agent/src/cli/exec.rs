@@ -4,6 +4,8 @@
 //! What it reads and prints goes through as it comes, byte for byte where a file or a
 //! program is at the other end; on a terminal nothing in it draws.
 
+mod through;
+
 use std::{
     cell::Cell,
     fs::File,
@@ -13,15 +15,12 @@ use std::{
     time::Duration,
 };
 
-use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
-use hermitcrab_sandbox::{
-    journal::CommitId,
-    spawn::{Ending, Stream},
-};
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_sandbox::{journal::CommitId, spawn::Ending};
 
+use self::through::Through;
 use super::{
     Setting, Trouble,
-    lines::Lines,
     open::{ground, open_for},
     run, say, undo,
 };
@@ -29,7 +28,6 @@ use crate::{
     ambient::{self, TerminalUser},
     exit,
     model::Cancel,
-    ports::ProgressPort,
     runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
     screen::visible,
     tools::ansi,
@@ -80,12 +78,18 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     })?;
     let user = TerminalUser::open().map(|terminal| terminal.interrupted_by(cancel.clone()));
     let mut runtime = open_for(&exec.setting, user)?;
+    let ground = ground(&exec.setting.place)?;
+    let asked = exec
+        .timeout
+        .map(|seconds| Duration::from_secs(seconds.into()));
+    let most = ground.config.ceilings(&ground.admin).timeout_max;
+    let until = asked.into_iter().chain(most).min();
     let gone = Rc::new(Cell::new(false));
-    let through = Through::new(cancel.clone(), Rc::clone(&gone));
+    let through = Through::new(cancel.clone(), until, Rc::clone(&gone));
     let apart = through.is_apart();
     runtime.show_progress(Box::new(through));
     let reads = input(&exec.setting)?;
-    let is_dry = ground(&exec.setting.place)?.is_dry(&exec.setting);
+    let is_dry = ground.is_dry(&exec.setting);
     let is_watched = io::stderr().is_terminal();
     let last = |runtime: &Runtime| is_watched.then(|| undo::last_commit(runtime)).flatten();
     let before = last(&runtime);
@@ -94,9 +98,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         agent,
         &TypedCommand {
             command: &line,
-            timeout: exec
-                .timeout
-                .map(|seconds| Duration::from_secs(seconds.into())),
+            timeout: asked,
             reads: reads.as_ref(),
             apart,
         },
@@ -226,76 +228,6 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// What a command prints, to where this program prints.
-struct Through {
-    cancel: Cancel,
-    out_draws: bool,
-    err_draws: bool,
-    lines: Lines,
-    /// Whoever read what it printed reads no more.
-    gone: Rc<Cell<bool>>,
-}
-
-impl Through {
-    fn new(cancel: Cancel, gone: Rc<Cell<bool>>) -> Self {
-        Self {
-            cancel,
-            out_draws: io::stdout().is_terminal(),
-            err_draws: io::stderr().is_terminal(),
-            lines: Lines::default(),
-            gone,
-        }
-    }
-
-    /// On one terminal both are one, in the order in which they came.
-    const fn is_apart(&self) -> bool {
-        !(self.out_draws && self.err_draws)
-    }
-
-    fn note(&self, written: &io::Result<()>) {
-        self.gone.set(self.gone.get() || written.is_err());
-    }
-
-    fn on_terminal(&mut self, show: impl FnOnce(&mut Lines, &mut dyn Write) -> io::Result<()>) {
-        let written = if self.out_draws {
-            show(&mut self.lines, &mut io::stdout().lock())
-        } else {
-            show(&mut self.lines, &mut io::stderr().lock())
-        };
-        self.note(&written);
-    }
-}
-
-fn pass(to: &mut impl Write, piece: &[u8]) -> io::Result<()> {
-    to.write_all(piece)?;
-    to.flush()
-}
-
-impl ProgressPort for Through {
-    fn takes(&mut self, _agent: AgentId, from: Stream, piece: &[u8]) -> bool {
-        let written = match from {
-            Stream::Stdout if self.out_draws => return false,
-            Stream::Stderr if self.err_draws => return false,
-            Stream::Stdout => pass(&mut io::stdout().lock(), piece),
-            Stream::Stderr => pass(&mut io::stderr().lock(), piece),
-        };
-        self.note(&written);
-        true
-    }
-
-    fn output(&mut self, _agent: AgentId, piece: &str) {
-        self.on_terminal(|lines, mut to| lines.add(piece, &mut to));
-    }
-
-    fn ended(&mut self, _agent: AgentId) {
-        self.on_terminal(|lines, mut to| lines.end(&mut to));
-    }
-
-    fn is_wanted(&mut self) -> bool {
-        !self.gone.get() && !self.cancel.is_thrown()
     }
 }
 

@@ -131,6 +131,26 @@ fn it_takes_as_long_as_its_user_says_and_then_ends() {
 }
 
 #[test]
+fn no_reader_that_waits_makes_it_longer() {
+    let home = Home::new();
+    let child = started(&home, &["--timeout", "1", "--", "yes"]);
+    let began = Instant::now();
+    while !is_zombie(child.id()) {
+        assert!(began.elapsed() < LONG, "it waits for its reader");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(124));
+    assert!(output.stdout.starts_with(b"y\ny\n"));
+}
+
+/// Whether a child has ended that nobody has waited for.
+fn is_zombie(number: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+}
+
+#[test]
 fn whose_reader_is_gone_is_ended_and_keeps_nothing() {
     let home = Home::new();
     let mut child = started(
