@@ -42,6 +42,13 @@ pub struct Serves {
     /// status it answers with. What it was asked stands for a text `$ASKED`.
     #[serde(default)]
     pub answers: BTreeMap<String, Value>,
+    /// What it says it has; tools, if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announces: Option<Value>,
+    /// What each other method of the protocol gives, as `answers`; what it was asked
+    /// are its parameters, without `_meta`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub methods: BTreeMap<String, Value>,
 }
 
 /// Starts the server of a job, if it has one; it ends with the process.
@@ -117,23 +124,24 @@ fn told(request: &Request, serves: &Serves) -> Told {
     let answer = match method {
         "initialize" => json!({"result": {
             "protocolVersion": part("/params/protocolVersion"),
-            "capabilities": {"tools": {}},
+            "capabilities": serves.announces.clone().unwrap_or_else(|| json!({"tools": {}})),
             "serverInfo": {"name": "loopback", "version": "1"},
         }}),
         "ping" => json!({"result": {}}),
         "tools/list" => json!({"result": {"tools": serves.tools}}),
-        "tools/call" => match called(serves, &part("/params/name"), &part("/params/arguments")) {
-            Value::Number(status) => {
-                return Told::Status(if status == 404.into() {
-                    "404 Not Found"
-                } else {
-                    "500 Internal Server Error"
-                });
-            }
-            answer => answer,
+        "tools/call" => called(serves, &part("/params/name"), &part("/params/arguments")),
+        other => match serves.methods.get(other) {
+            Some(answer) => with(answer, &without_meta(part("/params")).to_string()),
+            None => json!({"error": {"code": NO_METHOD, "message": format!("no method {other}")}}),
         },
-        _ => json!({"error": {"code": NO_METHOD, "message": format!("no method {method}")}}),
     };
+    if let Value::Number(status) = answer {
+        return Told::Status(if status == 404.into() {
+            "404 Not Found"
+        } else {
+            "500 Internal Server Error"
+        });
+    }
     let mut message = json!({"jsonrpc": "2.0", "id": id});
     if let (Value::Object(message), Value::Object(answer)) = (&mut message, answer) {
         message.extend(answer);
@@ -147,6 +155,14 @@ fn called(serves: &Serves, tool: &Value, arguments: &Value) -> Value {
         Some(answer) => with(answer, &arguments.to_string()),
         None => json!({"error": {"code": NO_METHOD, "message": format!("Unknown tool: {name}")}}),
     }
+}
+
+/// Parameters without what a client says of itself.
+fn without_meta(mut params: Value) -> Value {
+    if let Some(params) = params.as_object_mut() {
+        params.shift_remove("_meta");
+    }
+    params
 }
 
 /// An answer with what was asked in its place.
@@ -173,6 +189,9 @@ mod tests {
         let said = json!({"port": 1, "key": key, "tools": [{"name": "echo"}], "answers": {
             "echo": {"result": {"content": [{"type": "text", "text": "asked $ASKED"}]}},
             "broken": 500,
+        }, "announces": {"resources": {}}, "methods": {
+            "resources/read": {"result": {"contents": [{"uri": "a:b", "text": "$ASKED"}]}},
+            "prompts/list": 404,
         }});
         serde_json::from_value(said).unwrap()
     }
@@ -209,6 +228,27 @@ mod tests {
         );
         let broken = told(&asked("tools/call", call("broken")), &serves(Some("k")));
         assert_eq!(broken, Told::Status("500 Internal Server Error"));
+    }
+
+    #[test]
+    fn another_method_gives_what_the_case_says_and_only_what_is_there_is_announced() {
+        let announced = message("initialize", json!({}));
+        assert_eq!(
+            announced["result"]["capabilities"],
+            json!({"resources": {}})
+        );
+        assert_eq!(
+            message("resources/read", json!({"uri": "a:b", "_meta": {"x": 1}}))["result"]["contents"]
+                [0]["text"],
+            r#"{"uri":"a:b"}"#
+        );
+        let missing = told(&asked("prompts/list", json!({})), &serves(Some("k")));
+        assert_eq!(missing, Told::Status("404 Not Found"));
+        let tools_only: Serves = serde_json::from_value(json!({"port": 1})).unwrap();
+        let Told::Message(message) = told(&asked("initialize", json!({})), &tools_only) else {
+            panic!("a message");
+        };
+        assert_eq!(message["result"]["capabilities"], json!({"tools": {}}));
     }
 
     #[test]
