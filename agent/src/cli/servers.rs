@@ -119,7 +119,9 @@ fn shown(server: &ExternalServer, listing: &Listing) {
     for line in &listing.left_out {
         say(line);
     }
-    if server.listing.as_ref() == Some(&listing.digest) {
+    if !listing.has_its_words() {
+        println!("Nothing of this is the server's; it is all in this program's own words.");
+    } else if server.listing.as_ref() == Some(&listing.digest) {
         println!("This is what the configuration says you have read.");
     } else {
         println!(

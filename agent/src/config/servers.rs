@@ -51,6 +51,12 @@ pub struct ServerWords {
     /// The tools that are taken; all if it is not said.
     #[serde(default)]
     pub only: Vec<String>,
+    /// Whether its resources are offered, if it has any; so if it is not said.
+    #[serde(default)]
+    pub resources: Option<bool>,
+    /// Whether its prompts are; so if it is not said.
+    #[serde(default)]
+    pub prompts: Option<bool>,
     /// How long a call may take.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
@@ -85,6 +91,8 @@ impl ServerWords {
         Ok(ExternalServer {
             tools: self.tools.clone(),
             only: self.only.clone(),
+            resources: self.resources.unwrap_or(usual.resources),
+            prompts: self.prompts.unwrap_or(usual.prompts),
             call_time: self
                 .timeout_seconds
                 .map_or(usual.call_time, Duration::from_secs),

@@ -56,6 +56,13 @@ struct ServerWords {
     port: Option<u16>,
     #[serde(default)]
     url: Option<String>,
+    /// Whether `list_resources` and `read_resource` are what the protocol has for
+    /// resources, and no tools of the server's that are called so.
+    #[serde(default)]
+    resources: bool,
+    /// The same of `list_prompts` and `get_prompt`.
+    #[serde(default)]
+    prompts: bool,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +142,11 @@ pub fn read(text: &[u8]) -> Result<Outside, String> {
         }
         (None, Some(host), Some(port)) => ExternalServer::at(&server, host, port),
         _ => return Err("a server has a `url`, or a `host` and a `port`".to_owned()),
+    };
+    let server = ExternalServer {
+        resources: place.resources,
+        prompts: place.prompts,
+        ..server
     };
     Ok(Outside { server, tools })
 }

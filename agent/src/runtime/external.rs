@@ -1,4 +1,5 @@
-//! Tools of servers outside, spoken to in the Model Context Protocol.
+//! Tools of servers outside, and what such servers have besides, spoken to in the
+//! Model Context Protocol.
 //!
 //! A browser, a picture model or a messenger is not part of this program. The
 //! program is told which server has such a tool; a call connects to that
@@ -12,6 +13,7 @@ pub(super) mod exchange;
 mod http;
 pub(super) mod listing;
 mod program;
+mod request;
 mod server;
 mod started;
 mod web;
@@ -30,6 +32,7 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 
 use self::listing::Listed;
+pub(super) use self::request::Request;
 pub use self::{
     listing::{Listing, OutsideTool},
     program::Program,
@@ -39,12 +42,11 @@ pub use self::{
 use super::{
     Runtime,
     call::{Asked, Fate, ToolResult},
-    shown::one_line,
 };
 use crate::{
     digest::sha256,
     pyjson,
-    tools::mcp::{self, Answer},
+    tools::mcp::{self, Answer, Wanted},
 };
 
 /// Letters of an answer that reach the model.
@@ -92,8 +94,8 @@ pub(super) struct Declared {
 /// Where a tool's name leads.
 struct Found {
     server: ExternalServer,
-    /// What the tool is called there.
-    inner: String,
+    /// What is wanted of it.
+    wanted: Wanted,
     /// The form of its arguments, as far as it is known.
     form: Value,
 }
@@ -147,7 +149,7 @@ impl Runtime {
                 .find(|offered| offered.name == tool)
                 .map(|offered| Found {
                     server: known.server.clone(),
-                    inner: offered.inner.clone(),
+                    wanted: offered.wanted.clone(),
                     form: offered.form.clone(),
                 }),
             Listed::NotYet | Listed::Never => None,
@@ -155,27 +157,31 @@ impl Runtime {
         if listed.is_some() {
             return listed;
         }
-        let found = |server: &ExternalServer, inner: &str| Found {
+        let found = |server: &ExternalServer, wanted: Wanted| Found {
             server: server.clone(),
-            inner: inner.to_owned(),
-            form: Value::Null,
+            form: match &wanted {
+                Wanted::Tool(_) => Value::Null,
+                Wanted::Utility(utility) => utility.form(),
+            },
+            wanted,
         };
         let own = |known: &&Declared| {
             !matches!(known.listed, Listed::Known(_))
                 && known.server.tools.iter().any(|known| known == tool)
         };
         if let Some(known) = self.externals.iter().find(own) {
-            return Some(found(&known.server, tool));
+            return Some(found(&known.server, Wanted::Tool(tool.to_owned())));
         }
         // A server that was asked in vain has no tools in this session.
         let (called, inner) = mcp::parts(tool)?;
         let known = self.externals.iter().find(|known| {
             matches!(known.listed, Listed::NotYet) && mcp::component(&known.server.name) == called
         })?;
+        let wanted = known.server.wanted(inner);
         known
             .server
-            .takes(inner)
-            .then(|| found(&known.server, inner))
+            .takes(&wanted)
+            .then(|| found(&known.server, wanted))
     }
 
     /// Calls a tool outside; `None` if no server is known for the name.
@@ -188,7 +194,7 @@ impl Runtime {
     ) -> Option<ToolResult> {
         let Some(Found {
             server,
-            inner,
+            wanted,
             form,
         }) = self.external(tool)
         else {
@@ -202,16 +208,24 @@ impl Runtime {
                 fate: Fate::Refused(DenialCode::UnknownTool),
             });
         };
-        if let Some(words) = self.rests(&server.name) {
+        let args = mcp::put_right(args, &form);
+        // Only calls of its own tools are counted, and only they wait for it to rest.
+        let counts = matches!(wanted, Wanted::Tool(_));
+        if let Some(words) = self.rests(&server.name).filter(|_| counts) {
             return Some(ToolResult::error(&words));
         }
+        let request = match Request::of(wanted, &args) {
+            Ok(request) => request,
+            Err(why) => return Some(ToolResult::error(&why)),
+        };
         let before = questions.len();
-        let args = mcp::put_right(args, &form);
-        let answer = match self.asked_outside(by, &server, &inner, &args, questions) {
+        let answer = match self.asked_outside(by, &server, &request, questions) {
             Ok(answer) => answer,
             Err(denial) => return Some(refused(&denial, questions.len() > before)),
         };
-        self.keeps_count(&server.name, answer.is_error);
+        if counts {
+            self.keeps_count(&server.name, answer.is_error);
+        }
         // Whoever may have written the answer is now part of what the agent knows.
         match &mut self.heard_late {
             _ if !answer.is_heard || fault::is(Fault::ServersAreNotHeard) => {}
@@ -225,7 +239,7 @@ impl Runtime {
         Some(told(&answer))
     }
 
-    /// One call of a server's tool, through the gate.
+    /// One request to a server, through the gate.
     ///
     /// # Errors
     /// The refusal.
@@ -233,20 +247,18 @@ impl Runtime {
         &mut self,
         by: AgentId,
         server: &ExternalServer,
-        inner: &str,
-        args: &Value,
+        request: &Request,
         questions: &mut Vec<Asked>,
     ) -> Result<Answer, Denial> {
-        let sent = json!({"tool": inner, "arguments": args}).to_string();
+        let (asked, sent) = request.shown();
         let shown = format!(
-            "call `{}` of the server `{}` at {} with\n{sent}",
-            one_line(inner),
+            "{asked} of the server `{}` at {} with\n{sent}",
             server.name,
             server.place()
         );
         if let Some(program) = &server.program {
             let spoken = self.spoken_with(by, (server, program), &shown, questions, |stream| {
-                exchange::call(server, Some(stream), inner, args)
+                exchange::ask(server, Some(stream), request)
             })?;
             return Ok(match spoken.discarded {
                 None => exchange::told(server, spoken.said),
@@ -255,7 +267,7 @@ impl Runtime {
         }
         let action = (Verb::NetConnect, server.peer()?, sha256(sent.as_bytes()));
         self.guarded(by, Tool::External, action, shown, questions, |_| {
-            exchange::told(server, exchange::call(server, None, inner, args))
+            exchange::told(server, exchange::ask(server, None, request))
         })
     }
 
@@ -306,11 +318,7 @@ fn thrown_away(denial: &Denial) -> String {
 /// An answer as a tool's result.
 fn told(answer: &Answer) -> ToolResult {
     let mut shown = answer.shown.clone();
-    for part in ["result", "error"] {
-        if let Some(Value::String(text)) = shown.get_mut(part) {
-            *text = mcp::fitted(text, ANSWER_LETTERS_MAX);
-        }
-    }
+    mcp::fit(&mut shown, ANSWER_LETTERS_MAX);
     let text = pyjson::text(&shown);
     if text.len() > ANSWER_BYTES_MAX {
         return ToolResult::error(&format!(

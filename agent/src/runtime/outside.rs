@@ -11,7 +11,7 @@ use hermitcrab_core::{
 };
 use serde_json::Value;
 
-use super::{Runtime, call::Asked, planned::Steering};
+use super::{Runtime, call::Asked, external::Request, planned::Steering};
 
 /// Bytes of an answer that a plan can hold.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
@@ -51,8 +51,10 @@ impl Runtime {
         let unknown = || Denial::new(DenialCode::UnknownTool, tool);
         let (server, inner) = tool.split_once('.').ok_or_else(unknown)?;
         let server = self.server(server).cloned().ok_or_else(unknown)?;
+        let request = Request::of(server.wanted(inner), args)
+            .map_err(|why| Denial::new(DenialCode::BadArguments, why))?;
         self.steering = steering;
-        let answer = self.asked_outside(by, &server, inner, args, questions);
+        let answer = self.asked_outside(by, &server, &request, questions);
         self.steering = None;
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());

@@ -8,6 +8,8 @@ mod answer;
 mod arguments;
 mod offer;
 mod schema;
+mod stock;
+mod utility;
 
 use std::sync::LazyLock;
 
@@ -19,6 +21,8 @@ pub use self::{
     arguments::put_right,
     offer::offered,
     schema::normalised,
+    stock::{fit, told},
+    utility::{Announced, Kind, Utility, Wanted},
 };
 use super::pytext;
 

@@ -47,6 +47,7 @@ mod root;
 mod runtime;
 mod searching;
 mod servers;
+mod servers_besides;
 mod servers_command;
 mod servers_http;
 mod session_cli;

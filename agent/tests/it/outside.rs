@@ -23,6 +23,8 @@ fn answer(message: &Value, calls: &Calls) -> Value {
             "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "mail", "version": "1"},
         }),
+        "resources/read" => json!({"contents": [
+            {"uri": params["uri"], "text": format!("in {}", params["uri"].as_str().unwrap())}]}),
         _ if params["name"] == "look" => json!({
             "content": [{"type": "text", "text": "rows"}],
             "structuredContent": {"result": [
@@ -95,14 +97,22 @@ fn run_with(
     steps: &Value,
     person: Option<&dyn Fn(&Value) -> String>,
 ) -> Ran {
+    let server = json!({"name": "mail", "host": "127.0.0.1", "port": port});
+    run_at(home, &server, tools, steps, person)
+}
+
+fn run_at(
+    home: &Home,
+    server: &Value,
+    tools: &Value,
+    steps: &Value,
+    person: Option<&dyn Fn(&Value) -> String>,
+) -> Ran {
     let plan = json!({"version": 1, "summary": "a test", "steps": steps});
     std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
-    let tools = json!({
-        "version": 1, "server": {"name": "mail", "host": "127.0.0.1", "port": port},
-        "tools": tools,
-    });
+    let tools = json!({"version": 1, "server": server, "tools": tools});
     std::fs::write(home.path().join("tools.json"), tools.to_string()).unwrap();
-    let grant = format!("net.connect=127.0.0.1:{port}");
+    let grant = format!("net.connect=127.0.0.1:{}", server["port"]);
     let mut arguments = vec![
         "run",
         "--json",
@@ -190,6 +200,41 @@ fn data_of_a_server_fills_a_plan_as_far_as_its_user_trusts_the_part() {
         assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
     }
     assert_eq!(calls.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_plan_reads_a_resource_where_its_users_file_says_that_the_server_has_some() {
+    let tools = json!([
+        {"name": "read_resource", "changes": false, "takes": [{"name": "uri", "form": "text"}],
+         "gives": "text"},
+        {"name": "send", "takes": [
+            {"name": "to", "form": "text"},
+            {"name": "text", "form": "text", "decides": "outgoing"},
+        ]},
+    ]);
+    let read = json!({"id": "note", "call": "mail.read_resource", "with": {"uri": "mail:notes/1"}});
+    let sent = |text: Value| json!({"id": "send", "call": "mail.send", "with": {"to": "ann@example.org", "text": text}});
+    let home = Home::new();
+    let (port, calls) = serve();
+    let mut server = json!({"name": "mail", "host": "127.0.0.1", "port": port, "resources": true});
+    let steps = json!([read, sent(json!("fixed"))]);
+    let ran = run_at(&home, &server, &tools, &steps, None);
+    assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
+    let fixed = json!({"to": "ann@example.org", "text": "fixed"});
+    assert_eq!(
+        calls.lock().unwrap().as_slice(),
+        std::slice::from_ref(&fixed)
+    );
+    // What it says is somebody's text, like any other.
+    let steps = json!([read, sent(json!({"$": "note"}))]);
+    let ran = run_at(&home, &server, &tools, &steps, None);
+    assert_eq!(ran.code, Some(77), "{} {:?}", ran.err, ran.events);
+    // Where the file says nothing of the kind, it is a tool of the server's own.
+    server["resources"] = json!(false);
+    let ran = run_at(&home, &server, &tools, &json!([read]), None);
+    assert_eq!(ran.code, Some(0), "{} {:?}", ran.err, ran.events);
+    let own = json!({"uri": "mail:notes/1"});
+    assert_eq!(*calls.lock().unwrap(), [fixed, own]);
 }
 
 #[test]

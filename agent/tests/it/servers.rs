@@ -19,14 +19,14 @@ use crate::{
 
 /// A model that proposes these calls, one an answer, and keeps what it is offered and told.
 #[derive(Default)]
-struct Model {
+pub struct Model {
     calls: VecDeque<(&'static str, Value)>,
-    offered: Vec<Offer>,
-    told: Vec<String>,
+    pub offered: Vec<Offer>,
+    pub told: Vec<String>,
 }
 
 impl Model {
-    fn calling(calls: &[(&'static str, Value)]) -> Self {
+    pub fn calling(calls: &[(&'static str, Value)]) -> Self {
         Self {
             calls: calls.iter().cloned().collect(),
             ..Self::default()
@@ -69,7 +69,7 @@ fn bench(server: impl FnOnce(ExternalServer) -> ExternalServer) -> (Bench, Strin
     (bench, format!("127.0.0.1:{port}"))
 }
 
-fn grant(bench: &mut Bench, verb: &str, on: &str) {
+pub fn grant(bench: &mut Bench, verb: &str, on: &str) {
     let agent = bench.runtime.first_agent();
     bench
         .runtime
@@ -77,7 +77,7 @@ fn grant(bench: &mut Bench, verb: &str, on: &str) {
         .unwrap();
 }
 
-fn talk(bench: &mut Bench, model: &mut Model) -> ChatTurn {
+pub fn talk(bench: &mut Bench, model: &mut Model) -> ChatTurn {
     let mut chat = Chat::new(&bench.runtime, "m");
     chat.turn(&mut bench.runtime, model, "go on").unwrap()
 }
@@ -315,7 +315,7 @@ fn a_server_that_is_not_there_is_told_and_after_three_failures_left_alone() {
     assert_eq!(report.fate, Fate::Refused(DenialCode::UnknownTool));
 }
 
-fn hermitcrab(home: &Path, arguments: &[&str]) -> (i32, String, String) {
+pub fn hermitcrab(home: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new("setsid")
         .arg("--wait")
         .arg(env!("CARGO_BIN_EXE_hermitcrab"))

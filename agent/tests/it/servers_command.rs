@@ -132,7 +132,15 @@ fn the_official_server_is_started_listed_called_and_ended() {
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(
         names,
-        ["mcp__peer__add", "mcp__peer__say", "mcp__peer__fail"]
+        [
+            "mcp__peer__add",
+            "mcp__peer__say",
+            "mcp__peer__fail",
+            "mcp__peer__list_resources",
+            "mcp__peer__read_resource",
+            "mcp__peer__list_prompts",
+            "mcp__peer__get_prompt",
+        ]
     );
     willing(&bench);
     let sum = bench.call("mcp__peer__add", json!({"a": 2, "b": 40}));
@@ -147,7 +155,60 @@ fn the_official_server_is_started_listed_called_and_ended() {
         "{}",
         failed.text
     );
+    has_resources_and_prompts(&mut bench);
     assert!(!is_left(&bench));
+}
+
+/// What the official server has besides its tools, asked through the gate.
+pub fn has_resources_and_prompts(bench: &mut Bench) {
+    for (tool, args, fate, part) in [
+        (
+            "list_resources",
+            json!({}),
+            Fate::Ran,
+            r#"{"uri": "peer://notes/one", "name": "one", "description": "The first note.", "mimeType": "text/plain"}"#,
+        ),
+        (
+            "read_resource",
+            json!({"uri": "peer://notes/one"}),
+            Fate::Ran,
+            r#"{"result": "grüße 🦀"}"#,
+        ),
+        (
+            "read_resource",
+            json!({"uri": "peer://notes/two"}),
+            Fate::Ran,
+            "could not be cached: application/pdf",
+        ),
+        (
+            "read_resource",
+            json!({"uri": "peer://notes/three"}),
+            Fate::ToolError,
+            "MCP call failed: McpError: ",
+        ),
+        (
+            "list_prompts",
+            json!({}),
+            Fate::Ran,
+            r#"{"prompts": [{"name": "greet", "description": "Greets somebody.", "arguments": [{"name": "who""#,
+        ),
+        (
+            "get_prompt",
+            json!({"name": "greet", "arguments": {"who": "ann"}}),
+            Fate::Ran,
+            r#"{"messages": [{"role": "user", "content": "Greet ann."}]"#,
+        ),
+        (
+            "get_prompt",
+            json!({"name": "greet"}),
+            Fate::ToolError,
+            "MCP call failed: McpError: ",
+        ),
+    ] {
+        let report = bench.call(&format!("mcp__peer__{tool}"), args);
+        assert_eq!(report.fate, fate, "{tool}: {}", report.text);
+        assert!(report.text.contains(part), "{tool}: {}", report.text);
+    }
 }
 
 #[test]

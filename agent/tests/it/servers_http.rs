@@ -373,7 +373,15 @@ fn the_official_server_is_listed_and_called_in_each_of_its_ways() {
         let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(
             names,
-            ["mcp__peer__add", "mcp__peer__say", "mcp__peer__fail"]
+            [
+                "mcp__peer__add",
+                "mcp__peer__say",
+                "mcp__peer__fail",
+                "mcp__peer__list_resources",
+                "mcp__peer__read_resource",
+                "mcp__peer__list_prompts",
+                "mcp__peer__get_prompt",
+            ]
         );
         // What was heard of the server is new to the grant.
         bench.user.words.borrow_mut().push_back("session");
@@ -391,5 +399,6 @@ fn the_official_server_is_listed_and_called_in_each_of_its_ways() {
         );
         let wrong = bench.call("mcp__peer__add", json!({"a": "x"}));
         assert_eq!(wrong.fate, Fate::ToolError, "{}", wrong.text);
+        crate::servers_command::has_resources_and_prompts(&mut bench);
     }
 }

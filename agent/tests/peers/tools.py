@@ -26,6 +26,23 @@ def fail() -> str:
     raise ValueError("it does not work")
 
 
+@server.resource("peer://notes/one", mime_type="text/plain")
+def one() -> str:
+    """The first note."""
+    return "grüße 🦀"
+
+
+@server.resource("peer://notes/two", mime_type="application/pdf")
+def two() -> bytes:
+    return b"%PDF"
+
+
+@server.prompt()
+def greet(who: str) -> str:
+    """Greets somebody."""
+    return f"Greet {who}."
+
+
 if "--stdio" in sys.argv:
     server.run("stdio")
     sys.exit(0)

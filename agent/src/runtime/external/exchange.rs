@@ -4,17 +4,21 @@ use std::{fmt, os::unix::net::UnixStream, time::Duration};
 
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
-    model::{CallToolRequestParams, PaginatedRequestParams},
+    model::{
+        CallToolRequestParams, GetPromptRequestParams, PaginatedRequestParams,
+        ReadResourceRequestParams,
+    },
     service::{ClientInitializeError, RunningService},
     transport::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
-use super::{ExternalServer, http::Carrier, listing::LISTING_BYTES_MAX, web::Web};
-use crate::tools::mcp::{self, Answer};
+use super::{ExternalServer, Request, http::Carrier, listing::LISTING_BYTES_MAX, web::Web};
+use crate::tools::mcp::{self, Announced, Answer, Kind, Utility};
 
 /// How long a server may take to say which tools it has.
 const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
@@ -22,8 +26,14 @@ const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
 const TOOLS_MAX: usize = 256;
 /// Parts a list of tools may come in.
 const PAGES_MAX: usize = 32;
+/// Parts a list of resources or prompts is taken in; of a longer one these.
+const STOCK_PAGES_MAX: usize = 50;
+/// Bytes of such a list.
+const STOCK_BYTES_MAX: usize = 1 << 20;
 /// Bytes a server may say over one bare connection: lines have no end of their own.
 const SAID_BYTES_MAX: u64 = 8 << 20;
+
+type Client = RunningService<RoleClient, ()>;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,42 +115,139 @@ impl From<ServiceError> for Trouble {
     }
 }
 
-/// Calls a tool, by the server's own name for it: of a server that was started,
-/// over its input and output.
-pub fn call(
+/// Asks a server for something: one that was started, over its input and output.
+pub fn ask(
     server: &ExternalServer,
     started: Option<UnixStream>,
-    tool: &str,
-    args: &Value,
+    request: &Request,
 ) -> Result<Answer, Trouble> {
     in_time(server.call_time, async {
         let client = connected(server, started).await?;
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = args.as_object().cloned();
-        let result = client.call_tool(params).await;
+        let said = answered(&client, request).await;
         // What the server does after its answer is no concern of the call's.
         let _ended = client.cancel().await;
-        let mut result = serde_json::to_value(result?)
-            .map_err(|error| Trouble::Broken(format!("the answer cannot be read: {error}")))?;
-        strike_key(server, &mut result);
-        Ok(Answer::of(&result))
+        let mut said = said?;
+        strike_key(server, &mut said);
+        Ok(match request {
+            Request::Call { .. } => Answer::of(&server.name, &said),
+            Request::Ask { utility, .. } => mcp::told(&server.name, *utility, &said),
+        })
     })
     .map_err(|trouble| trouble.without_key(server))
 }
 
-/// The tools of a server as it describes them: `name`, `description`,
-/// `inputSchema`. One that is called twice is there once.
-pub fn list(server: &ExternalServer, started: Option<UnixStream>) -> Result<Vec<Value>, Trouble> {
+/// What a server says it has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Said {
+    /// Its tools as it describes them: `name`, `description`, `inputSchema`. One
+    /// that is called twice is there once.
+    pub tools: Vec<Value>,
+    /// What there is at all.
+    pub announced: Announced,
+}
+
+/// What a server says it has; one that has no tools is not asked for them.
+pub fn list(server: &ExternalServer, started: Option<UnixStream>) -> Result<Said, Trouble> {
     in_time(LISTING_TIME_MAX.min(server.call_time), async {
         let client = connected(server, started).await?;
-        let listed = listed(&client).await;
+        let announced = announced(&client);
+        let tools = if announced.tools {
+            listed(&client).await
+        } else {
+            Ok(Vec::new())
+        };
         // As for a call.
         let _ended = client.cancel().await;
-        let mut listed = listed?;
-        listed.iter_mut().for_each(|tool| strike_key(server, tool));
-        Ok(listed)
+        let mut tools = tools?;
+        tools.iter_mut().for_each(|tool| strike_key(server, tool));
+        Ok(Said { tools, announced })
     })
     .map_err(|trouble| trouble.without_key(server))
+}
+
+/// What a server said when it was greeted; of one that said nothing of the kind it
+/// is taken that it has tools.
+fn announced(client: &Client) -> Announced {
+    let told = client.peer_info().map(|info| info.capabilities.clone());
+    told.map_or(
+        Announced {
+            tools: true,
+            ..Announced::default()
+        },
+        |told| Announced {
+            tools: told.tools.is_some(),
+            resources: told.resources.is_some(),
+            prompts: told.prompts.is_some(),
+        },
+    )
+}
+
+/// What comes of a request, in the protocol's spelling.
+async fn answered(client: &Client, request: &Request) -> Result<Value, Trouble> {
+    match request {
+        Request::Call { tool, args } => {
+            let mut params = CallToolRequestParams::new(tool.clone());
+            params.arguments = args.as_object().cloned();
+            value(client.call_tool(params).await?)
+        }
+        Request::Ask { utility, params } => match utility {
+            Utility::ListResources | Utility::ListPrompts => stock(client, utility.kind()).await,
+            Utility::ReadResource => {
+                let uri = params["uri"].as_str().unwrap_or_default();
+                let params = ReadResourceRequestParams::new(uri);
+                value(client.read_resource(params).await?)
+            }
+            Utility::GetPrompt => {
+                let name = params["name"].as_str().unwrap_or_default();
+                let mut asked = GetPromptRequestParams::new(name);
+                asked.arguments = params["arguments"].as_object().cloned();
+                value(client.get_prompt(asked).await?)
+            }
+        },
+    }
+}
+
+fn value(said: impl Serialize) -> Result<Value, Trouble> {
+    serde_json::to_value(said)
+        .map_err(|error| Trouble::Broken(format!("the answer cannot be read: {error}")))
+}
+
+/// A list in all its parts. One that goes round in circles, or has no end, is taken
+/// as far as the parts that are taken go.
+async fn stock(client: &Client, kind: Kind) -> Result<Value, Trouble> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut bytes = 0_usize;
+    let mut cursor = None;
+    for _ in 0..STOCK_PAGES_MAX {
+        let mut params = PaginatedRequestParams::default();
+        params.cursor = cursor;
+        let (page, next) = match kind {
+            Kind::Resources => {
+                let page = client.list_resources(Some(params)).await?;
+                (value(page.resources)?, page.next_cursor)
+            }
+            Kind::Prompts => {
+                let page = client.list_prompts(Some(params)).await?;
+                (value(page.prompts)?, page.next_cursor)
+            }
+        };
+        // Before it is kept: each part may be as long as an answer, and there are many.
+        bytes = bytes.saturating_add(page.to_string().len());
+        if bytes > STOCK_BYTES_MAX {
+            return Err(Trouble::Broken(format!(
+                "it says more than {STOCK_BYTES_MAX} bytes about its {}",
+                kind.name()
+            )));
+        }
+        if let Value::Array(page) = page {
+            all.extend(page);
+        }
+        cursor = next.filter(|cursor| !cursor.is_empty());
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(json!({ kind.name(): all }))
 }
 
 /// Takes the key of a server out of what it says: one that repeats what it was
@@ -157,7 +264,7 @@ fn strike_key(server: &ExternalServer, said: &mut Value) {
     }
 }
 
-async fn listed(client: &RunningService<RoleClient, ()>) -> Result<Vec<Value>, Trouble> {
+async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
     let mut tools: Vec<Value> = Vec::new();
     let mut bytes = 0_usize;
     let mut cursor = None;
@@ -187,7 +294,7 @@ async fn listed(client: &RunningService<RoleClient, ()>) -> Result<Vec<Value>, T
                 )));
             }
         }
-        cursor = page.next_cursor;
+        cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
         if cursor.is_none() {
             return Ok(tools);
         }
@@ -212,7 +319,7 @@ fn in_time<T>(
 async fn connected(
     server: &ExternalServer,
     started: Option<UnixStream>,
-) -> Result<RunningService<RoleClient, ()>, Trouble> {
+) -> Result<Client, Trouble> {
     if let Some(stream) = started {
         let unreachable = |error: std::io::Error| Trouble::Unreachable(error.to_string());
         stream.set_nonblocking(true).map_err(unreachable)?;
@@ -243,7 +350,7 @@ fn reason(error: &ClientInitializeError) -> String {
     }
 }
 
-async fn over_http(web: &Web, time: Duration) -> Result<RunningService<RoleClient, ()>, Trouble> {
+async fn over_http(web: &Web, time: Duration) -> Result<Client, Trouble> {
     let carrier = Carrier::new(&web.url, time).map_err(Trouble::Unreachable)?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(web.url.as_str());
     if let Some(key) = &web.key {

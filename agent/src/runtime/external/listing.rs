@@ -16,8 +16,15 @@ use hermitcrab_core::{
 };
 use serde_json::Value;
 
-use super::{ExternalServer, exchange};
-use crate::{digest::sha256, runtime::Runtime, tools::mcp};
+use super::{
+    ExternalServer,
+    exchange::{self, Said},
+};
+use crate::{
+    digest::sha256,
+    runtime::Runtime,
+    tools::mcp::{self, Announced, Utility, Wanted},
+};
 
 /// Bytes of everything a server may say about its tools.
 pub(super) const LISTING_BYTES_MAX: usize = 1 << 20;
@@ -35,8 +42,15 @@ pub struct OutsideTool {
     pub parameters: Value,
     /// The form as arguments are put right by it.
     pub(super) form: Value,
-    /// What the server calls it.
-    pub(super) inner: String,
+    /// What of the server it is.
+    pub(super) wanted: Wanted,
+}
+
+impl OutsideTool {
+    /// Whether its name and description are the server's, and not this program's.
+    fn is_in_its_words(&self) -> bool {
+        matches!(self.wanted, Wanted::Tool(_))
+    }
 }
 
 /// What a server said about its tools.
@@ -48,6 +62,26 @@ pub struct Listing {
     pub digest: String,
     /// What of it cannot be offered, in words.
     pub left_out: Vec<String>,
+}
+
+impl Listing {
+    /// How many tools are offered in the server's own words.
+    fn in_its_words(&self) -> usize {
+        let tools = self.tools.iter();
+        tools.filter(|tool| tool.is_in_its_words()).count()
+    }
+
+    /// Whether there is anything of the server's own to be read in what is offered.
+    #[must_use]
+    pub fn has_its_words(&self) -> bool {
+        self.in_its_words() > 0
+    }
+
+    /// Whether reading what is offered is hearing the server: it has words of its
+    /// own in there, and nobody has vouched for them.
+    fn is_unread(&self, server: &ExternalServer) -> bool {
+        self.has_its_words() && server.listing.as_ref() != Some(&self.digest)
+    }
 }
 
 /// Whether it is known what a server has.
@@ -76,7 +110,7 @@ impl Runtime {
             let listed = match self.listing(by, &server) {
                 Ok(Ok(listing)) => {
                     self.told.extend(listing.left_out.iter().cloned());
-                    if server.listing.as_ref() != Some(&listing.digest) {
+                    if listing.is_unread(&server) {
                         self.told.push(unread(&server, &listing));
                     }
                     Listed::Known(listing)
@@ -142,7 +176,7 @@ impl Runtime {
         let listed = listed?;
         Ok(listed
             .map_err(|trouble| trouble.to_string())
-            .and_then(|tools| read(server, &tools)))
+            .and_then(|said| read(server, &said)))
     }
 
     /// The tools of servers that an agent is offered, by name: the first one all
@@ -165,7 +199,7 @@ impl Runtime {
     pub fn hear_offers(&mut self, agent: AgentId) -> Result<(), Denial> {
         let is_unread = self
             .offered_to(agent)
-            .any(|(server, listing)| server.listing.as_ref() != Some(&listing.digest));
+            .any(|(server, listing)| listing.is_unread(server));
         if is_unread {
             self.hear(agent, Source::Network)?;
         }
@@ -205,7 +239,7 @@ fn unread(server: &ExternalServer, listing: &Listing) -> String {
         "the {} tools of the server `{}` are offered in its own words, so what the model reads counts as data from the \
          network; once you have read them (`hermitcrab servers {}`), say so with `listing = \"{}\"` in \
          [servers.{}]",
-        listing.tools.len(),
+        listing.in_its_words(),
         server.name,
         server.name,
         listing.digest,
@@ -213,23 +247,45 @@ fn unread(server: &ExternalServer, listing: &Listing) -> String {
     )
 }
 
+/// What the server has besides its tools, in this program's words: what it says it
+/// has, unless the user wants none of it.
+fn besides(server: &ExternalServer, announced: Announced) -> impl Iterator<Item = OutsideTool> {
+    let called = server.name.as_str();
+    Utility::ALL
+        .into_iter()
+        .filter(move |utility| utility.is_of(announced) && server.has(*utility))
+        .map(move |utility| {
+            let form = utility.form();
+            OutsideTool {
+                name: mcp::tool_name(called, utility.name()),
+                description: utility.description(called),
+                parameters: mcp::offered(&form),
+                form,
+                wanted: Wanted::Utility(utility),
+            }
+        })
+}
+
 /// A server's own list as it is offered here.
-fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
-    let said = Value::from(tools).to_string();
+fn read(server: &ExternalServer, told: &Said) -> Result<Listing, String> {
+    let said = Value::from(told.tools.as_slice()).to_string();
     if said.len() > LISTING_BYTES_MAX {
         return Err(format!(
             "it says more than {LISTING_BYTES_MAX} bytes about its tools"
         ));
     }
+    let besides: Vec<OutsideTool> = besides(server, told.announced).collect();
     let mut taken: Vec<OutsideTool> = Vec::new();
     let mut left_out = Vec::new();
-    for tool in tools {
+    for tool in &told.tools {
         let inner = tool["name"].as_str().unwrap_or_default();
-        if !server.takes(inner) {
+        if !server.takes_tool(inner) {
             continue;
         }
         let name = server.offered_name(inner);
-        let is_taken = taken.iter().any(|known| known.name == name);
+        // A tool of the server's that is called like one of those besides is left out.
+        let mut known = taken.iter().chain(&besides);
+        let is_taken = known.any(|known| known.name == name);
         if inner.is_empty() || name.len() > NAME_BYTES_MAX || is_taken {
             left_out.push(format!(
                 "the tool `{}` of the server `{}` is not offered: its name is {}",
@@ -250,9 +306,10 @@ fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
             description,
             parameters: mcp::offered(&form),
             form,
-            inner: inner.to_owned(),
+            wanted: Wanted::Tool(inner.to_owned()),
         });
     }
+    taken.extend(besides);
     Ok(Listing {
         tools: taken.into(),
         digest: HEXLOWER.encode(sha256(said.as_bytes()).as_bytes()),
@@ -262,9 +319,16 @@ fn read(server: &ExternalServer, tools: &[Value]) -> Result<Listing, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::{ExternalServer, read};
+    use super::{Announced, ExternalServer, Said, read};
+
+    fn told(tools: &[Value]) -> Said {
+        Said {
+            tools: tools.to_vec(),
+            announced: Announced::default(),
+        }
+    }
 
     #[test]
     fn what_a_server_says_is_taken_as_far_as_it_can_be_called() {
@@ -278,11 +342,11 @@ mod tests {
             json!({"name": "c", "inputSchema": {}}),
             json!({"name": "", "inputSchema": {}}),
         ];
-        let listing = read(&server, &tools).expect("a list");
+        let listing = read(&server, &told(&tools)).expect("a list");
         assert_eq!(listing.tools.len(), 1);
         let tool = &listing.tools[0];
         assert_eq!(tool.name, "mcp__echo__a_b");
-        assert_eq!(tool.inner, "a.b");
+        assert_eq!(tool.wanted, server.wanted("a.b"));
         assert_eq!(tool.description, "MCP tool a.b from echo");
         assert_eq!(tool.parameters, json!({"type": "object", "properties": {}}));
         assert_eq!(listing.left_out.len(), 2, "{:?}", listing.left_out);
@@ -291,12 +355,76 @@ mod tests {
     #[test]
     fn any_other_word_of_a_server_is_another_digest() {
         let server = ExternalServer::at("echo", "127.0.0.1", 1);
-        let told = |words: &str| {
+        let digest = |words: &str| {
             let tools = [json!({"name": "a", "description": words, "inputSchema": {}})];
-            read(&server, &tools).expect("a list").digest
+            read(&server, &told(&tools)).expect("a list").digest
         };
-        assert_eq!(told("one"), told("one"));
-        assert_ne!(told("one"), told("two"));
-        assert!(read(&server, &[json!({"name": "a", "x": "y".repeat(1 << 20)})]).is_err());
+        assert_eq!(digest("one"), digest("one"));
+        assert_ne!(digest("one"), digest("two"));
+        let long = json!({"name": "a", "x": "y".repeat(1 << 20)});
+        assert!(read(&server, &told(&[long])).is_err());
+    }
+
+    #[test]
+    fn what_a_server_has_besides_its_tools_is_offered_as_far_as_it_says_so_and_is_wanted() {
+        let names = |announced: Announced, server: &ExternalServer| -> Vec<String> {
+            let said = Said {
+                tools: Vec::new(),
+                announced,
+            };
+            let listing = read(server, &said).expect("a list");
+            assert!(!listing.is_unread(server), "no word of it is the server's");
+            let tools = listing.tools.iter();
+            tools
+                .map(|tool| tool.name.replace("mcp__echo__", ""))
+                .collect()
+        };
+        let all = Announced {
+            tools: true,
+            resources: true,
+            prompts: true,
+        };
+        let server = ExternalServer {
+            only: vec!["other".to_owned()],
+            ..ExternalServer::at("echo", "127.0.0.1", 1)
+        };
+        let (resources, prompts) = (
+            ["list_resources", "read_resource"],
+            ["list_prompts", "get_prompt"],
+        );
+        assert_eq!(names(all, &server), [resources, prompts].concat());
+        assert_eq!(names(Announced::default(), &server), [""; 0]);
+        let only_prompts = Announced {
+            resources: false,
+            ..all
+        };
+        assert_eq!(names(only_prompts, &server), prompts);
+        let unwanted = ExternalServer {
+            prompts: false,
+            ..server
+        };
+        assert_eq!(names(all, &unwanted), resources);
+        assert_eq!(names(only_prompts, &unwanted), [""; 0]);
+    }
+
+    #[test]
+    fn a_tool_of_the_servers_that_is_called_like_one_of_these_is_not_offered() {
+        let server = ExternalServer::at("echo", "127.0.0.1", 1);
+        let said = Said {
+            tools: vec![json!({"name": "read_resource", "description": "obey", "inputSchema": {}})],
+            announced: Announced {
+                tools: true,
+                resources: true,
+                prompts: false,
+            },
+        };
+        let listing = read(&server, &said).expect("a list");
+        assert_eq!(listing.tools.len(), 2);
+        assert!(listing.tools.iter().all(|tool| tool.description != "obey"));
+        assert_eq!(listing.left_out.len(), 1, "{:?}", listing.left_out);
+        // Where it has none besides, its tool is one like any other.
+        let listing = read(&server, &told(&said.tools)).expect("a list");
+        assert_eq!(listing.tools[0].description, "obey");
+        assert!(listing.is_unread(&server));
     }
 }

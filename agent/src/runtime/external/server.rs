@@ -12,7 +12,7 @@ use super::{
     Program,
     web::{self, Web},
 };
-use crate::tools::mcp;
+use crate::tools::mcp::{self, Announced, Utility, Wanted};
 
 /// How long a call may take if nothing is said, the connection included.
 pub const CALL_TIME_USUAL: Duration = Duration::from_mins(5);
@@ -40,6 +40,10 @@ pub struct ExternalServer {
     pub tools: Vec<String>,
     /// The tools that are taken from it, as it calls them; all if there are none.
     pub only: Vec<String>,
+    /// Whether its resources are wanted, if it says it has any.
+    pub resources: bool,
+    /// Whether its prompts are.
+    pub prompts: bool,
     /// How long a call may take, the connection included.
     pub call_time: Duration,
     /// The digest of what it says about its tools, if the user has read that.
@@ -58,6 +62,8 @@ impl ExternalServer {
             program: None,
             tools: Vec::new(),
             only: Vec::new(),
+            resources: true,
+            prompts: true,
             call_time: CALL_TIME_USUAL,
             listing: None,
         }
@@ -181,10 +187,38 @@ impl ExternalServer {
         }
     }
 
-    /// Whether a tool of it is taken.
+    /// Whether this is taken from it.
     #[must_use]
-    pub fn takes(&self, tool: &str) -> bool {
+    pub fn takes(&self, wanted: &Wanted) -> bool {
+        match wanted {
+            Wanted::Tool(tool) => self.takes_tool(tool),
+            Wanted::Utility(utility) => self.has(*utility),
+        }
+    }
+
+    /// Whether a tool of it is taken, by its name there.
+    #[must_use]
+    pub fn takes_tool(&self, tool: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|known| known == tool)
+    }
+
+    /// Whether what it has of this besides its tools is wanted.
+    #[must_use]
+    pub const fn has(&self, utility: Utility) -> bool {
+        utility.is_of(Announced {
+            tools: true,
+            resources: self.resources,
+            prompts: self.prompts,
+        })
+    }
+
+    /// What a name after the server's stands for, as far as names tell.
+    #[must_use]
+    pub fn wanted(&self, name: &str) -> Wanted {
+        match Utility::named(name).filter(|utility| self.has(*utility)) {
+            Some(utility) => Wanted::Utility(utility),
+            None => Wanted::Tool(name.to_owned()),
+        }
     }
 }
 
@@ -288,7 +322,7 @@ mod tests {
         };
         assert_eq!(server.offered_name("web_search"), "web_search");
         assert_eq!(server.offered_name("get-x"), "mcp__echo__get_x");
-        assert!(server.takes("web_search") && !server.takes("get-x"));
-        assert!(named("echo").takes("get-x"));
+        assert!(server.takes_tool("web_search") && !server.takes_tool("get-x"));
+        assert!(named("echo").takes_tool("get-x"));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::without_secrets;
+use super::{Utility, tool_name, without_secrets};
 
 /// An answer in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +49,20 @@ pub fn unreachable_words(server: &str, failures: u32, seconds: u64) -> String {
 }
 
 impl Answer {
-    /// Reads the result of a call as the protocol spells it.
+    /// What a server said, and not that it failed.
+    pub(super) const fn heard(text: String, data: Option<Value>, shown: Value) -> Self {
+        Self {
+            shown,
+            text,
+            data,
+            is_error: false,
+            is_heard: true,
+        }
+    }
+
+    /// Reads the result of a call of this server as the protocol spells it.
     #[must_use]
-    pub fn of(result: &Value) -> Self {
+    pub fn of(server: &str, result: &Value) -> Self {
         let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
         let data = result
             .get("structuredContent")
@@ -66,21 +77,23 @@ impl Answer {
             answer.data = data.cloned();
             return answer;
         }
-        let parts: Vec<String> = blocks.iter().filter_map(part).collect();
+        let parts: Vec<String> = blocks
+            .iter()
+            .filter_map(|block| part(server, block))
+            .collect();
         let text = parts.join("\n");
         let shown = match data {
             Some(data) if text.is_empty() => json!({ "result": data }),
             Some(data) => json!({"result": text, "structuredContent": data}),
             None => json!({ "result": text }),
         };
-        Self {
-            shown,
-            text,
-            data: data.cloned(),
-            is_error: false,
-            is_heard: true,
-        }
+        Self::heard(text, data.cloned(), shown)
     }
+}
+
+/// A block as text, whatever it is.
+pub(super) fn block_in_words(server: &str, block: &Value) -> String {
+    part(server, block).unwrap_or_default()
 }
 
 /// The words of a block, if it has any.
@@ -92,7 +105,7 @@ fn words(block: &Value) -> Option<&str> {
 }
 
 /// A block as a line of the result. What is no text is named and not kept.
-fn part(block: &Value) -> Option<String> {
+pub(super) fn part(server: &str, block: &Value) -> Option<String> {
     if let Some(text) = words(block) {
         return Some(text.to_owned());
     }
@@ -109,30 +122,59 @@ fn part(block: &Value) -> Option<String> {
                     about.push_str(&format!(", {called}={value}"));
                 }
             }
-            (!uri.is_empty()).then(|| format!("[MCP resource link: {about}]"))
+            let reader = tool_name(server, Utility::ReadResource.name());
+            (!uri.is_empty())
+                .then(|| format!("[MCP resource link: {about} \u{2014} fetch it with {reader}]"))
         }
-        "resource" if block["resource"]["blob"].is_string() => {
+        "resource" => {
             let resource = &block["resource"];
+            let blob = resource["blob"].as_str()?;
             let called = match of(resource, "mimeType") {
                 mime if mime.is_empty() => of(resource, "uri"),
                 mime => mime,
             };
+            let why = if is_base64(blob) { "cached" } else { "decoded" };
             Some(format!(
-                "[MCP embedded resource could not be cached: {called}]"
+                "[MCP embedded resource could not be {why}: {called}]"
             ))
         }
         _ => None,
     }
 }
 
+/// Whether bytes can be made of a text, as Python's decoder sees it: letters that
+/// mean nothing are passed over, what stands after the padding as well.
+fn is_base64(text: &str) -> bool {
+    let (mut quad, mut pads) = (0, 0);
+    if !text.is_ascii() {
+        return false;
+    }
+    for letter in text.bytes() {
+        match letter {
+            b'=' if quad >= 2 => {
+                pads += 1;
+                if quad + pads >= 4 {
+                    return true;
+                }
+            }
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => {
+                pads = 0;
+                quad = (quad + 1) % 4;
+            }
+            _ => {}
+        }
+    }
+    quad == 0
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::Answer;
+    use super::{Answer, is_base64};
 
     fn check(result: Value, shown: Value) {
-        assert_eq!(Answer::of(&result).shown, shown, "{result}");
+        assert_eq!(Answer::of("desk", &result).shown, shown, "{result}");
     }
 
     #[test]
@@ -173,8 +215,34 @@ mod tests {
                 {"type": "resource_link", "uri": "f:a", "name": "a"},
                 {"type": "resource", "resource": {"uri": "f:b", "blob": "AA=="}},
                 {"type": "later"}]}),
-            json!({"result": "[MCP image not kept: image/png]\n[MCP resource link: uri=f:a, name=a]\n\
-                              [MCP embedded resource could not be cached: f:b]"}),
+            json!({"result": "[MCP image not kept: image/png]\n[MCP resource link: uri=f:a, name=a \u{2014} fetch it with \
+                              mcp__desk__read_resource]\n[MCP embedded resource could not be cached: f:b]"}),
+        );
+    }
+
+    #[test]
+    fn what_no_bytes_can_be_made_of_is_told_from_what_is_not_kept() {
+        // What the decoder of Python 3.11 says of each.
+        for (text, is_one) in [
+            ("", true),
+            ("AAEC", true),
+            ("AA==", true),
+            ("A A\n=%=", true),
+            ("AA==AAA", true),
+            ("====", true),
+            ("%", true),
+            ("A", false),
+            ("AA", false),
+            ("AA=", false),
+            ("AA=A", false),
+            ("A===", false),
+            ("AAEC\u{e9}", false),
+        ] {
+            assert_eq!(is_base64(text), is_one, "{text:?}");
+        }
+        check(
+            json!({"content": [{"type": "resource", "resource": {"uri": "f:b", "blob": "A"}}]}),
+            json!({"result": "[MCP embedded resource could not be decoded: f:b]"}),
         );
     }
 }

@@ -130,7 +130,7 @@ fn repaired(node: &Value) -> Value {
 }
 
 /// Whether a value says anything, as the compared agent sees it.
-fn is_said(value: &Value) -> bool {
+pub(super) fn is_said(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(is_so) => *is_so,

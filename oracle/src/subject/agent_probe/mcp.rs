@@ -32,7 +32,7 @@ pub(super) fn answer(
         "mcp_tool_answer" => {
             let answer = match input.get("refused").and_then(Value::as_str) {
                 Some(why) => mcp::refused(why),
-                None => mcp::Answer::of(field(input, "answer")?),
+                None => mcp::Answer::of(text(input, "server")?, field(input, "answer")?),
             };
             json!({"text": pyjson::text(&answer.shown)})
         }

@@ -57,10 +57,7 @@ fn words(said: &Map<String, Value>) -> Result<(Value, Option<String>), String> {
             "timeout" => drop(words.insert("timeout_seconds".to_owned(), value.clone())),
             // How long a server may take to be there is no setting of its own here.
             "connect_timeout" => {}
-            "tools" => {
-                let only = value.get("include").cloned().ok_or("`tools` takes none")?;
-                words.insert("only".to_owned(), only);
-            }
+            "tools" => taken(value, &mut words)?,
             "headers" => {
                 let header = value.get("Authorization").and_then(Value::as_str);
                 key = header
@@ -75,6 +72,30 @@ fn words(said: &Map<String, Value>) -> Result<(Value, Option<String>), String> {
         words.insert("command".to_owned(), json!(command));
     }
     Ok((words.into(), key))
+}
+
+/// What is taken of a server: the tools that are named, and what it has besides.
+fn taken(said: &Value, words: &mut Map<String, Value>) -> Result<(), String> {
+    let said = said.as_object().ok_or("`tools` is no table")?;
+    for (name, value) in said {
+        match name.as_str() {
+            "include" => drop(words.insert("only".to_owned(), value.clone())),
+            "resources" | "prompts" => drop(words.insert(name.clone(), is_on(value).into())),
+            other => return Err(format!("`tools.{other}` has no word here")),
+        }
+    }
+    Ok(())
+}
+
+/// A switch in one of the spellings Hermes takes; anything else leaves it on.
+fn is_on(value: &Value) -> bool {
+    match value {
+        Value::Bool(is_on) => *is_on,
+        Value::String(word) => {
+            !["false", "0", "no", "off"].contains(&word.trim().to_lowercase().as_str())
+        }
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => true,
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +123,24 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_is_one_in_every_spelling_hermes_takes() {
+        for (said, is_on) in [
+            (json!(false), false),
+            (json!(" Off "), false),
+            (json!("0"), false),
+            (json!(true), true),
+            (json!("yes"), true),
+            (json!("perhaps"), true),
+            (json!(null), true),
+            (json!(0), true),
+        ] {
+            let said = json!({"command": "x", "tools": {"resources": said, "include": ["a"]}});
+            let server = server("desk", &said).expect("a server");
+            assert_eq!((server.resources, server.prompts), (is_on, true), "{said}");
+        }
+    }
+
+    #[test]
     fn what_the_agent_has_no_word_for_is_no_server() {
         check(json!("python3"), Err("no table"));
         check(
@@ -110,7 +149,7 @@ mod tests {
         );
         check(
             json!({"command": "x", "tools": {"exclude": ["a"]}}),
-            Err("takes none"),
+            Err("`tools.exclude` has no word"),
         );
         check(json!({}), Err("`url`"));
     }
