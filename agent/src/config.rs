@@ -104,9 +104,13 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(path, error) => write!(f, "cannot read `{}`: {error}", path.display()),
-            Self::Form(path, what) => {
-                write!(f, "`{}` is not a configuration: {what}", path.display())
-            }
+            // What it holds may be quoted from the file, line breaks and all.
+            Self::Form(path, what) => write!(
+                f,
+                "`{}` is not a configuration: {}",
+                path.display(),
+                one_line(what)
+            ),
             Self::Change(what) => write!(f, "nothing was changed: {what}"),
         }
     }
@@ -406,6 +410,16 @@ mod tests {
             let error = read(&path).expect_err("refused").to_string();
             assert!(error.contains(meant), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_quoted_from_a_file_stays_on_one_line() {
+        let file = Path::new("config.toml");
+        let error = super::parse(file, "mode = \"\"\"ask\nme\"\"\"\n").expect_err("refused");
+        assert_eq!(
+            error.to_string(),
+            "`config.toml` is not a configuration: the mode `ask me` is not approve_all, prompt or reject_all"
+        );
     }
 
     #[test]
