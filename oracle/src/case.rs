@@ -100,7 +100,7 @@ pub struct Defaults {
 }
 
 /// One case, as a file writes it.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaseFile {
     /// Unique over all suites.
@@ -156,7 +156,7 @@ pub struct CaseFile {
 }
 
 /// A world, where the parts left out come from the suite's defaults.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorldPatch {
     /// The session's directory and workspace; default `/home/u/proj`.
