@@ -272,10 +272,11 @@ fn without_moment(path: &str) -> Option<String> {
             .is_some_and(|(day, time)| digits(day, 8) && digits(time, 6))
     };
     let (directory, name) = path.rsplit_once('/')?;
-    if let Some((copied, seconds)) = name.rsplit_once(".bak.")
+    if let Some((copied, seconds)) = name.rsplit_once('.')
         && digits(seconds, 10)
+        && copied.ends_with(".bak")
     {
-        return Some(format!("{directory}/{copied}.bak.<moment>"));
+        return Some(format!("{directory}/{copied}.<moment>"));
     }
     name.split('.')
         .find(is_moment)

@@ -3,6 +3,8 @@
 //! A pending question, a timeout and a hang are observations like any other,
 //! never missing data.
 
+use std::cell::LazyCell;
+
 use bisim_world::protocol::{End, FsEffect, NetAttempt, RawTrace, Step, StepOutcome, StepTrace};
 use serde::Serialize;
 use serde_json::Value;
@@ -257,41 +259,21 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen 
         StepOutcome::Unsupported(reason) => (Class::Unsupported, reason.clone()),
     };
     let mut value = canon::text_value(&seen.text);
-    let mut arguments = String::new();
-    match step {
-        Step::Probe { input, .. } => {
-            arguments = input.to_string();
-            if class == Class::Ran {
-                value = seen.answer.get("value").cloned().unwrap_or(Value::Null);
-                class = match seen.answer.get("decision").and_then(Value::as_str) {
-                    Some("permit") => Class::ProbePermit,
-                    Some("ask") => Class::ProbeAsk,
-                    Some("deny") => Class::ProbeDeny,
-                    Some("none") => Class::ProbeValue,
-                    _ => Class::Raised,
-                };
-                if let Some(reason) = seen.answer.get("code").and_then(Value::as_str) {
-                    reason.clone_into(&mut code);
-                }
-            }
+    if let Step::Probe { .. } = step
+        && class == Class::Ran
+    {
+        value = seen.answer.get("value").cloned().unwrap_or(Value::Null);
+        class = match seen.answer.get("decision").and_then(Value::as_str) {
+            Some("permit") => Class::ProbePermit,
+            Some("ask") => Class::ProbeAsk,
+            Some("deny") => Class::ProbeDeny,
+            Some("none") => Class::ProbeValue,
+            _ => Class::Raised,
+        };
+        if let Some(reason) = seen.answer.get("code").and_then(Value::as_str) {
+            reason.clone_into(&mut code);
         }
-        Step::Call { args, .. } => arguments = args.to_string(),
-        Step::Grant(_)
-        | Step::Revoke { .. }
-        | Step::Advance { .. }
-        | Step::EndSession {}
-        | Step::Restart(_)
-        | Step::Spawn { .. } => {}
     }
-    let answer = seen.answer.to_string();
-    let leaked = canaries
-        .iter()
-        .filter(|canary| {
-            !arguments.contains(&canary.text)
-                && (seen.text.contains(&canary.text) || answer.contains(&canary.text))
-        })
-        .map(|canary| canary.path.clone())
-        .collect();
     StepSeen {
         class,
         code,
@@ -302,8 +284,35 @@ fn observe_step(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> StepSeen 
             .collect(),
         value,
         delta: Vec::new(),
-        canaries: leaked,
+        canaries: leaked(step, seen, canaries),
     }
+}
+
+/// Where the secrets lie that were told and were not in the arguments.
+fn leaked(step: &Step, seen: &StepTrace, canaries: &[Canary]) -> Vec<String> {
+    // Written out only if they are looked at, which is seldom.
+    let arguments = LazyCell::new(|| match step {
+        Step::Probe { input: args, .. } | Step::Call { args, .. } => args.to_string(),
+        Step::Grant(_)
+        | Step::Revoke { .. }
+        | Step::Advance { .. }
+        | Step::EndSession {}
+        | Step::Restart(_)
+        | Step::Spawn { .. } => String::new(),
+    });
+    let answer = if seen.answer.is_null() {
+        String::new()
+    } else {
+        seen.answer.to_string()
+    };
+    canaries
+        .iter()
+        .filter(|canary| {
+            (seen.text.contains(&canary.text) || answer.contains(&canary.text))
+                && !arguments.contains(&canary.text)
+        })
+        .map(|canary| canary.path.clone())
+        .collect()
 }
 
 #[cfg(test)]

@@ -34,12 +34,13 @@ pub fn without_drafts(tool: &str, value: &mut Value) {
 /// Rule `draft-in-a-name`: drafts without the letters of their names that were drawn.
 pub fn without_drawn_letters(effects: &mut [FsEffect]) {
     for effect in effects {
-        let drawn = effect.path.rsplit_once(DRAFT);
-        if let Some((directory, letters)) = drawn
-            && letters.len() == DRAWN_LETTERS
+        let length = effect.path.len().checked_sub(DRAWN_LETTERS);
+        let drawn = length.and_then(|length| effect.path.split_at_checked(length));
+        if let Some((before, letters)) = drawn
+            && before.ends_with(DRAFT)
             && letters.bytes().all(|letter| letter.is_ascii_alphanumeric())
         {
-            effect.path = format!("{directory}{DRAFT}<drawn>");
+            effect.path = format!("{before}<drawn>");
         }
     }
 }
