@@ -13,6 +13,8 @@ use crate::subject::Subject as _;
 
 /// Rounds of the loop; the first, which imports and fills caches, is not counted.
 const ROUNDS: u64 = 3;
+/// The tools of servers, each of which a few cases call, are one kind.
+const OF_SERVERS: &str = "mcp__*";
 /// A loop may take this many times what its case may.
 const PATIENCE: u64 = 4;
 
@@ -123,6 +125,7 @@ fn compare(case: &Case, subjects: &mut Subjects) -> Result<Option<Rounds<One>>, 
 
 fn first_tool(case: &Case) -> &str {
     match case.job.script.first() {
+        Some(Step::Call { tool, .. }) if tool.starts_with("mcp__") => OF_SERVERS,
         Some(Step::Call { tool, .. }) => tool,
         Some(
             Step::Probe { .. }
