@@ -21,6 +21,20 @@ for word in "${build[@]}"; do
   if [[ $word == --dev ]]; then profile=debug; fi
 done
 mkdir -p "$OUT"
+
+# A target decides which comparisons its engine is told of (fuzz/src/lib.rs), where the
+# compiler can do that.
+gate=-Cllvm-args=-sanitizer-coverage-gated-trace-callbacks=1
+if rustc --crate-type lib --emit metadata -o "$OUT/.tried" "$gate" - </dev/null 2>/dev/null; then
+  RUSTFLAGS="${RUSTFLAGS:-} $gate"
+fi
+rm -f "$OUT/.tried"
+# What the standard library checks of unsafe code, a sanitizer sees as well. Without one, a run
+# is about speed: overflows and assertions stay on, these go.
+if [[ $profile == release && ${build[*]} == *"--sanitizer none"* ]]; then
+  RUSTFLAGS="${RUSTFLAGS:-} -Zub-checks=no"
+fi
+export RUSTFLAGS="${RUSTFLAGS:-}"
 cargo fuzz build "${build[@]}"
 
 host=$(rustc -vV | sed -n 's/^host: //p')

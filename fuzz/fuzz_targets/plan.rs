@@ -3,4 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| bisim::law::PLAN.uphold(bytes));
+fuzz_target!(|bytes: &[u8]| {
+    hermitcrab_fuzz::tell_now_and_then();
+    bisim::law::PLAN.uphold(bytes);
+});
