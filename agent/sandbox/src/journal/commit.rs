@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use super::act::{self, Back, Ground};
 use super::entry::{Entry, State, remove_tree};
 use super::plan::{Act, Op, Plan, Root, Touched};
-use super::stage::{Source, Stager, Usable};
+use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, retain};
 use crate::changeset::ChangeSet;
 use crate::changeset::node::read_tree;
@@ -493,7 +493,7 @@ impl Prepared<'_> {
                     source,
                     &kept,
                     &slot,
-                    &super::stage::Like::default(),
+                    &Like::kept(ground.area.as_fd(), &slot),
                     Usable::AsItsModeSays,
                 )
                 .map_err(|error| (op.path.clone(), error))?;

@@ -44,6 +44,9 @@ pub(crate) struct Like {
     pub group: Option<u32>,
     /// Attributes of the system on the version before.
     pub xattrs: Xattrs,
+    /// Each belongs to whom its source does, whatever is said above: what is kept, and
+    /// what comes back, may be of several people.
+    pub is_as_source: bool,
 }
 
 /// Why a file cannot be given another name, and is copied.
@@ -330,7 +333,7 @@ impl<'a> Stager<'a> {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
         }
         set_xattrs(to.as_fd(), &node.xattrs, &like.xattrs).map_err(failed("set attributes of"))?;
-        keep_owner(to.as_fd(), like);
+        keep_owner(to.as_fd(), like, stat);
         self.step("set a mode", path)?;
         rustix::fs::fchmod(to, Mode::from_raw_mode(node.mode))
             .map_err(|errno| FsError::io("set the mode of", path, errno))?;
@@ -352,9 +355,9 @@ impl<'a> Stager<'a> {
             path: to.clone(),
             source,
         })?;
-        keep_owner(opened.as_fd(), like);
         let source = open_beneath(dir, from, OFlags::PATH, Links::Refuse)?;
         let stat = rustix::fs::fstat(&source).map_err(|errno| FsError::io("stat", from, errno))?;
+        keep_owner(opened.as_fd(), like, &stat);
         self.step("set a mode", to)?;
         rustix::fs::fchmod(&opened, Mode::from_raw_mode(node.mode))
             .map_err(|errno| FsError::io("set the mode of", to, errno))?;
@@ -394,7 +397,7 @@ impl Like {
                 } else {
                     is_root.then_some(top.st_gid)
                 },
-                xattrs: Xattrs::new(),
+                ..Self::default()
             });
         };
         let mut xattrs = Xattrs::new();
@@ -411,7 +414,16 @@ impl Like {
             owner: Some(old.st_uid),
             group: Some(old.st_gid),
             xattrs,
+            is_as_source: false,
         })
+    }
+
+    /// For what is kept under this name, or comes back from there.
+    pub(crate) fn kept(root: BorrowedFd<'_>, path: &RelPath) -> Self {
+        Self {
+            is_as_source: true,
+            ..Self::at(root, path).unwrap_or_default()
+        }
     }
 }
 
@@ -432,9 +444,14 @@ fn set_xattrs(file: BorrowedFd<'_>, own: &Xattrs, system: &Xattrs) -> io::Result
 
 /// Root's files stay those of others; an ordinary user cannot give any away,
 /// and theirs are their own, as with any editor.
-fn keep_owner(file: BorrowedFd<'_>, like: &Like) {
-    let owner = like.owner.map(Uid::from_raw);
-    let group = like.group.map(Gid::from_raw);
+fn keep_owner(file: BorrowedFd<'_>, like: &Like, source: &Stat) {
+    let (owner, group) = if like.is_as_source {
+        (Some(source.st_uid), Some(source.st_gid))
+    } else {
+        (like.owner, like.group)
+    };
+    let owner = owner.map(Uid::from_raw);
+    let group = group.map(Gid::from_raw);
     if rustix::fs::fchown(file, owner, group).is_err() {
         let _kept = rustix::fs::fchown(file, None, group);
     }

@@ -362,7 +362,7 @@ fn one_back(
         });
     }
     // Owners, and attributes of the system, are those of the kept version.
-    let like = Like::at(old.dir.as_fd(), &name).unwrap_or_else(|_| Like::default());
+    let like = Like::kept(old.dir.as_fd(), &name);
     let source = Source {
         dir: old.dir.as_fd(),
         at: &name,

@@ -6,6 +6,7 @@ mod moved;
 use crate::support;
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -409,6 +410,41 @@ fn an_agents_directory_on_another_file_system_works_the_same() {
         assert_eq!(tree(workspace.path()), before);
         break;
     }
+}
+
+#[test]
+fn an_undo_from_another_file_system_gives_everything_back_to_whom_it_belonged() {
+    let Ok(state) = tempfile::tempdir_in("/dev/shm") else {
+        println!("SKIPPED: /dev/shm cannot be written");
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root has files of others");
+        return;
+    }
+    let mut workspace = Workspace::new();
+    workspace.state = state;
+    for name in ["a", "d/x", "d/y"] {
+        workspace.file(name, "old\n");
+    }
+    let owners = || {
+        ["a", "d", "d/x", "d/y"].map(|name| {
+            let stat = std::fs::metadata(workspace.path().join(name)).unwrap();
+            (stat.uid(), stat.gid())
+        })
+    };
+    for (name, id) in [("a", 1000), ("d/x", 1001)] {
+        std::os::unix::fs::chown(workspace.path().join(name), Some(id), Some(id)).unwrap();
+    }
+    let before = owners();
+    let finished = workspace.run("rm a; echo new > a; rm -r d");
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let done = commit_in(&journal, &finished.changes[0], &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    assert!(!workspace.path().join("d").exists());
+    let undone = undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+    assert!(undone.failure.is_none(), "{:?}", undone.failure);
+    assert_eq!(owners(), before);
 }
 
 /// Edits of the planted tree, as a tool makes them.
