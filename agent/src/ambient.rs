@@ -24,9 +24,9 @@ use hermitcrab_core::{
     time::Instant,
 };
 use hermitcrab_sandbox::{
-    DirCap, SpawnerProgram,
-    layers::{LayerStore, Prefer},
+    DirCap, Sandbox, SpawnerProgram,
     profile::{self, IsolationProfile},
+    spawn::Builder,
 };
 
 use crate::{
@@ -528,32 +528,19 @@ impl UserPort for NobodyThere {
 /// # Errors
 /// The directory cannot be made.
 pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
-    probe_with(program, profile::probe)
+    probe_as(Sandbox::builder().spawner(program.clone()))
 }
 
-/// The same, for commands whose layers may lie on disk.
+/// The same, of a sandbox that is built like this.
 ///
 /// # Errors
 /// As for [`probe`].
-pub fn probe_with_layers(
-    program: &SpawnerProgram,
-    store: LayerStore,
-    prefer: Prefer,
-) -> io::Result<IsolationProfile> {
-    probe_with(program, |program, dir| {
-        profile::probe_with_layers(program, dir, store, prefer)
-    })
-}
-
-fn probe_with(
-    program: &SpawnerProgram,
-    probe: impl FnOnce(&SpawnerProgram, &DirCap) -> IsolationProfile,
-) -> io::Result<IsolationProfile> {
+pub fn probe_as(builder: Builder) -> io::Result<IsolationProfile> {
     let place = ProbePlace::make(&std::env::temp_dir(), session_number)?;
     let cap = crate::runtime::a_handle()
         .map_err(io::Error::other)
         .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;
-    Ok(probe(program, &cap))
+    Ok(profile::probe_as(builder, &cap))
 }
 
 /// A moment, in seconds since 1970, as `2026-01-31 12:00` in UTC.

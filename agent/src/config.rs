@@ -307,6 +307,7 @@ impl Config {
             interpreters: self.sandbox.both(&other.sandbox),
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
             layers: self.sandbox.layers(&other.sandbox),
+            leaves_owners: self.sandbox.leaves_owners_in_either(&other.sandbox),
             talk: self.chat.both(&other.chat),
         }
     }

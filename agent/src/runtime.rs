@@ -78,7 +78,7 @@ pub use self::{
     proposals::Proposed,
     remote::Remote,
     rules::Explained,
-    sandboxes::layers,
+    sandboxes::builder,
     script::ScriptRun,
     standing::TakenIn,
     together::Proposal,

@@ -20,6 +20,7 @@ pub(crate) mod copy;
 pub mod edits;
 mod kept;
 mod layer;
+pub(crate) mod measure;
 pub(crate) mod node;
 mod renames;
 mod scan;
@@ -267,12 +268,13 @@ impl ChangeSet {
             bytes: bytes_max,
             names: names_max,
         };
-        let copied = copy::copy(dir.as_fd(), upper, ceiling).map_err(|error| {
-            io::Error::new(
-                error.source.kind(),
-                format!("{}: {}", error.on, error.source),
-            )
-        })?;
+        let copied =
+            copy::copy(dir.as_fd(), upper, ceiling, copy::Owners::Kept).map_err(|error| {
+                io::Error::new(
+                    error.source.kind(),
+                    format!("{}: {}", error.on, error.source),
+                )
+            })?;
         copied.write_beside(upper)
     }
 

@@ -20,7 +20,6 @@ use hermitcrab_core::rules::Withheld;
 use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
-use crate::layers::{LayerStore, Prefer};
 use crate::net::Network;
 use crate::spawn::{
     Builder, Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
@@ -99,31 +98,24 @@ const PLACE: &str = "/work/probe";
 /// Runs the probe on a view of `dir`, which is not changed.
 #[must_use]
 pub fn probe(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
-    probe_with(builder(program), dir)
+    probe_as(builder(program), dir)
 }
 
-/// The same, for commands whose layers may lie on disk.
+/// The same, for commands of a sandbox that is built like this.
 #[must_use]
-pub fn probe_with_layers(
-    program: &SpawnerProgram,
-    dir: &DirCap,
-    store: LayerStore,
-    prefer: Prefer,
-) -> IsolationProfile {
-    probe_with(builder(program).layers(store, prefer), dir)
+pub fn probe_as(builder: Builder, dir: &DirCap) -> IsolationProfile {
+    probe_with(builder.pool(PoolSize::OFF), dir)
 }
 
 /// As [`probe`], of what would be where no overlay can be mounted.
 #[doc(hidden)]
 #[must_use]
 pub fn probe_copying(program: &SpawnerProgram, dir: &DirCap) -> IsolationProfile {
-    probe_with(builder(program).copied_views(true), dir)
+    probe_as(builder(program).copied_views(true), dir)
 }
 
 fn builder(program: &SpawnerProgram) -> Builder {
-    Sandbox::builder()
-        .spawner(program.clone())
-        .pool(PoolSize::OFF)
+    Sandbox::builder().spawner(program.clone())
 }
 
 fn probe_with(builder: Builder, dir: &DirCap) -> IsolationProfile {
@@ -250,9 +242,16 @@ impl Facts {
                 let mut how = match (&self.confined.copied, self.confined.on_disk) {
                     (None, false) => String::from("overlay, its layer in memory"),
                     (None, true) => String::from("overlay, its layer on disk"),
-                    (Some(why), _) => format!(
-                        "copy, because {why}; lost: speed, memory, sandboxes kept ready, and directories beyond half of a command's memory"
-                    ),
+                    (Some(why), _) => {
+                        let beyond = if self.confined.by.contains(Mechanism::IdMaps) {
+                            "directories beyond half of a command's memory"
+                        } else {
+                            "rights to what is root's in directories beyond half of a command's memory"
+                        };
+                        format!(
+                            "copy, because {why}; lost: speed, memory, sandboxes kept ready, and {beyond}"
+                        )
+                    }
                 };
                 if let Some(why) = self.why("layers on disk") {
                     // Writing to a String cannot fail.
@@ -359,11 +358,7 @@ impl Facts {
 
     /// Why a mechanism is missing, if a reason was told.
     fn why(&self, name: &str) -> Option<String> {
-        let reasons = &self.confined.missing;
-        reasons
-            .iter()
-            .find_map(|why| why.strip_prefix(name)?.strip_prefix(": "))
-            .map(str::to_owned)
+        self.confined.why(name).map(str::to_owned)
     }
 
     /// A row that holds when the script listed nothing under `name`.

@@ -15,6 +15,7 @@
 //! and [`Confined`] says so.
 
 pub(crate) mod channel;
+pub(crate) mod copier;
 pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod finishing;
@@ -85,8 +86,27 @@ pub struct Builder {
     program: SpawnerProgram,
     pool: PoolSize,
     without: MechanismSet,
-    copied_views: bool,
+    copies: Copies,
     layers: Option<(LayerStore, Prefer)>,
+}
+
+/// Which copy-on-write views are copies of their directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copies {
+    /// All, even where an overlay can be mounted.
+    pub all: bool,
+    /// Those in which the command of root would be a stranger, because owners cannot be
+    /// translated there.
+    pub for_owners: bool,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self {
+            all: false,
+            for_owners: true,
+        }
+    }
 }
 
 /// How a directory is shown to a command.
@@ -301,7 +321,20 @@ impl Builder {
     /// ([`Step::CopyView`]).
     #[must_use]
     pub fn copied_views(mut self, copied: bool) -> Self {
-        self.copied_views = copied;
+        self.copies.all = copied;
+        self
+    }
+
+    /// Whether a copy-on-write view is copied where its owners cannot be translated, as
+    /// is done usually.
+    ///
+    /// It matters to an agent of root's alone, on file systems that take no id map. There
+    /// a command has the rights of a stranger to a directory that is not copied: it can
+    /// write what everybody may, and read that. One beyond the ceilings of a copy is not,
+    /// and [`Confined::missing`] says so.
+    #[must_use]
+    pub fn copied_for_owners(mut self, copied: bool) -> Self {
+        self.copies.for_owners = copied;
         self
     }
 
@@ -325,7 +358,7 @@ impl Builder {
                 self.program,
                 self.pool,
                 self.without,
-                self.copied_views,
+                self.copies,
                 self.layers,
             )),
         }
@@ -340,7 +373,7 @@ impl Sandbox {
             program: SpawnerProgram::Own,
             pool: PoolSize::default(),
             without: MechanismSet::NONE,
-            copied_views: false,
+            copies: Copies::default(),
             layers: None,
         }
     }

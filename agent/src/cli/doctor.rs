@@ -14,7 +14,7 @@ use crate::{
     audit::{self, LedgerError},
     exit,
     model::llama,
-    runtime::layers,
+    runtime::builder,
     store::{State, repair},
 };
 
@@ -84,16 +84,12 @@ pub fn doctor(doctor: &Doctor) -> u8 {
 /// The first axis: what was seen to isolate.
 fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
     let own = hermitcrab_sandbox::SpawnerProgram::Own;
-    let prefer = ground.config.ceilings(&ground.admin).layers;
-    let layers = layers(&ground.state_dir, prefer).unwrap_or_else(|why| {
+    let ceilings = ground.config.ceilings(&ground.admin);
+    let (builder, why) = builder(&own, &ground.state_dir, &ceilings);
+    if let Some(why) = why {
         say(&why);
-        None
-    });
-    let profile = match layers {
-        None => ambient::probe(&own),
-        Some(store) => ambient::probe_with_layers(&own, store, prefer),
-    };
-    let profile = profile.map_err(|error| {
+    }
+    let profile = ambient::probe_as(builder).map_err(|error| {
         (
             format!("cannot try out the sandbox: {error}"),
             exit::ENVIRONMENT,

@@ -197,6 +197,7 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
         });
     }
     told.extend(run.withheld.clone());
+    told.extend(run.strange.clone());
     told
 }
 

@@ -16,7 +16,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 64] = [
+pub const KEYS: [Key; 65] = [
     key(
         "mode",
         "prompt",
@@ -101,6 +101,11 @@ pub const KEYS: [Key; 64] = [
         "sandbox.layers",
         "memory",
         "memory or disk: where what a command changed lies until that is decided; on disk there is more room, and some time to write beyond it",
+    ),
+    key(
+        "sandbox.copy_for_owners",
+        "true",
+        "where root runs the agent and a file system takes no id map, copy what a command may write so that it is the command's own; `false` leaves it a stranger's rights there",
     ),
     key(
         "chat.stop_loops",

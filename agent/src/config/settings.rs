@@ -124,6 +124,9 @@ pub struct SandboxWords {
     /// Where what they change lies until that is decided.
     #[serde(default)]
     pub layers: Option<LayersWord>,
+    /// Whether directories are copied where owners cannot be translated.
+    #[serde(default)]
+    pub copy_for_owners: Option<bool>,
 }
 
 impl SandboxWords {
@@ -165,6 +168,14 @@ impl SandboxWords {
         } else {
             Prefer::Memory
         }
+    }
+
+    /// Whether either does not want directories copied because of their owners.
+    #[must_use]
+    pub fn leaves_owners_in_either(&self, other: &Self) -> bool {
+        [self, other]
+            .iter()
+            .any(|words| words.copy_for_owners == Some(false))
     }
 
     /// Whether either wants every sandbox made from the ground up.

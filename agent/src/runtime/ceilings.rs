@@ -47,6 +47,9 @@ pub struct Ceilings {
     pub sandboxes_are_fresh: bool,
     /// Where what a command changed lies until that is decided.
     pub layers: Prefer,
+    /// Whether a command of root's is left a stranger where owners cannot be translated,
+    /// and the directory is not copied for it.
+    pub leaves_owners: bool,
     /// What bounds a conversation.
     pub talk: Talk,
 }
@@ -182,7 +185,7 @@ impl Runtime {
 
     /// Sets the ceilings of everything from here on.
     pub fn set_ceilings(&mut self, ceilings: Ceilings) {
-        let made_by = |of: &Ceilings| (of.pool(), of.layers);
+        let made_by = |of: &Ceilings| (of.pool(), of.layers, of.leaves_owners);
         if made_by(&ceilings) != made_by(&self.ceilings) {
             // What runs keeps the old one; what waited in it is built again.
             let (sandbox, remark) = sandboxes::made(&self.config, &ceilings);

@@ -95,6 +95,8 @@ pub struct CommandRun {
     pub discarded: Option<(Denial, bool)>,
     /// Which rules kept something from it, if that may be why it failed.
     pub withheld: Option<String>,
+    /// Why it had a stranger's rights to a directory, if that may be why it failed.
+    pub strange: Option<String>,
 }
 
 /// What of a command that ran may stand.
@@ -244,6 +246,7 @@ impl Hands<'_> {
                     cwd: base,
                     discarded: Some((denial, false)),
                     withheld: None,
+                    strange: None,
                 });
             }
         };
@@ -461,6 +464,7 @@ impl Hands<'_> {
             withheld: self
                 .withheld(finished.ending, &output)
                 .or_else(|| self.withheld(finished.ending, &errors)),
+            strange: seen::strange(finished, &[&output, &errors]),
             output,
             output_letters,
             cwd: self.cwd(),

@@ -8,8 +8,9 @@
 use std::fs::File;
 use std::path::Path;
 
+use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
-use hermitcrab_sandbox::spawn::Sandbox;
+use hermitcrab_sandbox::spawn::{Builder, Sandbox};
 
 use super::{Ceilings, RuntimeConfig};
 use crate::store::own_file;
@@ -19,13 +20,24 @@ const LAYERS: &str = "layers";
 
 /// A sandbox, and what a person should know of it.
 pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Option<String>) {
+    let (builder, why) = builder(&config.spawner, &config.state_dir, ceilings);
+    (builder.pool(ceilings.pool()).build(), why)
+}
+
+/// How the sandboxes of commands are, and what a person should know of it.
+#[must_use]
+pub fn builder(
+    spawner: &SpawnerProgram,
+    state_dir: &Path,
+    ceilings: &Ceilings,
+) -> (Builder, Option<String>) {
     let builder = Sandbox::builder()
-        .spawner(config.spawner.clone())
-        .pool(ceilings.pool());
-    match layers(&config.state_dir, ceilings.layers) {
-        Ok(None) => (builder.build(), None),
-        Ok(Some(store)) => (builder.layers(store, ceilings.layers).build(), None),
-        Err(why) => (builder.build(), Some(why)),
+        .spawner(spawner.clone())
+        .copied_for_owners(!ceilings.leaves_owners);
+    match layers(state_dir, ceilings.layers) {
+        Ok(None) => (builder, None),
+        Ok(Some(store)) => (builder.layers(store, ceilings.layers), None),
+        Err(why) => (builder, Some(why)),
     }
 }
 
@@ -33,7 +45,7 @@ pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Opt
 ///
 /// # Errors
 /// Why none can, in words.
-pub fn layers(state_dir: &Path, prefer: Prefer) -> Result<Option<LayerStore>, String> {
+fn layers(state_dir: &Path, prefer: Prefer) -> Result<Option<LayerStore>, String> {
     if prefer == Prefer::Memory && memory_holds_layers() {
         return Ok(None);
     }

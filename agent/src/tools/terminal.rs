@@ -334,6 +334,9 @@ fn worded(
     if let Some(withheld) = &run.withheld {
         result.insert("withheld".into(), withheld.clone().into());
     }
+    if let Some(strange) = &run.strange {
+        result.insert("owners".into(), strange.clone().into());
+    }
     if let Some(note) = exit_note::note(command, status) {
         result.insert("exit_code_meaning".into(), note.into());
     }

@@ -35,6 +35,7 @@ mod model_http;
 mod model_process;
 mod network;
 mod outside;
+mod owners;
 mod patches;
 mod plan_terminal;
 mod plan_undo;

@@ -132,7 +132,7 @@ impl Copied {
     }
 
     /// Writes the list beside a copy, where none is yet.
-    pub(super) fn write_beside(&self, copy: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn write_beside(&self, copy: BorrowedFd<'_>) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = rustix::fs::openat(copy, LIST_FROM_COPY, flags, mode)?;

@@ -3,10 +3,12 @@
 //! What for: a machine without overlayfs for users still shows what a command
 //! did before it happens. Names that are one file stay one file, holes stay
 //! holes, modes, times and the user's attributes are kept; where both places
-//! share blocks, no content is copied. Runs in the sandbox's first process.
+//! share blocks, no content is copied. Runs in the sandbox's first process, or, where
+//! owners have to be translated, in one of root's that gave up what that does not take.
 //!
 //! It must never follow a link or enter another mount, never copy more than
-//! its ceiling, and never leave out a name without writing that down.
+//! its ceiling, and never leave out a name without writing that down. What belongs to
+//! nobody in the sandbox must never come to belong to the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -28,9 +30,12 @@ use super::node::{
 };
 use crate::digest::copy_file;
 use crate::dircap::{Kind, list_dir, open_plain};
+use crate::spawn::identity::Identity;
 
 /// How much longer files may be together than their data, because of holes.
 const HOLES_FACTOR: u64 = 8;
+/// Bits that lend an owner's or group's rights to whoever starts a file.
+const SET_IDS: u32 = 0o6000;
 /// What a block of st_blocks is.
 const BLOCK_BYTES: u64 = 512;
 /// How often the clock is looked at until it has moved on.
@@ -42,6 +47,16 @@ pub(crate) struct Ceiling {
     /// Of data in files.
     pub bytes: u64,
     pub names: u64,
+}
+
+/// Whose the names of a copy are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Owners<'a> {
+    /// Those of the originals, where whoever copies can give them away.
+    Kept,
+    /// What a mount of the directory with these maps would show. What it shows as
+    /// nobody's stays root's, who is nobody in the sandbox.
+    Translated(&'a Identity),
 }
 
 /// A copy that could not be made: on which name, and why.
@@ -56,15 +71,14 @@ pub(crate) fn copy(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     ceiling: Ceiling,
+    owners: Owners<'_>,
 ) -> Result<Copied, CopyError> {
     let root = RelPath::root();
     let began = clock_gettime(ClockId::Realtime);
     let mut copy = Copy {
         top: to,
-        ceiling,
-        bytes_left: ceiling.bytes,
-        length_left: ceiling.bytes.saturating_mul(HOLES_FACTOR),
-        names_left: ceiling.names,
+        owners,
+        room: Room::of(ceiling),
         attributes: true,
         links: BTreeMap::new(),
         contents: BTreeMap::new(),
@@ -86,11 +100,8 @@ pub(crate) fn copy(
 struct Copy<'a> {
     /// The root of the copy.
     top: BorrowedFd<'a>,
-    ceiling: Ceiling,
-    bytes_left: u64,
-    /// Holes included.
-    length_left: u64,
-    names_left: u64,
+    owners: Owners<'a>,
+    room: Room,
     /// Whether attributes can be kept.
     attributes: bool,
     /// Files with several names: where the first one is in the copy.
@@ -128,7 +139,7 @@ impl Copy<'_> {
         path: &RelPath,
         depth: usize,
     ) -> Result<(), CopyError> {
-        self.names_left = self.less(self.names_left, 1, path)?;
+        self.room.name(path)?;
         let stat = match rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Gone since it was listed: it was not there, then.
@@ -141,7 +152,12 @@ impl Copy<'_> {
             Kind::Dir => {
                 rustix::fs::mkdirat(to, name, Mode::RWXU).map_err(at)?;
                 let copied = open_dir(to, name).map_err(|error| failed(path, error))?;
-                match enter(from, name) {
+                let found = if self.is_closed_there(&stat, Mode::ROTH | Mode::XOTH) {
+                    Err(Errno::ACCESS)
+                } else {
+                    enter(from, name)
+                };
+                match found {
                     Ok(found) => {
                         let deeper = depth.saturating_add(1);
                         self.below(found.as_fd(), copied.as_fd(), path, deeper)?;
@@ -150,7 +166,8 @@ impl Copy<'_> {
                     // Another mount, or closed to us: shown empty.
                     Err(Errno::XDEV | Errno::ACCESS | Errno::PERM) => {
                         self.closed.insert(path.clone());
-                        rustix::fs::fchmod(&copied, Mode::from_raw_mode(mode_of(&stat))).map_err(at)
+                        let mode = Mode::from_raw_mode(self.mode(&stat));
+                        rustix::fs::fchmod(&copied, mode).map_err(at)
                     }
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                         rustix::fs::unlinkat(to, name, AtFlags::REMOVEDIR).map_err(at)
@@ -161,8 +178,7 @@ impl Copy<'_> {
             Kind::Symlink => {
                 let target = rustix::fs::readlinkat(from, name, Vec::new()).map_err(at)?;
                 rustix::fs::symlinkat(target.as_c_str(), to, name).map_err(at)?;
-                keep_facts(to, name, &stat);
-                Ok(())
+                self.keep_facts(to, name, path, &stat)
             }
             Kind::Special => self.special(to, name, path, &stat),
         }
@@ -181,6 +197,9 @@ impl Copy<'_> {
             return rustix::fs::linkat(self.top, first.as_bytes(), to, name, AtFlags::empty())
                 .map_err(|errno| failed(path, errno));
         }
+        if self.is_closed_there(stat, Mode::ROTH) {
+            return self.stand_in(to, name, path);
+        }
         let found = match open_plain(from, name) {
             Ok(found) => found,
             // Nobody who may not read it here could there.
@@ -188,12 +207,7 @@ impl Copy<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(path, error)),
         };
-        let held = u64::try_from(stat.st_blocks)
-            .unwrap_or(0)
-            .saturating_mul(BLOCK_BYTES);
-        let length = u64::try_from(stat.st_size).unwrap_or(0);
-        self.bytes_left = self.less(self.bytes_left, held.min(length), path)?;
-        self.length_left = self.less(self.length_left, length, path)?;
+        self.room.file(stat, path)?;
         let copied = create(to, name).map_err(|errno| failed(path, errno))?;
         let (content, _) = copy_file(&found, &copied).map_err(|error| failed(path, error))?;
         let made = rustix::fs::fstat(&copied).map_err(|errno| failed(path, errno))?;
@@ -225,11 +239,10 @@ impl Copy<'_> {
         let kind = FileType::from_raw_mode(stat.st_mode);
         match kind {
             FileType::Fifo | FileType::Socket => {
-                let mode = Mode::from_raw_mode(mode_of(stat));
+                let mode = Mode::from_raw_mode(self.mode(stat));
                 rustix::fs::mknodat(to, name, kind, mode, 0)
                     .map_err(|errno| failed(path, errno))?;
-                keep_facts(to, name, stat);
-                Ok(())
+                self.keep_facts(to, name, path, stat)
             }
             // Devices could not be opened in a view anyway.
             _ => self.stand_in(to, name, path),
@@ -248,12 +261,64 @@ impl Copy<'_> {
         xattrs.retain(|name, _| !name.starts_with(ACCESS_LISTS));
         self.set_xattrs(to, &xattrs)
             .map_err(|errno| failed(path, errno))?;
-        let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-        // Ids that do not exist in the sandbox stay the command's own.
-        let _kept = rustix::fs::fchown(to, Some(owner), Some(group));
-        rustix::fs::fchmod(to, Mode::from_raw_mode(mode_of(stat)))
+        let (owner, group) = self.owner(stat);
+        self.given(rustix::fs::fchown(to, owner, group), path)?;
+        rustix::fs::fchmod(to, Mode::from_raw_mode(self.mode(stat)))
             .map_err(|errno| failed(path, errno))?;
         rustix::fs::futimens(to, &times(stat)).map_err(|errno| failed(path, errno))
+    }
+
+    /// Owner and times of what is not opened.
+    fn keep_facts(
+        &self,
+        to: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+        stat: &Stat,
+    ) -> Result<(), CopyError> {
+        let (owner, group) = self.owner(stat);
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        self.given(rustix::fs::chownat(to, name, owner, group, flags), path)?;
+        // A link without the time of its original is the same link.
+        let _kept = rustix::fs::utimensat(to, name, &times(stat), flags);
+        Ok(())
+    }
+
+    /// Whose the copy of this is to be; nothing for what stays with whoever copies.
+    fn owner(&self, stat: &Stat) -> (Option<Uid>, Option<Gid>) {
+        let (user, group) = match self.owners {
+            Owners::Kept => (Some(stat.st_uid), Some(stat.st_gid)),
+            Owners::Translated(identity) => (
+                identity.user_outside(stat.st_uid),
+                identity.group_outside(stat.st_gid),
+            ),
+        };
+        (user.map(Uid::from_raw), group.map(Gid::from_raw))
+    }
+
+    /// Ids that do not exist in the sandbox stay the command's own where it copies by
+    /// itself. Root must not keep what is to be somebody's.
+    fn given(&self, done: rustix::io::Result<()>, path: &RelPath) -> Result<(), CopyError> {
+        match (self.owners, done) {
+            (Owners::Kept, _) | (Owners::Translated(_), Ok(())) => Ok(()),
+            (Owners::Translated(_), Err(errno)) => Err(failed(path, errno)),
+        }
+    }
+
+    /// Permission bits of a copy: root lends its rights to nobody.
+    fn mode(&self, stat: &Stat) -> u32 {
+        let mode = mode_of(stat);
+        match self.owner(stat) {
+            (Some(_), Some(_)) => mode,
+            (None, _) | (_, None) => mode & !SET_IDS,
+        }
+    }
+
+    /// Whether this is nobody's in the sandbox, and closed to such: root could read it,
+    /// and no content lies where nobody may read it.
+    fn is_closed_there(&self, stat: &Stat, needed: Mode) -> bool {
+        let is_nobodys = self.owner(stat) == (None, None);
+        is_nobodys && !Mode::from_raw_mode(mode_of(stat)).contains(needed)
     }
 
     fn set_xattrs(&mut self, to: BorrowedFd<'_>, xattrs: &Xattrs) -> rustix::io::Result<()> {
@@ -297,6 +362,43 @@ impl Copy<'_> {
         }
         Ok(())
     }
+}
+
+/// What is left of a ceiling.
+pub(super) struct Room {
+    ceiling: Ceiling,
+    bytes: u64,
+    /// Holes included.
+    length: u64,
+    names: u64,
+}
+
+impl Room {
+    pub(super) fn of(ceiling: Ceiling) -> Self {
+        Self {
+            ceiling,
+            bytes: ceiling.bytes,
+            length: ceiling.bytes.saturating_mul(HOLES_FACTOR),
+            names: ceiling.names,
+        }
+    }
+
+    /// One more name.
+    pub(super) fn name(&mut self, path: &RelPath) -> Result<(), CopyError> {
+        self.names = self.less(self.names, 1, path)?;
+        Ok(())
+    }
+
+    /// What a file holds.
+    pub(super) fn file(&mut self, stat: &Stat, path: &RelPath) -> Result<(), CopyError> {
+        let held = u64::try_from(stat.st_blocks)
+            .unwrap_or(0)
+            .saturating_mul(BLOCK_BYTES);
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        self.bytes = self.less(self.bytes, held.min(length), path)?;
+        self.length = self.less(self.length, length, path)?;
+        Ok(())
+    }
 
     fn less(&self, left: u64, taken: u64, path: &RelPath) -> Result<u64, CopyError> {
         left.checked_sub(taken).ok_or_else(|| CopyError {
@@ -310,7 +412,7 @@ impl Copy<'_> {
 }
 
 /// Opens a directory of the original; neither a link nor another mount.
-fn enter(from: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+pub(super) fn enter(from: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     rustix::fs::openat2(from, name, DIR_FLAGS, Mode::empty(), resolve)
 }
@@ -318,21 +420,6 @@ fn enter(from: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
 fn create(to: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR)
-}
-
-/// Owner and times of what is not opened.
-fn keep_facts(to: BorrowedFd<'_>, name: &[u8], stat: &Stat) {
-    let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-    // As in `finish`.
-    let _kept = rustix::fs::chownat(
-        to,
-        name,
-        Some(owner),
-        Some(group),
-        AtFlags::SYMLINK_NOFOLLOW,
-    );
-    // A link without the time of its original is the same link.
-    let _kept = rustix::fs::utimensat(to, name, &times(stat), AtFlags::SYMLINK_NOFOLLOW);
 }
 
 fn times(stat: &Stat) -> Timestamps {

@@ -19,6 +19,9 @@ pub struct Confined {
     pub landlock_version: u8,
     /// Why its copy-on-write views are copies, if no overlay was mounted.
     pub copied: Option<String>,
+    /// Why it had a stranger's rights to a directory it may write, if it had: its owners
+    /// could not be translated, and it was not copied either.
+    pub strange: Option<String>,
     /// Whether the layers of its views lay on disk, and not in memory.
     pub on_disk: bool,
     /// Why something is missing, one sentence each.
@@ -37,6 +40,13 @@ impl Confined {
             .all(|mechanism| self.by.contains(mechanism))
     }
 
+    /// Why something is missing, if a reason was told under this name.
+    pub(crate) fn why(&self, name: &str) -> Option<&str> {
+        self.missing
+            .iter()
+            .find_map(|why| why.strip_prefix(name)?.strip_prefix(": "))
+    }
+
     /// Takes down whether a mechanism that commands run without was applied, or why not.
     pub(crate) fn note(&mut self, mechanism: Mechanism, applied: &Result<(), String>) {
         match applied {
@@ -51,6 +61,8 @@ impl Confined {
         w.u8(self.landlock_version);
         let copied: Vec<_> = self.copied.iter().collect();
         w.list(&copied, |w, why| w.bytes(why.as_bytes()));
+        let strange: Vec<_> = self.strange.iter().collect();
+        w.list(&strange, |w, why| w.bytes(why.as_bytes()));
         w.u8(u8::from(self.on_disk));
         w.list(&self.missing, |w, why| w.bytes(why.as_bytes()));
         w.u64(self.usage.out_of_memory_kills);
@@ -62,17 +74,20 @@ impl Confined {
             by: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
             limited: Limited::from_bits(r.u8()?),
             landlock_version: r.u8()?,
-            copied: r
-                .list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?
-                .pop(),
+            copied: words(r)?.pop(),
+            strange: words(r)?.pop(),
             on_disk: r.u8()? == 1,
-            missing: r.list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))?,
+            missing: words(r)?,
             usage: GroupUsage {
                 out_of_memory_kills: r.u64()?,
                 memory_peak_bytes: Some(r.u64()?).filter(|bytes| *bytes != u64::MAX),
             },
         })
     }
+}
+
+fn words(r: &mut Reader<'_>) -> Result<Vec<String>, WireError> {
+    r.list(|r| Ok(String::from_utf8_lossy(&r.bytes()?).into_owned()))
 }
 
 #[cfg(test)]
@@ -92,6 +107,7 @@ mod tests {
             },
             landlock_version: 7,
             copied: Some("asked for".to_owned()),
+            strange: Some("too big".to_owned()),
             on_disk: true,
             missing: vec!["no reason".to_owned()],
             usage: GroupUsage {

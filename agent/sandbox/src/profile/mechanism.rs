@@ -43,7 +43,7 @@ pub enum Mechanism {
     /// The kernel's second line for files, sockets and signals.
     Landlock,
     /// Files of a view belong to the command's own user, by an id map on the
-    /// mount where that is needed.
+    /// mount where that is needed. Where there can be none, files of a copy do.
     IdMaps,
     /// A session of its own, without a controlling terminal.
     OwnSession,
@@ -137,7 +137,9 @@ impl Mechanism {
                 "a command can use all memory and processor time until its timeout"
             }
             Self::Landlock => "a second line against faults of the private root",
-            Self::IdMaps => "commands have a stranger's rights to the files they are given",
+            Self::IdMaps => {
+                "what a command of root's may write is copied for it; in what it may only read, and beyond the ceilings of a copy, it has a stranger's rights"
+            }
             Self::OwnSession => "commands type into the terminal the agent runs in",
             Self::NoNesting => {
                 "a second line, behind the filter, against commands that want powers in namespaces of their own"

@@ -79,7 +79,8 @@ impl Identity {
             users: vec![single(0, user)],
             groups: vec![single(0, group)],
             deny_setgroups: is_ordinary,
-            translate_owners: !is_ordinary,
+            // Ids that are the agent's own see its files as they are.
+            translate_owners: user != 0 || group != 0,
             user: 0,
             group: 0,
         })
@@ -102,6 +103,17 @@ impl Identity {
             group: outer_id(&self.groups, self.group),
             ..self.clone()
         }
+    }
+
+    /// Whose a file of this user is to a command, if anybody's: by what id outside a
+    /// mount with these maps would have it written.
+    pub(crate) fn user_outside(&self, user: u32) -> Option<u32> {
+        mapped(&self.users, user)
+    }
+
+    /// The same of a group.
+    pub(crate) fn group_outside(&self, group: u32) -> Option<u32> {
+        mapped(&self.groups, group)
     }
 
     /// Writes the maps of a process in a new user namespace.
@@ -138,13 +150,14 @@ impl Identity {
 /// What `inner` is called outside; an id without a map stays what it is, and
 /// taking it fails.
 fn outer_id(extents: &[Extent], inner: u32) -> u32 {
-    extents
-        .iter()
-        .find_map(|extent| {
-            let offset = inner.checked_sub(extent.inner)?;
-            (offset < extent.count).then(|| extent.outer.saturating_add(offset))
-        })
-        .unwrap_or(inner)
+    mapped(extents, inner).unwrap_or(inner)
+}
+
+fn mapped(extents: &[Extent], inner: u32) -> Option<u32> {
+    extents.iter().find_map(|extent| {
+        let offset = inner.checked_sub(extent.inner)?;
+        (offset < extent.count).then(|| extent.outer.saturating_add(offset))
+    })
 }
 
 /// Whether nobody in this user namespace can change groups.
@@ -264,6 +277,25 @@ mod tests {
         assert_eq!(outer.user, RANGE_FIRST + 1000);
         assert_eq!(outer.group, RANGE_FIRST + RANGE_COUNT);
         assert_eq!(outer.outer(), outer);
+    }
+
+    #[test]
+    fn files_are_given_to_ids_of_the_map_and_those_of_others_to_nobody() {
+        let identity = Identity {
+            users: range_with(0),
+            groups: vec![single(0, 65_535)],
+            deny_setgroups: false,
+            translate_owners: true,
+            user: 0,
+            group: 0,
+        };
+        assert_eq!(identity.user_outside(0), Some(RANGE_FIRST));
+        assert_eq!(identity.user_outside(1000), Some(RANGE_FIRST + 1000));
+        assert_eq!(identity.user_outside(RANGE_COUNT), None);
+        // What is written by an id of the range is not that id's by the map.
+        assert_eq!(identity.user_outside(RANGE_FIRST), None);
+        assert_eq!(identity.group_outside(0), Some(65_535));
+        assert_eq!(identity.group_outside(1), None);
     }
 
     #[test]

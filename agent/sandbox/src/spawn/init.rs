@@ -28,6 +28,8 @@ pub(crate) struct Start<'a> {
     /// The ways into its groups.
     pub entrances: Entrances,
     pub template: &'a Template,
+    /// Who copies views whose owners are not translated.
+    pub copier: Option<&'a Channel>,
     pub filter: &'a Filter,
     /// For the process that becomes the command.
     pub stack: &'a mut [u8],
@@ -73,17 +75,24 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     // Before the zygote is heard from: if it dies later, so does this.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
+    // Closed before there is a command, which could ask as well.
+    let copier = start
+        .copier
+        .map(|copier| copier.as_fd().try_clone_to_owned());
+    let copier = copier.transpose().at(Step::Fork, "copier")?;
     let mut keep = vec![start.reply, reply.as_fd(), start.mapped.as_fd()];
+    keep.extend(copier.iter().map(AsFd::as_fd));
     keep.extend(start.entrances.descriptors());
     sys::close_all_but(&keep).at(Step::Fork, "close_range")?;
     let mut byte = [0_u8; 1];
     if rustix::io::read(&start.mapped, &mut byte).at(Step::MapIds, "")? == 0 {
         sys::exit_immediately(EXIT);
     }
-    let built = root::build(start.template, &start.spec)?;
+    let built = root::build(start.template, copier.map(Channel::new), &start.spec)?;
     let without = start.spec.without;
     let mut confined = start.confined;
     confined.copied = built.copied.clone();
+    confined.strange = built.strange.clone();
     confined.on_disk = built.on_disk.is_some();
     if let Some(why) = &built.not_on_disk {
         confined.missing.push(format!("layers on disk: {why}"));
@@ -98,7 +107,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     }
     confined.note(Mechanism::NoNesting, &built.no_nesting);
     confined.note(Mechanism::SharedWatches, &start.template.watches);
-    confined.note(Mechanism::IdMaps, &start.template.owners);
+    confined.note(Mechanism::IdMaps, &built.owners);
     // What was built is not the command's to pay for; all it starts is.
     if let Err(error) = start.entrances.enter() {
         let why = format!("the command cannot move inside: {error}");

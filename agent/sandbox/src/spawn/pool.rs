@@ -24,6 +24,7 @@ use self::process::{Spawner, children, hung_up, start};
 use self::refill::{Refill, Thread};
 pub(crate) use self::shelf::Waiting;
 use self::shelf::{IDLE_MAX, Shelf};
+use super::Copies;
 use super::channel::Channel;
 use super::interpreter::{Interpreters, Recipe};
 use super::step::{AtStep, Step, StepError};
@@ -89,7 +90,7 @@ struct Shared {
     program: SpawnerProgram,
     size: PoolSize,
     without: MechanismSet,
-    copied_views: bool,
+    copies: Copies,
     layers: Option<(LayerStore, Prefer)>,
     inner: Mutex<Inner>,
     /// There is something to replace, or the pool is closed.
@@ -112,7 +113,7 @@ impl Pool {
         program: SpawnerProgram,
         size: PoolSize,
         without: MechanismSet,
-        copied_views: bool,
+        copies: Copies,
         layers: Option<(LayerStore, Prefer)>,
     ) -> Self {
         Self {
@@ -120,7 +121,7 @@ impl Pool {
                 program,
                 size,
                 without,
-                copied_views,
+                copies,
                 layers,
                 inner: Mutex::default(),
                 work: Condvar::new(),
@@ -134,9 +135,9 @@ impl Pool {
         self.shared.without
     }
 
-    /// Whether views are copied even where an overlay can be mounted.
-    pub(crate) fn copies_views(&self) -> bool {
-        self.shared.copied_views
+    /// Which views are copied.
+    pub(crate) fn copies(&self) -> Copies {
+        self.shared.copies
     }
 
     /// Where layers may lie on disk, and when they do.

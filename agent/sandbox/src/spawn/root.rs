@@ -28,6 +28,7 @@ pub(crate) use self::store::{OnDisk, is_still};
 pub(crate) use self::template::Template;
 use self::tools::{READ_ONLY, open_dir, tmpfs};
 pub(crate) use self::views::same_directory;
+use super::channel::Channel;
 use super::spec::Surroundings;
 use super::step::{AtStep, Step, StepError};
 use crate::profile::{Mechanism, MechanismSet};
@@ -81,6 +82,11 @@ pub(crate) struct Built {
     pub on_disk: Option<OnDisk>,
     /// Why they do not lie there, although they should.
     pub not_on_disk: Option<String>,
+    /// Whether the views' files belong to the command's user by an id map, or why not,
+    /// and what was done about it.
+    pub owners: Result<(), String>,
+    /// Why the command is a stranger in one it may write, if it is.
+    pub strange: Option<String>,
     /// Why sockets and locks in views that cannot be written are the machine's, if so.
     pub bare: Option<String>,
     /// Why there are no terminals, if there are none.
@@ -92,7 +98,11 @@ pub(crate) struct Built {
 }
 
 /// Builds the root from the template and enters it.
-pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, StepError> {
+pub(crate) fn build(
+    template: &Template,
+    copier: Option<Channel>,
+    spec: &Surroundings,
+) -> Result<Built, StepError> {
     // The template is shared with the zygote's other sandboxes, and read-only:
     // whatever is written goes to mounts of this one's own. The mounts this
     // process was born with are locked in their places, a bind of them is not.
@@ -105,8 +115,10 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
         copied,
         on_disk,
         not_on_disk,
+        owners,
+        strange,
         bare,
-    } = views::place_all(spec, template)?;
+    } = views::place_all(spec, template, copier)?;
     let exchange = exchange()?;
     enter()?;
     Ok(Built {
@@ -114,6 +126,8 @@ pub(crate) fn build(template: &Template, spec: &Surroundings) -> Result<Built, S
         copied,
         on_disk,
         not_on_disk,
+        owners,
+        strange,
         bare,
         no_terminals,
         no_nesting,

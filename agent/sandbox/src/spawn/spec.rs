@@ -7,6 +7,7 @@ use std::path::Path;
 use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Withheld;
 
+use super::Copies;
 use super::step::{Step, StepError};
 use super::whose::Whose;
 use super::wire::{Reader, WireError, Writer};
@@ -151,8 +152,8 @@ pub(crate) struct Surroundings {
     /// Whether an empty network and control groups that served another sandbox
     /// are good enough.
     pub recycled: bool,
-    /// Whether views are copied even where an overlay can be mounted.
-    pub copied_views: bool,
+    /// Which views are copied.
+    pub copies: Copies,
     /// Mechanisms left out on purpose. A spawner honours it only when it was
     /// started by a program made for that, see [`crate::spawner`].
     pub without: MechanismSet,
@@ -204,7 +205,8 @@ impl Surroundings {
         w.u8(u8::from(self.faults.orphans));
         w.u8(u8::from(self.faults.others_views));
         w.u8(u8::from(self.recycled));
-        w.u8(u8::from(self.copied_views));
+        w.u8(u8::from(self.copies.all));
+        w.u8(u8::from(self.copies.for_owners));
         w.u32(self.without.bits());
         w.finish()
     }
@@ -270,7 +272,10 @@ impl Surroundings {
                 others_views: flag(&mut r)?,
             },
             recycled: flag(&mut r)?,
-            copied_views: flag(&mut r)?,
+            copies: Copies {
+                all: flag(&mut r)?,
+                for_owners: flag(&mut r)?,
+            },
             without: MechanismSet::from_bits(r.u32()?).ok_or(WireError)?,
         };
         r.finish()?;

@@ -3,14 +3,18 @@
 //! The command of root runs with ids nobody else has, so without translation
 //! it could not use the files it is given. The translation is a property of a
 //! private mount; nothing changes on disk. Where the file system cannot do it
-//! (overlayfs, network file systems), the view is mounted as it is and the
-//! command has the rights of a stranger: less service, never less protection.
+//! (overlayfs, network file systems, whatever belongs to another user namespace), the
+//! view is mounted as it is. To what it can only read there the command has the rights
+//! of a stranger: less service, never less protection. What it may write is copied for
+//! it ([`super::copier`]), if it is no more than a copy may hold; else the same holds.
 //!
 //! Only a process of the machine's own user namespace may do this, and it opens
 //! directories that may lie on a file system which does not answer. So a process
 //! of its own does it, for one zygote, which waits for it: the spawner never opens
-//! a view, and whoever asks for others is served meanwhile.
+//! a view, and whoever asks for others is served meanwhile. It ends when that is done,
+//! unless there is something to copy.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,6 +29,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::channel::{Channel, Received};
+use super::copier::{self, Original};
 use super::identity::Identity;
 use super::root::{is_still, same_directory};
 use super::spec::{Places, Report, StoreSpec};
@@ -34,7 +39,7 @@ use crate::sys::{self, Cloneling};
 /// The process that opens the views.
 pub(crate) struct Stage {
     pub process: Cloneling,
-    /// The mounts come this way.
+    /// The mounts come this way, and then copies are asked for.
     pub mounts: Channel,
 }
 
@@ -42,8 +47,8 @@ pub(crate) struct Stage {
 pub(crate) struct Staged {
     /// Mounts of all views, in order.
     pub trees: Vec<OwnedFd>,
-    /// Whether the owners on all of them are translated, or why not.
-    pub owners: Result<(), String>,
+    /// Why the owners on some of them are not translated, by their numbers.
+    pub strange: BTreeMap<usize, String>,
     /// A mount of the directory for layers, if one was asked for, or why it is of no use.
     pub store: Option<Result<OwnedFd, String>>,
 }
@@ -75,7 +80,7 @@ pub(crate) fn receive_all(
 ) -> Result<Staged, StepError> {
     let failed = |why: &'static str| StepError::new(Step::StageViews, "", io::Error::other(why));
     let mut trees = Vec::new();
-    let mut owners = Ok(());
+    let mut strange = BTreeMap::new();
     let mut store = None;
     while trees.len() < places.views.len() || store.is_some() != places.store.is_some() {
         let mut wanted = [
@@ -95,10 +100,11 @@ pub(crate) fn receive_all(
             }
             Received::Frame(frame, descriptors) => match descriptors.into_iter().next() {
                 Some(tree) => {
-                    trees.push(tree);
                     if !frame.is_empty() {
-                        owners = Err(String::from_utf8_lossy(&frame).into_owned());
+                        let why = String::from_utf8_lossy(&frame).into_owned();
+                        strange.insert(trees.len(), why);
                     }
+                    trees.push(tree);
                 }
                 None => {
                     return Err(match Report::decode(&frame) {
@@ -116,7 +122,7 @@ pub(crate) fn receive_all(
     }
     Ok(Staged {
         trees,
-        owners,
+        strange,
         store,
     })
 }
@@ -127,16 +133,20 @@ fn send_all(identity: &Identity, places: &Places, to: &Channel) -> Result<(), St
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
     let user_namespace = user_namespace(identity)?;
-    send_trees(places, &user_namespace, to)?;
-    let Some(store) = &places.store else {
-        return Ok(());
-    };
-    // Without it layers lie in memory: no command fails for that.
-    match store_tree(store, &user_namespace) {
-        Ok(tree) => to.send(&[], &[tree.as_fd()]),
-        Err(why) => to.send(why.as_bytes(), &[]),
+    let originals = send_trees(places, &user_namespace, to)?;
+    if let Some(store) = &places.store {
+        // Without it layers lie in memory: no command fails for that.
+        match store_tree(store, &user_namespace) {
+            Ok(tree) => to.send(&[], &[tree.as_fd()]),
+            Err(why) => to.send(why.as_bytes(), &[]),
+        }
+        .at(Step::Talk, "the mount for layers")?;
     }
-    .at(Step::Talk, "the mount for layers")
+    drop(user_namespace);
+    if !originals.is_empty() {
+        copier::serve(identity, &originals, to);
+    }
+    Ok(())
 }
 
 /// A mount of the directory for layers, in which whoever makes a sandbox can write.
@@ -151,9 +161,15 @@ fn store_tree(store: &StoreSpec, user_namespace: &OwnedFd) -> Result<OwnedFd, St
 }
 
 /// Sends a mount of each view that has no place yet, owners translated by the maps
-/// of `user_namespace`.
-fn send_trees(places: &Places, user_namespace: &OwnedFd, to: &Channel) -> Result<(), StepError> {
-    for view in &places.views {
+/// of `user_namespace`; and keeps those to which that does not apply and that a command
+/// may write.
+fn send_trees(
+    places: &Places,
+    user_namespace: &OwnedFd,
+    to: &Channel,
+) -> Result<Vec<Original>, StepError> {
+    let mut originals = Vec::new();
+    for (number, view) in places.views.iter().enumerate() {
         let source = Path::new(OsStr::from_bytes(&view.source));
         let on = source.display().to_string();
         let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
@@ -170,8 +186,11 @@ fn send_trees(places: &Places, user_namespace: &OwnedFd, to: &Channel) -> Result
         };
         to.send(why.as_bytes(), &[tree.as_fd()])
             .at(Step::Talk, "a view's mount")?;
+        if !why.is_empty() && view.copy_on_write {
+            originals.push(Original { number, tree });
+        }
     }
-    Ok(())
+    Ok(originals)
 }
 
 /// A user namespace with the identity's maps, held by a descriptor only.

@@ -419,7 +419,7 @@ mod tests {
             network: Default::default(),
             faults: Default::default(),
             recycled: true,
-            copied_views: false,
+            copies: Default::default(),
             without: MechanismSet::NONE,
         };
         spec.encode()

@@ -38,7 +38,8 @@ const EIO: i32 = nix::libc::EIO;
 pub(crate) struct Start {
     pub identity: Identity,
     pub places: Places,
-    /// Mounts of the views with translated owners come this way, if root makes any.
+    /// Mounts of the views with translated owners come this way, if root makes any, and
+    /// copies of those whose owners are not.
     pub mounts: Option<Channel>,
     /// Requests come this way, the first of them before anything is built.
     pub control: Channel,
@@ -50,6 +51,8 @@ pub(crate) struct Start {
 struct Stock {
     identity: Identity,
     template: Template,
+    /// Who copies views whose owners are not translated, if there are such.
+    copier: Option<Channel>,
     filter: Filter,
     /// For a command that has a network capability.
     network_filter: Filter,
@@ -88,6 +91,8 @@ pub(crate) fn run(start: Start) -> ! {
     // written there then must not end the zygote, and with it every other sandbox.
     sys::ignore_ends();
     serve(&mut stock, &mut Networks::default(), control);
+    // No sandbox is made any more.
+    stock.copier = None;
     // What runs already runs to its end, and ends with the zygote.
     while !matches!(
         rustix::process::wait(WaitOptions::empty()),
@@ -135,10 +140,18 @@ fn prepare(
     // zygote as well.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .at(Step::TakeIds, "death signal")?;
-    let staged = match mounts {
-        Some(mounts) => Some(stage::receive_all(places, &mounts, control)?),
-        // An ordinary user's command has its user's own id.
-        None => None,
+    // An ordinary user's command has its user's own id.
+    let (staged, copier) = match mounts {
+        Some(mounts) => {
+            let staged = stage::receive_all(places, &mounts, control)?;
+            let is_written = |number: &usize| {
+                let view = places.views.get(*number);
+                view.is_some_and(|view| view.copy_on_write)
+            };
+            let is_needed = staged.strange.keys().any(is_written);
+            (Some(staged), is_needed.then_some(mounts))
+        }
+        None => (None, None),
     };
     // What is made in the template has the modes it is given, whoever started the agent.
     let umask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
@@ -146,6 +159,7 @@ fn prepare(
     Ok(Stock {
         identity,
         template,
+        copier,
         filter: filter(false),
         network_filter: filter(true),
         stack: vec![0; sys::SHARING_STACK_BYTES],
@@ -254,6 +268,7 @@ fn clone(
                 spec,
                 entrances,
                 template: &stock.template,
+                copier: stock.copier.as_ref(),
                 filter,
                 stack: &mut stock.stack,
                 umask: stock.umask,

@@ -275,7 +275,7 @@ fn what_a_build_compares_by_time_keeps_its_times() {
     };
     assert_eq!(modified("first"), 981_173_106);
     assert!(modified("second") > modified("first"));
-    assert_eq!(finished.changes[0].layer(), support::layer());
+    assert_eq!(finished.changes[0].layer(), support::layer_made());
 }
 
 support::on_all_layers!(

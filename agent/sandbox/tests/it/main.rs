@@ -22,6 +22,7 @@ mod left_behind;
 mod lifecycle;
 mod network;
 mod on_disk;
+mod owners;
 mod parents;
 mod profile;
 mod refusals;

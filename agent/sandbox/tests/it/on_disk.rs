@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hermitcrab_sandbox::changeset::What;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer};
-use hermitcrab_sandbox::profile::{Mechanism, probe_with_layers};
+use hermitcrab_sandbox::profile::{Mechanism, probe_as};
 use hermitcrab_sandbox::spawn::{Ending, Finished, PoolSize, Sandbox};
 use support::arranged::{self, Run};
 use support::{Workspace, commit, run_in, sandbox_on, spawner, store_at, text};
@@ -277,7 +277,10 @@ fn what_is_told_of_the_machine_names_where_layers_lie() {
         return;
     };
     let store: LayerStore = store_at(&setting.place.path().join("probed"));
-    let profile = probe_with_layers(&spawner(), &setting.workspace.cap, store, Prefer::Disk);
+    let builder = Sandbox::builder()
+        .spawner(spawner())
+        .layers(store, Prefer::Disk);
+    let profile = probe_as(builder, &setting.workspace.cap);
     let row = profile
         .rows
         .iter()

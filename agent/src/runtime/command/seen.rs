@@ -16,10 +16,22 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{
     dircap::DirCap,
-    spawn::{Ending, View, ViewMode},
+    spawn::{Ending, Finished, View, ViewMode},
 };
 
 use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
+
+/// Why a command had a stranger's rights to what it was given, if that may be why it
+/// failed.
+pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
+    let failed =
+        finished.ending != Ending::Exited(0) && said.iter().any(|said| said.contains(NOT_OPENED));
+    let why = finished.confined.strange.as_ref().filter(|_| failed)?;
+    Some(format!(
+        "The agent is root's, and what belongs to root cannot be shown as the command's own here: {why}. \
+         File tools have root's rights."
+    ))
+}
 
 /// What programs say of something they may not open.
 const NOT_OPENED: &str = "Permission denied";

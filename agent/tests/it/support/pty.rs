@@ -32,6 +32,16 @@ pub struct Pty {
 impl Pty {
     /// Starts the program at a terminal of 24 lines of 100 columns.
     pub fn start(home: &Home, arguments: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::start_under(home, &[], arguments, env)
+    }
+
+    /// The same, of a program that another one starts.
+    pub fn start_under(
+        home: &Home,
+        starter: &[&str],
+        arguments: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -46,7 +56,9 @@ impl Pty {
             Stdio::from(OwnedFd::from(file))
         };
         let child = Command::new("setsid")
-            .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_hermitcrab")])
+            .args(["--ctty", "--wait"])
+            .args(starter)
+            .arg(env!("CARGO_BIN_EXE_hermitcrab"))
             .args(arguments)
             .current_dir(home.project())
             .env_clear()

@@ -7,6 +7,7 @@
 //! directories of the views lie beside it, and go away with the old root when a
 //! sandbox enters its own. Nothing else of the machine stays in reach.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -92,8 +93,8 @@ pub(crate) struct Template {
     pub keeps_attributes: bool,
     /// Whether its sandboxes have a part of the watches on files, or why not.
     pub watches: Result<(), String>,
-    /// Whether the views' files belong to the command's user, or why not.
-    pub owners: Result<(), String>,
+    /// Why the owners of some views are not translated, by their numbers.
+    pub strange: BTreeMap<usize, String>,
     /// The views whose directories lie beside it, in order.
     pub views: Vec<ViewSpec>,
     /// Whether layers can lie on disk, or why not, if that was asked for and is needed.
@@ -119,11 +120,11 @@ pub(crate) fn build(
     leave_old_root(&base_dir()?)?;
     let Staged {
         trees,
-        owners,
+        strange,
         store: store_tree,
     } = staged.unwrap_or(Staged {
         trees: Vec::new(),
-        owners: Ok(()),
+        strange: BTreeMap::new(),
         store: None,
     });
     let mut template = Template {
@@ -133,7 +134,7 @@ pub(crate) fn build(
         } else {
             watches::share(&Path::new(OLD).join("proc/sys"))
         },
-        owners,
+        strange,
         views: places.views.clone(),
         store: None,
     };

@@ -1,6 +1,7 @@
 //! The directories a command is given, each at its place in the private root.
 
 mod layers;
+mod owners;
 mod withheld;
 
 use std::ffi::OsStr;
@@ -13,10 +14,12 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
+use self::owners::Owners;
 use super::store::OnDisk;
 use super::template::{OLD, Template};
 use super::tools::{READ_ONLY, bind_read_only, open_dir};
 use super::{NEW, SOURCES};
+use crate::spawn::channel::Channel;
 use crate::spawn::spec::{Surroundings, ViewSpec};
 use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::whose::Whose;
@@ -37,17 +40,26 @@ pub(super) struct Placed {
     pub on_disk: Option<OnDisk>,
     /// Why they do not lie there, although they should.
     pub not_on_disk: Option<String>,
+    /// Whether all files belong to the command's user by an id map, or why not, and what
+    /// was done about it.
+    pub owners: Result<(), String>,
+    /// Why the command is a stranger in one it may write, if it is.
+    pub strange: Option<String>,
     /// Why some that cannot be written are the directories themselves, if they are.
     pub bare: Option<String>,
 }
 
 /// Mounts every view over its source and returns the upper layers of those that
 /// have one.
-pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Placed, StepError> {
+pub(super) fn place_all(
+    spec: &Surroundings,
+    template: &Template,
+    copier: Option<Channel>,
+) -> Result<Placed, StepError> {
     let mut uppers = Vec::new();
     let mut copied = None;
     let mut bare = None;
-    let mut grounds = Grounds::of(spec, template);
+    let mut grounds = Grounds::of(spec, template, copier);
     // One zygote for each set: these are the command's own, unless a fault is planted.
     for (number, view) in template.views.iter().enumerate() {
         let target = place_for(&view.at, Step::ViewPlace)?;
@@ -69,10 +81,13 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
             }
             is_copy = made.copied.is_some();
             copied = copied.or(made.copied);
-        } else if let Err(refused) = layers::show(&lower, &target)? {
-            bare = Some(format!("no overlay can be mounted ({refused})"));
-            bind_read_only(&source, &target, Step::BindReadOnly)?;
-            same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
+        } else {
+            if let Err(refused) = layers::show(&lower, &target)? {
+                bare = Some(format!("no overlay can be mounted ({refused})"));
+                bind_read_only(&source, &target, Step::BindReadOnly)?;
+                same_directory(open_dir(&target, Step::BindReadOnly)?.as_fd(), view)?;
+            }
+            grounds.owners.of_what_is_read(number);
         }
         withheld::cover(view, &target, is_copy)?;
     }
@@ -81,12 +96,15 @@ pub(super) fn place_all(spec: &Surroundings, template: &Template) -> Result<Plac
         copied,
         on_disk: grounds.on_disk,
         not_on_disk: grounds.not_on_disk,
+        strange: grounds.owners.left_strange.clone(),
+        owners: grounds.owners.told(),
         bare,
     })
 }
 
 /// Where layers can lie.
-struct Grounds {
+struct Grounds<'a> {
+    owners: Owners<'a>,
     /// Why views are copied, whatever else could be.
     copies: Option<&'static str>,
     /// Why an overlay cannot have its layer in memory.
@@ -96,15 +114,21 @@ struct Grounds {
     not_on_disk: Option<String>,
 }
 
-impl Grounds {
-    fn of(spec: &Surroundings, template: &Template) -> Self {
+impl<'a> Grounds<'a> {
+    fn of(spec: &Surroundings, template: &'a Template, copier: Option<Channel>) -> Self {
         let (may_be_on_disk, not_on_disk) = match &template.store {
-            Some(Ok(())) => (!spec.copied_views, None),
+            Some(Ok(())) => (!spec.copies.all, None),
             Some(Err(why)) => (false, Some(why.clone())),
             None => (false, None),
         };
         Self {
-            copies: spec.copied_views.then_some("it was asked for"),
+            owners: Owners {
+                strange: &template.strange,
+                copier: copier.filter(|_| spec.copies.for_owners),
+                told: Vec::new(),
+                left_strange: None,
+            },
+            copies: spec.copies.all.then_some("it was asked for"),
             not_in_memory: (!template.keeps_attributes)
                 .then_some("tmpfs keeps no attributes of users here (Linux 6.6)"),
             may_be_on_disk,
@@ -113,8 +137,16 @@ impl Grounds {
         }
     }
 
-    /// Makes a layer on disk if it can lie there, else in memory.
+    /// Makes a copy if owners take one, else a layer on disk if it can lie there, else
+    /// in memory.
     fn make(&mut self, layer: &layers::Layer<'_>) -> Result<layers::Made, StepError> {
+        if let Some(made) = self.owners.have_copied(layer)? {
+            if self.may_be_on_disk {
+                let why = "a view is copied because of its owners, and copies lie in memory";
+                self.not_on_disk = Some(why.to_owned());
+            }
+            return Ok(made);
+        }
         if self.may_be_on_disk {
             match self.on_disk(layer) {
                 Ok(made) => return Ok(made),

@@ -86,7 +86,7 @@ pub(super) fn surroundings(
             others_views: fault::is(Fault::SandboxShowsOthersViews),
         },
         recycled: pool.size().recycled,
-        copied_views: pool.copies_views(),
+        copies: pool.copies(),
         without: pool.without(),
     };
     Ok((surroundings, not_on_disk))

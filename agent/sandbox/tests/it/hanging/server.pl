@@ -3,6 +3,7 @@
 # Says `mounted`, or why not. Then each line it is told is followed by `ok`:
 #   hold     takes no request any more
 #   swallow  takes requests and keeps them
+#   keep     the same with those for what a file holds; answers others
 #   answer   answers, beginning with what was kept
 # When nobody can tell it anything any more it ends, and the kernel ends what waits.
 use strict; use warnings;
@@ -32,7 +33,9 @@ sub answer { my ($code, $node, $body) = @_;
   return (0, pack 'QL2', 1, 0, 0) if $code == 14 || $code == 27;            # open
   if ($code == 15) { my (undef, $at, $size) = unpack 'QQL', $body;          # read
     return (0, $at < length $content ? substr $content, $at, $size : '') }
-  return 0 if $code == 18 || $code == 28 || $code == 29 || $code == 25;     # release, list, flush
+  if ($code == 28) { my (undef, $at) = unpack 'QQ', $body;                  # list
+    return (0, $node == 2 && !$at ? join '', map { pack 'QQLLa8', $nodes{$_}[0], 2, 4, 8, $_ } 'file', 'slow' : '') }
+  return 0 if $code == 18 || $code == 29 || $code == 25;                    # release, flush
   return (0, pack 'Q5L10', (0) x 15) if $code == 17;                        # how full
   return 38 }
 sub reply { my ($request) = @_;
@@ -49,11 +52,11 @@ while (1) {
   select $ready, undef, undef, undef;
   if (vec $ready, 0, 1) {
     sysread STDIN, my $told, 64 or exit;
-    ($mode) = $told =~ /^(hold|swallow|answer)$/ or die "told `$told`";
+    ($mode) = $told =~ /^(hold|swallow|keep|answer)$/ or die "told `$told`";
     if ($mode eq 'answer') { reply($_) for splice @kept }
     print "ok\n";
   } elsif (vec $ready, fileno $fuse, 1) {
     defined sysread $fuse, my $request, 1 << 18 or next;
-    if ($mode eq 'swallow') { push @kept, $request } else { reply($request) }
+    if ($mode eq 'swallow' || $mode eq 'keep' && (unpack 'LL', $request)[1] == 15) { push @kept, $request } else { reply($request) }
   }
 }

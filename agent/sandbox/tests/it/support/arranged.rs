@@ -23,6 +23,39 @@ macro_rules! as_nobody {
 /// The same by an ordinary user, who is root only there.
 pub const UNPRIVILEGED: [&str; 4] = ["sh", "-c", as_nobody!(), "sh"];
 
+macro_rules! as_root_of {
+    ($maps:literal) => {
+        concat!(
+            "chown 1000:1000 . && mkfifo -m 666 go || exit 77; \
+             setpriv --reuid=1000 --regid=1000 --clear-groups test -x \"$4\" || exit 77; \
+             setpriv --reuid=1000 --regid=1000 --clear-groups unshare --user \
+               sh -c 'read -r _ < go && rm go && exec unshare --mount --propagation private \"$@\"' sh \"$@\" & \
+             for _ in $(seq 500); do \
+               [ \"$(readlink /proc/$!/ns/user)\" = \"$(readlink /proc/self/ns/user)\" ] || break; sleep 0.01; \
+             done; \
+             for map in uid_map gid_map; do \
+               printf '",
+            $maps,
+            "' > /proc/$!/$map || { kill $!; exit 77; }; \
+             done; \
+             echo > go; wait $!"
+        )
+    };
+}
+
+/// Root of a container without root: a user namespace of many ids, its root user 1000 of
+/// the machine, who gets the directory it all happens in. Nothing there is the machine's
+/// root's, and no file system of the machine is the namespace's.
+pub const ROOTLESS: [&str; 4] = [
+    "sh",
+    "-c",
+    as_root_of!("0 1000 1\\n1 100000 65536\\n"),
+    "sh",
+];
+
+/// The same with no id but root's.
+pub const ROOTLESS_ALONE: [&str; 4] = ["sh", "-c", as_root_of!("0 1000 1\\n"), "sh"];
+
 /// By an ordinary user for whom there is /dev/fuse, which is root's alone where
 /// nothing has made it anybody's.
 pub const UNPRIVILEGED_WITH_FUSE: [&str; 8] = [
@@ -59,7 +92,13 @@ pub fn twice(name: &str, starter: &[&str], arrange: &str, starting: &str) -> Opt
     }
     let place = tempfile::tempdir().unwrap();
     // Sandboxes of root are nobody's outside.
-    let mode = if starter == UNPRIVILEGED || starter == UNPRIVILEGED_WITH_FUSE {
+    let is_another = [
+        &UNPRIVILEGED[..],
+        &UNPRIVILEGED_WITH_FUSE,
+        &ROOTLESS,
+        &ROOTLESS_ALONE,
+    ];
+    let mode = if is_another.contains(&starter) {
         0o777
     } else {
         0o755

@@ -27,7 +27,7 @@ use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::changeset::{ChangeSet, Layer};
 use hermitcrab_sandbox::journal::{Commit, CommitId, Journal, Part, UndoError};
-use hermitcrab_sandbox::layers::{LayerStore, Prefer};
+use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
 use hermitcrab_sandbox::spawn::{
     Command, Finished, Input, Limits, Running, Sandbox, Streams, View, ViewMode,
 };
@@ -201,6 +201,15 @@ pub fn layer() -> Layer {
     LAYER.get()
 }
 
+/// How they are in the end: a kernel whose memory holds no layers copies (Linux before 6.6).
+pub fn layer_made() -> Layer {
+    if is_on_disk() || memory_holds_layers() {
+        layer()
+    } else {
+        Layer::Copy
+    }
+}
+
 /// Makes three tests of each function: over an overlay in memory, over a copy, and
 /// over an overlay whose layer lies on disk.
 macro_rules! on_all_layers {
@@ -301,6 +310,16 @@ impl Workspace {
     /// Runs a shell script on a copy-on-write view of the workspace.
     pub fn run(&self, script: &str) -> Finished {
         run(&self.command(script)).unwrap()
+    }
+}
+
+/// All of a directory, at this place.
+pub fn view<'a>(dir: &'a DirCap, at: &str, mode: ViewMode) -> View<'a> {
+    View {
+        dir,
+        at: at.into(),
+        mode,
+        withheld: Withheld::default(),
     }
 }
 

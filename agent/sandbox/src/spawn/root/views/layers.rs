@@ -4,7 +4,8 @@
 //! bounded size, that goes away with it. Where the kernel lets nobody mount an
 //! overlay here, the directory is copied there first. That holds back and shows
 //! the same; what it costs is time and memory, and a directory beyond the
-//! ceilings is refused. It must never show a command the directory itself.
+//! ceilings is refused. Where its owners cannot be translated root copies it, or, if it is
+//! too big for that, the overlay shows it as it is. It must never show a command the directory itself.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,14 +14,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::fs::CWD;
+use rustix::mount::{MountFlags, MoveMountFlags, mount, mount_bind, move_mount};
 
 use super::super::LAYERS;
 use super::super::store::OnDisk;
 use super::super::template::EMPTY;
 use super::super::tools::{open_dir, tmpfs};
 use crate::changeset::copied::LIST;
-use crate::changeset::copy::{Ceiling, copy};
+use crate::changeset::copy::{Ceiling, Owners, copy};
+use crate::spawn::channel::Channel;
+use crate::spawn::copier::{self, COPY, Wanted};
 use crate::spawn::spec::LimitSpec;
 use crate::spawn::step::{AtStep, Step, StepError};
 
@@ -112,6 +116,30 @@ impl Layer<'_> {
         }
     }
 
+    /// Shows a copy that root made of it, in which files belong to whom they would by an
+    /// id map; or says why there is none.
+    pub(super) fn make_by_root(
+        &self,
+        copier: &Channel,
+    ) -> Result<Result<OwnedFd, String>, StepError> {
+        let wanted = Wanted {
+            number: self.number,
+            ceiling: self.ceiling(),
+            bytes_max: self.limits.view_bytes,
+            names_max: self.limits.view_inodes,
+        };
+        let mount = match copier::ask(copier, wanted) {
+            Ok(mount) => mount,
+            Err(why) => return Ok(Err(why)),
+        };
+        let layer = Path::new(LAYERS).join(self.number.to_string());
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(&mount, c"", CWD, &layer, flags).at(Step::CopyView, self.on())?;
+        let place = layer.join(COPY);
+        mount_bind(&place, self.target).at(Step::CopyView, self.on())?;
+        open_dir(&place, Step::CopyView).map(Ok)
+    }
+
     fn on(&self) -> String {
         self.target.display().to_string()
     }
@@ -158,10 +186,16 @@ impl Layer<'_> {
 
     /// Copies the directory, with the list of what was copied beside it.
     fn copy(&self, layer: &Path) -> Result<OwnedFd, StepError> {
-        let place = layer.join("copy");
+        let place = layer.join(COPY);
         fs::create_dir(&place).at(Step::CopyView, self.on())?;
         let upper = open_dir(&place, Step::CopyView)?;
-        let copied = copy(self.lower.as_fd(), upper.as_fd(), self.ceiling()).map_err(|error| {
+        let copied = copy(
+            self.lower.as_fd(),
+            upper.as_fd(),
+            self.ceiling(),
+            Owners::Kept,
+        )
+        .map_err(|error| {
             StepError::new(
                 Step::CopyView,
                 format!("{}: {}", self.on(), error.on),
