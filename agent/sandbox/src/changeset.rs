@@ -52,6 +52,8 @@ pub struct ChangeSet {
     changes: Vec<Change>,
     /// A file that somebody else changed while the command ran.
     overtaken: Option<RelPath>,
+    /// A file the command changed that could not be copied and was shown to it empty.
+    unseen: Option<RelPath>,
     /// What the command saw under the names it changed, and what it made of them.
     before: Tree,
     after: Tree,
@@ -215,6 +217,7 @@ impl ChangeSet {
             renames: renames::find(&found.before, &found.after),
             changes: found.changes,
             overtaken: found.overtaken,
+            unseen: found.unseen,
             before: found.before,
             after: found.after,
             unchanged: found.unchanged,
@@ -234,6 +237,7 @@ impl ChangeSet {
         Ok(Self {
             changes: Vec::new(),
             overtaken: None,
+            unseen: None,
             before: Tree::new(),
             after: Tree::new(),
             unchanged: BTreeMap::new(),

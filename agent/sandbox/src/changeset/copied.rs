@@ -11,7 +11,7 @@
 //! file system does not keep it for files that are mapped (tmpfs), the content
 //! is compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
     pub content: Option<Digest>,
     /// Of a directory's attributes.
     pub attributes: Digest,
-    /// Nothing below it was copied: a mount, or closed to whoever copied.
+    /// Nothing in it was copied: a mount, a device, or closed to whoever copied.
     pub closed: bool,
 }
 
@@ -80,6 +80,11 @@ impl Seen {
     pub(super) fn is_the_one(&self, stat: &Stat) -> bool {
         let kind = |mode| FileType::from_raw_mode(mode);
         self.inode == stat.st_ino && kind(self.mode) == kind(stat.st_mode)
+    }
+
+    /// Whether an empty file stands here for what could not be copied.
+    pub(super) fn stands_in(&self) -> bool {
+        self.closed && FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
 
     /// Whether the facts about the name are the same still.
@@ -120,6 +125,14 @@ impl Seen {
 }
 
 impl Copied {
+    /// The numbers of the files that stand for what could not be copied.
+    pub(super) fn stand_ins(&self) -> BTreeSet<u64> {
+        let all = self.names.values();
+        all.filter(|seen| seen.stands_in())
+            .map(|seen| seen.inode)
+            .collect()
+    }
+
     /// Reads the list beside a copy.
     pub(super) fn load(copy: BorrowedFd<'_>) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -226,6 +226,7 @@ impl Copy<'_> {
         path: &RelPath,
     ) -> Result<(), CopyError> {
         let made = create(to, name).map_err(|errno| failed(path, errno))?;
+        self.closed.insert(path.clone());
         rustix::fs::fchmod(&made, Mode::empty()).map_err(|errno| failed(path, errno))
     }
 
@@ -358,6 +359,7 @@ impl Copy<'_> {
                 .map_err(|errno| failed(&child, errno))?;
             let mut seen = Seen::of(&stat);
             seen.content = self.contents.get(&stat.st_ino).copied();
+            seen.closed = self.closed.contains(&child);
             names.insert(child, seen);
         }
         Ok(())

@@ -165,6 +165,7 @@ impl ChangeSet {
             renames: renames::find(&before, &after),
             changes,
             overtaken: None,
+            unseen: None,
             before,
             after,
             unchanged: BTreeMap::new(),

@@ -14,8 +14,8 @@ const SET_ID: u32 = 0o6000;
 impl ChangeSet {
     /// The first change that is never applied, and why: a pipe or a socket,
     /// a file that would lend its owner's or group's rights to whoever runs
-    /// it, a changed access list, or a file that somebody else changed while
-    /// the command ran.
+    /// it, a changed access list, a file that somebody else changed while
+    /// the command ran, or one that could not be copied for it.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
         self.changes
@@ -26,6 +26,15 @@ impl ChangeSet {
     fn refusal(&self, change: &Change) -> Option<Denial> {
         if self.overtaken.as_ref() == Some(&change.path) {
             return Some(Denial::new(DenialCode::ChangedSinceShown, &change.path));
+        }
+        if self.unseen.as_ref() == Some(&change.path) {
+            return Some(Denial::new(
+                DenialCode::EffectNotCovered,
+                format_args!(
+                    "{} could not be read for the command's copy and was shown empty, so what was made of it would replace what nobody saw",
+                    change.path
+                ),
+            ));
         }
         refusal(change)
     }

@@ -2,7 +2,7 @@
 
 mod of_copy;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -31,6 +31,8 @@ pub(super) struct Scanned {
     pub changes: Vec<Change>,
     /// A file that changed after the command had begun.
     pub overtaken: Option<RelPath>,
+    /// A file the command changed that was shown to it empty.
+    pub unseen: Option<RelPath>,
     /// What the command saw under each name it changed.
     pub before: Tree,
     /// What it made of them, modes as it left them.
@@ -53,6 +55,7 @@ pub(super) fn scan(
         Layer::Overlay => None,
         Layer::Copy => Some(of_copy::list(upper, started, &root)?),
     };
+    let stand_ins = copied.as_ref().map(Copied::stand_ins).unwrap_or_default();
     let mut scan = Scan {
         layer,
         copied,
@@ -69,6 +72,8 @@ pub(super) fn scan(
         is_hidden: false,
         started,
         overtaken: None,
+        stand_ins,
+        unseen: None,
     };
     let stat =
         |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
@@ -105,6 +110,9 @@ struct Scan {
     /// When the command had seen nothing yet.
     started: Timespec,
     overtaken: Option<RelPath>,
+    /// Files of a copy that stand for what could not be copied, by their number.
+    stand_ins: BTreeSet<u64>,
+    unseen: Option<RelPath>,
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -124,6 +132,7 @@ impl Scan {
         Scanned {
             changes,
             overtaken: self.overtaken,
+            unseen: self.unseen,
             before: self.before,
             after: self.after,
             unchanged: self.unchanged,
@@ -211,6 +220,9 @@ impl Scan {
                 self.unchanged.insert(new.st_ino, path.clone());
             }
             return Ok(());
+        }
+        if self.stand_ins.contains(&new.st_ino) {
+            self.unseen.get_or_insert_with(|| path.clone());
         }
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
         let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));

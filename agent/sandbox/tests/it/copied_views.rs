@@ -63,6 +63,45 @@ fn a_copy_shows_what_an_overlay_shows_and_untouched_things_are_no_changes() {
     assert_eq!(seen[0], seen[1]);
 }
 
+/// What a command may do to a file it was shown empty, because nobody could read it for
+/// the copy: remove it, and nothing that would keep the emptiness.
+#[test]
+fn what_was_shown_empty_is_never_kept_empty() {
+    let workspace = Workspace::new();
+    workspace.file("anothers", "not for everybody\n");
+    let path = workspace.path().join("anothers");
+    // An id that does not exist in the sandbox, whoever runs it.
+    if std::os::unix::fs::chown(&path, Some(70_000), Some(70_000)).is_err() {
+        println!("SKIPPED: only root gives files away");
+        return;
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    on(Layer::Copy, || {
+        for script in [
+            "chmod 644 anothers",
+            "chmod 600 anothers && echo mine > anothers",
+            "mv anothers elsewhere",
+            "mkdir d && mv anothers d/",
+            "ln anothers second && chmod 644 second",
+        ] {
+            let finished = workspace.run(script);
+            assert_eq!(finished.ending, Ending::Exited(0), "{script}");
+            let refused = finished.changes[0].never_kept();
+            let (_, denial) = refused.unwrap_or_else(|| panic!("{script}: it would be kept"));
+            assert!(denial.to_string().contains("shown empty"), "{denial}");
+            assert!(commit(&finished, &workspace).failure.is_some(), "{script}");
+        }
+        let finished = workspace.run("cat anothers; touch beside; ls");
+        assert!(finished.changes[0].never_kept().is_none());
+        assert_eq!(names(&finished), ["beside"]);
+        let finished = workspace.run("rm -f anothers");
+        assert!(finished.changes[0].never_kept().is_none());
+        assert_eq!(names(&finished), ["anothers"]);
+    });
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(kept, "not for everybody\n");
+}
+
 #[test]
 fn names_of_one_file_change_together_and_come_out_so() {
     let workspace = mixed();
