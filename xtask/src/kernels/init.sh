@@ -27,9 +27,18 @@ mount -t proc proc /root/proc
 mount -t sysfs sys /root/sys
 mount -t cgroup2 groups /root/sys/fs/cgroup
 mount -t tmpfs run /root/run
+# A checkout below a directory that is hidden here is put back where it was.
+here=$(cat /results/here)
+mkdir /here
+mount --bind "/root$here" /here || say 'the checkout cannot be held'
 # An overlay, as the root is one, has no owners translated.
 mount --bind /disk/tmp /root/tmp
 mount --bind /disk/kept /root/var/tmp
+if [ ! -e "/root$here" ]; then
+    mkdir -p "/root$here"
+    mount --bind /here "/root$here" || say 'the checkout cannot be put back'
+fi
+umount /here
 mkdir /root/run/results /root/sys/fs/cgroup/person
 mount --bind /results /root/run/results
 ifconfig lo 127.0.0.1 up

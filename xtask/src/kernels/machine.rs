@@ -90,6 +90,7 @@ pub fn run(kernel: &Kernel, dir: &Path, tests: &Tests, patience: Duration) -> Re
     empty(&results)?;
     let summary = results.join("summary.json");
     write(&results.join("tests.sh"), &script(tests))?;
+    write(&results.join("here"), &cmd::root().display().to_string())?;
     let begins_with = initial(kernel, dir)?;
     let disk = disk(dir)?;
     let mut machine = Command::new(QEMU);
