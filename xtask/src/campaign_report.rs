@@ -3,9 +3,12 @@
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::cmd::{self, Passed};
+use crate::{
+    ci::lacks_for_fuzzing,
+    cmd::{self, Passed},
+};
 
 /// Where the targets go.
 const TARGETS: &str = "target/fuzz-campaign";
@@ -32,6 +35,9 @@ pub fn run(args: &Args) -> Result<Passed> {
     }
     let targets = root.join(TARGETS);
     if !args.no_targets {
+        if let Some(what) = lacks_for_fuzzing() {
+            bail!("{what}; --no-targets measures the rest");
+        }
         let mut build = Command::new(root.join(".clusterfuzzlite/build.sh"));
         bisim::nested_cargo::apart(&mut build)
             .env_remove("RUSTUP_TOOLCHAIN")

@@ -382,21 +382,36 @@ fn other_kernels() -> Result<End> {
     ]))
 }
 
-/// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
-fn fuzz() -> Result<End> {
-    for (program, args, what) in [
-        ("cargo", ["+nightly", "--version"], "the nightly toolchain"),
-        ("cargo", ["fuzz", "--version"], "cargo-fuzz"),
-    ] {
-        let found = Command::new(program)
+/// What building fuzz targets needs and this machine lacks, and how to get it.
+pub(crate) fn lacks_for_fuzzing() -> Option<&'static str> {
+    let needs = [
+        (
+            ["+nightly", "--version"],
+            "the nightly toolchain is not installed (`rustup toolchain install nightly`)",
+        ),
+        (
+            ["fuzz", "--version"],
+            "cargo-fuzz is not installed (`cargo install cargo-fuzz --locked`)",
+        ),
+    ];
+    let is_missing = |args: [&str; 2]| {
+        !Command::new("cargo")
             .args(args)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
-            .is_ok_and(|status| status.success());
-        if !found {
-            return Ok(End::Skipped(format!("{what} is not installed")));
-        }
+            .is_ok_and(|status| status.success())
+    };
+    needs
+        .into_iter()
+        .find(|(args, _)| is_missing(*args))
+        .map(|(_, what)| what)
+}
+
+/// The fuzz targets need the nightly compiler and cargo-fuzz, and have their own workspace.
+fn fuzz() -> Result<End> {
+    if let Some(what) = lacks_for_fuzzing() {
+        return Ok(End::Skipped(what.to_owned()));
     }
     let root = cmd::root();
     let targets = fuzz_targets(&root)?;
