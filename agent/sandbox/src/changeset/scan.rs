@@ -221,9 +221,7 @@ impl Scan {
             }
             return Ok(());
         }
-        if self.stand_ins.contains(&new.st_ino) {
-            self.unseen.get_or_insert_with(|| path.clone());
-        }
+        self.note_stand_in(&new, path);
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
         let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));
         if is_dir(&new) && was_copied && !old.as_ref().is_some_and(|(_, old)| is_dir(old)) {

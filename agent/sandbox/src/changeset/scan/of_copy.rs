@@ -57,6 +57,13 @@ impl Scan {
             .map_err(|error| failed("read", path, error))
     }
 
+    /// Notes a change of a file that stands for what could not be copied, wherever it is now.
+    pub(super) fn note_stand_in(&mut self, new: &Stat, path: &RelPath) {
+        if self.stand_ins.contains(&new.st_ino) {
+            self.unseen.get_or_insert_with(|| path.clone());
+        }
+    }
+
     /// A directory of the copy whose original is gone: new, if anything below
     /// it is.
     pub(super) fn orphan(
