@@ -162,9 +162,18 @@ impl Tool {
         match self {
             // A command gets what of the network is held when it starts; so does a
             // server outside that is started for a call.
-            Tool::Terminal | Tool::ExecuteCode | Tool::External => {
+            Tool::Terminal | Tool::ExecuteCode => {
                 &[Verb::ProcExec, Verb::NetConnect, Verb::NetListen]
             }
+            // What such a server sends that is no text is kept in files.
+            Tool::External => &[
+                Verb::ProcExec,
+                Verb::NetConnect,
+                Verb::NetListen,
+                Verb::FsRead,
+                Verb::FsList,
+                Verb::FsCreate,
+            ],
             // What a background command does is decided under the call that started it.
             Tool::Process => &[],
             Tool::Todo => &[],

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Setting, Trouble, open, say};
 use crate::{
+    config::servers::HELP,
     exit, pyjson,
     runtime::{ExternalServer, GrantWords, Listing, Runtime},
     screen::visible,
@@ -12,6 +13,7 @@ use crate::{
 
 /// Which server.
 #[derive(Debug, Args)]
+#[command(after_long_help = HELP)]
 pub struct Servers {
     #[command(flatten)]
     setting: Setting,
@@ -38,7 +40,9 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
     let declared = open::ground(&servers.setting.place)?.servers();
     let Some(name) = &servers.name else {
         if declared.is_empty() {
-            println!("no servers are configured");
+            println!(
+                "no servers are configured; `hermitcrab servers --help` shows how one is declared"
+            );
         }
         for server in declared {
             println!("{}  {}", server.name, server.place());

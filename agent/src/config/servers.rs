@@ -14,6 +14,28 @@ use crate::{
     tools::mcp::component,
 };
 
+/// How a server is declared, for whoever asks the program.
+pub const HELP: &str = r#"A server is declared in the configuration file (`hermitcrab config path`):
+
+  [servers.files]
+  command = ["npx", "-y", "some-server", "/srv"]  # started for each call, in the sandbox
+  env = { LANG = "C.UTF-8" }
+
+  [servers.search]
+  url = "https://example.com/mcp"  # or host = "127.0.0.1" and port = 7000, one message a line
+  key_env = "SEARCH_KEY"           # or key_file, or key_keyring
+  tools = ["web_search"]           # called by its own name, not mcp__search__web_search
+  only = ["web_search", "fetch"]   # the tools that are taken; all if it is not said
+  resources = false                # whether what it has to read is offered; true if it is not said
+  prompts = false                  # the same of its prompts
+  keep = "received"                # where its pictures and documents are kept; ~/.hermes/cache
+  timeout_seconds = 60             # how long a call may take; 300
+  listing = "b2f7…"                # its tools as you have read them: `hermitcrab servers search`
+
+Declaring one lets nobody reach it: that takes a grant (`net.connect=example.com:443`; for a
+program `proc.exec` and what it is to do) or a yes. What it sends that is no text is kept
+where `fs.create` is held, after a question."#;
+
 /// All of them, by name.
 pub type ServersWords = BTreeMap<String, ServerWords>;
 
@@ -57,6 +79,10 @@ pub struct ServerWords {
     /// Whether its prompts are; so if it is not said.
     #[serde(default)]
     pub prompts: Option<bool>,
+    /// The directory for what it sends that is no text; the cache of the compared agent
+    /// if it is not said.
+    #[serde(default)]
+    pub keep: Option<String>,
     /// How long a call may take.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
@@ -93,6 +119,7 @@ impl ServerWords {
             only: self.only.clone(),
             resources: self.resources.unwrap_or(usual.resources),
             prompts: self.prompts.unwrap_or(usual.prompts),
+            keep: self.keep.clone().unwrap_or(usual.keep),
             call_time: self
                 .timeout_seconds
                 .map_or(usual.call_time, Duration::from_secs),
@@ -178,6 +205,21 @@ mod tests {
     }
 
     #[test]
+    fn help_names_each_key_and_is_a_configuration_itself() {
+        let error = toml::from_str::<super::ServerWords>("no-such-key = 1").expect_err("a key");
+        let keys: Vec<&str> = error.message().split('`').skip(3).step_by(2).collect();
+        assert_eq!(keys.len(), 15, "{error}");
+        for key in keys {
+            assert!(super::HELP.contains(key), "{key}");
+        }
+        let lines = super::HELP.lines();
+        let example: Vec<&str> = lines.filter(|line| line.starts_with("  ")).collect();
+        let example: toml::Table = toml::from_str(&example.join("\n")).expect("an example");
+        let servers = example["servers"].clone().try_into().expect("servers");
+        assert_eq!(check(&servers), Ok(()));
+    }
+
+    #[test]
     fn of_two_servers_of_one_name_the_administrators_counts() {
         let user = words("[a]\nhost = \"h\"\nport = 1\n[b]\nhost = \"h\"\nport = 2\n");
         let administrator = words("[a]\nhost = \"h\"\nport = 3\ntimeout_seconds = 9\n");
@@ -239,6 +281,7 @@ mod tests {
                 "[a]\nhost = \"h\"\nport = 1\nurl = \"http://h\"\n",
                 "a `url`",
             ),
+            ("[a]\nhost = \"h\"\nport = 1\nkeep = \"\"\n", "no directory"),
             ("[a]\ncommand = []\n", "names no program"),
             ("[a]\ncommand = [\"s\"]\nhost = \"h\"\n", "a `url`"),
             ("[a]\ncommand = [\"s\"]\nkey_env = \"K\"\n", "`url` only"),

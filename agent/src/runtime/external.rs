@@ -11,6 +11,7 @@
 
 pub(super) mod exchange;
 mod http;
+mod keep;
 pub(super) mod listing;
 mod program;
 mod request;
@@ -236,7 +237,7 @@ impl Runtime {
                 }
             }
         }
-        Some(told(&answer))
+        Some(told(&self.kept(by, &server, answer, questions)))
     }
 
     /// One request to a server, through the gate.

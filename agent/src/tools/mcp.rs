@@ -7,6 +7,7 @@
 mod answer;
 mod arguments;
 mod offer;
+mod piece;
 mod schema;
 mod stock;
 mod utility;
@@ -20,6 +21,7 @@ pub use self::{
     answer::{Answer, failed, refused, unreachable_words},
     arguments::put_right,
     offer::offered,
+    piece::Piece,
     schema::normalised,
     stock::{fit, told},
     utility::{Announced, Kind, Utility, Wanted},

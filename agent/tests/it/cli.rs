@@ -112,7 +112,12 @@ fn what_is_missing_around_the_program_is_named() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(69), "{errors}");
     assert!(errors.contains("there is no current directory"), "{errors}");
-    check(dir.path(), &["servers"], 0, "no servers are configured\n");
+    check(
+        dir.path(),
+        &["servers"],
+        0,
+        "no servers are configured; `hermitcrab servers --help` shows how one is declared\n",
+    );
 }
 
 #[test]

@@ -51,6 +51,7 @@ mod servers;
 mod servers_besides;
 mod servers_command;
 mod servers_http;
+mod servers_pieces;
 mod session_cli;
 mod standing;
 mod standing_disk;

@@ -49,7 +49,7 @@ impl ModelPort for Once {
 }
 
 /// One turn in which the model makes these calls at once; what it was told of each.
-fn answered(runtime: &mut Runtime, calls: &[(&str, Value)]) -> (ChatTurn, Vec<String>) {
+pub fn answered(runtime: &mut Runtime, calls: &[(&str, Value)]) -> (ChatTurn, Vec<String>) {
     let first = runtime.first_agent();
     runtime
         .grant(first, &GrantWords::new("model.send", "m"))

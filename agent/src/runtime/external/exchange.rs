@@ -31,7 +31,7 @@ const STOCK_PAGES_MAX: usize = 50;
 /// Bytes of such a list.
 const STOCK_BYTES_MAX: usize = 1 << 20;
 /// Bytes a server may say over one bare connection: lines have no end of their own.
-const SAID_BYTES_MAX: u64 = 8 << 20;
+const SAID_BYTES_MAX: u64 = 32 << 20;
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -68,10 +68,7 @@ impl Trouble {
     /// As a model is told it.
     fn told(&self, server: &str) -> Answer {
         match self {
-            Self::Unreachable(why) => Answer {
-                is_heard: false,
-                ..not_connected(server, why)
-            },
+            Self::Unreachable(why) => not_connected(server, why).unheard(),
             Self::NotConnected(why) => not_connected(server, why),
             Self::Refused(why) => mcp::refused(why),
             Self::Late(limit) => {

@@ -30,7 +30,7 @@ use ureq::http::{HeaderName, HeaderValue, Request, StatusCode};
 /// How long the connection may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(20);
 /// Bytes of one answer, whatever it is.
-const ANSWER_BYTES_MAX: usize = 8 << 20;
+const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Bytes read of a refusal.
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
 /// Events of one answer: each may be a request of the server's own, and what they

@@ -18,6 +18,8 @@ use crate::tools::mcp::{self, Announced, Utility, Wanted};
 pub const CALL_TIME_USUAL: Duration = Duration::from_mins(5);
 /// The longest a call may take.
 pub const CALL_TIME_MAX: Duration = Duration::from_hours(1);
+/// Where what is no text is kept, if nothing is said: where the compared agent keeps it.
+pub const KEEP_USUAL: &str = "~/.hermes/cache";
 /// Bytes of a name.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -44,6 +46,9 @@ pub struct ExternalServer {
     pub resources: bool,
     /// Whether its prompts are.
     pub prompts: bool,
+    /// The directory in which what it sends that is no text is kept, by who may make
+    /// files there.
+    pub keep: String,
     /// How long a call may take, the connection included.
     pub call_time: Duration,
     /// The digest of what it says about its tools, if the user has read that.
@@ -64,6 +69,7 @@ impl ExternalServer {
             only: Vec::new(),
             resources: true,
             prompts: true,
+            keep: KEEP_USUAL.to_owned(),
             call_time: CALL_TIME_USUAL,
             listing: None,
         }
@@ -123,6 +129,12 @@ impl ExternalServer {
                 "`{}` of the server `{}` cannot go by its own name: a name is made of letters, digits and `_`, and \
                  is none of this program's tools",
                 tool.escape_debug(),
+                self.name
+            ));
+        }
+        if self.keep.is_empty() || self.keep.contains('\0') {
+            return wrong(format!(
+                "`keep` of the server `{}` names no directory",
                 self.name
             ));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Utility, tool_name, without_secrets};
+use super::{Piece, Utility, tool_name, without_secrets};
 
 /// An answer in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,25 @@ pub struct Answer {
     pub is_error: bool,
     /// Whether the server had a part in it at all.
     pub is_heard: bool,
+    /// What the text is made of, where some of it is no text.
+    parts: Vec<Part>,
+}
+
+/// One of the lines of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part {
+    Words(String),
+    Piece(Piece),
+}
+
+impl Part {
+    /// As it is told where nothing is kept.
+    fn unkept(&self) -> String {
+        match self {
+            Self::Words(words) => words.clone(),
+            Self::Piece(piece) => piece.unkept(None),
+        }
+    }
 }
 
 /// An answer that is none, and why.
@@ -29,6 +48,7 @@ pub fn failed(why: &str) -> Answer {
         data: None,
         is_error: true,
         is_heard: true,
+        parts: Vec::new(),
     }
 }
 
@@ -57,7 +77,47 @@ impl Answer {
             data,
             is_error: false,
             is_heard: true,
+            parts: Vec::new(),
         }
+    }
+
+    /// The same, of these lines; what is no text is named.
+    pub(super) fn made_of(parts: Vec<Part>, data: Option<&Value>) -> Self {
+        let lines: Vec<String> = parts.iter().map(Part::unkept).collect();
+        let text = lines.join("\n");
+        let shown = shown(&text, data);
+        let has_pieces = parts.iter().any(|part| matches!(part, Part::Piece(_)));
+        Self {
+            parts: if has_pieces { parts } else { Vec::new() },
+            ..Self::heard(text, data.cloned(), shown)
+        }
+    }
+
+    /// The same, of a server that had no part in it.
+    #[must_use]
+    pub fn unheard(mut self) -> Self {
+        self.is_heard = false;
+        self
+    }
+
+    /// The same, with what `keep` says of each piece that is no text.
+    #[must_use]
+    pub fn kept(mut self, mut keep: impl FnMut(&Piece) -> String) -> Self {
+        if self.parts.is_empty() {
+            return self;
+        }
+        let told = |part| match part {
+            Part::Words(words) => words,
+            Part::Piece(piece) => keep(&piece),
+        };
+        let lines: Vec<String> = std::mem::take(&mut self.parts)
+            .into_iter()
+            .map(told)
+            .collect();
+        let text = lines.join("\n");
+        self.shown = shown(&text, self.data.as_ref());
+        self.text = text;
+        self
     }
 
     /// Reads the result of a call of this server as the protocol spells it.
@@ -77,23 +137,23 @@ impl Answer {
             answer.data = data.cloned();
             return answer;
         }
-        let parts: Vec<String> = blocks
-            .iter()
-            .filter_map(|block| part(server, block))
-            .collect();
-        let text = parts.join("\n");
-        let shown = match data {
-            Some(data) if text.is_empty() => json!({ "result": data }),
-            Some(data) => json!({"result": text, "structuredContent": data}),
-            None => json!({ "result": text }),
-        };
-        Self::heard(text, data.cloned(), shown)
+        let parts = blocks.iter().filter_map(|block| part(server, block));
+        Self::made_of(parts.collect(), data)
+    }
+}
+
+/// A text, and data beside it, as a model is given them.
+fn shown(text: &str, data: Option<&Value>) -> Value {
+    match data {
+        Some(data) if text.is_empty() => json!({ "result": data }),
+        Some(data) => json!({"result": text, "structuredContent": data}),
+        None => json!({ "result": text }),
     }
 }
 
 /// A block as text, whatever it is.
 pub(super) fn block_in_words(server: &str, block: &Value) -> String {
-    part(server, block).unwrap_or_default()
+    part(server, block).map_or_else(String::new, |part| part.unkept())
 }
 
 /// The words of a block, if it has any.
@@ -104,74 +164,43 @@ fn words(block: &Value) -> Option<&str> {
         .find(|text| !text.is_empty())
 }
 
-/// A block as a line of the result. What is no text is named and not kept.
-pub(super) fn part(server: &str, block: &Value) -> Option<String> {
+/// A block as a line of the result.
+pub(super) fn part(server: &str, block: &Value) -> Option<Part> {
     if let Some(text) = words(block) {
-        return Some(text.to_owned());
+        return Some(Part::Words(text.to_owned()));
     }
-    let of = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let kind = block["type"].as_str().unwrap_or_default();
-    match kind {
-        "image" | "audio" => Some(format!("[MCP {kind} not kept: {}]", of(block, "mimeType"))),
-        "resource_link" => {
-            let uri = of(block, "uri");
-            let mut about = format!("uri={uri}");
-            for (key, called) in [("name", "name"), ("mimeType", "mimeType")] {
-                let value = of(block, key);
-                if !value.is_empty() {
-                    about.push_str(&format!(", {called}={value}"));
-                }
-            }
-            let reader = tool_name(server, Utility::ReadResource.name());
-            (!uri.is_empty())
-                .then(|| format!("[MCP resource link: {about} \u{2014} fetch it with {reader}]"))
-        }
-        "resource" => {
-            let resource = &block["resource"];
-            let blob = resource["blob"].as_str()?;
-            let called = match of(resource, "mimeType") {
-                mime if mime.is_empty() => of(resource, "uri"),
-                mime => mime,
-            };
-            let why = if is_base64(blob) { "cached" } else { "decoded" };
-            Some(format!(
-                "[MCP embedded resource could not be {why}: {called}]"
-            ))
-        }
-        _ => None,
+    if block["type"] == "resource_link" {
+        return link(server, block).map(Part::Words);
+    }
+    match Piece::of(block)? {
+        Ok(piece) => Some(Part::Piece(piece)),
+        Err(why) => Some(Part::Words(why)),
     }
 }
 
-/// Whether bytes can be made of a text, as Python's decoder sees it: letters that
-/// mean nothing are passed over, what stands after the padding as well.
-fn is_base64(text: &str) -> bool {
-    let (mut quad, mut pads) = (0, 0);
-    if !text.is_ascii() {
-        return false;
-    }
-    for letter in text.bytes() {
-        match letter {
-            b'=' if quad >= 2 => {
-                pads += 1;
-                if quad + pads >= 4 {
-                    return true;
-                }
-            }
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => {
-                pads = 0;
-                quad = (quad + 1) % 4;
-            }
-            _ => {}
+/// Words about something the server has, and how to have it.
+fn link(server: &str, block: &Value) -> Option<String> {
+    let of = |key: &str| {
+        let value = block[key].as_str()?;
+        (!value.is_empty()).then_some(value)
+    };
+    let mut about = format!("uri={}", of("uri")?);
+    for key in ["name", "mimeType"] {
+        if let Some(value) = of(key) {
+            about.push_str(&format!(", {key}={value}"));
         }
     }
-    quad == 0
+    let reader = tool_name(server, Utility::ReadResource.name());
+    Some(format!(
+        "[MCP resource link: {about} \u{2014} fetch it with {reader}]"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Answer, is_base64};
+    use super::Answer;
 
     fn check(result: Value, shown: Value) {
         assert_eq!(Answer::of("desk", &result).shown, shown, "{result}");
@@ -221,28 +250,33 @@ mod tests {
     }
 
     #[test]
-    fn what_no_bytes_can_be_made_of_is_told_from_what_is_not_kept() {
-        // What the decoder of Python 3.11 says of each.
-        for (text, is_one) in [
-            ("", true),
-            ("AAEC", true),
-            ("AA==", true),
-            ("A A\n=%=", true),
-            ("AA==AAA", true),
-            ("====", true),
-            ("%", true),
-            ("A", false),
-            ("AA", false),
-            ("AA=", false),
-            ("AA=A", false),
-            ("A===", false),
-            ("AAEC\u{e9}", false),
-        ] {
-            assert_eq!(is_base64(text), is_one, "{text:?}");
-        }
-        check(
-            json!({"content": [{"type": "resource", "resource": {"uri": "f:b", "blob": "A"}}]}),
-            json!({"result": "[MCP embedded resource could not be decoded: f:b]"}),
+    fn what_is_kept_is_told_in_its_place_with_the_data_beside_it() {
+        let result = json!({
+            "content": [
+                {"type": "text", "text": "a"},
+                {"type": "resource", "resource": {"uri": "f:b", "blob": "AA=="}},
+                {"type": "text", "text": "c"}],
+            "structuredContent": {"n": 1}});
+        let mut seen = Vec::new();
+        let answer = Answer::of("desk", &result).kept(|piece| {
+            seen.push(piece.bytes().to_vec());
+            "kept".to_owned()
+        });
+        assert_eq!(seen, [[0]]);
+        assert_eq!(answer.text, "a\nkept\nc");
+        assert_eq!(
+            answer.shown,
+            json!({"result": "a\nkept\nc", "structuredContent": {"n": 1}})
         );
+        // Of what failed, and of what has no such pieces, nothing is asked.
+        for plain in [
+            json!({"isError": true, "content": [
+                {"type": "resource", "resource": {"uri": "f:b", "blob": "AA=="}}]}),
+            json!({"content": [{"type": "text", "text": "a"}]}),
+        ] {
+            let answer = Answer::of("desk", &plain);
+            let kept = answer.clone().kept(|_| "kept".to_owned());
+            assert_eq!(kept, answer);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! What a server tells of its resources and prompts, as a model is given it.
 //!
-//! What is no text is named and not kept, as in the answers of tools.
+//! What is no text is a piece of a resource as of a tool's answer; in a prompt it is
+//! named.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    answer::{Answer, block_in_words, part},
+    answer::{Answer, Part, block_in_words, part},
     fitted,
     utility::Utility,
 };
@@ -25,10 +26,8 @@ pub fn told(server: &str, utility: Utility, said: &Value) -> Answer {
         Utility::ListPrompts => listed(prompt),
         Utility::ReadResource => {
             let blocks = all("contents");
-            let parts: Vec<String> = blocks.iter().filter_map(|of| content(server, of)).collect();
-            let text = parts.join("\n");
-            let shown = json!({ "result": text });
-            Answer::heard(text, None, shown)
+            let parts = blocks.iter().filter_map(|of| content(server, of));
+            Answer::made_of(parts.collect(), None)
         }
         Utility::GetPrompt => messages(server, said),
     }
@@ -73,9 +72,9 @@ fn prompt(of: &Value) -> Value {
 }
 
 /// A part of a resource; a text may be empty and is a line all the same.
-fn content(server: &str, of: &Value) -> Option<String> {
+fn content(server: &str, of: &Value) -> Option<Part> {
     match &of["text"] {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(Part::Words(text.clone())),
         _ => part(server, &json!({"type": "resource", "resource": of})),
     }
 }

@@ -171,7 +171,13 @@ fn answers() -> Vec<Draft> {
     let kept = |id: &str, comment: &str, name: &str| {
         case("kept-for-later", id, comment)
             .call(&tool(name), &json!({}))
-            .expect(Agent::Either, "what is no text is named, not kept")
+            .expect(
+                Agent::Either,
+                "what is no text is named where it is not kept",
+            )
+    };
+    let held = |id: &str, comment: &str, name: &str| {
+        with_leave(case("heard", id, comment)).call(&tool(name), &json!({}))
     };
     vec![
         one("text", "one text", "echo", json!({"words": "hello"})),
@@ -315,6 +321,26 @@ fn answers() -> Vec<Draft> {
         kept("picture", "a text and a picture", "picture"),
         kept("sound", "a sound", "sound"),
         kept("blob", "a document", "blob"),
+        held(
+            "picture-held",
+            "a text and a picture, kept with leave",
+            "picture",
+        ),
+        held("sound-held", "a sound, kept with leave", "sound"),
+        held("blob-held", "a document, kept with leave", "blob"),
+        with_leave(kept(
+            "false-picture",
+            "what is called a picture and is none",
+            "false_picture",
+        )),
+        with_leave(case(
+            "heard",
+            "picture-denied",
+            "a picture, and a user who says no",
+        ))
+        .field("user", json!("deny_all"))
+        .call(&tool("picture"), &json!({}))
+        .expecting(json!({"agent": "must-deny", "reason": "the user said no", "effects": "none"})),
         kept("link", "a link to something the server has", "link"),
         case("remembers", "remembers", "a server that counts its calls")
             .call(&tool("count"), &json!({}))
@@ -487,6 +513,20 @@ fn doings() -> Vec<Draft> {
             .call(&tool("connect"), &json!({"port": 8080}))
             .expecting(json!({"agent": "must-deny", "reason": "no network was granted", "effects": "none"})),
     ]
+}
+
+/// The same where files may be made in the directory for what is no text, and a user
+/// says yes, as what a server said asks before.
+fn with_leave(draft: Draft) -> Draft {
+    draft
+        .field(
+            "held",
+            json!([
+                {"id": "ws", "verb": "fs.*", "on": super::WORKSPACE},
+                {"id": "cache", "verb": "fs.*", "on": "/home/u/.hermes/cache"},
+            ]),
+        )
+        .field("user", json!("grant_session"))
 }
 
 /// The workspace, and a way to the server over HTTP.

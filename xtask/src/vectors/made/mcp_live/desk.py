@@ -102,6 +102,8 @@ def called(name, args):
         return text("0123456789" * args["tens"])
     if name == "picture":
         return {"content": [{"type": "text", "text": "a dot"}, {"type": "image", "data": DOT, "mimeType": "image/png"}]}
+    if name == "false_picture":
+        return {"content": [{"type": "image", "data": "PGh0bWw+", "mimeType": "image/png"}, *text("a page")["content"]]}
     if name == "sound":
         return {"content": [{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}]}
     if name == "link":
@@ -141,7 +143,7 @@ def say(message):
 def listed():
     if MANNER == "shelf":
         return [{"name": "echo", "description": "Says who it is.", "inputSchema": form(["words"], words=WORDS)}]
-    more = ["count", "parts", "nothing", "fail", "huge", "picture", "sound", "link", "page", "blob", "die", "hang"]
+    more = ["count", "parts", "nothing", "fail", "huge", "picture", "false_picture", "sound", "link", "page", "blob", "die", "hang"]
     more += ["babble", "write", "read", "connect", "word", "refuse"]
     return TOOLS + [{"name": name, "description": name, "inputSchema": {"type": "object"}} for name in more]
 

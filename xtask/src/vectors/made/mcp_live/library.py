@@ -94,6 +94,9 @@ def read(params):
         return contents({"blob": "A", "mimeType": "application/pdf"})
     if name == "big-blob":
         return contents({"blob": "AAAA" * 50_000, "mimeType": "application/zip"})
+    if name == "odd-blob":
+        uri = "https://h.example/a/../%2e%2e/gr%C3%BC%C3%9Fe%20%E4%BD%A0.tar.gz?x=1#y"
+        return contents({"blob": "AAEC", "mimeType": "application/x-tar; charset=x"}, uri=uri)
     if name == "neither":
         return contents({"mimeType": "text/plain"})
     if name == "wrong":

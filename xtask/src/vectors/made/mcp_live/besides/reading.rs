@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::at;
+use super::super::{super::at, with_leave};
 use super::{LIST_RESOURCES, READ, library, told, with};
 use crate::vectors::draft::{Agent, Draft};
 
@@ -13,10 +13,13 @@ pub fn cases() -> Vec<Draft> {
     };
     let read = |id: &str, comment: &str, uri: &str| one(id, comment, json!({ "uri": uri }));
     let kept = |draft: Draft| {
-        draft
-            .flag("kept-for-later")
-            .expect(Agent::Either, "what is no text is named, not kept")
+        draft.flag("kept-for-later").expect(
+            Agent::Either,
+            "what is no text is named where it is not kept",
+        )
     };
+    let held =
+        |id: &str, comment: &str, uri: &str| with_leave(read(id, comment, uri).flag("heard"));
     vec![
         with(
             library("well"),
@@ -66,6 +69,27 @@ pub fn cases() -> Vec<Draft> {
             "a document of a hundred and fifty thousand bytes",
             "lib:big-blob",
         )),
+        held("picture-held", "a picture, kept with leave", "lib:picture"),
+        held(
+            "document-held",
+            "a document, kept with leave",
+            "lib:document",
+        ),
+        held(
+            "mixed-held",
+            "a document without a kind, kept with leave",
+            "lib:mixed",
+        ),
+        held(
+            "big-document-held",
+            "a long document, kept with leave",
+            "lib:big-blob",
+        ),
+        held(
+            "odd-document-held",
+            "a document with a name of many kinds of letters",
+            "lib:odd-blob",
+        ),
         told(read(
             "bad-document",
             "a document that is not spelt as one",
