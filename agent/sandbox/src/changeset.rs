@@ -52,7 +52,7 @@ pub struct ChangeSet {
     changes: Vec<Change>,
     /// A file that somebody else changed while the command ran.
     overtaken: Option<RelPath>,
-    /// A file the command changed that could not be copied and was shown to it empty.
+    /// What the command changed that could not be copied and was shown to it empty.
     unseen: Option<RelPath>,
     /// What the command saw under the names it changed, and what it made of them.
     before: Tree,

@@ -15,8 +15,8 @@ use rustix::time::Timespec;
 use super::copied::Copied;
 use super::layer::{self, Layer};
 use super::node::{
-    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir,
-    too_deep, xattrs_of,
+    DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_deep,
+    xattrs_of,
 };
 use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
@@ -31,7 +31,7 @@ pub(super) struct Scanned {
     pub changes: Vec<Change>,
     /// A file that changed after the command had begun.
     pub overtaken: Option<RelPath>,
-    /// A file the command changed that was shown to it empty.
+    /// What the command changed that was shown to it empty.
     pub unseen: Option<RelPath>,
     /// What the command saw under each name it changed.
     pub before: Tree,
@@ -503,7 +503,9 @@ impl Scan {
             Holds::Special { .. } => What::DeletedSpecial,
             Holds::Names => {
                 let dir = open_dir(lower, name).map_err(|error| failed("open", path, error))?;
-                for entry in list_dir(&dir).map_err(|error| failed("list", path, error))? {
+                let names = list_dir(&dir).map_err(|error| failed("list", path, error))?;
+                self.note_emptied(path, names.is_empty());
+                for entry in names {
                     let child = child_of(path, &entry.name)?;
                     let deeper = depth.saturating_add(1);
                     self.deleted(dir.as_fd(), &entry.name, &child, deeper, gone)?;
@@ -537,17 +539,6 @@ pub(super) fn read_below(
         here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
     }
     crate::dircap::read_plain(&here, name, bytes_max)
-}
-
-fn keep_access_lists(after: &mut Xattrs, before: &Xattrs) {
-    if after.keys().any(|name| name.starts_with(ACCESS_LISTS)) {
-        return;
-    }
-    for (name, value) in before {
-        if name.starts_with(ACCESS_LISTS) {
-            after.insert(name.clone(), value.clone());
-        }
-    }
 }
 
 fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {

@@ -102,6 +102,45 @@ fn what_was_shown_empty_is_never_kept_empty() {
     assert_eq!(kept, "not for everybody\n");
 }
 
+/// The same of a directory: its emptiness is not what is in it.
+#[test]
+fn a_directory_that_was_shown_empty_does_not_go_with_what_is_in_it() {
+    let workspace = Workspace::new();
+    workspace.file("data/pages", "not for everybody\n");
+    std::fs::create_dir(workspace.path().join("bare")).unwrap();
+    for name in ["data", "bare"] {
+        let path = workspace.path().join(name);
+        // An id that does not exist in the sandbox, whoever runs it.
+        if std::os::unix::fs::chown(&path, Some(70_000), Some(70_000)).is_err() {
+            println!("SKIPPED: only root gives directories away");
+            return;
+        }
+        let closed = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, closed).unwrap();
+    }
+    on(Layer::Copy, || {
+        for script in [
+            "rmdir data",
+            "find . -type d -empty -delete",
+            "mv data data.old",
+            "mkdir d && mv data d/",
+            "rmdir data && echo mine > data",
+        ] {
+            let finished = workspace.run(script);
+            let refused = finished.changes[0].never_kept();
+            let (change, denial) = refused.unwrap_or_else(|| panic!("{script}: it would be kept"));
+            assert_eq!(change.path.to_string(), "data", "{script}");
+            assert!(denial.to_string().contains("shown empty"), "{denial}");
+            assert!(commit(&finished, &workspace).failure.is_some(), "{script}");
+        }
+        let finished = workspace.run("ls data; touch beside; mv beside besides; rmdir bare");
+        assert!(finished.changes[0].never_kept().is_none());
+        assert_eq!(names(&finished), ["besides", "bare"]);
+    });
+    let kept = std::fs::read_to_string(workspace.path().join("data/pages")).unwrap();
+    assert_eq!(kept, "not for everybody\n");
+}
+
 #[test]
 fn names_of_one_file_change_together_and_come_out_so() {
     let workspace = mixed();

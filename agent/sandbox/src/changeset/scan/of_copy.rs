@@ -11,9 +11,9 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 use rustix::time::Timespec;
 
-use super::{Scan, dir_node, failed, keep_access_lists};
+use super::{Scan, dir_node, failed};
 use crate::changeset::copied::{Copied, Seen};
-use crate::changeset::node::{Xattrs, kind_of, mode_of};
+use crate::changeset::node::{ACCESS_LISTS, Xattrs, kind_of, mode_of};
 use crate::changeset::{Change, ChangeSetError, What};
 use crate::dircap::Kind;
 
@@ -64,6 +64,14 @@ impl Scan {
         }
     }
 
+    /// Notes a directory that is gone and was shown empty: who removed it, or gave it
+    /// another name, saw nothing of what is in it.
+    pub(super) fn note_emptied(&mut self, path: &RelPath, is_empty: bool) {
+        if !is_empty && self.seen(path).is_some_and(|seen| seen.closed) {
+            self.unseen.get_or_insert_with(|| path.clone());
+        }
+    }
+
     /// A directory of the copy whose original is gone: new, if anything below
     /// it is.
     pub(super) fn orphan(
@@ -102,5 +110,16 @@ impl Scan {
             after.clone_from(before);
         }
         keep_access_lists(after, before);
+    }
+}
+
+fn keep_access_lists(after: &mut Xattrs, before: &Xattrs) {
+    if after.keys().any(|name| name.starts_with(ACCESS_LISTS)) {
+        return;
+    }
+    for (name, value) in before {
+        if name.starts_with(ACCESS_LISTS) {
+            after.insert(name.clone(), value.clone());
+        }
     }
 }
