@@ -22,6 +22,7 @@ mod kept;
 mod layer;
 pub(crate) mod measure;
 pub(crate) mod node;
+pub(crate) mod owners;
 mod renames;
 mod scan;
 mod steps;
@@ -40,6 +41,7 @@ use rustix::time::Timespec;
 
 pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
+use self::owners::Owners;
 pub use self::renames::Rename;
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest};
@@ -54,6 +56,10 @@ pub struct ChangeSet {
     overtaken: Option<RelPath>,
     /// What the command changed that could not be copied and was shown to it empty.
     unseen: Option<RelPath>,
+    /// What has another name and belongs to somebody no command has an id for.
+    nobodys: Option<RelPath>,
+    /// How owners in the layer are read, if they are not those of outside.
+    owners: Option<Owners>,
     /// What the command saw under the names it changed, and what it made of them.
     before: Tree,
     after: Tree,
@@ -190,6 +196,17 @@ impl ChangeSet {
         bytes_max: u64,
         started: Timespec,
     ) -> Result<Self, ChangeSetError> {
+        Self::read_of(None, upper, dir, bytes_max, started)
+    }
+
+    /// The same of a layer whose owners are read so.
+    pub(crate) fn read_of(
+        owners: Option<Owners>,
+        upper: OwnedFd,
+        dir: &DirCap,
+        bytes_max: u64,
+        started: Timespec,
+    ) -> Result<Self, ChangeSetError> {
         let lower = dir
             .as_fd()
             .try_clone_to_owned()
@@ -198,8 +215,10 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
+        let of_layer = owners.clone();
         let compare = move || {
-            let found = scan::scan(upper.as_fd(), lower.as_fd(), bytes_max, started);
+            let (above, below) = (upper.as_fd(), lower.as_fd());
+            let found = scan::scan(above, below, bytes_max, (started, of_layer));
             found.map(|found| (found, upper, lower))
         };
         let patience = dir.patience().cloned();
@@ -218,6 +237,8 @@ impl ChangeSet {
             changes: found.changes,
             overtaken: found.overtaken,
             unseen: found.unseen,
+            nobodys: found.nobodys,
+            owners,
             before: found.before,
             after: found.after,
             unchanged: found.unchanged,
@@ -238,6 +259,8 @@ impl ChangeSet {
             changes: Vec::new(),
             overtaken: None,
             unseen: None,
+            nobodys: None,
+            owners: None,
             before: Tree::new(),
             after: Tree::new(),
             unchanged: BTreeMap::new(),

@@ -166,6 +166,8 @@ impl ChangeSet {
             changes,
             overtaken: None,
             unseen: None,
+            nobodys: None,
+            owners: None,
             before,
             after,
             unchanged: BTreeMap::new(),

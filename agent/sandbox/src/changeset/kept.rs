@@ -15,7 +15,8 @@ impl ChangeSet {
     /// The first change that is never applied, and why: a pipe or a socket,
     /// a file that would lend its owner's or group's rights to whoever runs
     /// it, a changed access list, a file that somebody else changed while
-    /// the command ran, or one that could not be copied for it.
+    /// the command ran, what could not be copied for it, or another name for what
+    /// belongs to somebody it has no id for.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
         self.changes
@@ -32,6 +33,15 @@ impl ChangeSet {
                 DenialCode::EffectNotCovered,
                 format_args!(
                     "{} could not be read for the command's copy and was shown empty, so what was made of it would replace what nobody saw",
+                    change.path
+                ),
+            ));
+        }
+        if self.nobodys.as_ref() == Some(&change.path) {
+            return Some(Denial::new(
+                DenialCode::EffectNotCovered,
+                format_args!(
+                    "{} had another name and belongs to a user or a group that commands have no id for, so it would become somebody else's",
                     change.path
                 ),
             ));

@@ -18,6 +18,7 @@ use super::node::{
     DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_deep,
     xattrs_of,
 };
+use super::owners::Owners;
 use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
 use crate::dircap::{Kind, list_dir, open_plain};
@@ -33,6 +34,8 @@ pub(super) struct Scanned {
     pub overtaken: Option<RelPath>,
     /// What the command changed that was shown to it empty.
     pub unseen: Option<RelPath>,
+    /// What has another name, and no command has an id for its owner.
+    pub nobodys: Option<RelPath>,
     /// What the command saw under each name it changed.
     pub before: Tree,
     /// What it made of them, modes as it left them.
@@ -47,7 +50,7 @@ pub(super) fn scan(
     upper: BorrowedFd<'_>,
     lower: BorrowedFd<'_>,
     bytes_max: u64,
-    started: Timespec,
+    (started, owners): (Timespec, Option<Owners>),
 ) -> Result<Scanned, ChangeSetError> {
     let root = RelPath::root();
     let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
@@ -74,6 +77,8 @@ pub(super) fn scan(
         overtaken: None,
         stand_ins,
         unseen: None,
+        owners,
+        nobodys: None,
     };
     let stat =
         |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
@@ -113,6 +118,8 @@ struct Scan {
     /// Files of a copy that stand for what could not be copied, by their number.
     stand_ins: BTreeSet<u64>,
     unseen: Option<RelPath>,
+    owners: Option<Owners>,
+    nobodys: Option<RelPath>,
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -133,6 +140,7 @@ impl Scan {
             changes,
             overtaken: self.overtaken,
             unseen: self.unseen,
+            nobodys: self.nobodys,
             before: self.before,
             after: self.after,
             unchanged: self.unchanged,
@@ -221,9 +229,9 @@ impl Scan {
             }
             return Ok(());
         }
-        self.note_stand_in(&new, path);
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
         let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));
+        self.note_whose(&new, path, was_copied);
         if is_dir(&new) && was_copied && !old.as_ref().is_some_and(|(_, old)| is_dir(old)) {
             // Somebody removed the original meanwhile: what the command did in
             // it is all there is to tell.

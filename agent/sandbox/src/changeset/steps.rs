@@ -246,7 +246,8 @@ impl Step {
         let staged = match set.other_name_of(&self.path, root)? {
             Some((first, node)) if nodes.len() == 1 => stager.link_to(root, &first, slot, &node)?,
             _ => {
-                let like = Like::at(root, &self.path).map_err(|error| gone(error, &self.path))?;
+                let like = Like::at(root, &self.path, set.owners.as_ref())
+                    .map_err(|error| gone(error, &self.path))?;
                 let source = Source {
                     dir: set.upper.as_fd(),
                     at: &self.path,

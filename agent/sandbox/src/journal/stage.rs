@@ -19,6 +19,7 @@ use crate::changeset::node::{
     ACCESS_LISTS, DIR_FLAGS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
     owner_reads,
 };
+use crate::changeset::owners::Owners;
 use crate::digest::copy_file;
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
 use crate::dircap::{FsError, Kind};
@@ -44,6 +45,8 @@ pub(crate) struct Like {
     pub group: Option<u32>,
     /// Attributes of the system on the version before.
     pub xattrs: Xattrs,
+    /// For new names: how it is read from the source that it is somebody else's still.
+    pub owners: Option<Owners>,
     /// Each belongs to whom its source does, whatever is said above: what is kept, and
     /// what comes back, may be of several people.
     pub is_as_source: bool,
@@ -111,7 +114,7 @@ impl<'a> Stager<'a> {
             match node.kind {
                 Kind::Dir => self.dir(&to)?,
                 Kind::File => self.file(source.dir, &from, &to, &mut node, like)?,
-                Kind::Symlink => self.symlink(source.dir, &from, &to, &node)?,
+                Kind::Symlink => self.symlink(source.dir, &from, &to, &node, like)?,
                 Kind::Special => self.link(source.dir, &from, &to)?,
             }
             self.made.push(to);
@@ -196,6 +199,7 @@ impl<'a> Stager<'a> {
         from: &RelPath,
         to: &RelPath,
         node: &Node,
+        like: &Like,
     ) -> Result<(), FsError> {
         let Holds::Target(target) = &node.holds else {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, to));
@@ -213,6 +217,9 @@ impl<'a> Stager<'a> {
             return Ok(());
         };
         let (name, of_link) = (name.as_slice(), AtFlags::SYMLINK_NOFOLLOW);
+        let (owner, group) = like.ids(&stat);
+        // As with files: an ordinary user gives none away.
+        let _given = rustix::fs::chownat(&parent, name, owner, group, of_link);
         rustix::fs::utimensat(&parent, name, &times(&stat), of_link)
             .map_err(|errno| FsError::io("set the times of", to, errno))
     }
@@ -383,7 +390,11 @@ pub(crate) enum Usable {
 impl Like {
     /// As the version under this name, or, for a new name, as the directory it
     /// comes into says.
-    pub(crate) fn at(root: BorrowedFd<'_>, path: &RelPath) -> Result<Self, FsError> {
+    pub(crate) fn at(
+        root: BorrowedFd<'_>,
+        path: &RelPath,
+        owners: Option<&Owners>,
+    ) -> Result<Self, FsError> {
         let (parent, name) = open_parent(root, path)?;
         let above = rustix::fs::fstat(&parent).map_err(|errno| FsError::io("stat", path, errno))?;
         let is_root = rustix::process::geteuid().is_root();
@@ -397,6 +408,7 @@ impl Like {
                 } else {
                     is_root.then_some(top.st_gid)
                 },
+                owners: owners.cloned(),
                 ..Self::default()
             });
         };
@@ -414,15 +426,32 @@ impl Like {
             owner: Some(old.st_uid),
             group: Some(old.st_gid),
             xattrs,
+            owners: None,
             is_as_source: false,
         })
+    }
+
+    /// Whose the new thing is to be.
+    fn ids(&self, source: &Stat) -> (Option<Uid>, Option<Gid>) {
+        let (owner, group) = if self.is_as_source {
+            (Some(source.st_uid), Some(source.st_gid))
+        } else {
+            let owners = self.owners.as_ref();
+            (
+                owners.and_then(|owners| owners.user(source)).or(self.owner),
+                owners
+                    .and_then(|owners| owners.group(source))
+                    .or(self.group),
+            )
+        };
+        (owner.map(Uid::from_raw), group.map(Gid::from_raw))
     }
 
     /// For what is kept under this name, or comes back from there.
     pub(crate) fn kept(root: BorrowedFd<'_>, path: &RelPath) -> Self {
         Self {
             is_as_source: true,
-            ..Self::at(root, path).unwrap_or_default()
+            ..Self::at(root, path, None).unwrap_or_default()
         }
     }
 }
@@ -445,13 +474,7 @@ fn set_xattrs(file: BorrowedFd<'_>, own: &Xattrs, system: &Xattrs) -> io::Result
 /// Root's files stay those of others; an ordinary user cannot give any away,
 /// and theirs are their own, as with any editor.
 fn keep_owner(file: BorrowedFd<'_>, like: &Like, source: &Stat) {
-    let (owner, group) = if like.is_as_source {
-        (Some(source.st_uid), Some(source.st_gid))
-    } else {
-        (like.owner, like.group)
-    };
-    let owner = owner.map(Uid::from_raw);
-    let group = group.map(Gid::from_raw);
+    let (owner, group) = like.ids(source);
     if rustix::fs::fchown(file, owner, group).is_err() {
         let _kept = rustix::fs::fchown(file, None, group);
     }

@@ -116,6 +116,16 @@ impl Identity {
         mapped(&self.groups, group)
     }
 
+    /// The id a command knows for this user outside, if it has one.
+    pub(crate) fn user_inside(&self, user: u32) -> Option<u32> {
+        mapped(&turned(&self.users), user)
+    }
+
+    /// The same of a group.
+    pub(crate) fn group_inside(&self, group: u32) -> Option<u32> {
+        mapped(&turned(&self.groups), group)
+    }
+
     /// Writes the maps of a process in a new user namespace.
     pub(crate) fn write_maps(&self, child: &Cloneling) -> Result<(), StepError> {
         let path = format!("/proc/{}", child.number);
@@ -158,6 +168,16 @@ fn mapped(extents: &[Extent], inner: u32) -> Option<u32> {
         let offset = inner.checked_sub(extent.inner)?;
         (offset < extent.count).then(|| extent.outer.saturating_add(offset))
     })
+}
+
+/// The same map, from the outside in.
+fn turned(extents: &[Extent]) -> Vec<Extent> {
+    let turn = |extent: &Extent| Extent {
+        inner: extent.outer,
+        outer: extent.inner,
+        ..*extent
+    };
+    extents.iter().map(turn).collect()
 }
 
 /// Whether nobody in this user namespace can change groups.
@@ -294,6 +314,8 @@ mod tests {
         assert_eq!(identity.user_outside(RANGE_COUNT), None);
         // What is written by an id of the range is not that id's by the map.
         assert_eq!(identity.user_outside(RANGE_FIRST), None);
+        assert_eq!(identity.user_inside(RANGE_FIRST + 1000), Some(1000));
+        assert_eq!(identity.user_inside(0), None);
         assert_eq!(identity.group_outside(0), Some(65_535));
         assert_eq!(identity.group_outside(1), None);
     }

@@ -32,6 +32,7 @@ use super::streams::{Ours, Stream, Streams};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
 use crate::changeset::ChangeSet;
+use crate::changeset::owners::Owners;
 use crate::dircap::DirCap;
 use crate::net::{AllowList, Attempt, Proxy, SystemResolver, proxy_environment};
 use crate::profile::{Confined, Mechanism};
@@ -69,6 +70,8 @@ pub struct Running {
     may_wait: bool,
     /// The copy-on-write views, in order.
     views: Vec<DirCap>,
+    /// How owners in their layers are read, if they are not those of outside.
+    owners: Option<Owners>,
     /// Their upper layers and the exchange directory, once they exist.
     layers: Vec<OwnedFd>,
     /// The way out, until the command ends: what it may reach, and the proxy.
@@ -102,6 +105,11 @@ impl Running {
         let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let (surroundings, not_on_disk) = surroundings(command, pool)?;
         let key = surroundings.encode();
+        let first = surroundings.places.views.first();
+        let owners = match first.map(|view| Owners::of(&view.whose)) {
+            None => None,
+            Some(owners) => owners?,
+        };
         let mut views = Vec::new();
         for view in &command.views {
             if view.mode == ViewMode::CopyOnWrite {
@@ -171,6 +179,7 @@ impl Running {
             stderr: ours.stderr,
             may_wait: !surroundings.places.withhold(),
             views,
+            owners,
             layers: Vec::new(),
             allow: command
                 .network
@@ -518,7 +527,8 @@ impl Running {
                 nothing.at(Step::ViewSource, view.prefix().to_string())?
             } else {
                 let bytes_max = self.room.bytes_max().unwrap_or(self.view_bytes_max);
-                let set = ChangeSet::read(upper, view, bytes_max, self.began);
+                let owners = self.owners.clone();
+                let set = ChangeSet::read_of(owners, upper, view, bytes_max, self.began);
                 set.map_err(SpawnError::ChangeSet)?
             };
             set.lies_in(self.room.kept());

@@ -154,6 +154,114 @@ fn a_command_sees_and_changes_what_it_would_over_an_id_map_and_owners_come_out_t
     );
 }
 
+/// Somebody's things under new names.
+const MOVE: &str = "mkdir sub && mv replaced sub/ && mv shared other && mv link link-again && \
+    mv replaced-by replaced && echo made > sub/made";
+/// And a directory, which only a copy moves as one thing.
+const MOVE_ALL: &str = "mv theirs-own far-away && ";
+
+fn furnish_to_move(workspace: &Workspace) {
+    furnish(workspace);
+    let top = workspace.path();
+    for name in ["theirs-own/inside", "replaced-by"] {
+        workspace.file(name, &format!("{name}\n"));
+        chown(top.join(name), Some(1000), Some(1000)).unwrap();
+    }
+    chown(top.join("theirs-own"), Some(1000), Some(1000)).unwrap();
+    std::os::unix::fs::lchown(top.join("link"), Some(1000), Some(1000)).unwrap();
+}
+
+#[test]
+fn what_gets_another_name_stays_whose_it_was() {
+    overlaid("owners::what_gets_another_name_stays_whose_it_was", || {
+        for (workspace, also) in [(Workspace::new(), ""), (strange(), MOVE_ALL)] {
+            furnish_to_move(&workspace);
+            let before = owned(workspace.path());
+            let finished = workspace.run(&format!("{also}{MOVE}"));
+            assert_eq!(finished.ending, Ending::Exited(0), "{}", text(&finished));
+            let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+            let done = commit_in(&journal, &finished.changes[0], &workspace);
+            assert!(done.failure.is_none(), "{:?}", done.failure);
+            let after = owned(workspace.path());
+            let dir = if also.is_empty() {
+                "theirs-own"
+            } else {
+                "far-away"
+            };
+            for line in [
+                "sub/replaced 1000:1000 100644 \"replaced\\n\"",
+                "sub/made 0:0 100644 \"made\\n\"",
+                "other 1000:0 100660 \"shared\\n\"",
+                &format!("{dir} 1000:1000 40755 "),
+                &format!("{dir}/inside 1000:1000 100644 \"theirs-own/inside\\n\""),
+                "link-again 1000:1000 120777 ",
+                "replaced 1000:1000 100644 \"replaced-by\\n\"",
+            ] {
+                assert!(after.contains(&line.to_owned()), "{line}: {after:?}");
+            }
+            let undone = undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+            assert!(undone.failure.is_none(), "{:?}", undone.failure);
+            assert_eq!(owned(workspace.path()), before);
+        }
+    });
+}
+
+/// To whom the directory belongs may move what is in it, and is not given it thereby.
+#[test]
+fn roots_secret_is_roots_wherever_the_owner_of_its_directory_moves_it() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root gives files away");
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.file("secret", "secret\n");
+    let closed = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(workspace.path().join("secret"), closed).unwrap();
+    chown(workspace.path(), Some(1000), Some(1000)).unwrap();
+    let finished = workspace.run("id -u; mv secret found && echo own > made");
+    assert_eq!(text(&finished), "1000\n");
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let done = commit_in(&journal, &finished.changes[0], &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    let after = owned(workspace.path());
+    for line in [
+        "found 0:0 100600 \"secret\\n\"",
+        "made 1000:1000 100644 \"own\\n\"",
+    ] {
+        assert!(after.contains(&line.to_owned()), "{line}: {after:?}");
+    }
+}
+
+#[test]
+fn what_commands_have_no_id_for_gets_no_other_name_in_a_copy() {
+    overlaid(
+        "owners::what_commands_have_no_id_for_gets_no_other_name_in_a_copy",
+        || {
+            let workspace = strange();
+            furnish(&workspace);
+            let before = owned(workspace.path());
+            for script in [
+                "mv far-open other",
+                "mkdir sub && mv far-group sub/",
+                "mv far-open d/",
+            ] {
+                let finished = workspace.run(script);
+                assert_eq!(finished.ending, Ending::Exited(0), "{script}");
+                let refused = finished.changes[0].never_kept();
+                let (_, denial) = refused.unwrap_or_else(|| panic!("{script}: it would be kept"));
+                assert!(denial.to_string().contains("no id for"), "{denial}");
+            }
+            // Removed it may be, and what stays is no hindrance.
+            let finished = workspace.run("rm -f far-open; touch beside");
+            let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+            let done = commit_in(&journal, &finished.changes[0], &workspace);
+            assert!(done.failure.is_none(), "{:?}", done.failure);
+            undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+            assert_eq!(owned(workspace.path()), before);
+        },
+    );
+}
+
 #[test]
 fn a_copy_lends_nobodys_rights_and_its_command_is_nobody_outside() {
     overlaid(

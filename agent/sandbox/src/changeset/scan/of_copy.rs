@@ -57,10 +57,15 @@ impl Scan {
             .map_err(|error| failed("read", path, error))
     }
 
-    /// Notes a change of a file that stands for what could not be copied, wherever it is now.
-    pub(super) fn note_stand_in(&mut self, new: &Stat, path: &RelPath) {
+    /// Notes a change of a file that stands for what could not be copied, wherever it
+    /// is now; and what came from another name, as nothing of a command's own is nobody's.
+    pub(super) fn note_whose(&mut self, new: &Stat, path: &RelPath, was_copied: bool) {
         if self.stand_ins.contains(&new.st_ino) {
             self.unseen.get_or_insert_with(|| path.clone());
+        }
+        let owners = self.owners.as_ref().filter(|_| self.copied.is_some());
+        if !was_copied && owners.is_some_and(|owners| owners.is_nobodys(new)) {
+            self.nobodys.get_or_insert_with(|| path.clone());
         }
     }
 
