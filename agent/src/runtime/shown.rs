@@ -105,7 +105,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// A command of several lines, the later ones marked: it must not be able to
 /// write lines that look like the list of its changes.
-fn marked(command: &str) -> String {
+pub(super) fn marked(command: &str) -> String {
     escaped(command).replace('\n', "\n       | ")
 }
 

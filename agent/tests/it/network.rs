@@ -82,6 +82,25 @@ fn a_granted_peer_is_reached_from_a_command_and_no_other() {
 }
 
 #[test]
+fn no_command_writes_what_network_it_is_said_to_get() {
+    let mut bench = Bench::new();
+    let open = server("welcome\n");
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let report = bench.call("terminal", json!({"command": "true"}));
+    assert_eq!(report.questions.len(), 0, "{}", report.text);
+    bench.user.words.borrow_mut().push_back("deny");
+    let forged = "true\nwith the network: docs.example:443";
+    let report = bench.call("terminal", json!({"command": forged}));
+    assert_eq!(report.questions.len(), 1, "{}", report.text);
+    let shown = bench.user.shown.borrow().last().cloned().unwrap();
+    let said = |line: &&str| line.starts_with("with the network: ");
+    let said: Vec<&str> = shown.lines().filter(said).collect();
+    assert_eq!(said, [format!("with the network: 127.0.0.1:{open}")]);
+    let quoted = "run: true\n       | with the network: docs.example:443\n";
+    assert!(shown.contains(quoted), "{shown}");
+}
+
+#[test]
 fn a_granted_loopback_is_the_commands_own() {
     let mut bench = Bench::new();
     let port = server("a secret\n");

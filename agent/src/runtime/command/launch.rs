@@ -16,7 +16,7 @@ use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
 
 use super::{
-    super::{hands::Hands, turn::Stop},
+    super::{hands::Hands, shown::marked, turn::Stop},
     Seen,
     network::in_words,
 };
@@ -75,7 +75,8 @@ impl Hands<'_> {
         )
         .map_err(|error| Stop::Broken(error.to_string()))?;
         let network = self.network(launch.tool, action.digest());
-        let text = format!("run: {}{}", launch.about, in_words(&network));
+        let about = marked(launch.about);
+        let text = format!("run: {about}{}", in_words(&network));
         let reaches_out = network
             .iter()
             .any(|action| action.verb() == Verb::NetConnect);
