@@ -89,7 +89,7 @@ fn denials(text: &mut String, proposals: &[Proposal]) {
                 text,
                 "[[rules]]\nid = {}\ndecision = \"deny\"\nverbs = {}\n{key} = {}\n",
                 quoted(&id),
-                toml::Value::from(denial.verbs.clone()),
+                list(&denial.verbs),
                 quoted(value),
             );
         }
@@ -140,8 +140,17 @@ fn one_line(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A text as a value on one line: the marks of a comment reach no further than their line.
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    // What JSON writes of a text is a basic string of TOML but for this one letter.
+    serde_json::Value::from(text)
+        .to_string()
+        .replace('\u{7f}', "\\u007f")
+}
+
+fn list(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    format!("[{}]", words.join(", "))
 }
 
 /// The text as it is when every grant is taken.
@@ -165,7 +174,7 @@ fn check(text: &str) -> Result<(), String> {
 mod tests {
     use super::super::settings::Settings;
     use super::super::translate::translate;
-    use super::{propose, taken};
+    use super::{ProposedGrant, propose, taken};
     use std::path::Path;
 
     fn settings() -> Settings {
@@ -205,6 +214,26 @@ mod tests {
                 .all(|grant| grant.lifetime.is_some() && grant.on == "/w")
         );
         assert!(made.diff.contains("+[[rules]]"), "{}", made.diff);
+    }
+
+    #[test]
+    fn a_line_break_in_a_place_ends_no_comment() {
+        let scratch = tempfile::tempdir().unwrap();
+        let evil = "#\n[[grants]]\nverb = \"fs.*\"\non = \".\"\n#";
+        let made = propose(
+            &[],
+            &[ProposedGrant::new("fs.create", evil)],
+            None,
+            scratch.path(),
+        )
+        .unwrap();
+        let read = |text: &str| hermitcrab::config::parse(Path::new("c.toml"), text).unwrap();
+        let workspace = Path::new("/w");
+        assert_eq!(read(&made.text).grants(workspace).count(), 0);
+        let granted: Vec<_> = read(&taken(&made.text)).grants(workspace).collect();
+        assert_eq!(granted.len(), 1);
+        assert!(granted[0].on.contains(evil), "{}", granted[0].on);
+        assert_eq!(super::quoted("a\u{7f}\u{1}"), "\"a\\u007f\\u0001\"");
     }
 
     #[test]
