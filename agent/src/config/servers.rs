@@ -73,6 +73,9 @@ pub struct ServerWords {
     /// The tools that are taken; all if it is not said.
     #[serde(default)]
     pub only: Vec<String>,
+    /// The tools that are not taken.
+    #[serde(default)]
+    pub except: Vec<String>,
     /// Whether its resources are offered, if it has any; so if it is not said.
     #[serde(default)]
     pub resources: Option<bool>,
@@ -117,6 +120,7 @@ impl ServerWords {
         Ok(ExternalServer {
             tools: self.tools.clone(),
             only: self.only.clone(),
+            except: self.except.clone(),
             resources: self.resources.unwrap_or(usual.resources),
             prompts: self.prompts.unwrap_or(usual.prompts),
             keep: self.keep.clone().unwrap_or(usual.keep),

@@ -42,6 +42,8 @@ pub struct ExternalServer {
     pub tools: Vec<String>,
     /// The tools that are taken from it, as it calls them; all if there are none.
     pub only: Vec<String>,
+    /// The tools that are not, even if they are among these.
+    pub except: Vec<String>,
     /// Whether its resources are wanted, if it says it has any.
     pub resources: bool,
     /// Whether its prompts are.
@@ -67,6 +69,7 @@ impl ExternalServer {
             program: None,
             tools: Vec::new(),
             only: Vec::new(),
+            except: Vec::new(),
             resources: true,
             prompts: true,
             keep: KEEP_USUAL.to_owned(),
@@ -211,7 +214,8 @@ impl ExternalServer {
     /// Whether a tool of it is taken, by its name there.
     #[must_use]
     pub fn takes_tool(&self, tool: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|known| known == tool)
+        let among = |names: &[String]| names.iter().any(|known| known == tool);
+        (self.only.is_empty() || among(&self.only)) && !among(&self.except)
     }
 
     /// Whether what it has of this besides its tools is wanted.
@@ -336,5 +340,23 @@ mod tests {
         assert_eq!(server.offered_name("get-x"), "mcp__echo__get_x");
         assert!(server.takes_tool("web_search") && !server.takes_tool("get-x"));
         assert!(named("echo").takes_tool("get-x"));
+    }
+
+    #[test]
+    fn what_is_excepted_is_not_taken_even_if_it_is_named_besides() {
+        let but = |only: &[&str]| ExternalServer {
+            only: only.iter().map(|&name| name.to_owned()).collect(),
+            except: vec!["drop".to_owned()],
+            ..named("echo")
+        };
+        for (only, tool, is_taken) in [
+            (&[][..], "get", true),
+            (&[], "drop", false),
+            (&["get", "drop"], "get", true),
+            (&["get", "drop"], "drop", false),
+            (&["get"], "put", false),
+        ] {
+            assert_eq!(but(only).takes_tool(tool), is_taken, "{only:?} {tool}");
+        }
     }
 }
