@@ -1,6 +1,6 @@
-//! The configuration that is proposed: denials at once, grants as comments.
+//! The configuration that is proposed: denials at once, grants and servers as comments.
 //!
-//! A grant counts when the user takes the marks of its lines away. What is
+//! A grant, or a server of tools, counts when the user takes the marks of its lines away. What is
 //! written here is read back by the agent's own reader, both as it stands and
 //! with every grant taken, so that no proposal is one the agent would refuse.
 
@@ -11,7 +11,8 @@ use hermitcrab::config::{self, edit::Edit};
 use hermitcrab_core::rules::Layer;
 use similar::TextDiff;
 
-use super::translate::{About, Proposal, ProposedGrant};
+use super::redact;
+use super::translate::{About, Proposal, ProposedGrant, ProposedServer};
 
 /// What stands before a line of a grant that is not given yet.
 pub const MARK: &str = "#? ";
@@ -55,6 +56,7 @@ pub fn propose(
     let mut text = std::fs::read_to_string(&draft).map_err(here)?;
     denials(&mut text, proposals);
     grants(&mut text, proposals, suggested);
+    servers(&mut text, proposals);
     check(&text)?;
     check(&taken(&text))?;
     let name = existing.map_or_else(
@@ -130,6 +132,87 @@ fn grants(text: &mut String, proposals: &[Proposal], suggested: &[ProposedGrant]
         "or in place of all of these: the least that covers what was recorded",
         suggested,
     );
+}
+
+fn servers(text: &mut String, proposals: &[Proposal]) {
+    let all: Vec<_> = proposals
+        .iter()
+        .filter_map(|one| Some((one, one.server.as_ref()?)))
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    text.push_str(
+        "\n# Servers of tools: naming one permits nothing. To name it, take `#? ` away from its lines;\n# `hermitcrab servers NAME` then shows what it says.\n",
+    );
+    for (proposal, server) in all {
+        let block = server_block(server);
+        let with_it = taken(&format!("{text}{block}"));
+        // Writing into a string cannot fail, here and below.
+        let _ = write!(
+            text,
+            "\n# {}, {}\n",
+            one_line(&proposal.id),
+            one_line(&proposal.from)
+        );
+        match check(&with_it) {
+            Ok(()) => text.push_str(&block),
+            Err(why) => {
+                let _ = writeln!(
+                    text,
+                    "# not proposed, since it could not be read back: {}",
+                    one_line(&why)
+                );
+            }
+        }
+    }
+}
+
+fn server_block(server: &ProposedServer) -> String {
+    let mut lines = vec![format!("[servers.{}]", server.name)];
+    if let Some(url) = &server.url {
+        lines.push(format!("url = {}", quoted(url)));
+    } else {
+        lines.push(format!("command = {}", list(&server.command)));
+    }
+    if !server.env.is_empty() {
+        let one =
+            |(name, value): &(String, String)| format!("{} = {}", quoted(name), quoted(value));
+        let env: Vec<String> = server.env.iter().map(one).collect();
+        lines.push(format!("env = {{ {} }}", env.join(", ")));
+    }
+    if let Some(variable) = &server.key_env {
+        lines.push(format!("key_env = {}", quoted(variable)));
+    }
+    for (key, names) in [("only", &server.only), ("except", &server.except)] {
+        if !names.is_empty() {
+            lines.push(format!("{key} = {}", list(names)));
+        }
+    }
+    for (key, is_wanted) in [("resources", server.resources), ("prompts", server.prompts)] {
+        if !is_wanted {
+            lines.push(format!("{key} = false"));
+        }
+    }
+    if let Some(seconds) = server.timeout_seconds {
+        lines.push(format!("timeout_seconds = {seconds}"));
+    }
+    let mut block = String::new();
+    if lines
+        .iter()
+        .any(|line| line.contains(redact::MARK) || line.contains("${"))
+    {
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            block,
+            "# Put the values in place of `{}` and `${{NAME}}`: nothing fills them in here.",
+            redact::MARK
+        );
+    }
+    for line in lines {
+        let _ = writeln!(block, "{MARK}{line}");
+    }
+    block
 }
 
 fn one_line(text: &str) -> String {
@@ -252,6 +335,50 @@ mod tests {
         assert_eq!(
             std::fs::read_to_string(&existing).unwrap(),
             "mode = \"reject_all\"\n[limits]\npids_max = 9\n"
+        );
+    }
+
+    #[test]
+    fn servers_are_comments_that_can_be_taken_and_the_users_own_stay() {
+        let scratch = tempfile::tempdir().unwrap();
+        let existing = scratch.path().join("mine.toml");
+        std::fs::write(&existing, "[servers.mine]\nhost = \"h\"\nport = 1\n").unwrap();
+        let words = serde_json::json!({"mcp_servers": {
+            "files": {"command": "npx", "args": ["-y", "files", "${ROOT}"], "env": {"LOG_DIR": "x \"y\""},
+                      "timeout": 20, "tools": {"exclude": ["drop"], "prompts": "off"}},
+            "Mine": {"url": "https://x.example/mcp"},
+            "odd": {"url": "ftp://x.example"},
+        }});
+        let settings = Settings::read(&words, &mut Vec::new());
+        let made = propose(&translate(&settings), &[], Some(&existing), scratch.path()).unwrap();
+        let read = |text: &str| {
+            let config = hermitcrab::config::parse(Path::new("c.toml"), text).unwrap();
+            let none = hermitcrab::config::Config::default();
+            let names = config.servers(&none).map(|(name, _)| name.to_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(read(&made.text), ["mine"]);
+        let all = taken(&made.text);
+        assert_eq!(read(&all), ["files", "mine"]);
+        for line in [
+            r#"command = ["npx", "-y", "files", "${ROOT}"]"#,
+            "except = [\"drop\"]",
+            "prompts = false",
+            "timeout_seconds = 20",
+        ] {
+            assert!(all.lines().any(|known| known == line), "{line}: {all}");
+        }
+        assert_eq!(
+            made.text.matches("# not proposed").count(),
+            2,
+            "{}",
+            made.text
+        );
+        assert_eq!(
+            made.text.matches("# Put the values").count(),
+            1,
+            "{}",
+            made.text
         );
     }
 }

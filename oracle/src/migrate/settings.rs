@@ -1,9 +1,12 @@
 //! What a home's configuration says that has to do with authority.
 
+mod servers;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use self::servers::{Server, ServerAt};
 use super::note::Note;
 
 /// Sections whose every value is shown in the plan.
@@ -15,26 +18,6 @@ const SECTIONS: [&str; 6] = [
     "code_execution",
     "tool_output",
 ];
-
-/// A server that offers tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// Its name.
-    pub name: String,
-    /// Started as a program, or reached at an address.
-    pub at: ServerAt,
-}
-
-/// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerAt {
-    /// A program and its arguments.
-    Program(String),
-    /// An address.
-    Url(String),
-    /// Neither is stated.
-    Unknown,
-}
 
 /// What a configuration says.
 #[derive(Clone, Debug, Default)]
@@ -134,39 +117,28 @@ impl Settings {
             }
         };
         for (name, server) in listed {
-            let text = |key: &str| server.get(key).and_then(Value::as_str);
-            let at = match (text("url"), text("command")) {
-                (Some(url), _) => ServerAt::Url(url.to_owned()),
-                (None, Some(command)) => {
-                    let arguments = server.get("args").and_then(Value::as_array);
-                    let words = arguments.into_iter().flatten().filter_map(Value::as_str);
-                    ServerAt::Program(
-                        std::iter::once(command)
-                            .chain(words)
-                            .collect::<Vec<_>>()
-                            .join(" "),
-                    )
-                }
-                (None, None) => ServerAt::Unknown,
-            };
-            for section in ["env", "headers"] {
-                for (name, value) in server
-                    .get(section)
-                    .and_then(Value::as_object)
-                    .into_iter()
-                    .flatten()
-                {
-                    if let Some(value) = value.as_str() {
-                        self.environment.push((name.clone(), value.to_owned()));
-                    }
-                }
-            }
-            self.servers.push(Server {
-                name: name.clone(),
-                at,
-            });
+            let server = Server::read(name, server);
+            let secrets = server.env.iter().chain(&server.headers);
+            self.environment
+                .extend(secrets.map(|(name, value)| (name.clone(), secret_part(value))));
+            self.servers.push(server);
         }
     }
+}
+
+/// What of a value is a secret: not the kind of key in front of it, and not the names of variables
+/// that are put in later.
+fn secret_part(value: &str) -> String {
+    let mut rest = match value.trim().split_once(' ') {
+        Some(("Bearer" | "Basic" | "Token", key)) => key,
+        Some(_) | None => value,
+    };
+    let mut secret = String::new();
+    while let Some((before, after)) = rest.split_once("${") {
+        secret.push_str(before);
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    secret + rest
 }
 
 fn flatten(key: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
@@ -219,7 +191,7 @@ mod tests {
             "terminal": "local",
             "mcp_servers": {
                 "notes": {"command": "serve", "args": ["--stdio"], "env": {"T": "v"}},
-                "far": {"url": "https://x.example"},
+                "far": {"url": "https://x.example", "headers": {"A": "Bearer k-1", "B": "Bearer ${KEY}"}},
             },
         });
         let settings = Settings::read(&config, &mut notes);
@@ -229,13 +201,17 @@ mod tests {
         assert_eq!(settings.blocked_sites, ["ads.example.com"]);
         assert_eq!(
             settings.servers[0].at,
-            ServerAt::Program("serve --stdio".into())
+            ServerAt::Program(vec!["serve".into(), "--stdio".into()])
         );
         assert_eq!(
             settings.servers[1].at,
             ServerAt::Url("https://x.example".into())
         );
-        assert_eq!(settings.environment, [("T".to_owned(), "v".to_owned())]);
+        let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            settings.environment,
+            [secret("T", "v"), secret("A", "k-1"), secret("B", "")]
+        );
         let told: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
         assert!(
             told.iter().any(|text| text.contains("approvals.deny")),

@@ -10,9 +10,11 @@ mod allowed;
 mod denied;
 mod modes;
 mod rest;
+mod servers;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::servers::ProposedServer;
 use super::settings::Settings;
 
 /// A proposed grant lasts a working day, and ends with its session before that.
@@ -39,6 +41,9 @@ pub struct Proposal {
     pub denials: Vec<ProposedDenial>,
     /// A setting that takes nothing more than Hermes did.
     pub setting: Option<(String, String)>,
+    /// A server of tools as it would be named; naming it permits nothing.
+    #[serde(default)]
+    pub server: Option<ProposedServer>,
     /// The standing approval of Hermes that the grants stand for, in a replay.
     pub standing: Option<bisim_world::protocol::Standing>,
 }
@@ -107,5 +112,6 @@ pub fn translate(settings: &Settings) -> Vec<Proposal> {
             .map(|(place, glob)| denied::proposal(place + 1, glob)),
     );
     all.extend(rest::proposals(settings));
+    all.extend(servers::proposals(&settings.servers));
     all
 }

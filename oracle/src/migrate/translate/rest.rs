@@ -1,6 +1,6 @@
-//! Sites, servers, limits and the settings that have no counterpart.
+//! Sites, limits and the settings that have no counterpart.
 
-use super::super::settings::{Server, ServerAt, Settings};
+use super::super::settings::Settings;
 use super::{About, Proposal, ProposedDenial};
 
 /// Settings that need nothing here, and why.
@@ -71,7 +71,6 @@ pub(super) fn proposals(settings: &Settings) -> Vec<Proposal> {
             ..Proposal::default()
         });
     }
-    all.extend(settings.servers.iter().map(server));
     for (key, value) in &settings.values {
         if let Some((_, why)) = NOTHING.iter().find(|(start, _)| key.starts_with(start)) {
             all.push(Proposal {
@@ -123,35 +122,6 @@ fn blocked(number: usize, site: &str) -> Proposal {
                 about: About::Host(host),
             })
             .collect(),
-        ..Proposal::default()
-    }
-}
-
-fn server(server: &Server) -> Proposal {
-    let (said, here, confirm) = match &server.at {
-        ServerAt::Program(line) => (
-            line.clone(),
-            "`[servers.NAME] command = [...]`: started in the sandbox for each call, with the directories and the network the agent holds and nothing else; what it answers counts as foreign",
-            "which directories the server has to see, whether it keeps anything between calls, and which of its tools are needed",
-        ),
-        ServerAt::Url(url) => (
-            url.clone(),
-            "a network peer: it is reached when `net.connect` on it is granted, and what it answers counts as foreign",
-            "whether to grant the peer, and for how long",
-        ),
-        ServerAt::Unknown => (
-            "neither a command nor an address".to_owned(),
-            "nothing: it says nothing",
-            "",
-        ),
-    };
-    Proposal {
-        id: format!("mcp-{}", server.name),
-        from: format!("mcp_servers.{}", server.name),
-        said,
-        in_hermes: "its tools are offered to the model in every session, and its program has all of your rights".to_owned(),
-        here: here.to_owned(),
-        confirm: confirm.to_owned(),
         ..Proposal::default()
     }
 }
