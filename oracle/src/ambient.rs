@@ -14,7 +14,8 @@ pub struct Ambient {
     /// The repository this binary was built from, or the nearest above the
     /// current directory that holds `vectors/suites`.
     pub root: PathBuf,
-    /// Where Python environments are kept (`HERMITCRAB_CACHE`, or the user's cache directory).
+    /// Where Python environments are kept: `HERMITCRAB_CACHE`, the user's cache directory, or
+    /// without a home the directory of what was built.
     pub cache: PathBuf,
     /// The search path for Python.
     pub path: Vec<PathBuf>,
@@ -46,10 +47,12 @@ pub fn read() -> Ambient {
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
+    // Without a home it is never the directory for temporary files: anybody could have put
+    // an interpreter there.
     let cache = absolute("HERMITCRAB_CACHE").unwrap_or_else(|| {
         absolute("XDG_CACHE_HOME")
             .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-            .unwrap_or_else(std::env::temp_dir)
+            .unwrap_or_else(|| root.join("target/cache"))
             .join("hermitcrab")
     });
     let path = std::env::var_os("PATH")

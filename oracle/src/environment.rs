@@ -251,13 +251,16 @@ fn lack(what: &str, error: &WorldError) -> Lack {
     let help = if stage.contains("user namespace") || stage.contains("uid map") {
         "user namespaces are needed to build worlds; without them no command may be run and nothing is compared.\n\
          allow them: `sysctl -w kernel.unprivileged_userns_clone=1`, `sysctl -w user.max_user_namespaces=15000` \
-         and, on Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container: --security-opt seccomp=unconfined or run as root"
+         and, on Ubuntu, `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container: --security-opt seccomp=unconfined or run as root; \
+         after a mere chroot the kernel makes none whatever is allowed: enter the tree as a container instead (`systemd-nspawn -D TREE`)"
     } else if stage.contains("give up") {
         "a worker that is started as root becomes another user first, and there is none here (a container whose root \
          is alone in its user namespace).\nstart the oracle as an ordinary user of the container, or give it more users"
     } else if stage.contains("overlay") {
         "overlayfs inside user namespaces (Linux 5.11 or newer) gives each case its own copy of the tree; without it nothing is compared.\n\
          load it: `modprobe overlay`; inside a container, use a host kernel that has it"
+    } else if stage.contains("git") {
+        "every world begins as a repository; install git where the whole machine has it (Debian: `apt install git`)"
     } else if stage.contains("import hermes") {
         "the Hermes environment does not work; make it anew with `cargo bisim doctor --repair`"
     } else if stage.contains("agent's runtime") {
@@ -281,6 +284,7 @@ mod tests {
             ("unshare user namespace", "max_user_namespaces"),
             ("give up groups", "ordinary user"),
             ("mount overlay", "modprobe overlay"),
+            ("git init -q -b main", "apt install git"),
             ("import hermes", "doctor --repair"),
             ("anything", "agent.log"),
         ] {

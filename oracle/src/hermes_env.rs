@@ -12,6 +12,7 @@ mod install;
 mod interpreter;
 mod locks;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub use interpreter::Interpreter;
@@ -122,16 +123,29 @@ impl EnvError {
             Self::NoPython(_) => "without it the real Hermes cannot be run and nothing can be compared; \
                 install python 3.11, 3.12 or 3.13 with its venv module (Debian: `apt install python3 python3-venv`)"
                 .to_owned(),
+            Self::Install { output, .. } if is_distrusted(output) => format!(
+                "where a proxy opens what is sealed, pip has to know its certificate: name the file that holds it, such as \
+                 `export PIP_CERT=/etc/ssl/certs/ca-certificates.crt`, and run the command again. Its last output:\n{}",
+                without_repeats(output)
+            ),
             Self::Install { output, .. } if is_unreachable(output) => format!(
                 "the network is needed once, to fetch Hermes and what it depends on; pip's own settings count \
-                 (a proxy, another index). Run the command again when there is one. Its last output:\n{output}"
+                 (a proxy, another index). Run the command again when there is one. Its last output:\n{}",
+                without_repeats(output)
             ),
             Self::Install { output, .. } => format!(
                 "nothing of the attempt is used; run the command again once the cause is gone. Its last output:\n{output}"
             ),
-            Self::Cache { .. } => {
-                "free some space or name another place with HERMITCRAB_CACHE".to_owned()
+            Self::Cache { source, .. } => match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "a release takes 240 MB; free some space, or name another directory: `export HERMITCRAB_CACHE=DIR`"
+                }
+                ErrorKind::Interrupted => "the run was ended before another one let go of it",
+                _ => {
+                    "name a directory in which you may write: `export HERMITCRAB_CACHE=DIR`"
+                }
             }
+            .to_owned(),
         }
     }
 }
@@ -202,14 +216,41 @@ const UNREACHABLE: [&str; 5] = [
     "Network is unreachable",
 ];
 
+/// What pip says at the end when the index had nothing at all for a package that is pinned.
+const NOTHING_FOUND: &str = "(from versions: none)";
+
 /// Whether the package index could not be reached. Pip tells that only on the way, and at the
-/// end that there is no such package.
+/// end that there is no such package; where it is not to try again, not even on the way.
 fn is_unreachable(output: &str) -> bool {
-    UNREACHABLE.iter().any(|words| output.contains(words))
+    UNREACHABLE.iter().any(|words| output.contains(words)) || output.contains(NOTHING_FOUND)
+}
+
+/// Whether the package index showed a certificate nobody vouches for here.
+fn is_distrusted(output: &str) -> bool {
+    output.contains("CERTIFICATE_VERIFY_FAILED")
+}
+
+/// The lines of an output, of those that differ in figures only the last.
+fn without_repeats(output: &str) -> String {
+    let figures = |line: &str| -> String {
+        let words = line
+            .split(' ')
+            .filter(|word| !word.contains(char::is_numeric));
+        words.collect()
+    };
+    let lines: Vec<&str> = output.lines().collect();
+    let kept = lines.iter().enumerate().filter(|(place, line)| {
+        let next = lines.get(place + 1);
+        next.is_none_or(|next| figures(next) != figures(line))
+    });
+    kept.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
 }
 
 /// One line for why an installation failed.
 fn cause(output: &str) -> &str {
+    if is_distrusted(output) {
+        return "the package index shows a certificate that nobody vouches for on this machine";
+    }
     if is_unreachable(output) {
         return "the package index cannot be reached";
     }
@@ -271,6 +312,56 @@ mod tests {
             "could not install the pinned packages: the package index cannot be reached"
         );
         assert!(error.help().contains("network is needed once"));
+    }
+
+    #[test]
+    fn a_proxy_that_opens_what_is_sealed_is_told_from_a_network_that_is_not_there() {
+        let retry = |left: u8| {
+            format!(
+                "WARNING: Retrying (Retry(total={left}, connect=None)) after connection broken by 'SSLError(CERTIFICATE_VERIFY_FAILED)'\n"
+            )
+        };
+        let said = format!(
+            "{}{}{}ERROR: No matching distribution found for x==1",
+            retry(2),
+            retry(1),
+            retry(0)
+        );
+        let error = failed(&said);
+        assert!(
+            error.message().contains("certificate"),
+            "{}",
+            error.message()
+        );
+        assert!(error.help().contains("PIP_CERT"), "{}", error.help());
+        assert_eq!(
+            error.help().matches("Retrying").count(),
+            1,
+            "{}",
+            error.help()
+        );
+        assert!(error.help().ends_with("found for x==1"), "{}", error.help());
+
+        let told_to_try_once = failed(
+            "ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)\n\
+             ERROR: No matching distribution found for x==1",
+        );
+        assert!(told_to_try_once.message().ends_with("cannot be reached"));
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_not_said_to_be_full() {
+        let help = |kind: ErrorKind| {
+            let error = EnvError::Cache {
+                path: PathBuf::from("/c"),
+                source: kind.into(),
+            };
+            error.help()
+        };
+        assert!(help(ErrorKind::StorageFull).contains("free some space"));
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+            assert!(help(kind).contains("may write"), "{kind:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finding a Python that can run Hermes.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,6 +51,7 @@ print(json.dumps({'version': sys.version_info[:2], 'executable': os.path.realpat
 /// [`EnvError::NoPython`] with the reason each candidate was passed over.
 pub fn find(path_dirs: &[PathBuf], processes: &Processes) -> Result<Interpreter, EnvError> {
     let mut passed_over = Vec::new();
+    let mut told = BTreeSet::new();
     for name in NAMES {
         for dir in path_dirs {
             let candidate = dir.join(name);
@@ -58,7 +60,14 @@ pub fn find(path_dirs: &[PathBuf], processes: &Processes) -> Result<Interpreter,
             }
             match examine(&candidate, processes) {
                 Ok(interpreter) => return Ok(interpreter),
-                Err(reason) => passed_over.push(format!("{}: {reason}", shown(&candidate))),
+                Err(reason) => {
+                    // `/bin` is often `/usr/bin`, and `python3` one of the others. Each is asked all
+                    // the same: what stands behind them may go by the name it is called by.
+                    let file = candidate.canonicalize().unwrap_or(candidate.clone());
+                    if told.insert((file, reason.clone())) {
+                        passed_over.push(format!("{}: {reason}", shown(&candidate)));
+                    }
+                }
             }
         }
     }
@@ -132,6 +141,18 @@ mod tests {
         for reason in ["is 3.9", "did not answer", "no venv module"] {
             assert!(message.contains(reason), "{message}");
         }
+    }
+
+    #[test]
+    fn one_interpreter_under_several_names_is_passed_over_once() {
+        let dir = tempfile::tempdir().unwrap();
+        script(dir.path(), "python3.11", &answer("[3, 11]", false));
+        std::os::unix::fs::symlink("python3.11", dir.path().join("python3")).unwrap();
+        let again = dir.path().join("again");
+        std::os::unix::fs::symlink(dir.path(), &again).unwrap();
+        let error = find(&[dir.path().to_owned(), again], &Processes::default()).unwrap_err();
+        let message = error.message();
+        assert_eq!(message.matches("has no venv").count(), 1, "{message}");
     }
 
     #[test]
