@@ -143,7 +143,14 @@ fn probe_with(builder: Builder, dir: &DirCap) -> IsolationProfile {
     let sandbox = builder.build();
     let (facts, failure) = match sandbox.run_own(&command) {
         Ok(finished) => (Facts::of(&finished, dir), None),
-        Err(error) => (Facts::default(), Some(error)),
+        Err(error) => {
+            // What needs no sandbox is known all the same.
+            let facts = Facts {
+                contained: crate::dircap::kernel_contains_paths(),
+                ..Facts::default()
+            };
+            (facts, Some(error))
+        }
     };
     let rows: Vec<Row> = Mechanism::ALL
         .into_iter()
@@ -284,7 +291,11 @@ impl Facts {
             ),
             Mechanism::ContainedPaths => (
                 Some(self.contained),
-                String::from("`..` refused by the kernel"),
+                String::from(if self.contained {
+                    "`..` refused by the kernel"
+                } else {
+                    "the kernel must be 5.6 or newer"
+                }),
             ),
             Mechanism::ControlGroups => {
                 let limited = self.confined.limited;

@@ -95,10 +95,12 @@ fn isolation(ground: &open::Ground) -> Result<Isolation, Trouble> {
             exit::ENVIRONMENT,
         )
     })?;
-    print!("{}", table(&profile.rows));
+    // The reason is what can be mended; below the table nobody looks for it.
     if let Some(failure) = &profile.failure {
         say(&failure.to_string());
+        say("so nothing of this could be tried out:");
     }
+    print!("{}", table(&profile.rows));
     println!(
         "{}",
         match profile.isolation {
@@ -136,7 +138,8 @@ fn table(rows: &[Row]) -> String {
             row.mechanism,
             Mechanism::ControlGroups | Mechanism::Landlock | Mechanism::CopyOnWrite
         );
-        if row.available != Some(true) || !row.used || graded {
+        // Of what was not looked at there is nothing to tell.
+        if row.available.is_some() && (row.available != Some(true) || !row.used || graded) {
             let _written = writeln!(remarks, "{name}: {}", row.seen);
         }
     }
@@ -162,7 +165,6 @@ fn system_calls() -> String {
     text
 }
 
-/// The second axis: when the user is asked.
 /// Says whether the program can run a model itself.
 fn models() {
     if llama::is_built_in() {
@@ -172,6 +174,7 @@ fn models() {
     }
 }
 
+/// The second axis: when the user is asked.
 fn mode(ground: &open::Ground) {
     let somebody = TerminalUser::open().is_some();
     let asking = ground.asking(None, somebody);

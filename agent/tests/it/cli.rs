@@ -332,6 +332,18 @@ fn the_doctor_says_of_each_mechanism_whether_it_is_there_and_what_is_lost_withou
     // Which one depends on who runs this: root of nothing else is refused before.
     assert!(errors.contains("sandbox step "), "{errors}");
     assert!(
+        errors.contains("nothing of this could be tried out"),
+        "{errors}"
+    );
+    for claim in [
+        "stayed inside",
+        "0, 1 and 2 only",
+        "no home, no /var",
+        "a sixteenth",
+    ] {
+        assert!(!text.contains(claim), "{claim}: {text}");
+    }
+    assert!(
         !row(&text, Mechanism::UserNamespace).contains("yes"),
         "{text}"
     );

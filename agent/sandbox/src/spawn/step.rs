@@ -159,7 +159,7 @@ impl Step {
             }
             Self::StageViews => "the kernel must be 5.12 or newer",
             Self::Namespaces => {
-                "user namespaces must be allowed: see kernel.unprivileged_userns_clone, user.max_user_namespaces and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns"
+                "user namespaces must be allowed: see kernel.unprivileged_userns_clone, user.max_user_namespaces and, on Ubuntu, kernel.apparmor_restrict_unprivileged_userns; after a mere chroot there are none whatever is allowed"
             }
             Self::MapIds | Self::TakeIds => {
                 "an AppArmor or container profile may forbid user namespaces to be used"
