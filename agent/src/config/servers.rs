@@ -26,6 +26,7 @@ pub const HELP: &str = r#"A server is declared in the configuration file (`hermi
   key_env = "SEARCH_KEY"           # or key_file, or key_keyring
   tools = ["web_search"]           # called by its own name, not mcp__search__web_search
   only = ["web_search", "fetch"]   # the tools that are taken; all if it is not said
+  except = ["delete"]              # of those the ones that are not
   resources = false                # whether what it has to read is offered; true if it is not said
   prompts = false                  # the same of its prompts
   keep = "received"                # where its pictures and documents are kept; ~/.hermes/cache
@@ -212,7 +213,7 @@ mod tests {
     fn help_names_each_key_and_is_a_configuration_itself() {
         let error = toml::from_str::<super::ServerWords>("no-such-key = 1").expect_err("a key");
         let keys: Vec<&str> = error.message().split('`').skip(3).step_by(2).collect();
-        assert_eq!(keys.len(), 15, "{error}");
+        assert_eq!(keys.len(), 16, "{error}");
         for key in keys {
             assert!(super::HELP.contains(key), "{key}");
         }
