@@ -4,6 +4,7 @@
 
 use std::{
     process::{Child, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -116,7 +117,10 @@ fn what_another_job_came_to_is_read_as_data_that_no_grant_vouches_for() {
 fn sleeper() -> (Home, String, String) {
     let (home, id) = with_job("every 1h");
     home.ok(&["cron", "grant", &id, "fs.create=."]);
-    let mark = format!("4{:07}", std::process::id());
+    // Tests may be threads of one process.
+    static SLEEPERS: AtomicU32 = AtomicU32::new(0);
+    let count = SLEEPERS.fetch_add(1, Ordering::Relaxed);
+    let mark = format!("4{count:02}{:07}", std::process::id());
     let script = format!("echo began > note.txt\nsleep {mark}\n");
     std::fs::write(home.path().join(".hermes/scripts/note.sh"), script).unwrap();
     home.ok(&["cron", "grant", &id, "fs.create=."]);
