@@ -163,10 +163,10 @@ pub fn try_out(starts: &mut Starts, processes: &Processes) -> Result<Subjects, L
         .agent
         .ready()
         .map_err(|error| lack("the agent's worker", &error))?;
-    let job = job(Step::Probe {
+    let job = bare(vec![Step::Probe {
         name: ISOLATION_PROBE.to_owned(),
         input: Value::Null,
-    });
+    }]);
     let trace = subjects
         .agent
         .run(job)
@@ -223,10 +223,11 @@ fn note_isolation(trace: &RawTrace, agent: &mut Start) -> Result<(), Lack> {
 }
 
 fn job_ending() -> Job {
-    job(Step::EndSession {})
+    bare(vec![Step::EndSession {}])
 }
 
-fn job(step: Step) -> Job {
+/// These steps in a world with nothing in it, of nobody who holds anything.
+pub(crate) fn bare(script: Vec<Step>) -> Job {
     Job {
         world: Some(WorldSpec {
             cwd: "/home/u/proj".to_owned(),
@@ -240,7 +241,7 @@ fn job(step: Step) -> Job {
         rules: Vec::new(),
         settings: serde_json::Map::new(),
         drive: Drive::Calls,
-        script: vec![step],
+        script,
         deadline_ms: 60_000,
     }
 }

@@ -28,6 +28,7 @@ use hermitcrab_sandbox::{
 };
 
 mod anew;
+mod attended;
 mod check;
 mod conclude;
 mod feed;
@@ -44,6 +45,7 @@ use self::letters::Letters;
 use self::shell::Shell;
 pub use self::typed::{TypedCommand, TypedReport};
 pub(super) use self::{
+    attended::Care,
     conclude::Over,
     launch::Launch,
     seen::{Seen, unless_planted},

@@ -20,13 +20,12 @@ use jiff::Zoned;
 use super::{
     GrantWords, Runtime,
     call::ChangeSummary,
-    command::{Launch, Over},
+    command::{Care, LOOK_EVERY, Launch},
     hands::Hands,
     script::ScriptRun,
     turn::Stop,
 };
 use crate::{
-    digest::sha256,
     jobs::{JobPort, JobRun, Lent},
     tools::cronjob::jobs::{self, Job},
 };
@@ -198,35 +197,11 @@ impl Hands<'_> {
             stdout: Output::Captured,
             stderr: Output::Captured,
         };
-        let (call, running) = self.launch(launch, &seen, streams)?;
-        let mut running = match running {
-            Ok(running) => running,
-            Err(error) => return Err(self.not_started(call, error)?),
+        let care = Care {
+            every: LOOK_EVERY,
+            called_off: "the job's run was called off",
         };
-        let mut wanted = true;
-        let over = loop {
-            match running.attend(super::command::LOOK_EVERY, |_, _| {}) {
-                Ok(true) => break Ok(()),
-                Ok(false) => {
-                    let progress = self.runtime.progress.as_mut();
-                    if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
-                        wanted = false;
-                        running.kill();
-                    }
-                }
-                Err(error) => break Err(error),
-            }
-        };
-        let over_with = Over {
-            call,
-            about: script,
-            seen: &seen,
-            unwanted: (!wanted).then_some("the job's run was called off"),
-        };
-        let finished = over.and_then(|()| running.wait());
-        let (finished, discarded) = self.conclude(&over_with, finished, |finished| {
-            sha256(&finished.stdout.to_bytes())
-        })?;
+        let (finished, discarded) = self.run_to_its_end(launch, streams, &seen, &care, |_| {})?;
         Ok(ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,

@@ -15,11 +15,11 @@ use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, S
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Launch, Over, unless_planted},
+    command::{Care, Launch, unless_planted},
     hands::Hands,
     turn::Stop,
 };
-use crate::{digest::sha256, pyjson};
+use crate::pyjson;
 
 /// What a script imports.
 const STUBS: &str = include_str!("script/stubs.py");
@@ -107,42 +107,20 @@ impl Hands<'_> {
             stdout: Output::Captured,
             stderr: Output::Captured,
         };
-        let (call, running) = self.launch(launch, &seen, streams)?;
-        let mut running = match running {
-            Ok(running) => running,
-            Err(error) => return Err(self.not_started(call, error)?),
-        };
         let mut line = Line {
             socket: ours,
             unread: Vec::new(),
             calls: 0,
             calls_max: ceilings.script_calls_max.unwrap_or(CALLS_MAX),
         };
-        let mut wanted = true;
-        let over = loop {
-            match running.attend(PATIENCE, |_, _| {}) {
-                Ok(true) => break Ok(()),
-                Ok(false) => {
-                    self.serve(&mut line);
-                    let progress = self.runtime.progress.as_mut();
-                    if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
-                        wanted = false;
-                        running.kill();
-                    }
-                }
-                Err(error) => break Err(error),
-            }
+        let care = Care {
+            every: PATIENCE,
+            called_off: "the script was stopped",
         };
-        let over_with = Over {
-            call,
-            about: code,
-            seen: &seen,
-            unwanted: (!wanted).then_some("the script was stopped"),
-        };
-        let finished = over.and_then(|()| running.wait());
-        let (finished, discarded) = self.conclude(&over_with, finished, |finished| {
-            sha256(&finished.stdout.to_bytes())
-        })?;
+        let (finished, discarded) =
+            self.run_to_its_end(launch, streams, &seen, &care, |hands| {
+                hands.serve(&mut line)
+            })?;
         Ok(ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,

@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use bisim_world::protocol::{Context, Drive, Job, UserModel, WorldSpec};
-
 use super::own_cpu;
-use crate::environment::Starts;
+use crate::environment::{Starts, bare};
 use crate::subject::{Processes, Restarting, Start, Subject as _};
 
 /// What the prototype had, on a loaded machine: worlds a second, and milliseconds of each.
@@ -61,7 +59,9 @@ fn one(
     for _ in 0..workers {
         let mut worker = Restarting::new(start.clone(), processes.clone(), None);
         // The first world of a worker is not like the others.
-        worker.run(empty()).map_err(|error| error.to_string())?;
+        worker
+            .run(bare(Vec::new()))
+            .map_err(|error| error.to_string())?;
         ready.push(worker);
     }
     let (oracle, begun) = (own_cpu()?, Instant::now());
@@ -72,7 +72,7 @@ fn one(
             .map(|worker| {
                 scope.spawn(move || -> Result<u64, String> {
                     (0..each)
-                        .map(|_| match worker.run(empty()) {
+                        .map(|_| match worker.run(bare(Vec::new())) {
                             Ok(trace) => Ok(trace.cpu_us),
                             Err(error) => Err(error.to_string()),
                         })
@@ -97,25 +97,6 @@ fn one(
         world_ms: Duration::from_micros(used).as_secs_f64() * 1e3 / all,
         oracle_ms: oracle.as_secs_f64() * 1e3 / all,
     })
-}
-
-fn empty() -> Job {
-    Job {
-        world: Some(WorldSpec {
-            cwd: "/home/u/proj".to_owned(),
-            files: Vec::new(),
-            flip: None,
-            serves: None,
-        }),
-        context: Context::Interactive,
-        user: UserModel::DenyAll,
-        held: Vec::new(),
-        rules: Vec::new(),
-        settings: serde_json::Map::new(),
-        drive: Drive::Calls,
-        script: Vec::new(),
-        deadline_ms: 60_000,
-    }
 }
 
 impl Worlds {
