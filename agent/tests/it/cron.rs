@@ -169,6 +169,33 @@ fn a_job_with_a_prompt_is_worked_on_by_the_model_with_the_grants_of_its_own() {
     assert!(ran.err.contains("prompt_injection"), "{ran:?}");
 }
 
+#[test]
+fn what_is_configured_for_sessions_lets_a_job_look_and_change_nothing() {
+    let (home, id) = with_job("every 1h");
+    // `.` is where a session works; a job works where a model said.
+    home.configure(
+        "directories = [\"~/notes\"]\n[[grants]]\nverb = \"fs.create\"\non = \".\"\n\
+         [[rules]]\nid = \"notes\"\ndecision = \"allow\"\nverbs = [\"fs.modify\"]\non = \".\"\n",
+    );
+    std::fs::create_dir(home.path().join("notes")).unwrap();
+    std::fs::write(home.path().join("notes/n"), "a note\n").unwrap();
+    let note = home.project().join("note.txt");
+    home.ok(&["exec", "--", "echo of a session > note.txt"]);
+    std::fs::remove_file(&note).unwrap();
+
+    let script = home.path().join(".hermes/scripts/note.sh");
+    let text = "cat ~/notes/n || exit 9\necho noted > note.txt\necho more >> a.txt\n";
+    std::fs::write(script, text).unwrap();
+    let ran = home.run(&["cron", "tick"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!note.exists(), "{ran:?}");
+    assert!(ran.err.contains("discarded (no-cap)"), "{ran:?}");
+
+    home.ok(&["cron", "grant", &id, "fs.create=.", "fs.modify=."]);
+    assert_eq!(run_now(&home, &id)["execution_success"], true);
+    assert!(note.exists());
+}
+
 /// Runs a job by a call; what the model is told of it.
 fn run_now(home: &Home, id: &str) -> Value {
     let (code, said) = call(home, &json!({"action": "run", "job_id": id}));

@@ -7,7 +7,7 @@ use super::{Ground, words};
 use crate::{
     cli::{Setting, Trouble, say},
     exit,
-    runtime::{ExternalServer, Runtime, RuntimeError, WordsError},
+    runtime::{ExternalServer, GrantWords, Runtime, RuntimeError, WordsError},
 };
 
 fn unusable(error: WordsError) -> Trouble {
@@ -22,14 +22,15 @@ fn unusable(error: WordsError) -> Trouble {
     (error.to_string(), code)
 }
 
+fn looks(words: &GrantWords) -> bool {
+    matches!(words.verb.as_str(), "fs.read" | "fs.list")
+}
+
 impl Ground {
     /// Everything configured, for the first agent of a session.
     pub fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
         let agent = self.begin(runtime)?;
-        let configured = self.admin.grants(&self.workspace);
-        for words in configured.chain(self.config.grants(&self.workspace)) {
-            runtime.grant(agent, &words).map_err(unusable)?;
-        }
+        self.configured(runtime, agent, |words| !self.is_of_a_job() || looks(words))?;
         for grant in &setting.grant {
             let words = words(grant, &self.places.current)?;
             runtime.grant(agent, &words).map_err(unusable)?;
@@ -59,9 +60,21 @@ impl Ground {
     /// The same for a dry run: to look and to try, and nothing that could stand.
     pub(super) fn furnish_dry(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
         let agent = self.begin(runtime)?;
+        self.configured(runtime, agent, looks)
+    }
+
+    /// Of the grants of both files those that are wanted. A job holds what it was given by
+    /// name: a model may have chosen its words and its directory, which is what `.` means
+    /// there, so of these it has what only looks.
+    fn configured(
+        &self,
+        runtime: &mut Runtime,
+        agent: AgentId,
+        is_wanted: impl Fn(&GrantWords) -> bool,
+    ) -> Result<(), Trouble> {
         let configured = self.admin.grants(&self.workspace);
         for words in configured.chain(self.config.grants(&self.workspace)) {
-            if matches!(words.verb.as_str(), "fs.read" | "fs.list") {
+            if is_wanted(&words) {
                 runtime.grant(agent, &words).map_err(unusable)?;
             }
         }

@@ -146,6 +146,11 @@ pub fn ground(place: &Where) -> Result<Ground, Trouble> {
 }
 
 impl Ground {
+    /// Whether it is for a job, whose words and directory a model may have chosen.
+    pub const fn is_of_a_job(&self) -> bool {
+        self.job.is_some()
+    }
+
     /// Where keys of servers outside are looked for.
     pub fn surroundings(&self) -> model::open::Surroundings<'_> {
         around(&self.places)
