@@ -368,6 +368,8 @@ impl TerminalUser {
         };
         match answers::risk(&prompt) {
             Some(why) if matches!(reply, Reply::Yes(_)) => {
+                // Nor is what came along with the first answer.
+                rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
                 write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
                 match self.typed(until)? {
                     Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),

@@ -11,7 +11,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::support::home::Home;
+use crate::support::{home::Home, pty::Pty};
 
 /// More than any of this takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -218,4 +218,19 @@ fn a_rule_that_withholds_is_named_though_errors_are_told_apart() {
     let ran = home.run(&["exec", "--", "cat key.pem"]);
     assert_eq!(ran.out, "", "{ran:?}");
     assert!(ran.err.contains("no-keys"), "{ran:?}");
+}
+
+#[test]
+fn a_second_word_typed_along_with_the_first_is_no_answer_to_what_was_not_yet_asked() {
+    let home = Home::new();
+    for number in 0..25 {
+        std::fs::write(home.project().join(format!("f{number}")), "x\n").unwrap();
+    }
+    let mut pty = Pty::start(&home, &["exec", "--", "rm f*"], &[]);
+    pty.sees("[deny]: ");
+    pty.keys("once\nyes\n");
+    pty.sees("type the word `yes` to go on: ");
+    pty.keys("\n");
+    pty.ended();
+    assert!(home.project().join("f0").exists(), "{}", pty.shown());
 }
