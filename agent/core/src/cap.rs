@@ -488,7 +488,9 @@ impl CapTable {
         self.lineage(id).any(|grant| grant.id == ancestor)
     }
 
-    fn is_counted(&self, id: GrantId) -> bool {
+    /// Is it, or anything it comes from, for a number of uses only?
+    #[must_use]
+    pub fn is_counted(&self, id: GrantId) -> bool {
         self.lineage(id).any(|grant| match grant.limits.uses {
             Uses::AtMost(_) => true,
             Uses::Uncounted => false,

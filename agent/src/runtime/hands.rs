@@ -3,8 +3,10 @@
 //! A tool holds this for one call. It names places, never paths, and gets no
 //! capability into its own hands.
 
+mod held;
 mod look;
 mod many;
+mod read;
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +16,10 @@ use hermitcrab_core::{
     approval::{CallId, Question, Reply},
     authority::{DirId, Verb},
     digest::Digest,
-    grant::{AgentId, Uses},
+    grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
-    rules::{Judgement, Sensitivity},
+    rules::Sensitivity,
     session::Call,
     tool::Tool,
 };
@@ -193,25 +195,6 @@ impl Hands<'_> {
         })
     }
 
-    /// Whether the agent holds this now, without a question, a rule against it, and
-    /// without spending one of a limited number of uses.
-    #[must_use]
-    pub fn freely(&self, verb: Verb, place: &Place) -> bool {
-        let Ok(action) = Action::on_path(verb, place.dir, place.below.clone(), Digest::NONE) else {
-            return false;
-        };
-        let now = self.runtime.clock.now();
-        self.runtime.machine.look(|session| {
-            session.rules().judge(self.tool, &action) == Judgement::Plain
-                && session
-                    .table()
-                    .choose(self.by, action.cap(), now)
-                    .ok()
-                    .and_then(|grant| session.table().get(grant))
-                    .is_some_and(|grant| grant.limits().uses == Uses::Uncounted)
-        })
-    }
-
     /// Whether names like this one are asked about each time.
     #[must_use]
     pub fn is_sensitive(&self, verb: Verb, place: &Place) -> bool {
@@ -230,31 +213,6 @@ impl Hands<'_> {
             .look(|session| session.rules().is_protected(place.dir, &place.below))
     }
 
-    /// A file's content. A link is followed by asking for the place it leads to.
-    pub fn read(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
-        match self.read_direct(place) {
-            Err(stop) if stop.is(DenialCode::SymlinkRefused) => {
-                let real = self.real(place)?;
-                self.read_direct(&real)
-            }
-            read => read,
-        }
-    }
-
-    /// A file's content as its user sees it: what an editor holds unsaved
-    /// stands in for what is on the disk. Whether it may be read is decided as
-    /// for the file.
-    pub fn read_as_seen(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
-        let content = self.read(place)?;
-        Ok(match &mut self.runtime.buffers {
-            Some(port) => port
-                .text(&place.absolute)
-                .filter(|text| text.len() <= FILE_BYTES_MAX)
-                .map_or(content, String::into_bytes),
-            None => content,
-        })
-    }
-
     /// A file with unsaved changes in the user's editor is not changed under
     /// them.
     pub(super) fn is_saved(&mut self, place: &Place, before: &Before) -> Result<(), Stop> {
@@ -270,12 +228,6 @@ impl Hands<'_> {
             ))),
             _ => Ok(()),
         }
-    }
-
-    fn read_direct(&mut self, place: &Place) -> Result<Vec<u8>, Stop> {
-        self.one(Verb::FsRead, place, Digest::NONE, |dir, permit| {
-            dir.read_direct(permit, &place.below, FILE_BYTES_MAX)
-        })
     }
 
     /// The names in a directory. A link is followed by asking for the place it leads to.

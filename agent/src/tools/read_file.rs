@@ -95,11 +95,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         });
     }
     // Two names of one file are one file; a counted use is not spent on knowing that.
-    let (stat, real) = if hands.freely(Verb::FsRead, &place) {
-        let (stat, real) = hands.look_through(&place)?.unzip();
-        (stat, real.flatten())
+    let (mut real, mut read) = (None, None);
+    let stat = if hands.freely(Verb::FsRead, &place) {
+        let (stat, leads_to) = hands.look_through(&place)?.unzip();
+        real = leads_to.flatten();
+        stat
+    } else if hands.looks_by_use(&place) {
+        let (stat, content) = hands.look_and_read(&place)?.unzip();
+        read = content.flatten();
+        stat
     } else {
-        (hands.look(&place)?, None)
+        hands.look(&place)?
     };
     // A name with a slash behind it is a directory's, and a file has none such.
     let is_directorys = path.ends_with('/') || path.ends_with("/.");
@@ -112,7 +118,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let content = match stat {
         Some(stat) if stat.kind != Kind::Dir => {
-            match hands.read_as_seen(&place) {
+            match read.map_or_else(|| hands.read_as_seen(&place), Ok) {
                 Ok(content) => Some(content),
                 // A file nobody may open is none, as far as a reader can tell.
                 Err(Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _)) => None,
@@ -182,12 +188,18 @@ fn document(
     let Some(kind) = documents::Kind::of(name) else {
         return Ok(None);
     };
-    if !matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
-        return Ok(None);
-    }
-    let content = match hands.read_as_seen(place) {
-        Ok(content) => content,
-        Err(Stop::Missing | Stop::System(..)) => return Ok(None),
+    let content = if hands.looks_by_use(place) {
+        hands
+            .look_and_read(place)
+            .map(|seen| seen.and_then(|(_, content)| content))
+    } else if matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
+        hands.read_as_seen(place).map(Some)
+    } else {
+        Ok(None)
+    };
+    let content = match content {
+        Ok(Some(content)) => content,
+        Ok(None) | Err(Stop::Missing | Stop::System(..)) => return Ok(None),
         Err(stop) => return Err(stop),
     };
     let Some(text) = kind.text(&content) else {

@@ -251,6 +251,65 @@ fn a_grant_for_one_use_works_once() {
 }
 
 #[test]
+fn a_grant_for_one_use_reads_one_file_whoever_it_was_forwarded_to() {
+    for forwarded in [false, true] {
+        let mut bench = Bench::new();
+        bench.put("one/a.txt", "alpha\n");
+        bench.put("one/b.docx", "no document\n");
+        bench.put("one/dir/c.txt", "gamma\n");
+        std::os::unix::fs::symlink("a.txt", bench.workspace.join("one/link")).unwrap();
+        // What every session begins with has ended by then.
+        bench.clock.set(13 * 60 * 60 * 1000);
+        let first = bench.runtime.first_agent();
+        let on = bench.workspace.join("one").to_string_lossy().into_owned();
+        let mut read = |path: &str, uses: u64| {
+            let words = GrantWords {
+                uses: Some(uses),
+                ..GrantWords::new("fs.*", &on)
+            };
+            let grant = bench.runtime.grant(first, &words).unwrap();
+            let by = if forwarded {
+                bench.runtime.spawn(first, &[grant]).unwrap()
+            } else {
+                first
+            };
+            let mut call = || {
+                bench
+                    .runtime
+                    .call(by, "read_file", &json!({ "path": path }))
+            };
+            let once = call();
+            // Nothing is left for a second time.
+            let code = match call().fate {
+                Fate::Refused(code) | Fate::AskedRefused(code) => Some(code),
+                _ => None,
+            };
+            bench.runtime.revoke(grant).unwrap();
+            (once.fate, once.text, code)
+        };
+        let spent = Some(if forwarded {
+            DenialCode::Exhausted
+        } else {
+            DenialCode::RejectedByUser
+        });
+        let (fate, text, again) = read("one/a.txt", 1);
+        assert_eq!((fate, again), (Fate::Ran, spent), "{text}");
+        assert!(text.contains("1|alpha"), "{text}");
+        // A link is read by the name as written, and by the name it leads to.
+        let (fate, text, again) = read("one/link", 3);
+        assert_eq!((fate, again), (Fate::Ran, spent), "{text}");
+        assert!(text.contains("1|alpha"), "{text}");
+        for path in ["one/dir", "one/nothing.txt"] {
+            let (fate, text, again) = read(path, 1);
+            assert_eq!((fate, again), (Fate::ToolError, spent), "{path}: {text}");
+            assert!(text.contains("File not found"), "{path}: {text}");
+        }
+        let (fate, text, _) = read("one/b.docx", 1);
+        assert!(!text.contains("alpha"), "{fate:?} {text}");
+    }
+}
+
+#[test]
 fn a_minute_ends_after_a_minute() {
     let mut bench = Bench::new();
     let first = bench.runtime.first_agent();
