@@ -349,7 +349,7 @@ impl Holdings {
         path: &str,
         charged: &mut BTreeSet<usize>,
     ) -> bool {
-        let found = self.live().find(|(_, grant)| {
+        let covers = |grant: &Grant| {
             let held = &grant.held;
             let holder = match by {
                 None => held.holder.is_none(),
@@ -364,7 +364,12 @@ impl Holdings {
             holder
                 && (held.verb == verb || (held.verb == "fs.*" && verb.starts_with("fs.")))
                 && below(path, &held.on)
-        });
+        };
+        // A use that was counted is left where another grant does it as well.
+        let found = self
+            .live()
+            .filter(|(_, grant)| covers(grant))
+            .min_by_key(|(index, grant)| (grant.uses_left.is_some(), *index));
         if let Some((index, _)) = found {
             charged.insert(index);
         }

@@ -97,7 +97,14 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
 fn followed(case: &Case, at: usize) -> Holdings {
     let mut holdings = Holdings::new(case);
     for earlier in case.job.script.iter().take(at) {
-        holdings.follow(earlier);
+        // No child is made to whom something would be forwarded that is not held.
+        let is_made = match earlier {
+            Step::Spawn { forward, .. } => forward.iter().all(|grant| holdings.is_live(grant)),
+            _ => true,
+        };
+        if is_made {
+            holdings.follow(earlier);
+        }
         if matches!(earlier, Step::Call { .. }) {
             holdings.spend();
         }
@@ -225,6 +232,10 @@ mod tests {
             ("sequence:0+h0+c7.0", 1, true),
             ("sequence:0+h0+s1+c2.1", 1, true),
             ("sequence:0+h0+r0+s1+c2.1", 2, false),
+            ("sequence:0+h5+h0+s3+c14.1", 3, true),
+            ("sequence:0+h3+h0+s3+c14.1", 3, true),
+            ("sequence:0+h3+h0+r0+s3+c14.1", 4, false),
+            ("sequence:0+h3+h0+r0+s2+c14.1", 4, true),
             ("sequence:0+h0+a3+c2.0", 2, true),
             ("sequence:0+h0+a4+c2.0", 2, false),
             ("sequence:0+a4+c14.0", 1, false),

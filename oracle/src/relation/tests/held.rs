@@ -99,6 +99,31 @@ fn what_was_shown_and_agreed_to_uses_up_no_grant_of_the_agents() {
 }
 
 #[test]
+fn a_use_that_was_counted_is_left_where_another_grant_does_it_as_well() {
+    let grant = |on: &str, uses| Held {
+        uses,
+        ..hold("fs.create", on)
+    };
+    let made = |path: &str| ran(vec![effect(path, EffectKind::Created)]);
+    let run = trace(vec![made("/home/u/proj/a0"), {
+        let both = ["/home/u/proj/a0", "/home/u/proj/b0"];
+        ran(both.map(|path| effect(path, EffectKind::Created)).to_vec())
+    }]);
+    let (once, always) = (
+        grant("/home/u/proj", Some(1)),
+        grant("/home/u/proj/a0", None),
+    );
+    for (held, expected) in [
+        (vec![once.clone(), always.clone()], Finding::Equal),
+        (vec![always, once.clone()], Finding::Equal),
+        (vec![once], Finding::BothUnsafe),
+    ] {
+        let case = case(vec![call(), call()], held);
+        assert_eq!(judged(&case, &run, &run).worst(), expected);
+    }
+}
+
+#[test]
 fn a_yes_for_longer_than_once_covers_what_was_shown_until_the_session_ends() {
     let change = |kind, size| {
         vec![FsEffect {
