@@ -29,6 +29,8 @@ const LACKING: &[(&str, &str)] = &[
 
 /// Seeds that each operator is tried on.
 const SEEDS_EACH: usize = 8;
+/// What texts end with that each operator is put around.
+const ENDS: &[&str] = &["trailing-semicolon", "trailing-comment", "trailing-lines"];
 /// Chains besides, of every depth.
 const CHAINS: u64 = 4_000;
 /// Texts that one world is asked about.
@@ -52,6 +54,14 @@ fn variants() -> Vec<Variant> {
             Variant::at_a_terminal(seed, vec![Link { operator, salt }])
         });
         all.extend(salted.filter(|one| one.render().is_some()).take(SEEDS_EACH));
+        // Each around a text that ends as texts can.
+        for end in ENDS {
+            let named = |seed: &str| format!("{seed}+{end}~0+{}~{place}", operator.name);
+            let mut ended = SEEDS
+                .iter()
+                .filter_map(|seed| Variant::named(&named(seed.name)));
+            all.extend(ended.find(|one| one.render().is_some()));
+        }
     }
     for number in 0..CHAINS {
         use sha2::{Digest as _, Sha256};

@@ -2,8 +2,8 @@
 //!
 //! It holds what rewriting needs: words that know both what they mean and how
 //! they are spelled, commands made of words, and frames around them. Printing
-//! takes care of the one thing that composes badly in shell text, the
-//! here-document that ends its line.
+//! takes care of what composes badly in shell text: the here-document that ends
+//! its line, and the `;` that ends a command and stands once.
 
 use std::fmt::Write as _;
 
@@ -122,7 +122,7 @@ pub enum Script {
         head: String,
         /// In the middle.
         body: Box<Script>,
-        /// After; a leading `;` is left out where the body ends its line.
+        /// After; a leading `;` is left out where the body ends its line or its command.
         tail: String,
     },
 }
@@ -159,9 +159,12 @@ impl Script {
             Self::Seq(parts) => {
                 let mut out = String::new();
                 for part in parts {
-                    if !out.is_empty() && !out.ends_with('\n') {
-                        out.push_str("; ");
-                    }
+                    out.push_str(match ended(&out) {
+                        _ if out.is_empty() => "",
+                        Ended::Line => "",
+                        Ended::Command => " ",
+                        Ended::No => "; ",
+                    });
                     out.push_str(&part.print());
                 }
                 out
@@ -173,12 +176,11 @@ impl Script {
             Self::Framed { head, body, tail } => {
                 let mut out = head.clone();
                 out.push_str(&body.print());
-                let tail = if out.ends_with('\n') {
-                    tail.trim_start_matches([';', ' '])
-                } else {
-                    tail
-                };
-                out.push_str(tail);
+                out.push_str(match ended(&out) {
+                    Ended::Line => tail.trim_start_matches([';', ' ']),
+                    Ended::Command => tail.trim_start_matches(';'),
+                    Ended::No => tail,
+                });
                 out
             }
         }
@@ -193,7 +195,11 @@ impl Script {
             Self::Raw(_) | Self::Seq(_) | Self::Pipe(_) | Self::Framed { .. } => {
                 let mut out = String::from("{ ");
                 out.push_str(&text);
-                out.push_str(if text.ends_with('\n') { "}" } else { "; }" });
+                out.push_str(match ended(&text) {
+                    Ended::Line => "}",
+                    Ended::Command => " }",
+                    Ended::No => "; }",
+                });
                 out
             }
         }
@@ -258,6 +264,26 @@ impl Script {
             }
             number = number.saturating_add(1);
         }
+    }
+}
+
+/// What a text ends by itself.
+enum Ended {
+    /// Its line.
+    Line,
+    /// Its last command: two `;` in a row are something else.
+    Command,
+    /// Nothing: what follows has to.
+    No,
+}
+
+fn ended(text: &str) -> Ended {
+    if text.ends_with('\n') {
+        Ended::Line
+    } else if text.ends_with(';') && !text.ends_with("\\;") {
+        Ended::Command
+    } else {
+        Ended::No
     }
 }
 

@@ -4,6 +4,7 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use bisim_world::protocol::Context;
 use proptest::prelude::*;
 
+use super::script::Script;
 use super::*;
 
 /// Every operator with the first seed and salt it applies to.
@@ -158,6 +159,41 @@ fn a_here_document_ends_its_line_whatever_is_around_it() {
             "{around}: {text:?}"
         );
     }
+}
+
+#[test]
+fn a_command_is_ended_once_whatever_is_around_it() {
+    let check = |script: &Script, expected: &str| assert_eq!(script.print(), expected);
+    let ended = || Script::command(&["ls"]).framed("", ";");
+    let group = |script: Script| script.framed("{ ", "; }");
+    check(&group(ended()), "{ ls; }");
+    check(&group(Script::command(&["ls"])), "{ ls; }");
+    check(
+        &ended().framed("case x in *) ", ";; esac"),
+        "case x in *) ls; esac",
+    );
+    check(&Script::Seq(vec![ended(), ended()]), "ls; ls;");
+    check(&Script::Pipe(vec![ended(), ended()]), "{ ls; } | { ls; }");
+    // A word is no end.
+    let word = r"find . -exec ls {} \;";
+    check(
+        &group(Script::Raw(word.to_owned())),
+        &format!("{{ {word}; }}"),
+    );
+    let mut met = 0;
+    for operator in operators::all() {
+        let name = format!("delete-file+trailing-semicolon~0+{}~0", operator.name);
+        let both = Variant::named(&name).and_then(|variant| variant.render());
+        let name = format!("delete-file+{}~0", operator.name);
+        let alone = Variant::named(&name).and_then(|variant| variant.render());
+        if let (Some(both), Some(alone)) = (both, alone) {
+            met += 1;
+            let twice = |text: &str| text.replace(r"\;", "").matches(";;").count();
+            let (both, alone) = (both.command, alone.command);
+            assert!(twice(&both) <= twice(&alone), "{name}: {both:?}");
+        }
+    }
+    assert!(met > 200, "{met}");
 }
 
 /// What the campaign and the fuzz targets make from bytes, for proptest: a
