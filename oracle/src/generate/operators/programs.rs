@@ -480,7 +480,7 @@ pub(super) const TABLE: &[Operator] = &[
     whole("sort-compress-program", Tool, &["sort", "seq"], |s, n| {
         let text = single_quoted(&s.print());
         Some(Script::Raw(format!(
-            "printf '%s\\n' '#!/bin/bash' {text} cat > /tmp/{n}; chmod +x /tmp/{n}; seq 100000 | sort -S 1b --compress-program=/tmp/{n} > /dev/null 2>&1; :"
+            "printf '%s\\n' '#!/bin/bash' {text} cat > /tmp/{n}; chmod +x /tmp/{n}; seq 400 | sort -S 1b --compress-program=/tmp/{n} > /dev/null 2>&1; :"
         )))
     })
     .silent(),

@@ -195,10 +195,10 @@ pub const SHAPES: &[Shape] = &[
         {"id": "a", "answer": {"$": "s.text"}}
     ]),
     shape!("proposed-script", "proposal", &[], &["."], |w| [
-        {"id": "x", "call": "run_command", "with": {"program": "sh", "args": ["-c", w]}}
+        {"id": "x", "call": "run_command", "with": {"program": "sh", "args": ["-c", w], "seconds": 10}}
     ]),
     shape!("proposed-program", "proposal", &[], &["."], |w| [
-        {"id": "x", "call": "run_command", "with": {"program": w}}
+        {"id": "x", "call": "run_command", "with": {"program": w, "seconds": 10}}
     ]),
     shape!("proposed-organize", "proposal", &[], &["."], |w| [
         {"id": "o", "call": "organize_by_type", "with": {"path": w}}

@@ -72,14 +72,16 @@ fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
-/// Commands that end by themselves, looked at once they have.
+/// Commands that end by themselves, looked at once they have. What changes a file does so
+/// when the step that started it is surely over: nobody can say which step a change belongs
+/// to that happens meanwhile.
 const ENDING: &[&str] = &[
     "echo started; sleep 0.2; echo done",
     "for n in 1 2 3; do echo line $n; done; exit 4",
     "seq 1 400",
     "cat kept.txt; echo err >&2",
     "printf 'no end'",
-    "mkdir -p out && echo built > out/result.txt && cat out/result.txt",
+    "sleep 1; mkdir -p out && echo built > out/result.txt && cat out/result.txt",
     "false",
     "pwd; export LATER=1",
     "printf '\\033[32mok\\033[0m\\n'",
