@@ -9,7 +9,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Write},
+    io,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,8 +18,6 @@ use std::{
 };
 
 use hermitcrab_core::{
-    approval::Reply,
-    limits::QUESTION_LIFETIME,
     standing::{BootId, WallTime},
     time::Instant,
 };
@@ -29,13 +27,7 @@ use hermitcrab_sandbox::{
     spawn::Builder,
 };
 
-use crate::{
-    answers,
-    model::Cancel,
-    ports::{Clock, Keep, Prompt, UserPort, Verdict},
-    probe_place::ProbePlace,
-    screen::Screen,
-};
+use crate::{model::Cancel, ports::Clock, probe_place::ProbePlace, screen::Screen};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -294,235 +286,10 @@ impl Clock for BootClock {
     }
 }
 
-/// The person at the terminal, whatever the standard streams are.
-#[derive(Debug)]
-pub struct TerminalUser {
-    terminal: File,
-    screen: Screen,
-    cancel: Cancel,
-}
-
-impl TerminalUser {
-    /// Opens the terminal; `None` if there is none, so nobody to ask.
-    #[must_use]
-    pub fn open() -> Option<Self> {
-        File::options()
-            .read(true)
-            .write(true)
-            .open("/dev/tty")
-            .ok()
-            .map(|terminal| Self {
-                terminal,
-                screen: Screen::default(),
-                cancel: Cancel::default(),
-            })
-    }
-
-    /// The same, on a screen that may show colours.
-    #[must_use]
-    pub fn shown_on(mut self, screen: Screen) -> Self {
-        self.screen = screen;
-        self
-    }
-
-    /// The same, whose questions end without a yes when the switch is thrown.
-    #[must_use]
-    pub fn interrupted_by(mut self, cancel: Cancel) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
-        let widest = prompt.question.widest();
-        let shown = self.screen.diff(prompt.shown.trim_end());
-        writeln!(self.terminal, "\n{shown}")?;
-        if let Some(in_all) = answers::in_all(&prompt) {
-            writeln!(self.terminal, "{in_all}")?;
-        }
-        // However often it is put, the question lives no longer.
-        let until = BootClock.now().after(QUESTION_LIFETIME);
-        let mut tries = 0;
-        let (reply, keep) = loop {
-            tries += 1;
-            // What was typed before the question was there is no answer to it.
-            rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-            let offered = answers::offered(widest);
-            write!(self.terminal, "allow this? {offered}deny, ? [deny]: ")?;
-            match self.typed(until)? {
-                Typed::Line(line) => match answers::said(line.trim(), widest) {
-                    (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {
-                        if words != "?" {
-                            writeln!(
-                                self.terminal,
-                                "`{}` is no answer here",
-                                words.escape_debug()
-                            )?;
-                        }
-                        write!(self.terminal, "{}", answers::explained(widest))?;
-                    }
-                    said => break said,
-                },
-                Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
-                Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
-            }
-        };
-        match answers::risk(&prompt) {
-            Some(why) if matches!(reply, Reply::Yes(_)) => {
-                // Nor is what came along with the first answer.
-                rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-                write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
-                match self.typed(until)? {
-                    Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),
-                    Typed::Line(_) => Ok((Reply::No, Keep::Nothing)),
-                    Typed::Nothing => Ok((Reply::Silence, Keep::Nothing)),
-                    Typed::Left => Ok((Reply::Cancelled, Keep::Nothing)),
-                }
-            }
-            _ => Ok((reply, keep)),
-        }
-    }
-
-    /// A line, or how there was none.
-    fn typed(&mut self, until: Instant) -> io::Result<Typed> {
-        self.terminal.flush()?;
-        match self.answers_until(until)? {
-            Waited::Comes => {}
-            Waited::Nothing => {
-                writeln!(self.terminal, "\nno answer came, so it is refused")?;
-                return Ok(Typed::Nothing);
-            }
-            Waited::Interrupted => {
-                writeln!(self.terminal)?;
-                return Ok(Typed::Left);
-            }
-        }
-        let mut line = String::new();
-        match BufReader::new(&self.terminal).read_line(&mut line)? {
-            0 => {
-                // What is said next begins a line of its own.
-                writeln!(self.terminal)?;
-                Ok(Typed::Left)
-            }
-            _ => Ok(Typed::Line(line)),
-        }
-    }
-}
-
-impl TerminalUser {
-    /// Does a line, or the end of the terminal, come by then?
-    fn answers_until(&self, until: Instant) -> io::Result<Waited> {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        loop {
-            let left = until
-                .as_millis()
-                .saturating_sub(BootClock.now().as_millis());
-            let wait = Timespec {
-                tv_sec: i64::try_from(left / 1000).unwrap_or(i64::MAX),
-                tv_nsec: i64::try_from(left % 1000 * 1_000_000).unwrap_or(0),
-            };
-            let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
-            match poll(&mut fds, Some(&wait)) {
-                Ok(0) => return Ok(Waited::Nothing),
-                Ok(_) => return Ok(Waited::Comes),
-                Err(rustix::io::Errno::INTR) => {
-                    if self.cancel.is_thrown() {
-                        return Ok(Waited::Interrupted);
-                    }
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-/// How a wait for a line ended.
-enum Waited {
-    Comes,
-    Nothing,
-    Interrupted,
-}
-
-/// What was typed.
-enum Typed {
-    Line(String),
-    Nothing,
-    Left,
-}
-
-impl TerminalUser {
-    /// Puts a question of the program's own; `None` if no answer came.
-    pub fn line(&mut self, question: &str) -> Option<String> {
-        let mut asked = || -> io::Result<Option<String>> {
-            rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-            write!(self.terminal, "{question}")?;
-            let until = BootClock.now().after(QUESTION_LIFETIME);
-            Ok(match self.typed(until)? {
-                Typed::Line(line) => Some(line.trim().to_owned()),
-                Typed::Nothing | Typed::Left => None,
-            })
-        };
-        asked().ok().flatten()
-    }
-
-    /// A model's question; a number picks a choice, other words are the answer.
-    fn words(&mut self, question: &str, choices: Option<&[String]>) -> io::Result<Option<String>> {
-        rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-        // The model's words must not draw on the terminal.
-        writeln!(self.terminal, "\nquestion: {}", question.escape_debug())?;
-        for (place, choice) in choices.into_iter().flatten().enumerate() {
-            writeln!(self.terminal, "  {}. {}", place + 1, choice.escape_debug())?;
-        }
-        write!(self.terminal, "answer: ")?;
-        self.terminal.flush()?;
-        let mut line = String::new();
-        if BufReader::new(&self.terminal).read_line(&mut line)? == 0 {
-            return Ok(None);
-        }
-        let line = line.trim();
-        let picked = line
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| choices?.get(number.checked_sub(1)?));
-        Ok(Some(picked.map_or_else(|| line.to_owned(), Clone::clone)))
-    }
-}
-
-impl UserPort for TerminalUser {
-    fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
-        self.ask_and_keep(prompt).0
-    }
-
-    fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
-        self.answer(prompt)
-            .unwrap_or((Reply::Failed, Keep::Nothing))
-    }
-
-    fn consider(&mut self, shown: &str) -> Verdict {
-        let question = format!(
-            "\n{}\ngrant this? accept, decline, later [decline]: ",
-            shown.escape_debug()
-        );
-        match self.line(&question).as_deref() {
-            Some("accept") => Verdict::Yes,
-            // Silence leaves it open.
-            Some("later") | None => Verdict::Later,
-            Some(_) => Verdict::No,
-        }
-    }
-
-    fn clarify(&mut self, question: &str, choices: Option<&[String]>) -> Option<String> {
-        self.words(question, choices).ok().flatten()
-    }
-}
-
-/// Where nobody is: every question fails.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyThere;
-
-impl UserPort for NobodyThere {
-    fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
-        Reply::Failed
-    }
+/// The terminal, whatever the standard streams are; `None` if there is none.
+#[must_use]
+pub fn terminal() -> Option<File> {
+    File::options().read(true).write(true).open("/dev/tty").ok()
 }
 
 /// Tries out, in an empty directory, what the sandbox can do on this machine.

@@ -27,6 +27,7 @@ pub mod jobs;
 pub mod live;
 pub mod model;
 pub mod parity;
+pub mod person;
 pub mod planner;
 pub mod ports;
 mod probe_place;

@@ -16,10 +16,11 @@ use jiff::Zoned;
 use self::shelf::{Shelf, shelf, skills_of};
 use super::{Setting, Trouble, Where, caps, chat, open, say};
 use crate::{
-    ambient::{self, Interruptible, NobodyThere},
+    ambient::{self, Interruptible},
     exit,
     jobs::{JobPort, JobRun, Lent, Limit, RUN_MAX, Script, Work, sources_of},
     model::{Cancel, ModelPort},
+    person::NobodyThere,
     screen::visible,
     tools::cronjob::{
         claimant,

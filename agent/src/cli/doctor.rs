@@ -10,10 +10,11 @@ use hermitcrab_sandbox::profile::{Mechanism, Row};
 
 use super::{Trouble, Where, caps, open, say};
 use crate::{
-    ambient::{self, TerminalUser},
+    ambient,
     audit::{self, LedgerError},
     exit,
     model::llama,
+    person::TerminalUser,
     runtime::builder,
     store::{State, repair},
 };

@@ -25,9 +25,9 @@ use super::{
     run, say, undo,
 };
 use crate::{
-    ambient::{self, TerminalUser},
-    exit,
+    ambient, exit,
     model::Cancel,
+    person::TerminalUser,
     runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
     screen::visible,
     tools::ansi,

@@ -36,6 +36,7 @@ use crate::{
     chat::{Chat, TurnEnd},
     exit,
     model::{Backend, Cancel},
+    person::TerminalUser,
     runtime::{Fate, GrantWords, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
 };
@@ -98,7 +99,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         ground = open::ground(&prompt.setting.place)?;
     }
     let backend = model(&ground, &prompt.choice, &cancel);
-    let user = ambient::TerminalUser::open()
+    let user = TerminalUser::open()
         .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
     let mut runtime = open::open_for(&prompt.setting, user)?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());

@@ -37,6 +37,7 @@ mod network;
 mod outside;
 mod owners;
 mod patches;
+mod person;
 mod plan_terminal;
 mod plan_undo;
 mod planning;
@@ -57,7 +58,6 @@ mod standing;
 mod standing_disk;
 mod store_file;
 mod support;
-mod terminal_user;
 #[path = "../models/tiny.rs"]
 mod tiny;
 mod together;

@@ -3,7 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{home::Home, pty::Pty};
+use serde_json::json;
+
+use crate::support::{editor::model, home::Home, pty::Pty};
 
 /// A home where the first start is over.
 fn settled(config: &str) -> Home {
@@ -297,6 +299,26 @@ fn the_first_start_called_off_names_no_model() {
     let file = home.path().join(".config/hermitcrab/config.toml");
     let text = std::fs::read_to_string(file).unwrap();
     assert!(!text.contains("gemma"), "{text}");
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_an_answer_to_a_models_question() {
+    let model = format!(
+        "[models.planner]\nbackend = \"http\"\nmodel = \"m\"\nbase_url = \"{}\"\n",
+        model()
+    );
+    let home = settled(&model);
+    let mut pty = start(&home);
+    let asks = json!([[["clarify", {"question": "Which one?", "choices": ["a", "b"]}]], "went on"]);
+    // As it is typed the last word is spelt otherwise than as it is said.
+    let typed = asks.to_string().replace("went on", "w\\u0065nt on");
+    pty.keys(&format!("{typed}\r"));
+    pty.sees("answer: ");
+    pty.keys("\u{3}");
+    let shown = pty.prompt();
+    assert!(!shown.contains("went on"), "{shown}");
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }

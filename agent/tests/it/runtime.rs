@@ -420,7 +420,7 @@ fn a_short_deadline_passes_in_real_time() {
     std::fs::create_dir(&workspace).unwrap();
     let mut runtime = hermitcrab::runtime::Runtime::open(
         support::config(workspace.clone(), root.join("state")),
-        Box::new(hermitcrab::ambient::NobodyThere),
+        Box::new(hermitcrab::person::NobodyThere),
         Box::new(hermitcrab::ambient::BootClock),
     )
     .unwrap();

@@ -25,7 +25,8 @@ use std::{
 };
 
 use hermitcrab::{
-    ambient::{BootClock, NobodyThere},
+    ambient::BootClock,
+    person::NobodyThere,
     runtime::{GrantWords, Runtime, RuntimeConfig},
 };
 use hermitcrab_core::{rules::Isolation, session::Asking};

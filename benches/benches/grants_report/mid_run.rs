@@ -5,9 +5,9 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant as Moment};
 
-use hermitcrab::ambient::{BootClock, NobodyThere};
 use hermitcrab::ports::ProgressPort;
 use hermitcrab::runtime::{Fate, GrantWords, Runtime, RuntimeConfig};
+use hermitcrab::{ambient::BootClock, person::NobodyThere};
 use hermitcrab_core::grant::AgentId;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::rules::Isolation;

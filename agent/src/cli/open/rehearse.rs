@@ -12,11 +12,12 @@ use hermitcrab_core::{
 
 use super::{Ground, ground};
 use crate::{
-    ambient::{BootClock, NobodyThere},
+    ambient::BootClock,
     approvals::Desk,
     audit::{Ledger, LedgerError, Opened, Tail, disk::Memory},
     cli::{Setting, Trouble, say},
     exit,
+    person::NobodyThere,
     ports::{Prompt, UserPort},
     runtime::Runtime,
     store::State,

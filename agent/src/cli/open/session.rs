@@ -7,10 +7,11 @@ use hermitcrab_core::{approval::Asking, rules::Isolation};
 
 use super::{Ground, ground, kept};
 use crate::{
-    ambient::{self, BootClock, NobodyThere, TerminalUser},
+    ambient::{self, BootClock},
     audit::{Ledger, LedgerError, Opened},
     cli::{Setting, Trouble, Where, chat, cron, say},
     exit,
+    person::{NobodyThere, TerminalUser},
     ports::UserPort,
     runtime::{Runtime, RuntimeConfig, RuntimeError},
     store::{self, Begun, State, StateError, keeper},

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{How, print};
 use crate::{
-    ambient::TerminalUser,
+    person::TerminalUser,
     ports::{Prompt, UserPort},
 };
 

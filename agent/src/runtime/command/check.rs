@@ -17,7 +17,7 @@ use super::{
     super::{hands::Hands, turn::Stop},
     CommandRequest, CommandRun, Kept, Launch,
 };
-use crate::ambient::NobodyThere;
+use crate::person::NobodyThere;
 
 /// Where a program that checks a text finds it.
 #[must_use]
