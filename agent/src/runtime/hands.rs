@@ -318,6 +318,19 @@ impl Hands<'_> {
         self.write_with(place, before, content, modes)
     }
 
+    /// A file of somebody else's making, with the words that say whose; its owner's
+    /// alone, as directories that are made for it.
+    pub(super) fn receive(
+        &mut self,
+        place: &Place,
+        content: &[u8],
+        from: &str,
+    ) -> Result<Stat, Stop> {
+        let modes = (Some(NEW_FILE_MODE), OWN_DIR_MODE);
+        let show = |question: &Question| shown::received(question, place, content, from);
+        self.write_shown((place, &Before::Nothing, content), modes, show)
+    }
+
     /// Permission bits of directories on the way to a file, as the user wants them
     /// for others; its owner can always use one.
     pub(super) fn new_dir_mode(&self) -> u32 {
@@ -329,7 +342,17 @@ impl Hands<'_> {
         place: &Place,
         before: &Before,
         content: &[u8],
+        modes: (Option<u32>, u32),
+    ) -> Result<Stat, Stop> {
+        let show = |question: &Question| shown::write(question, place, before, content);
+        self.write_shown((place, before, content), modes, show)
+    }
+
+    fn write_shown<S: Into<super::turn::Shown>>(
+        &mut self,
+        (place, before, content): (&Place, &Before, &[u8]),
         (mode, dir_mode): (Option<u32>, u32),
+        show: impl FnOnce(&Question) -> S,
     ) -> Result<Stat, Stop> {
         self.is_saved(place, before)?;
         let missing = match before {
@@ -346,7 +369,6 @@ impl Hands<'_> {
             Before::Unread => (Verb::FsModify, Base::AnyFile),
         };
         actions.push(action(verb, place, sha256(content))?);
-        let show = |question: &Question| shown::write(question, place, before, content);
         if !missing.is_empty() {
             let new = Offshoot {
                 missing: &missing,

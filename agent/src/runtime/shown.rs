@@ -33,14 +33,11 @@ fn heading(question: &Question) -> String {
 
 /// `path` must be on one line already, see [`one_line`].
 fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
-    let sizes = || {
-        let size = |side: Option<&[u8]>| {
-            side.map_or_else(
-                || "nothing".to_owned(),
-                |bytes| format!("{} bytes", bytes.len()),
-            )
-        };
-        format!("{path}: {} become {}", size(before), size(after))
+    let sizes = || match (before.map(<[u8]>::len), after.map(<[u8]>::len)) {
+        (Some(old), Some(new)) => format!("{path}: {old} bytes become {new} bytes"),
+        (None, Some(new)) => format!("{path}: new, {new} bytes"),
+        (Some(old), None) => format!("{path}: {old} bytes go"),
+        (None, None) => format!("{path}: nothing"),
     };
     let text = |side: Option<&[u8]>| match side {
         None => Some(String::new()),
@@ -137,6 +134,15 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
         heading(question),
         difference(&path, old, Some(content))
     )
+}
+
+/// The same, of a file somebody sent.
+pub fn received(question: &Question, place: &Place, content: &[u8], from: &str) -> Shown {
+    let mut shown = write(question, place, &Before::Nothing, content);
+    let from = one_line(from);
+    shown.text.push_str(&format!("{from}\n"));
+    shown.besides.push(from);
+    shown
 }
 
 /// Several files about to be changed.

@@ -13,7 +13,6 @@ use crate::{
     runtime::{
         Runtime,
         call::{Asked, ChangeSummary, in_words},
-        hands::Before,
     },
     tools::mcp::{Answer, Piece},
 };
@@ -74,10 +73,15 @@ impl Runtime {
         let drawn = digest.as_bytes().get(..DRAWN_BYTES).unwrap_or_default();
         let file = piece.file(&data_encoding::HEXLOWER.encode(drawn));
         let path = format!("{}/{file}", server.keep.trim_end_matches('/'));
+        let from = format!(
+            "the server `{}` sent it, and says it is {}",
+            server.name,
+            piece.called()
+        );
         let mut changes = ChangeSummary::default();
         self.with_hands((by, Tool::External), questions, &mut changes, |hands| {
             let place = hands.resolve(&path)?;
-            hands.write_apart(&place, &Before::Nothing, piece.bytes())?;
+            hands.receive(&place, piece.bytes(), &from)?;
             Ok(place.absolute)
         })
         .map_err(|stop| in_words(&stop).0)

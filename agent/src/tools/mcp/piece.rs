@@ -125,7 +125,9 @@ impl Piece {
         }
     }
 
-    fn called(&self) -> &str {
+    /// What the server says it is, or where it lies there.
+    #[must_use]
+    pub fn called(&self) -> &str {
         match self.mime.as_str() {
             "" => &self.uri,
             mime => mime,
