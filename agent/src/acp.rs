@@ -19,6 +19,7 @@ pub mod frame;
 mod history;
 mod link;
 mod modes;
+mod order;
 mod person;
 mod planned;
 mod prompt;

@@ -4,6 +4,7 @@ mod acp;
 mod audit;
 mod caps;
 mod chat;
+mod choice;
 mod config;
 mod cron;
 mod doctor;
@@ -63,7 +64,7 @@ enum What {
         #[command(flatten)]
         setting: Setting,
         #[command(flatten)]
-        choice: chat::Choice,
+        choice: choice::Choice,
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
     },
@@ -91,7 +92,7 @@ enum What {
         #[command(flatten)]
         setting: Setting,
         #[command(flatten)]
-        choice: chat::Choice,
+        choice: choice::Choice,
         #[command(flatten)]
         options: acp::Options,
     },

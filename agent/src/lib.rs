@@ -36,6 +36,7 @@ pub mod runtime;
 pub mod screen;
 pub mod store;
 pub mod tools;
+pub mod values;
 
 /// The locks of [`live`]; the model checker puts its own in their place.
 mod sync {

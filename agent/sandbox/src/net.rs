@@ -25,9 +25,9 @@ mod proxy;
 mod socks;
 
 pub use self::address::is_public;
-pub use self::allow::{AllowList, Attempt, Peer, Target, Verdict};
+pub use self::allow::{AllowList, Attempt, Peer, Target, Verdict, is_loopback};
 pub use self::loopback::{listen, raise_loopback};
-pub use self::network::{Network, is_loopback};
+pub use self::network::Network;
 pub use self::proxy::{Proxy, Resolve, SystemResolver};
 
 /// The port of the proxy, in the command's own network namespace.

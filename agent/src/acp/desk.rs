@@ -30,17 +30,14 @@ use super::{
     control::Control,
     history::History,
     link::Link,
+    order::{Order, Told},
     prompt::Said,
     scene::Scene,
-    seat::Order,
     waiting,
 };
 
 /// The longest answer that is taken.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
-
-/// Who is told that a session has ended.
-pub type Told = Box<dyn FnOnce() + Send>;
 
 /// A prompt that waits for its answer.
 struct Turn {

@@ -6,7 +6,7 @@
 
 use std::{
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -126,7 +126,8 @@ impl History {
             "messages": self.messages.iter().map(written).collect::<Vec<_>>(),
         })
         .to_string();
-        put(dir, FILE, &text)
+        own_file::put_whole(dir, FILE, text.as_bytes())
+            .map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// What is kept in a session's directory; `None` if nothing usable is.
@@ -156,21 +157,6 @@ impl History {
             is_silent: false,
         })
     }
-}
-
-/// Puts a text into a session's directory, whole or not at all.
-///
-/// # Errors
-/// The disk's.
-pub fn put(dir: &Path, name: &str, text: &str) -> io::Result<()> {
-    let beside = dir.join(format!("{name}.new"));
-    // Usually there is none; one that stays is noticed by what comes next.
-    let _ = fs::remove_file(&beside);
-    let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
-    let mut file = own_file::create_new(&beside).map_err(own)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(&beside, dir.join(name))
 }
 
 /// Forgets what was said in a session; that there is nothing is no error.

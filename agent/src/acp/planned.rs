@@ -28,6 +28,7 @@ use crate::{
         show,
     },
     runtime::Runtime,
+    values,
 };
 
 /// A locked plan, and how far it has come.
@@ -288,7 +289,7 @@ impl Onlooker for Looker<'_, '_> {
         let input = call
             .args
             .iter()
-            .map(|(name, value)| (name.clone(), executor::json(&value.raw())));
+            .map(|(name, value)| (name.clone(), values::json(&value.raw())));
         let path = call
             .args
             .iter()
@@ -344,7 +345,7 @@ impl Onlooker for Looker<'_, '_> {
     }
 
     fn confirm(&mut self, value: &Value) -> bool {
-        self.person.value(&executor::whole_text(value))
+        self.person.value(&values::whole_text(value))
     }
 
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {

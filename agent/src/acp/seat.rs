@@ -18,22 +18,19 @@ use std::{
 
 use agent_client_protocol::{
     Error,
-    v1::{
-        Responder,
-        schema::{AvailableCommandsUpdate, PromptResponse, SessionUpdate, StopReason},
-    },
+    v1::schema::{AvailableCommandsUpdate, PromptResponse, SessionUpdate, StopReason},
 };
-use futures::channel::oneshot;
 use hermitcrab_core::{label::Source, rules::Isolation, session::Asking};
 
 use super::{
     ask::AcpUser,
     commands::{self, Command},
     control::Control,
-    desk::{Desk, Told},
+    desk::Desk,
     history::History,
     link::Link,
     modes::{Belief, InForce},
+    order::{Order, Told},
     planned::Course,
     prompt::Said,
     scene::{Buffers, Output, Scene},
@@ -99,27 +96,6 @@ pub struct Setup {
     pub(super) opener: Opener,
     pub(super) within: Duration,
     pub(super) words_within: Duration,
-}
-
-/// What a session is told.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every order is a prompt, and few are under way at once"
-)]
-pub enum Order {
-    /// To work.
-    Prompt {
-        /// On this.
-        said: Said,
-        /// And to say so when it is done.
-        answer: Responder<PromptResponse>,
-        /// Dropped then.
-        done: oneshot::Sender<()>,
-    },
-    /// What it does is cancelled: for one that does nothing but wait for words.
-    Cancelled,
-    /// To end, and to say so.
-    Leave(Told),
 }
 
 /// What is known once a session is open.

@@ -42,7 +42,8 @@ use super::{
     control::Control,
     history::{self, History},
     link::{Link, Offers},
-    seat::{self, Ground, Opener, Order, Ready, Setup, Tell},
+    order::Order,
+    seat::{self, Ground, Opener, Ready, Setup, Tell},
     transport::Transport,
 };
 

@@ -8,7 +8,6 @@ use std::{
     path::Path,
 };
 
-use super::history;
 use crate::store::own_file::{self, Access};
 
 const FILE: &str = "question";
@@ -20,7 +19,8 @@ const BYTES_MAX: u64 = 64 << 10;
 /// # Errors
 /// The disk's.
 pub fn keep(dir: &Path, question: &str) -> io::Result<()> {
-    history::put(dir, FILE, question)
+    own_file::put_whole(dir, FILE, question.as_bytes())
+        .map_err(|error| io::Error::other(error.to_string()))
 }
 
 /// It does not wait any more.

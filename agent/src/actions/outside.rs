@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{Acted, Did, Trouble};
 use crate::{
-    executor,
     runtime::{Asked, Runtime, Steering},
+    values,
 };
 
 /// Letters of a failed tool's own words that a person is shown.
@@ -25,7 +25,7 @@ pub(super) fn call(
     let args = call
         .args
         .iter()
-        .map(|(name, value)| (name.clone(), executor::json(&value.raw())));
+        .map(|(name, value)| (name.clone(), values::json(&value.raw())));
     let args = Value::Object(args.collect());
     let by = runtime.first_agent();
     let given = runtime
@@ -39,7 +39,7 @@ pub(super) fn call(
     }
     let result = match (gives, given.data) {
         (Kind::Nothing, _) => Raw::Nothing,
-        (_, Some(data)) => executor::raw(&unwrapped(data)).ok_or_else(|| {
+        (_, Some(data)) => values::raw(&unwrapped(data)).ok_or_else(|| {
             Trouble::new(Failure::BadResult, "the server sent a number nothing holds")
         })?,
         (_, None) => Raw::Text(given.text),

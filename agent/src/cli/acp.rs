@@ -8,7 +8,7 @@ use std::{
 
 use hermitcrab_core::approval::Asking;
 
-use super::{Setting, Where, chat, cron, open, say};
+use super::{Setting, Where, choice, cron, open, say};
 use crate::{
     acp::{self, Furnish, Opened, Opener, Service},
     exit,
@@ -26,7 +26,7 @@ pub struct Options {
     answer_timeout: u64,
 }
 
-pub fn acp(setting: Setting, choice: chat::Choice, options: &Options) -> u8 {
+pub fn acp(setting: Setting, choice: choice::Choice, options: &Options) -> u8 {
     match service(setting, choice, options) {
         Ok(service) => match acp::serve(service, std::io::stdin(), std::io::stdout()) {
             Ok(()) => exit::OK,
@@ -44,7 +44,7 @@ pub fn acp(setting: Setting, choice: chat::Choice, options: &Options) -> u8 {
 
 fn service(
     setting: Setting,
-    choice: chat::Choice,
+    choice: choice::Choice,
     options: &Options,
 ) -> Result<Service, super::Trouble> {
     let usage = |message: &str| Err((message.to_owned(), exit::USAGE));
@@ -85,9 +85,9 @@ fn service(
                 floor.max(Asking::Prompt),
             )
             .map_err(words)?;
-        let backend = chat::backend(&home, &choice, &ground.cancel)
+        let backend = choice::backend(&home, &choice, &ground.cancel)
             .map_err(words)?
-            .ok_or_else(|| chat::NO_MODEL.to_owned())?;
+            .ok_or_else(|| choice::NO_MODEL.to_owned())?;
         let picker = home.config.models().quarantined();
         let picker = picker
             .map(|named| home.model(named, &ground.cancel))
@@ -97,7 +97,7 @@ fn service(
         runtime.run_jobs_through(Box::new(runner));
         let mut talks = Vec::new();
         for model in picker.iter().chain([&backend]) {
-            chat::let_talk(&mut runtime, model).map_err(words)?;
+            choice::let_talk(&mut runtime, model).map_err(words)?;
             talks.push(GrantWords::new("model.send", &model.model));
         }
         let again = Arc::clone(&setting);

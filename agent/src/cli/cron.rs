@@ -14,7 +14,7 @@ use hermitcrab_core::session::Asking;
 use jiff::Zoned;
 
 use self::shelf::{Shelf, shelf, skills_of};
-use super::{Setting, Trouble, Where, caps, chat, open, say};
+use super::{Setting, Trouble, Where, caps, choice, open, say};
 use crate::{
     ambient::{self, Interruptible},
     exit,
@@ -54,7 +54,7 @@ enum CronWhat {
     /// Run the jobs that are due, one after the other, with nobody to ask
     Tick {
         #[command(flatten)]
-        choice: chat::Choice,
+        choice: choice::Choice,
     },
 }
 
@@ -144,7 +144,7 @@ fn in_full(job: &Job, script: Option<&str>) -> String {
     lines.join("\n")
 }
 
-fn tick(base: &Where, choice: &chat::Choice) -> Result<u8, Trouble> {
+fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     if shelf.read()?.is_empty() {
         return Ok(exit::OK);
@@ -226,7 +226,7 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
 /// Runs jobs in sessions of their own, each with a ledger apart from whoever asks.
 pub struct Runner {
     base: Where,
-    choice: chat::Choice,
+    choice: choice::Choice,
     /// The switch that ends what the caller does; without one ^C ends a run.
     caller: Option<Cancel>,
     /// Thrown when ^C ended a run.
@@ -237,7 +237,7 @@ pub struct Runner {
 
 impl Runner {
     /// Runs them from here, with this model.
-    pub fn new(base: &Where, choice: &chat::Choice) -> Self {
+    pub fn new(base: &Where, choice: &choice::Choice) -> Self {
         Self {
             base: base.clone(),
             choice: choice.clone(),
@@ -287,8 +287,8 @@ impl Runner {
         let limit = Limit::begin(cancel.clone(), RUN_MAX, Some(caller)).map_err(unusable)?;
         let mut backend = match crate::jobs::needs_model(job) {
             true => {
-                let backend = chat::backend(&ground, &self.choice, &cancel)?;
-                Some(backend.ok_or_else(|| (chat::NO_MODEL.to_owned(), exit::USAGE))?)
+                let backend = choice::backend(&ground, &self.choice, &cancel)?;
+                Some(backend.ok_or_else(|| (choice::NO_MODEL.to_owned(), exit::USAGE))?)
             }
             false => None,
         };
@@ -304,7 +304,7 @@ impl Runner {
         let mut session = ground.open_apart(&setting, &apart, nobody, isolation, asking)?;
         session.end_with_its_turn();
         if let Some(backend) = &backend {
-            chat::let_talk(&mut session, backend)?;
+            choice::let_talk(&mut session, backend)?;
         }
         let model: Option<(&str, &mut dyn ModelPort)> = match &mut backend {
             Some(backend) => Some((&backend.model, &mut *backend.port)),

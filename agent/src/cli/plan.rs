@@ -25,7 +25,7 @@ use self::{
     person::PipeUser,
     shown::{Shown, summed_up},
 };
-use super::{Setting, Trouble, chat, open, say};
+use super::{Setting, Trouble, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
     executor::{self, NoPicker},
@@ -55,7 +55,7 @@ pub struct Source {
     #[arg(long, value_name = "FILE")]
     tools: Vec<PathBuf>,
     #[command(flatten)]
-    choice: chat::Choice,
+    choice: choice::Choice,
 }
 
 impl Source {
@@ -114,10 +114,10 @@ fn planned(
 /// The model that plans.
 fn planner(setting: &Setting, source: &Source) -> Result<Backend, Trouble> {
     let ground = open::ground(&setting.place)?;
-    chat::backend(&ground, &source.choice, &Cancel::default())?.ok_or_else(|| {
+    choice::backend(&ground, &source.choice, &Cancel::default())?.ok_or_else(|| {
         let why = format!(
             "{}; a plan of your own runs without one: `--plan FILE`",
-            chat::NO_MODEL
+            choice::NO_MODEL
         );
         (why, exit::USAGE)
     })
@@ -130,7 +130,7 @@ fn made(
     toolbox: Arc<Toolbox>,
     request: &str,
 ) -> Result<Plan, Trouble> {
-    chat::let_talk(runtime, backend)?;
+    choice::let_talk(runtime, backend)?;
     let by = runtime.first_agent();
     let mut planner = Planner {
         model: &backend.model,
@@ -171,7 +171,7 @@ fn quarantined(setting: &Setting, source: &Source) -> Result<Option<Backend>, Tr
     let cancel = Cancel::default();
     match ground.config.models().quarantined() {
         Some(words) => ground.model(words, &cancel).map(Some),
-        None => chat::backend(&ground, &source.choice, &cancel),
+        None => choice::backend(&ground, &source.choice, &cancel),
     }
 }
 
@@ -399,7 +399,7 @@ fn go(
     let machine = match picks(plan.steps()).then(|| quarantined(setting, source)) {
         None | Some(Ok(None)) => executor::run(runtime, plan, &mut shown, &mut NoPicker),
         Some(Ok(Some(mut backend))) => {
-            chat::let_talk(runtime, &backend)?;
+            choice::let_talk(runtime, &backend)?;
             let mut picker = ModelPicker {
                 model: &backend.model,
                 port: &mut *backend.port,
@@ -416,7 +416,7 @@ fn go(
 pub(super) fn at_prompt(
     runtime: &mut Runtime,
     setting: &Setting,
-    choice: &chat::Choice,
+    choice: &choice::Choice,
     words: &str,
 ) -> Result<u8, Trouble> {
     let file = words.strip_prefix("--plan ").map(str::trim);

@@ -30,7 +30,7 @@ use self::{
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, chat, cron, exec, open, plan, run, say, undo};
+use super::{Setting, Trouble, chat, choice, cron, exec, open, plan, run, say, undo};
 use crate::{
     ambient, audit,
     chat::{Chat, TurnEnd},
@@ -47,7 +47,7 @@ pub struct Prompt {
     #[command(flatten)]
     setting: Setting,
     #[command(flatten)]
-    choice: chat::Choice,
+    choice: choice::Choice,
     /// No colours and nothing that moves, as NO_COLOR and a dumb terminal ask for, too
     #[arg(long)]
     plain: bool,
@@ -56,7 +56,7 @@ pub struct Prompt {
 /// Everything the prompt works with.
 struct Repl<'s> {
     setting: &'s Setting,
-    choice: &'s chat::Choice,
+    choice: &'s choice::Choice,
     ground: open::Ground,
     runtime: Runtime,
     backend: Option<Backend>,
@@ -117,7 +117,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         is_watched: is_terminal,
     };
     if let Some(backend) = &repl.backend {
-        chat::let_talk(&mut repl.runtime, backend)?;
+        choice::let_talk(&mut repl.runtime, backend)?;
     }
     if is_terminal {
         println!(
@@ -138,8 +138,8 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
 }
 
 /// The model; one that cannot be used is said and does not stop anything.
-fn model(ground: &open::Ground, choice: &chat::Choice, cancel: &Cancel) -> Option<Backend> {
-    match chat::backend(ground, choice, cancel) {
+fn model(ground: &open::Ground, choice: &choice::Choice, cancel: &Cancel) -> Option<Backend> {
+    match choice::backend(ground, choice, cancel) {
         Ok(backend) => backend,
         Err((message, _)) => {
             say(&message);
@@ -346,7 +346,7 @@ impl Repl<'_> {
             // Another model begins another conversation.
             self.chat = None;
             if let Some(backend) = &model
-                && let Err((message, _)) = chat::let_talk(&mut self.runtime, backend)
+                && let Err((message, _)) = choice::let_talk(&mut self.runtime, backend)
             {
                 say(&message);
             }
@@ -406,7 +406,7 @@ impl Repl<'_> {
     fn say(&mut self, request: &str) -> Result<u8, Trouble> {
         let Some(backend) = &mut self.backend else {
             let hint = "; a command for the sandbox begins with `!`, and `help` lists the others";
-            return Err((format!("{}{hint}", chat::NO_MODEL), exit::USAGE));
+            return Err((format!("{}{hint}", choice::NO_MODEL), exit::USAGE));
         };
         let mut talk = self
             .chat

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use super::{form, json::Strict};
 use crate::{
     actions::Trouble,
-    executor::{self, Picker},
+    executor::Picker,
     model::{Finish, Message, ModelError, ModelPort, ModelRequest},
     runtime::Runtime,
+    values,
 };
 
 /// The longest text it is shown, in bytes.
@@ -112,7 +113,7 @@ fn answer(text: &str) -> Result<Raw, Failure> {
         return Err(Failure::BadResult);
     };
     match (answer.get("enough"), answer.get("data")) {
-        (Some(Value::Bool(true)), Some(data)) => executor::raw(data).ok_or(Failure::BadResult),
+        (Some(Value::Bool(true)), Some(data)) => values::raw(data).ok_or(Failure::BadResult),
         (Some(Value::Bool(false)), _) => Err(Failure::NotEnoughInformation),
         _ => Err(Failure::BadResult),
     }

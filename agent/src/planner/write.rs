@@ -6,7 +6,7 @@ use hermitcrab_core::plan::{Expr, Hop, Kind, Plan, Step, Type, What};
 use serde_json::{Map, Value, json};
 
 use super::draft;
-use crate::executor;
+use crate::values;
 
 /// The whole plan.
 #[must_use]
@@ -84,7 +84,7 @@ fn exprs(of: &[Expr]) -> Value {
 
 fn expr(of: &Expr) -> Value {
     match of {
-        Expr::Literal(raw) => executor::json(raw),
+        Expr::Literal(raw) => values::json(raw),
         Expr::Ref { name, path } => {
             let mut out = name.clone();
             for hop in path {

@@ -157,8 +157,34 @@ pub fn create_new(path: &Path) -> Result<File, OwnFileError> {
 /// There is something in its place, or it cannot be written.
 pub fn create_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileError> {
     let path = dir.join(name);
-    let fresh = dir.join(format!("{name}.new"));
-    let failed = |error| OwnFileError::Io(path.clone(), error);
+    let fresh = written_beside(&path, bytes)?;
+    rustix::fs::renameat_with(
+        rustix::fs::CWD,
+        &fresh,
+        rustix::fs::CWD,
+        &path,
+        RenameFlags::NOREPLACE,
+    )
+    .map_err(|error| OwnFileError::Io(path, error.into()))?;
+    sync_dir(dir)
+}
+
+/// The same in the place of what is there under that name, if anything is.
+///
+/// # Errors
+/// It cannot be written.
+pub fn put_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileError> {
+    let path = dir.join(name);
+    let fresh = written_beside(&path, bytes)?;
+    std::fs::rename(&fresh, &path).map_err(|error| OwnFileError::Io(path, error))
+}
+
+/// A file with all of it on the disk, under a name beside the one it is to get.
+fn written_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf, OwnFileError> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(".new");
+    let fresh = PathBuf::from(fresh);
+    let failed = |error| OwnFileError::Io(path.to_owned(), error);
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         Ok(()) | Err(_) => {}
@@ -167,15 +193,7 @@ pub fn create_whole(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), OwnFileE
     file.write_all(bytes)
         .and_then(|()| file.sync_all())
         .map_err(failed)?;
-    rustix::fs::renameat_with(
-        rustix::fs::CWD,
-        &fresh,
-        rustix::fs::CWD,
-        &path,
-        RenameFlags::NOREPLACE,
-    )
-    .map_err(|error| failed(error.into()))?;
-    sync_dir(dir)
+    Ok(fresh)
 }
 
 /// A directory in which nobody else makes anything meanwhile.

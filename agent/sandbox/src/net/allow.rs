@@ -7,8 +7,6 @@ use hermitcrab_core::Permit;
 use hermitcrab_core::authority::{Host, HostPattern, Name, Object, Port, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
-use super::network::is_loopback;
-
 /// A name or address, and a port, as a command asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -171,6 +169,21 @@ impl fmt::Display for Target {
             Peer::Address(IpAddr::V4(address)) => write!(f, "{address}:{}", self.port),
             Peer::Address(IpAddr::V6(address)) => write!(f, "[{address}]:{}", self.port),
         }
+    }
+}
+
+/// Whether this names the loopback, in one of its usual spellings.
+#[must_use]
+pub fn is_loopback(name: &HostPattern) -> bool {
+    match name {
+        HostPattern::Exact(name) => {
+            name.as_str() == "localhost"
+                || Target::parse(name.as_str(), 1).is_some_and(|target| match target.host {
+                    Peer::Address(address) => address.is_loopback(),
+                    Peer::Named(_) => false,
+                })
+        }
+        HostPattern::Subdomains(_) => false,
     }
 }
 

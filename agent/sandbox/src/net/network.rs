@@ -1,10 +1,10 @@
 //! What of the network one command has, made from the permits for it.
 
 use hermitcrab_core::Permit;
-use hermitcrab_core::authority::{HostPattern, Object, Verb};
+use hermitcrab_core::authority::{Object, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
-use super::allow::{AllowList, Peer, Target};
+use super::allow::{AllowList, is_loopback};
 
 /// The network of one command. Made from permits; without any there is none.
 #[derive(Debug, Default)]
@@ -72,20 +72,5 @@ impl Network {
     #[must_use]
     pub fn allow(&self) -> &AllowList {
         &self.allow
-    }
-}
-
-/// Whether this names the loopback, in one of its usual spellings.
-#[must_use]
-pub fn is_loopback(name: &HostPattern) -> bool {
-    match name {
-        HostPattern::Exact(name) => {
-            name.as_str() == "localhost"
-                || Target::parse(name.as_str(), 1).is_some_and(|target| match target.host {
-                    Peer::Address(address) => address.is_loopback(),
-                    Peer::Named(_) => false,
-                })
-        }
-        HostPattern::Subdomains(_) => false,
     }
 }

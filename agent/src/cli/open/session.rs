@@ -9,7 +9,7 @@ use super::{Ground, ground, kept};
 use crate::{
     ambient::{self, BootClock},
     audit::{Ledger, LedgerError, Opened},
-    cli::{Setting, Trouble, Where, chat, cron, say},
+    cli::{Setting, Trouble, Where, choice, cron, say},
     exit,
     person::{NobodyThere, TerminalUser},
     ports::UserPort,
@@ -137,7 +137,7 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
     let mut session = ground.begun(config, opened, user)?;
     ground.furnish(&mut session, setting)?;
     if setting.place.job.is_none() {
-        let runner = cron::Runner::new(&setting.place, &chat::Choice::default());
+        let runner = cron::Runner::new(&setting.place, &choice::Choice::default());
         session.run_jobs_through(Box::new(runner));
     }
     let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);

@@ -15,7 +15,7 @@ use super::{
     person::{About, Person},
 };
 use crate::{
-    cli::{Setting, Trouble, chat, open, say},
+    cli::{Setting, Trouble, choice, open, say},
     exit,
     model::Cancel,
     planner::{
@@ -110,10 +110,10 @@ fn made(
 ) -> Result<Plan, Trouble> {
     let ground = open::ground(&further.setting.place)?;
     let choice = &further.source.choice;
-    let Some(mut backend) = chat::backend(&ground, choice, &Cancel::default())? else {
-        return Err((chat::NO_MODEL.to_owned(), exit::USAGE));
+    let Some(mut backend) = choice::backend(&ground, choice, &Cancel::default())? else {
+        return Err((choice::NO_MODEL.to_owned(), exit::USAGE));
     };
-    chat::let_talk(runtime, &backend)?;
+    choice::let_talk(runtime, &backend)?;
     let by = runtime.first_agent();
     let mut planner = Planner {
         model: &backend.model,

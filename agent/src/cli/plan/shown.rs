@@ -19,6 +19,7 @@ use crate::{
     executor::{self, Go, Onlooker},
     exit,
     runtime::Runtime,
+    values,
 };
 
 /// Shows each step as it happens.
@@ -121,7 +122,7 @@ impl Onlooker for Shown<'_> {
     }
 
     fn confirm(&mut self, value: &Datum) -> bool {
-        further::confirmed(self.further.how, &executor::whole_text(value))
+        further::confirmed(self.further.how, &values::whole_text(value))
     }
 
     fn delegate(&mut self, runtime: &mut Runtime, text: &str, tools: &Toolbox) -> Option<Plan> {
@@ -136,7 +137,7 @@ fn calling(call: &ToolCall) -> Value {
     let args = call
         .args
         .iter()
-        .map(|(name, value)| (name.clone(), executor::json(&value.raw())));
+        .map(|(name, value)| (name.clone(), values::json(&value.raw())));
     let concerns: Vec<Value> = call
         .concerns
         .iter()

@@ -14,6 +14,7 @@ use hermitcrab::model::scripted::Scripted;
 use hermitcrab::planner::ask::{NoPlan, Planner};
 use hermitcrab::planner::draft;
 use hermitcrab::runtime::Runtime;
+use hermitcrab::values;
 use hermitcrab_core::plan::interp::{Status, ToolCall};
 use hermitcrab_core::plan::{Failure, FlowRules, Plan, PlanError, Raw, Toolbox, Type, check};
 use hermitcrab_sandbox::journal::CommitId;
@@ -182,6 +183,6 @@ impl Picker for Puppet {
         };
         let said = self.answers.next();
         let said = said.ok_or_else(|| none(Failure::NobodyToAsk))?;
-        executor::raw(&said).ok_or_else(|| none(Failure::BadResult))
+        values::raw(&said).ok_or_else(|| none(Failure::BadResult))
     }
 }

@@ -1,0 +1,86 @@
+//! Which model a command talks to: the one of its line, or else the configured one.
+
+use std::path::{Path, PathBuf};
+
+use super::{Trouble, open};
+use crate::{
+    exit,
+    model::{
+        Backend, Cancel, ModelError,
+        http::{HttpConfig, HttpModel},
+    },
+    runtime::{GrantWords, Runtime},
+};
+
+/// What such a command takes besides the setting.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Choice {
+    /// The model's name, as its backend knows it [default: the one of `models.planner` in the configuration]
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Where the model is: an address that speaks chat completions
+    #[arg(long, value_name = "URL", requires = "model")]
+    base_url: Option<String>,
+    /// A second model that may propose a grant where something was refused; you accept it, or not
+    #[arg(long, value_name = "NAME")]
+    pub judge: Option<String>,
+    /// A file that holds the key for it
+    #[arg(long, value_name = "FILE", requires = "model")]
+    key_file: Option<PathBuf>,
+}
+
+/// What is said where a model is needed and none is configured.
+pub const NO_MODEL: &str = "no model is configured; name one with `--model NAME` and where it is with `--base-url URL`, or once and for all with `hermitcrab config backend http --model NAME --base-url URL`";
+
+/// The model chosen on the command line, or else the configured one.
+pub fn backend(
+    ground: &open::Ground,
+    choice: &Choice,
+    cancel: &Cancel,
+) -> Result<Option<Backend>, Trouble> {
+    let wrong = |error: ModelError| (error.to_string(), exit::USAGE);
+    if let Some(model) = &choice.model {
+        let base = choice.base_url.as_deref();
+        let key = choice.key_file.as_deref().map(key).transpose();
+        let base_url = base.unwrap_or("http://127.0.0.1:8080/v1").to_owned();
+        let config = HttpConfig {
+            base_url: base_url.clone(),
+            key: key.map_err(|message| (message, exit::USAGE))?,
+            retries: 2,
+            ..HttpConfig::default()
+        };
+        let port = HttpModel::configured(config).map_err(wrong)?;
+        return Ok(Some(Backend {
+            model: model.clone(),
+            place: base_url,
+            port: Box::new(port.with_cancel(cancel.clone())),
+        }));
+    }
+    match &ground.config.models().planner {
+        Some(words) => ground.model(words, cancel).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Naming the model, on the command line or in the configuration, is the
+/// user's grant to talk to it.
+pub fn let_talk(runtime: &mut Runtime, backend: &Backend) -> Result<(), Trouble> {
+    let talk = GrantWords::new("model.send", &backend.model);
+    let agent = runtime.first_agent();
+    runtime
+        .grant(agent, &talk)
+        .map(drop)
+        .map_err(|error| (error.to_string(), exit::USAGE))
+}
+
+/// The key, without the end of its line.
+fn key(path: &Path) -> Result<String, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Ok(_) => Err(format!("the key file `{}` is empty", path.display())),
+        Err(error) => Err(format!(
+            "cannot read the key file `{}`: {error}",
+            path.display()
+        )),
+    }
+}
