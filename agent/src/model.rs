@@ -10,6 +10,7 @@ pub mod cancel;
 mod failure;
 pub mod gguf;
 pub mod http;
+pub mod key;
 mod keyring;
 mod limits;
 pub mod llama;

@@ -1,6 +1,6 @@
 //! Which model a command talks to: the one of its line, or else the configured one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Trouble, open};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     model::{
         Backend, Cancel, ModelError,
         http::{HttpConfig, HttpModel},
+        key::key_in,
     },
     runtime::{GrantWords, Runtime},
 };
@@ -41,11 +42,11 @@ pub fn backend(
     let wrong = |error: ModelError| (error.to_string(), exit::USAGE);
     if let Some(model) = &choice.model {
         let base = choice.base_url.as_deref();
-        let key = choice.key_file.as_deref().map(key).transpose();
+        let key = choice.key_file.as_deref().map(key_in).transpose();
         let base_url = base.unwrap_or("http://127.0.0.1:8080/v1").to_owned();
         let config = HttpConfig {
             base_url: base_url.clone(),
-            key: key.map_err(|message| (message, exit::USAGE))?,
+            key: key.map_err(wrong)?,
             retries: 2,
             ..HttpConfig::default()
         };
@@ -71,16 +72,4 @@ pub fn let_talk(runtime: &mut Runtime, backend: &Backend) -> Result<(), Trouble>
         .grant(agent, &talk)
         .map(drop)
         .map_err(|error| (error.to_string(), exit::USAGE))
-}
-
-/// The key, without the end of its line.
-fn key(path: &Path) -> Result<String, String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        Ok(_) => Err(format!("the key file `{}` is empty", path.display())),
-        Err(error) => Err(format!(
-            "cannot read the key file `{}`: {error}",
-            path.display()
-        )),
-    }
 }

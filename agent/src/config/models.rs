@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::model::{Structured, open::KeyPlaces};
+use crate::model::{Structured, key::KeyPlaces};
 
 /// Where a model is, if nothing says so.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Deserialize;
 
 use crate::{
-    model::open::{KeyPlaces, Surroundings},
+    model::key::{KeyPlaces, Surroundings},
     runtime::{ExternalServer, Key, Program, Web},
     tools::mcp::component,
 };

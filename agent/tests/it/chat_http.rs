@@ -5,6 +5,7 @@ use std::{
     fs,
     io::Write,
     net::TcpListener,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output},
     thread::JoinHandle,
@@ -87,7 +88,15 @@ fn files_below(dir: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     let dir = bench();
-    std::fs::write(dir.path().join("key"), "sesame\n").unwrap();
+    let key = dir.path().join("key");
+    std::fs::write(&key, "sesame\n").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let open = ["chat", "--model", "m", "--key-file", "../key", "hi"];
+    let refused = hermitcrab(dir.path(), &open);
+    assert_eq!(refused.status.code(), Some(64));
+    let why = String::from_utf8_lossy(&refused.stderr);
+    assert!(why.contains("may be read by others"), "{why}");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     let (base, asked) = backend(vec![
         calls("read_file", &json!({"path": "a.txt"})),
         calls("write_file", &json!({"path": "b.txt", "content": "beta\n"})),
@@ -198,7 +207,6 @@ fn refusals_redirects_and_nonsense_of_a_backend_are_told_apart() {
 
 #[test]
 fn a_key_comes_from_variable_file_or_keyring_and_is_shown_nowhere() {
-    use std::os::unix::fs::PermissionsExt as _;
     let dir = bench();
     let home = dir.path();
     // The keyring's own program, as far as it is used.

@@ -65,13 +65,13 @@ impl Configured {
     }
 
     /// Where keys and files of a model are looked for.
-    pub fn surroundings(&self) -> model::open::Surroundings<'_> {
+    pub fn surroundings(&self) -> model::key::Surroundings<'_> {
         around(&self.places)
     }
 }
 
-fn around(places: &Places) -> model::open::Surroundings<'_> {
-    model::open::Surroundings {
+fn around(places: &Places) -> model::key::Surroundings<'_> {
+    model::key::Surroundings {
         variable: &ambient::variable,
         home: &places.home,
         dir: places.config_file.parent().unwrap_or(&places.home),
@@ -152,7 +152,7 @@ impl Ground {
     }
 
     /// Where keys of servers outside are looked for.
-    pub fn surroundings(&self) -> model::open::Surroundings<'_> {
+    pub fn surroundings(&self) -> model::key::Surroundings<'_> {
         around(&self.places)
     }
 

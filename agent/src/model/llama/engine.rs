@@ -21,9 +21,8 @@ use llama_cpp_2::{
 };
 
 use super::{
-    helper::say,
     prompt,
-    talk::{Ask, Done, End, Failed, Load, Loaded, Said},
+    talk::{Ask, Done, End, Failed, Load, Loaded, Said, say},
 };
 
 /// Tokens that are computed at once.

@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Write as _},
+    io::{self, BufReader},
     os::fd::AsFd as _,
     sync::{
         Arc,
@@ -22,17 +22,9 @@ use hermitcrab_sandbox::{
 
 use super::{
     engine,
-    talk::{self, Ask, Failed, Load, Order, Said},
+    talk::{self, Ask, Failed, Load, Order, Said, say},
 };
 use crate::exit;
-
-/// Says something; whether anybody listens.
-pub fn say(said: &Said) -> bool {
-    let mut out = io::stdout().lock();
-    out.write_all(&talk::line(said))
-        .and_then(|()| out.flush())
-        .is_ok()
-}
 
 /// Serves until nobody listens; how to exit.
 pub fn run() -> i32 {

@@ -5,6 +5,8 @@
 //! nothing it says is believed beyond its form: lines are bounded, kinds are
 //! closed, and words of it are only ever shown or checked in full.
 
+#[cfg(feature = "llama")]
+use std::io::Write as _;
 use std::io::{self, BufRead, Read as _};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -144,6 +146,15 @@ pub enum Failed {
     NotText,
     /// The machine failed in the middle.
     Broke(String),
+}
+
+/// Says something on the standard output; whether anybody listens.
+#[cfg(feature = "llama")]
+pub fn say(said: &Said) -> bool {
+    let mut out = io::stdout().lock();
+    out.write_all(&line(said))
+        .and_then(|()| out.flush())
+        .is_ok()
 }
 
 /// A line as it is written.

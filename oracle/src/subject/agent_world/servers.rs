@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bisim_world::protocol::Job;
 use hermitcrab::config::servers::ServerWords;
-use hermitcrab::model::open::Surroundings;
+use hermitcrab::model::key::Surroundings;
 use hermitcrab::runtime::ExternalServer;
 use serde_json::{Map, Value, json};
 
