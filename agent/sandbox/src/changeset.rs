@@ -39,6 +39,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
+use self::kept::Never;
 pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
@@ -52,12 +53,8 @@ use crate::patience::Patience;
 #[derive(Debug)]
 pub struct ChangeSet {
     changes: Vec<Change>,
-    /// A file that somebody else changed while the command ran.
-    overtaken: Option<RelPath>,
-    /// What the command changed that could not be copied and was shown to it empty.
-    unseen: Option<RelPath>,
-    /// What has another name and belongs to somebody no command has an id for.
-    nobodys: Option<RelPath>,
+    /// What of it may not be kept, whatever is held.
+    never: Never,
     /// How owners in the layer are read, if they are not those of outside.
     owners: Option<Owners>,
     /// What the command saw under the names it changed, and what it made of them.
@@ -235,9 +232,7 @@ impl ChangeSet {
         Ok(Self {
             renames: renames::find(&found.before, &found.after),
             changes: found.changes,
-            overtaken: found.overtaken,
-            unseen: found.unseen,
-            nobodys: found.nobodys,
+            never: found.never,
             owners,
             before: found.before,
             after: found.after,
@@ -257,9 +252,7 @@ impl ChangeSet {
     pub(crate) fn nothing_of(upper: OwnedFd, dir: &DirCap) -> io::Result<Self> {
         Ok(Self {
             changes: Vec::new(),
-            overtaken: None,
-            unseen: None,
-            nobodys: None,
+            never: Never::default(),
             owners: None,
             before: Tree::new(),
             after: Tree::new(),

@@ -19,7 +19,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use super::node::{Holds, Node, Tree, Xattrs};
-use super::{Change, ChangeSet, Layer, What, renames};
+use super::{Change, ChangeSet, Layer, Never, What, renames};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_parent};
 use crate::dircap::{DirCap, FsError, Kind};
@@ -164,9 +164,7 @@ impl ChangeSet {
         Ok(Self {
             renames: renames::find(&before, &after),
             changes,
-            overtaken: None,
-            unseen: None,
-            nobodys: None,
+            never: Never::default(),
             owners: None,
             before,
             after,

@@ -4,6 +4,7 @@
 //! not what anybody approved.
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_core::path::RelPath;
 
 use super::node::{ACCESS_LISTS, OVERLAY_MARKS};
 use super::{Change, ChangeSet, What};
@@ -11,12 +12,25 @@ use super::{Change, ChangeSet, What};
 /// Set-user-id and set-group-id.
 const SET_ID: u32 = 0o6000;
 
+/// Names of a change set that are never changed as it would, each the first of its kind.
+#[derive(Debug, Default)]
+pub(super) struct Never {
+    /// Somebody else changed the file while the command ran.
+    pub overtaken: Option<RelPath>,
+    /// It could not be copied and was shown to the command empty.
+    pub unseen: Option<RelPath>,
+    /// It has another name and belongs to somebody no command has an id for.
+    pub nobodys: Option<RelPath>,
+    /// Another file system is mounted there, of which a command sees nothing.
+    pub mounted: Option<RelPath>,
+}
+
 impl ChangeSet {
     /// The first change that is never applied, and why: a pipe or a socket,
     /// a file that would lend its owner's or group's rights to whoever runs
     /// it, a changed access list, a file that somebody else changed while
-    /// the command ran, what could not be copied for it, or another name for what
-    /// belongs to somebody it has no id for.
+    /// the command ran, what could not be copied for it, another name for what
+    /// belongs to somebody it has no id for, or what another file system is mounted on.
     #[must_use]
     pub fn never_kept(&self) -> Option<(&Change, Denial)> {
         self.changes
@@ -25,10 +39,14 @@ impl ChangeSet {
     }
 
     fn refusal(&self, change: &Change) -> Option<Denial> {
-        if self.overtaken.as_ref() == Some(&change.path) {
+        let is = |never: &Option<RelPath>| never.as_ref() == Some(&change.path);
+        if is(&self.never.mounted) {
+            return Some(Denial::new(DenialCode::MountCrossing, &change.path));
+        }
+        if is(&self.never.overtaken) {
             return Some(Denial::new(DenialCode::ChangedSinceShown, &change.path));
         }
-        if self.unseen.as_ref() == Some(&change.path) {
+        if is(&self.never.unseen) {
             return Some(Denial::new(
                 DenialCode::EffectNotCovered,
                 format_args!(
@@ -37,7 +55,7 @@ impl ChangeSet {
                 ),
             ));
         }
-        if self.nobodys.as_ref() == Some(&change.path) {
+        if is(&self.never.nobodys) {
             return Some(Denial::new(
                 DenialCode::EffectNotCovered,
                 format_args!(

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::digest::{digest_file, sha256};
@@ -220,7 +220,7 @@ fn add(
         return Ok(());
     };
     let below = match node.kind {
-        Kind::Dir => Some(open_dir(dir, name)?),
+        Kind::Dir => Some(open_dir_here(dir, name)?),
         Kind::File | Kind::Symlink | Kind::Special => None,
     };
     tree.insert(path.clone(), node);
@@ -339,3 +339,26 @@ pub(crate) const DIR_FLAGS: OFlags = OFlags::RDONLY
 pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty())?)
 }
+
+/// The same, unless another file system is mounted there: a tree that is moved, compared
+/// or removed as one thing ends where somebody else's begins.
+pub(crate) fn open_dir_here(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+    match rustix::fs::openat2(dir, name, DIR_FLAGS, Mode::empty(), HERE) {
+        // Whether or not the kernel knows the call.
+        Err(Errno::NOSYS) => open_dir(dir, name),
+        Err(Errno::XDEV) => Err(io::Error::other("another file system is mounted there")),
+        opened => Ok(opened?),
+    }
+}
+
+/// Whether another file system, or a part of one, is mounted on a name.
+pub(crate) fn is_mounted(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<bool> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat2(dir, name, flags, Mode::empty(), HERE) {
+        Ok(_) | Err(Errno::NOSYS | Errno::NOENT) => Ok(false),
+        Err(Errno::XDEV) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
+
+const HERE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_XDEV);

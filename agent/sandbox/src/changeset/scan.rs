@@ -13,10 +13,11 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use super::copied::Copied;
+use super::kept::Never;
 use super::layer::{self, Layer};
 use super::node::{
-    DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_deep,
-    xattrs_of,
+    DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir,
+    too_deep, xattrs_of,
 };
 use super::owners::Owners;
 use super::{Change, ChangeSetError, What, Whose};
@@ -30,12 +31,8 @@ const HOLES_FACTOR: u64 = 8;
 /// What the layer held.
 pub(super) struct Scanned {
     pub changes: Vec<Change>,
-    /// A file that changed after the command had begun.
-    pub overtaken: Option<RelPath>,
-    /// What the command changed that was shown to it empty.
-    pub unseen: Option<RelPath>,
-    /// What has another name, and no command has an id for its owner.
-    pub nobodys: Option<RelPath>,
+    /// What of it may not be kept.
+    pub never: Never,
     /// What the command saw under each name it changed.
     pub before: Tree,
     /// What it made of them, modes as it left them.
@@ -74,11 +71,9 @@ pub(super) fn scan(
         bytes_left: bytes_max.saturating_mul(HOLES_FACTOR),
         is_hidden: false,
         started,
-        overtaken: None,
+        never: Never::default(),
         stand_ins,
-        unseen: None,
         owners,
-        nobodys: None,
     };
     let stat =
         |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
@@ -114,12 +109,10 @@ struct Scan {
     is_hidden: bool,
     /// When the command had seen nothing yet.
     started: Timespec,
-    overtaken: Option<RelPath>,
+    never: Never,
     /// Files of a copy that stand for what could not be copied, by their number.
     stand_ins: BTreeSet<u64>,
-    unseen: Option<RelPath>,
     owners: Option<Owners>,
-    nobodys: Option<RelPath>,
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -138,9 +131,7 @@ impl Scan {
         changes.extend(self.modes);
         Scanned {
             changes,
-            overtaken: self.overtaken,
-            unseen: self.unseen,
-            nobodys: self.nobodys,
+            never: self.never,
             before: self.before,
             after: self.after,
             unchanged: self.unchanged,
@@ -154,7 +145,7 @@ impl Scan {
         let started = (self.started.tv_sec, self.started.tv_nsec);
         let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
         if (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir {
-            self.overtaken.get_or_insert_with(|| path.clone());
+            self.never.overtaken.get_or_insert_with(|| path.clone());
         }
     }
 
@@ -501,6 +492,10 @@ impl Scan {
             return Ok(());
         };
         self.note_age(&old, path);
+        let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
+        if is_mounted {
+            self.never.mounted.get_or_insert_with(|| path.clone());
+        }
         let what = match &node.holds {
             Holds::Content(_) | Holds::Itself { .. } => What::DeletedFile {
                 base: node.digest(),
@@ -509,6 +504,8 @@ impl Scan {
                 target: target.clone(),
             },
             Holds::Special { .. } => What::DeletedSpecial,
+            // What is in it was not there for the command, nor is it here.
+            Holds::Names if is_mounted => What::DeletedDir,
             Holds::Names => {
                 let dir = open_dir(lower, name).map_err(|error| failed("open", path, error))?;
                 let names = list_dir(&dir).map_err(|error| failed("list", path, error))?;

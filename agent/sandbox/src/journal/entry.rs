@@ -263,7 +263,7 @@ pub(super) fn remove_tree(journal: &Journal, dir: BorrowedFd<'_>, name: &[u8]) -
             journal.steps.pass("unlock what goes")?;
             rustix::fs::chmodat(dir, name, Mode::RWXU, AtFlags::empty())?;
         }
-        let below = crate::changeset::node::open_dir(dir, name)?;
+        let below = crate::changeset::node::open_dir_here(dir, name)?;
         for entry in list_dir(&below)? {
             remove_tree(journal, below.as_fd(), &entry.name)?;
         }

@@ -20,6 +20,7 @@ mod isolation;
 mod journal;
 mod left_behind;
 mod lifecycle;
+mod nested_mounts;
 mod network;
 mod on_disk;
 mod owners;
