@@ -152,13 +152,8 @@ impl Copy<'_> {
             Kind::Dir => {
                 rustix::fs::mkdirat(to, name, Mode::RWXU).map_err(at)?;
                 let copied = open_dir(to, name).map_err(|error| failed(path, error))?;
-                let found = if self.is_closed_there(&stat, Mode::ROTH | Mode::XOTH) {
-                    Err(Errno::ACCESS)
-                } else {
-                    enter(from, name)
-                };
-                match found {
-                    Ok(found) => {
+                match self.entered(from, name) {
+                    Ok((found, stat)) => {
                         let deeper = depth.saturating_add(1);
                         self.below(found.as_fd(), copied.as_fd(), path, deeper)?;
                         self.finish(found.as_fd(), copied.as_fd(), &stat, path)
@@ -184,6 +179,17 @@ impl Copy<'_> {
         }
     }
 
+    /// A directory of the original that is copied, judged once it is held: its name may
+    /// be another's by then.
+    fn entered(&self, from: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<(OwnedFd, Stat)> {
+        let found = enter(from, name)?;
+        let stat = rustix::fs::fstat(&found)?;
+        if self.is_closed_there(&stat, Mode::ROTH | Mode::XOTH) {
+            return Err(Errno::ACCESS);
+        }
+        Ok((found, stat))
+    }
+
     fn file(
         &mut self,
         from: BorrowedFd<'_>,
@@ -197,9 +203,6 @@ impl Copy<'_> {
             return rustix::fs::linkat(self.top, first.as_bytes(), to, name, AtFlags::empty())
                 .map_err(|errno| failed(path, errno));
         }
-        if self.is_closed_there(stat, Mode::ROTH) {
-            return self.stand_in(to, name, path);
-        }
         let found = match open_plain(from, name) {
             Ok(found) => found,
             // Nobody who may not read it here could there.
@@ -207,6 +210,12 @@ impl Copy<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(path, error)),
         };
+        // The name may be another's by now: what is copied is judged, and nothing else.
+        let stat = &rustix::fs::fstat(&found).map_err(|errno| failed(path, errno))?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if self.is_closed_there(stat, Mode::ROTH) {
+            return self.stand_in(to, name, path);
+        }
         self.room.file(stat, path)?;
         let copied = create(to, name).map_err(|errno| failed(path, errno))?;
         let (content, _) = copy_file(&found, &copied).map_err(|error| failed(path, error))?;
@@ -448,5 +457,73 @@ fn failed(path: &RelPath, source: impl Into<io::Error>) -> CopyError {
     CopyError {
         on: path.to_string(),
         source: source.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags};
+
+    use super::*;
+
+    /// Whoever may rename in the directory swaps a file and a directory that are open to
+    /// everybody for such that are not, all the time.
+    #[test]
+    fn what_is_closed_is_not_copied_under_the_name_of_what_is_open() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: only root copies what it may not read");
+            return;
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let from = temp.path().join("from");
+        for (dir, content, bits) in [("open", "plain", 0o755), ("shut", "secret", 0o700)] {
+            std::fs::create_dir_all(from.join(dir)).unwrap();
+            std::fs::write(from.join(dir).join("f"), content).unwrap();
+            let file = from.join(format!("{dir}-file"));
+            std::fs::write(&file, content).unwrap();
+            for (path, bits) in [(from.join(dir), bits), (file, bits & 0o666)] {
+                std::os::unix::fs::chown(&path, Some(200_000), Some(200_000)).unwrap();
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+            }
+        }
+        let identity = Identity::choose(0, 0).unwrap();
+        let is_over = AtomicBool::new(false);
+        let leaked = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let swap = |one: &str, other: &str| {
+                    let (one, other) = (from.join(one), from.join(other));
+                    rustix::fs::renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE)
+                };
+                while !is_over.load(Ordering::Relaxed) {
+                    swap("open", "shut").unwrap();
+                    swap("open-file", "shut-file").unwrap();
+                }
+            });
+            let mut leaked = 0;
+            for round in 0..400 {
+                let to = temp.path().join(format!("to{round}"));
+                std::fs::create_dir(&to).unwrap();
+                let held = |path: &std::path::Path| std::fs::File::open(path).unwrap();
+                let (original, place) = (held(&from), held(&to));
+                let ceiling = Ceiling {
+                    bytes: 1 << 20,
+                    names: 100,
+                };
+                let owners = Owners::Translated(&identity);
+                // One that was overtaken is no copy, and none is shown.
+                let _made = copy(original.as_fd(), place.as_fd(), ceiling, owners);
+                leaked += ["open-file", "shut-file", "open/f", "shut/f"]
+                    .iter()
+                    .filter(|name| std::fs::read(to.join(name)).is_ok_and(|is| is == b"secret"))
+                    .count();
+                std::fs::remove_dir_all(to).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            leaked
+        });
+        assert_eq!(leaked, 0, "copies of what is closed");
     }
 }
