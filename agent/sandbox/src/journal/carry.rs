@@ -11,8 +11,11 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
+
+use super::stage::times;
+use crate::changeset::node::all_xattrs;
 
 /// A name in a directory.
 pub(super) type Place<'a> = (BorrowedFd<'a>, &'a [u8]);
@@ -32,12 +35,16 @@ pub(super) fn carry(from: Place<'_>, to: Place<'_>) -> Result<(), Errno> {
 fn carry_below(from: Place<'_>, to: Place<'_>, depth: u32) -> Result<(), Errno> {
     let depth = depth.checked_sub(1).ok_or(Errno::LOOP)?;
     let source = open(from)?;
+    let facts = rustix::fs::fstat(&source)?;
     let made = match rustix::fs::mkdirat(to.0, to.1, JUST_MADE) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
         Err(errno) => return Err(errno),
     };
     let target = open(to)?;
+    if made {
+        give_facts(&source, &facts, &target);
+    }
     // Of two that were cut off in the middle the one that was just made has no mode of
     // its own yet, whichever way they are carried.
     let mode = match mode_of(&target)? {
@@ -65,11 +72,28 @@ fn carry_below(from: Place<'_>, to: Place<'_>, depth: u32) -> Result<(), Errno> 
         return Err(Errno::EXIST);
     }
     rustix::fs::fchmod(&target, mode)?;
+    if made {
+        rustix::fs::futimens(&target, &times(&facts))?;
+    }
     rustix::fs::unlinkat(from.0, from.1, AtFlags::REMOVEDIR)
 }
 
 /// The mode of a directory until its entries have arrived.
 const JUST_MADE: Mode = Mode::RWXU;
+
+/// What a directory is besides its names and its mode: whose, and with which attributes.
+/// Root alone can give it away, and whoever cannot set an attribute finds that out where
+/// what was carried is looked at.
+fn give_facts(source: &OwnedFd, facts: &Stat, target: &OwnedFd) {
+    let (user, group) = (Uid::from_raw(facts.st_uid), Gid::from_raw(facts.st_gid));
+    if rustix::fs::fchown(target, Some(user), Some(group)).is_err() {
+        let _kept = rustix::fs::fchown(target, None, Some(group));
+    }
+    for (name, value) in all_xattrs(source.as_fd()).unwrap_or_default() {
+        let none = XattrFlags::empty();
+        let _kept = rustix::fs::fsetxattr(target, name.as_slice(), &value, none);
+    }
+}
 
 fn mode_of(dir: &OwnedFd) -> Result<Mode, Errno> {
     Ok(Mode::from_raw_mode(
@@ -95,7 +119,7 @@ fn open(place: Place<'_>) -> Result<OwnedFd, Errno> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
 
@@ -153,6 +177,43 @@ mod tests {
             let back = fs::metadata(dir.path().join("d")).unwrap();
             assert_eq!(back.permissions().mode() & 0o7777, 0o751, "{left:o}");
             assert_eq!(fs::read_to_string(dir.path().join("d/a")).unwrap(), "a");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_whose_it_was_and_as_it_was_there_and_back() {
+        let dir = tempfile::tempdir().unwrap();
+        tree(dir.path());
+        let at = |name: &str| dir.path().join(name);
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            std::os::unix::fs::chown(at("d/e"), Some(1001), Some(1002)).unwrap();
+            std::os::unix::fs::chown(at("d"), Some(1000), Some(1000)).unwrap();
+        } else {
+            println!("SKIPPED: whose it is, only root gives directories away");
+        }
+        let none = XattrFlags::empty();
+        let can_mark = rustix::fs::setxattr(at("d/e"), "user.mark", b"m", none).is_ok();
+        let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        for name in ["d/e", "d"] {
+            fs::File::open(at(name))
+                .unwrap()
+                .set_modified(then)
+                .unwrap();
+        }
+        let fd = fs::File::open(dir.path()).unwrap();
+        let places = [(fd.as_fd(), b"d".as_slice()), (fd.as_fd(), b"t".as_slice())];
+        for (from, to, name) in [(places[0], places[1], "t"), (places[1], places[0], "d")] {
+            carry(from, to).unwrap();
+            let inner = at(name).join("e");
+            for (path, ids) in [(at(name), (1000, 1000)), (inner.clone(), (1001, 1002))] {
+                let stat = fs::metadata(&path).unwrap();
+                assert!(!is_root || (stat.uid(), stat.gid()) == ids, "{path:?}");
+                assert_eq!(stat.modified().unwrap(), then, "{path:?}");
+            }
+            let mut mark = [0; 8];
+            let marked = rustix::fs::getxattr(inner, "user.mark", &mut mark);
+            assert!(!can_mark || marked == Ok(1), "{marked:?}");
         }
     }
 

@@ -480,7 +480,8 @@ fn keep_owner(file: BorrowedFd<'_>, like: &Like, source: &Stat) {
     }
 }
 
-fn times(stat: &Stat) -> Timestamps {
+/// When it was read and changed last, as another thing can be given it.
+pub(super) fn times(stat: &Stat) -> Timestamps {
     let at = |seconds: i64, nanos: u64| Timespec {
         tv_sec: seconds,
         tv_nsec: i64::try_from(nanos).unwrap_or(0),
