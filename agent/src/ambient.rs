@@ -149,12 +149,17 @@ pub fn editor() -> Vec<String> {
 pub fn screen() -> Screen {
     use std::io::IsTerminal as _;
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    let is_terminal = io::stdout().is_terminal() && !is_dumb;
+    let is_terminal = io::stdout().is_terminal() && has_a_screen();
     Screen {
         has_colour: is_terminal && !is_set("NO_COLOR"),
         is_lively: is_terminal && io::stderr().is_terminal(),
     }
+}
+
+/// Whether a terminal here is one that understands more than letters.
+#[must_use]
+pub fn has_a_screen() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term != "dumb" && !term.is_empty())
 }
 
 /// From now on, ^C throws the switch and does not end the program.

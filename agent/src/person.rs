@@ -15,7 +15,8 @@ use crate::{
     answers,
     model::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
-    screen::Screen,
+    printing,
+    screen::{Screen, TAKEN_BACK},
 };
 
 /// The person at the terminal, whatever the standard streams are.
@@ -24,6 +25,8 @@ pub struct TerminalUser {
     terminal: File,
     screen: Screen,
     cancel: Cancel,
+    /// What comes before a question, unseen.
+    before: &'static str,
 }
 
 impl TerminalUser {
@@ -34,6 +37,7 @@ impl TerminalUser {
             terminal,
             screen: Screen::default(),
             cancel: Cancel::default(),
+            before: "",
         })
     }
 
@@ -51,10 +55,23 @@ impl TerminalUser {
         self
     }
 
+    /// The same, on which a program may draw before a question is put: what it prints
+    /// goes through somebody else's hands, and these may lead to the terminal.
+    #[must_use]
+    pub fn drawn_on(mut self) -> Self {
+        if ambient::has_a_screen() {
+            self.before = TAKEN_BACK;
+        }
+        self
+    }
+
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
         let widest = prompt.question.widest();
         let shown = self.screen.diff(prompt.shown.trim_end());
-        writeln!(self.terminal, "\n{shown}")?;
+        if !self.before.is_empty() {
+            printing::until_read(&self.cancel);
+        }
+        writeln!(self.terminal, "{}\n{shown}", self.before)?;
         if let Some(in_all) = answers::in_all(&prompt) {
             writeln!(self.terminal, "{in_all}")?;
         }
@@ -66,7 +83,11 @@ impl TerminalUser {
             // What was typed before the question was there is no answer to it.
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
             let offered = answers::offered(widest);
-            write!(self.terminal, "allow this? {offered}deny, ? [deny]: ")?;
+            let before = self.before;
+            write!(
+                self.terminal,
+                "{before}allow this? {offered}deny, ? [deny]: "
+            )?;
             match self.typed(until)? {
                 Typed::Line(line) => match answers::said(line.trim(), widest) {
                     (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {

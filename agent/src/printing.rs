@@ -9,8 +9,14 @@
 use std::{
     fmt,
     io::{self, ErrorKind, Write as _},
+    os::fd::{AsFd as _, BorrowedFd},
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
+
+use rustix::fs::FileType;
+
+use crate::model::Cancel;
 
 /// To the standard output.
 pub fn out(words: fmt::Arguments<'_>) {
@@ -29,6 +35,30 @@ pub fn out(words: fmt::Arguments<'_>) {
 pub fn err(words: fmt::Arguments<'_>) {
     // There is nowhere left to tell that this failed.
     let _ = io::stderr().lock().write_fmt(words);
+}
+
+/// How long a slow reader is waited for.
+const READ_WITHIN: Duration = Duration::from_secs(2);
+/// How often it is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Waits a while until whoever reads a pipe has what was printed: it may lead to a
+/// terminal, and is to be there before what is said there next.
+pub fn until_read(cancel: &Cancel) {
+    let mut left = READ_WITHIN;
+    let is_full = |fd: BorrowedFd<'_>| {
+        rustix::fs::fstat(fd).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::Fifo
+                && rustix::io::ioctl_fionread(fd).is_ok_and(|bytes| bytes > 0)
+        })
+    };
+    while (is_full(io::stdout().as_fd()) || is_full(io::stderr().as_fd())) && !cancel.is_thrown() {
+        let Some(less) = left.checked_sub(LOOK_EVERY) else {
+            return;
+        };
+        left = less;
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// As the standard one, without its panic.

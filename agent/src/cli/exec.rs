@@ -76,7 +76,15 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             exit::ENVIRONMENT,
         )
     })?;
-    let user = TerminalUser::open().map(|terminal| terminal.interrupted_by(cancel.clone()));
+    let goes_elsewhere = !(io::stdout().is_terminal() && io::stderr().is_terminal());
+    let user = TerminalUser::open().map(|terminal| {
+        let terminal = terminal.interrupted_by(cancel.clone());
+        if goes_elsewhere {
+            terminal.drawn_on()
+        } else {
+            terminal
+        }
+    });
     let mut runtime = open_for(&exec.setting, user)?;
     let ground = ground(&exec.setting.place)?;
     let asked = exec

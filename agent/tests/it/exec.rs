@@ -220,6 +220,53 @@ fn a_rule_that_withholds_is_named_though_errors_are_told_apart() {
     assert!(ran.err.contains("no-keys"), "{ran:?}");
 }
 
+/// Behind `| cat` what a command prints is on the terminal as it is, and what it printed
+/// last must not swallow, hide or move what is asked next.
+#[test]
+fn what_a_command_drew_through_a_pipe_hides_nothing_of_the_question() {
+    for drawn in [
+        // A title that does not end, a string of a device that does not end.
+        r"\033]0;title",
+        r"\033P+q",
+        // The other screen; letters nobody sees; a region of one line.
+        r"\033[?1049h\033[2Jnothing was changed",
+        r"\033[8m\033[30;40m",
+        r"\033[1;1r",
+    ] {
+        let home = Home::new();
+        let piped = ["sh", "-c", "\"$0\" \"$@\" | cat"];
+        let command = format!("rm a.txt; printf '{drawn}'");
+        let mut pty = Pty::start_under(&home, &piped, &["exec", "--", &command], &[]);
+        let screen = pty.sees("[deny]: ");
+        for shown in [
+            "command: rm a.txt",
+            "deleted file",
+            "-a",
+            "allow this? once",
+        ] {
+            assert!(screen.contains(shown), "{drawn}: {screen}");
+        }
+        let after = pty.raw.windows(4).rposition(|piece| piece == b"\x1b[0m");
+        assert!(after.is_some(), "{drawn}: its colours are left");
+        pty.keys("deny\n");
+        pty.ended();
+        assert!(home.project().join("a.txt").exists(), "{drawn}");
+    }
+    // Where a terminal understands letters alone, it gets nothing else.
+    let home = Home::new();
+    let piped = ["sh", "-c", "\"$0\" \"$@\" | cat"];
+    let mut pty = Pty::start_under(
+        &home,
+        &piped,
+        &["exec", "--", "rm a.txt"],
+        &[("TERM", "dumb")],
+    );
+    pty.sees("[deny]: ");
+    assert!(!pty.raw.contains(&0x1b));
+    pty.keys("deny\n");
+    pty.ended();
+}
+
 #[test]
 fn a_second_word_typed_along_with_the_first_is_no_answer_to_what_was_not_yet_asked() {
     let home = Home::new();
