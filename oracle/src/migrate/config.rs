@@ -374,6 +374,7 @@ mod tests {
             "{}",
             made.text
         );
+        assert!(!all.contains("x \\\"y"), "{all}");
         assert_eq!(
             made.text.matches("# Put the values").count(),
             1,

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::redact;
 use super::super::settings::{Server, ServerAt};
 use super::Proposal;
 
@@ -121,7 +122,7 @@ fn proposal(server: &Server, name: String) -> Proposal {
         return proposal;
     }
     if server.is_off {
-        "nothing: it is switched off (`enabled`)".clone_into(&mut proposal.in_hermes);
+        "nothing: it is switched off".clone_into(&mut proposal.in_hermes);
         "nothing: whoever wants it names it in `[servers.NAME]`".clone_into(&mut proposal.here);
         proposal.confirm.clear();
         return proposal;
@@ -147,7 +148,15 @@ fn table(server: &Server, name: String) -> ProposedServer {
         name,
         env: match url.is_some() {
             true => Vec::new(),
-            false => server.env.clone(),
+            // Of a short value nobody could tell whether it is a secret.
+            false => server
+                .env
+                .iter()
+                .map(|(name, value)| match variable(value) {
+                    Some(_) => (name.clone(), value.clone()),
+                    None => (name.clone(), redact::MARK.to_owned()),
+                })
+                .collect(),
         },
         url,
         command,
@@ -206,7 +215,10 @@ fn told(server: &Server, table: &ProposedServer) -> Vec<String> {
     if table.command.is_empty() && !server.env.is_empty() {
         all.push("`env` goes with a command only".to_owned());
     } else if !server.env.is_empty() {
-        all.push("`env` is `env`, whose values are in no output of this".to_owned());
+        all.push(
+            "`env` is `env`; its values are in no output of this, so they have to be put in"
+                .to_owned(),
+        );
     }
     for (header, _) in &server.headers {
         let is_key = header.eq_ignore_ascii_case("authorization") && table.url.is_some();
@@ -239,10 +251,14 @@ fn key_variable(server: &Server) -> Option<String> {
         .headers
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("authorization"))?;
-    let variable = value.trim().strip_prefix("Bearer ")?.trim();
-    let variable = variable.strip_prefix("${")?.strip_suffix('}')?;
+    variable(value.trim().strip_prefix("Bearer ")?).map(str::to_owned)
+}
+
+/// The name of the variable, if a value is nothing but `${NAME}`.
+fn variable(value: &str) -> Option<&str> {
+    let name = value.trim().strip_prefix("${")?.strip_suffix('}')?;
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    (!variable.is_empty() && variable.chars().all(plain)).then(|| variable.to_owned())
+    (!name.is_empty() && name.chars().all(plain)).then_some(name)
 }
 
 /// A name as one is written here, and not one of those before it.
@@ -278,7 +294,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::Proposal;
-    use super::{ProposedServer, Server, name_here, proposals};
+    use super::{ProposedServer, Server, name_here, proposals, redact};
 
     fn one(words: &Value) -> Proposal {
         proposals(&[Server::read("Far Away", words)]).remove(0)
@@ -324,7 +340,7 @@ mod tests {
     #[test]
     fn what_has_no_place_is_named_and_what_is_included_decides_alone() {
         let proposal = one(&json!({
-            "command": "serve", "env": {"A": "b"}, "sampling": {"enabled": true}, "mood": 1,
+            "command": "serve", "env": {"A": "b", "C": "${D}"}, "sampling": {"enabled": true}, "mood": 1,
             "idle_timeout_seconds": 5, "tools": {"include": ["get"], "exclude": ["get"], "prompts": true},
         }));
         let server = proposal.server.expect("a server");
@@ -332,7 +348,8 @@ mod tests {
             (server.only, server.except.len()),
             (vec!["get".to_owned()], 0)
         );
-        assert_eq!(server.env, [("A".to_owned(), "b".to_owned())]);
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(server.env, [pair("A", redact::MARK), pair("C", "${D}")]);
         for told in [
             "no server has a model asked",
             "`mood` is left out",
