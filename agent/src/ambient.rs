@@ -61,8 +61,12 @@ pub fn places() -> io::Result<Places> {
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let home =
-        absolute("HOME").ok_or_else(|| io::Error::other("HOME is not set to an absolute path"))?;
+    let home = absolute("HOME").ok_or_else(|| {
+        io::Error::other(
+            "HOME is not set to an absolute path, and configuration, grants and ledger are kept below it; \
+             `export HOME=DIR` with your home directory",
+        )
+    })?;
     let state = absolute("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
     let config = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
     Ok(Places {

@@ -168,7 +168,9 @@ impl HttpModel {
         match error {
             ModelError::Unreachable(words) => {
                 let base = &self.config.base_url;
-                ModelError::Unreachable(format!("{words}, at `{base}`"))
+                ModelError::Unreachable(format!(
+                    "{words}, at `{base}`; start what serves it there, or name another place with `hermitcrab config backend`"
+                ))
             }
             other => other,
         }

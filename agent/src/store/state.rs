@@ -28,7 +28,7 @@ pub enum StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Directory(error) => write!(f, "the state directory cannot be used: {error}"),
+            Self::Directory(error) => write!(f, "the state directory cannot be used: {error}; `--state-dir DIR` names another"),
             Self::Key(error) => error.fmt(f),
             Self::Anchor(error) => error.fmt(f),
             Self::KeyLost => f.write_str(

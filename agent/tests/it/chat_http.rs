@@ -170,6 +170,7 @@ fn a_backend_that_is_not_there_is_said_in_one_line() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(69), "{errors}");
     assert!(errors.contains("the model cannot be reached"), "{errors}");
+    assert!(errors.contains("start what serves it there"), "{errors}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
 }
 

@@ -266,6 +266,11 @@ fn the_first_start_asks_again_for_an_address_that_is_none() {
     let home = Home::new();
     let mut pty = Pty::start(&home, &[], &[]);
     pty.sees("name of the model");
+    for typed_ahead in ["help\r", "!ls\r"] {
+        pty.keys(typed_ahead);
+        pty.sees("no model is called");
+        pty.sees("name of the model");
+    }
     pty.keys("gemma\r");
     pty.sees("where it is");
     pty.keys("localhost:8080\r");

@@ -3,6 +3,7 @@
 //! leaves out what was answered, too.
 
 use super::editor::{Came, Source};
+use super::words::{self, Line};
 use crate::{
     cli::Trouble,
     config::edit::Edit,
@@ -61,18 +62,34 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
     Ok(())
 }
 
+/// Whether somebody who knows the prompt typed ahead.
+fn is_for_later(answer: &str) -> bool {
+    !matches!(
+        words::read(answer),
+        Line::Nothing | Line::Say(_) | Line::Wrong(_)
+    )
+}
+
 /// The model's name, its address, and where its key is.
 fn answers(
     ask: &mut impl FnMut(&str) -> Option<String>,
 ) -> Option<(String, String, Option<String>)> {
-    let model = ask("name of the model you use [none]: ")?;
+    let model = loop {
+        let model = ask("name of the model you use [none]: ")?;
+        if !is_for_later(&model) {
+            break model;
+        }
+        println!(
+            "no model is called `{model}`; commands come afterwards, and ^D leaves out the questions"
+        );
+    };
     let base = loop {
         let Some(base) = ask(&format!("where it is [{LOCAL}]: ")) else {
             break LOCAL.to_owned();
         };
         match check_address(&base) {
             Ok(()) => break base,
-            Err(why) => println!("{why}"),
+            Err(why) => println!("{why}; ^D leaves out the rest"),
         }
     };
     let key = ask("variable of the environment that holds its key [none]: ");

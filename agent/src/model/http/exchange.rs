@@ -225,6 +225,8 @@ fn before(error: ureq::Error) -> ModelError {
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
             ModelError::TimedOut(Duration::ZERO)
         }
+        // The library's own word for the kind says nothing more.
+        ureq::Error::Io(error) => ModelError::Unreachable(wire::one_line(&error.to_string())),
         error => ModelError::Unreachable(wire::one_line(&error.to_string())),
     }
 }
