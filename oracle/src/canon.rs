@@ -7,6 +7,7 @@
 mod complaints;
 mod consent;
 mod conversations;
+mod listed;
 mod parsers;
 mod servers;
 mod traceback;
@@ -18,6 +19,7 @@ use serde_json::Value;
 pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
+pub use self::listed::{ended_in_any_order, without_repetitions};
 pub use self::parsers::without_parsers_words;
 pub use self::servers::without_drawn_names;
 pub use self::traceback::without_traceback;
@@ -33,7 +35,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 20] = [
+pub const RULES: [Rule; 21] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -65,6 +67,10 @@ pub const RULES: [Rule; 20] = [
     Rule {
         name: "listed-once",
         doc: "a background command that is listed twice with the same facts is compared as listed once; Hermes 0.19.0 does so for good when a command ends before the call that started it has entered it as running",
+    },
+    Rule {
+        name: "ended-in-any-order",
+        doc: "of background commands that are listed, those that have ended are compared as a set; Hermes lists them in the order in which its threads come to know of it, which waiting for one does not settle",
     },
     Rule {
         name: "moment-in-a-name",
@@ -281,22 +287,6 @@ fn without_moment(path: &str) -> Option<String> {
     name.split('.')
         .find(is_moment)
         .map(|moment| format!("{directory}/{}", name.replacen(moment, "<moment>", 1)))
-}
-
-/// Rule `listed-once`: background commands without repetitions.
-pub fn without_repetitions(tool: &str, value: &mut Value) {
-    if tool == "process"
-        && let Some(Value::Array(listed)) = value.get_mut("processes")
-    {
-        let mut seen = Vec::new();
-        listed.retain(|one| {
-            let new = !seen.contains(one);
-            if new {
-                seen.push(one.clone());
-            }
-            new
-        });
-    }
 }
 
 /// Rule `made-up-names`: the names a run has shown so far.
@@ -545,27 +535,6 @@ mod tests {
             seen(JOB_FILE, "1", EffectKind::Modified)
         );
         assert_ne!(seen("/x", "1", made), seen("/x", "2", made));
-    }
-
-    #[test]
-    fn only_a_command_listed_twice_with_the_same_facts_is_listed_once() {
-        let mut value = json!({"processes": [
-            {"session_id": "a", "exit_code": 0},
-            {"session_id": "b", "exit_code": 0},
-            {"session_id": "a", "exit_code": 0},
-            {"session_id": "a", "exit_code": 1},
-        ]});
-        let before = value.clone();
-        without_repetitions("terminal", &mut value);
-        assert_eq!(value, before);
-        without_repetitions("process", &mut value);
-        let ids: Vec<_> = value["processes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|p| &p["session_id"])
-            .collect();
-        assert_eq!(ids, ["a", "b", "a"]);
     }
 
     #[test]

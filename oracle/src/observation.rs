@@ -174,6 +174,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canon::without_traceback(tool, &mut one.value);
             canon::without_drawn_names(tool, &mut one.value);
             names.numbered(tool, &mut one.value);
+            canon::ended_in_any_order(tool, &mut one.value);
         }
         if let Step::Probe { name, .. } = step
             && name == canon::CONVERSATION

@@ -161,8 +161,8 @@ fn what_bash_takes_is_parsed_and_what_is_parsed_bash_takes() {
     );
     println!("bash refuses {}:\n{}", refused.len(), refused.join("\n"));
     assert!(texts.len() > 6_000);
-    // Such a variant counts for nothing where it is run; many would be a fault of printing.
-    assert!(refused.len() * 1_000 <= texts.len());
+    // Such a variant would count for nothing where it is run.
+    assert!(refused.is_empty());
     assert!(
         unlike.is_empty(),
         "{} unlike:\n{}",

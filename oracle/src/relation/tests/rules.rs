@@ -163,6 +163,16 @@ fn pairs(rule: &str) -> Pairs {
                 [json!({"processes": [a, b]}), json!({"processes": [a]})],
             )
         }
+        "ended-in-any-order" => {
+            let one = |status: &str, code: u8| json!({"status": status, "exit_code": code});
+            let both = |one: Value, two: Value| json!({"processes": [one, two]});
+            let (ended, running) = (|code| one("exited", code), |code| one("running", code));
+            said(
+                "process",
+                [both(ended(0), ended(1)), both(ended(1), ended(0))],
+                [both(running(0), running(1)), both(running(1), running(0))],
+            )
+        }
         "moment-in-a-name" => changed(
             [
                 &[("/home/u/proj/c.yaml.corrupt.20260101-120000.bak", "1")],
