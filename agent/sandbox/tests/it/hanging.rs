@@ -258,7 +258,15 @@ fn a_copy_that_is_held_up_ends_in_time_and_others_run() {
             .skip(1)
             .collect::<String>()
     };
-    assert_eq!(copies(), "");
+    // The one that copied may be seen to its end a little later.
+    let none_is_left = || {
+        let patience = Instant::now();
+        while !copies().is_empty() {
+            assert!(patience.elapsed() < Duration::from_secs(30), "{}", copies());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    none_is_left();
 
     server.tell("keep");
     for _ in 0..3 {
@@ -275,11 +283,7 @@ fn a_copy_that_is_held_up_ends_in_time_and_others_run() {
     assert_ne!(copies(), "", "none was held up");
     server.tell("answer");
     assert_eq!(text(&look()), "content\n");
-    let patience = Instant::now();
-    while !copies().is_empty() {
-        assert!(patience.elapsed() < Duration::from_secs(30), "{}", copies());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    none_is_left();
     assert_eq!(sandbox.helpers().first(), makers.first());
 }
 
