@@ -151,12 +151,7 @@ pub(crate) fn load(vectors: &Path) -> Result<(Suites, Catalogue), u8> {
 
 /// The cases that suite, case and shard options leave.
 fn choose<'s>(suites: &'s Suites, args: &CheckArgs) -> Result<Vec<&'s Case>, String> {
-    for name in &args.suite {
-        if !suites.descriptions.contains_key(name) {
-            let known: Vec<_> = suites.descriptions.keys().map(String::as_str).collect();
-            return Err(format!("no suite `{name}`; there are {}", known.join(", ")));
-        }
-    }
+    suites.named(&args.suite)?;
     let wanted: Vec<&String> = args.case.iter().chain(&args.explain).collect();
     for id in &wanted {
         if !suites.cases.iter().any(|case| case.id == **id) {

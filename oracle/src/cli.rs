@@ -334,6 +334,9 @@ pub struct MergeArgs {
     /// Where the merged report goes.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Only this suite was to be run by the checks (may be repeated).
+    #[arg(long, value_name = "SUITE")]
+    pub suite: Vec<String>,
     /// Print the summary as a line of JSON instead of the table.
     #[arg(long)]
     pub json: bool,

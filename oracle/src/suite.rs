@@ -42,6 +42,21 @@ pub struct Suites {
     pub descriptions: BTreeMap<String, String>,
 }
 
+impl Suites {
+    /// Whether there are suites of all these names.
+    ///
+    /// # Errors
+    /// The first there is none of, and those there are.
+    pub fn named(&self, names: &[String]) -> Result<(), String> {
+        let unknown = |name: &&String| !self.descriptions.contains_key(*name);
+        let Some(name) = names.iter().find(unknown) else {
+            return Ok(());
+        };
+        let known: Vec<_> = self.descriptions.keys().map(String::as_str).collect();
+        Err(format!("no suite `{name}`; there are {}", known.join(", ")))
+    }
+}
+
 /// One thing wrong with the vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

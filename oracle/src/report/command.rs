@@ -75,7 +75,10 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    let merged = match merge::read(&args.reports, &suites) {
+    let merged = suites
+        .named(&args.suite)
+        .and_then(|()| merge::read(&args.reports, &suites, &args.suite));
+    let merged = match merged {
         Ok(merged) => merged,
         Err(message) => {
             eprintln!("error: {message}");

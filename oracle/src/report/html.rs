@@ -149,4 +149,4 @@ fn headline(page: &Page<'_>) -> String {
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

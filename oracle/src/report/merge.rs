@@ -24,13 +24,14 @@ pub struct Merged {
     pub wall_ms: u64,
 }
 
-/// Reads the reports in `folders`.
+/// Reads the reports in `folders`, which were to run `chosen` suites, or all if none is named.
+/// What they ran besides counts all the same.
 ///
 /// # Errors
 /// One cannot be read, they compare with different releases or come from
 /// different versions of the agent, a case is in two of them, or one holds a
 /// case these vectors do not have.
-pub fn read(folders: &[PathBuf], suites: &Suites) -> Result<Merged, String> {
+pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<Merged, String> {
     let mut found: BTreeMap<String, (CaseResult, &Path)> = BTreeMap::new();
     let mut versions: Option<(String, String, &Path)> = None;
     let mut wall_ms = 0_u64;
@@ -67,7 +68,10 @@ pub fn read(folders: &[PathBuf], suites: &Suites) -> Result<Merged, String> {
     for case in &suites.cases {
         match found.remove(&case.id) {
             Some((result, _)) => results.push(result),
-            None => not_run.push(NotRun::new(case, "it is in none of the merged reports")),
+            None if chosen.is_empty() || chosen.contains(&case.suite) => {
+                not_run.push(NotRun::new(case, "none of the merged reports has them"));
+            }
+            None => {}
         }
     }
     if let Some((id, (_, folder))) = found.first_key_value() {
@@ -82,4 +86,59 @@ pub fn read(folders: &[PathBuf], suites: &Suites) -> Result<Merged, String> {
         hermes,
         wall_ms,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{json, read};
+    use crate::report::html::tests::result;
+    use crate::result::{CaseResult, Summary};
+    use crate::suite;
+    use crate::verdict::Kind;
+
+    #[test]
+    fn parts_of_chosen_suites_are_whole_and_a_lost_one_is_noticed() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
+        let suites = suite::load(&vectors).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let of_smoke = || suites.cases.iter().filter(|case| case.suite == "smoke");
+        let parts: Vec<_> = ["part-1", "part-2"]
+            .map(|name| folder.path().join(name))
+            .into();
+        for (place, part) in parts.iter().enumerate() {
+            let mut log = json::Log::create(part).unwrap();
+            for case in of_smoke().skip(place).step_by(2) {
+                let one = CaseResult {
+                    suite: case.suite.clone(),
+                    ..result(&case.id, Kind::Equal, "")
+                };
+                log.add(&one).unwrap();
+            }
+            json::write_summary(part, &Summary::default()).unwrap();
+        }
+        let all = suites.cases.len();
+        let smoke = of_smoke().count();
+        let missed = |parts: &[_], chosen: &[&str]| {
+            let chosen: Vec<String> = chosen.iter().map(|&name| name.to_owned()).collect();
+            let merged = read(parts, &suites, &chosen).unwrap();
+            (merged.results.len(), merged.not_run.len())
+        };
+        assert_eq!(missed(&parts, &["smoke"]), (smoke, 0));
+        assert_eq!(
+            missed(&parts[..1], &["smoke"]),
+            (smoke.div_ceil(2), smoke / 2)
+        );
+        assert_eq!(missed(&parts, &[]), (smoke, all - smoke));
+        // What was run besides counts all the same.
+        let other = suites.cases.iter().filter(|case| case.suite == "fs-cap");
+        assert_eq!(missed(&parts, &["fs-cap"]), (smoke, other.count()));
+        assert!(suites.named(&["smoke".to_owned()]).is_ok());
+        let unknown = suites.named(&["smoky".to_owned()]).unwrap_err();
+        assert!(
+            unknown.contains("no suite `smoky`; there are acp"),
+            "{unknown}"
+        );
+    }
 }

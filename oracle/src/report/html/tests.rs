@@ -1,7 +1,7 @@
 use super::*;
 use crate::verdict::{Kind, Verdict};
 
-pub(super) fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
+pub(in crate::report) fn result(id: &str, kind: Kind, why: &str) -> CaseResult {
     CaseResult {
         id: id.to_owned(),
         suite: "<suite>".to_owned(),
