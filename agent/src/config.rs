@@ -166,7 +166,14 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
 
 /// On one line.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 /// The line of a place in a text, from 1.

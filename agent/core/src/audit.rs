@@ -7,7 +7,7 @@
 //!
 //! A record never holds contents, only digests of them.
 
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
@@ -17,7 +17,7 @@ use crate::authority::{Authority, Name};
 use crate::digest::{Digest, HashFn};
 use crate::fault::{self, Fault};
 use crate::grant::{AgentId, Grant, GrantId, Origin, UpstreamId, Uses};
-use crate::limits::ITEMS_PER_RECORD_MAX;
+use crate::limits::{ITEMS_PER_RECORD_MAX, RECORD_BYTES_USUAL};
 use crate::outcome::{DenialCode, Outcome};
 use crate::rules::RuleRef;
 use crate::time::Instant;
@@ -168,16 +168,19 @@ impl Chain {
     }
 
     pub(crate) fn append(&mut self, at: Instant, entry: &Entry<'_>) -> Record {
+        let line = Line {
+            entry,
+            hash: self.hash,
+        };
+        let mut text = String::with_capacity(RECORD_BYTES_USUAL);
+        // Writing to a string cannot fail.
+        let _written = write!(text, "{line}");
         let mut record = Record {
             seq: self.head.next,
             at,
             prev: self.head.digest,
             kind: String::from(entry.kind()),
-            text: Line {
-                entry,
-                hash: self.hash,
-            }
-            .to_string(),
+            text,
             digest: Digest::NONE,
         };
         if fault::is(Fault::LedgerForgetsPrevious) {

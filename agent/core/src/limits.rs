@@ -37,6 +37,8 @@ pub const CONFIGURED_RULES_MAX: usize = 1024;
 pub const ACTIONS_PER_TURN_MAX: usize = 1 << 16;
 /// Items one ledger record spells out; the rest is counted and named by a digest.
 pub const ITEMS_PER_RECORD_MAX: usize = 64;
+/// Room made for the text of a record before it is written; most are no longer.
+pub const RECORD_BYTES_USUAL: usize = 128;
 /// Bytes of text a denial or an edge's note keeps.
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// How long a grant lives when nobody says otherwise, and at most for the scope `session`.
