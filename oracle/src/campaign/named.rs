@@ -127,8 +127,8 @@ fn is_held(case: &Case, at: usize) -> bool {
         return false;
     }
     let path = match tool.as_str() {
-        // A command may do anything below its directory, and more.
-        "terminal" => Some(case.cwd().to_owned()),
+        // A command may do anything below its directory, and more where it names more.
+        "terminal" => (!names_elsewhere(case, args)).then(|| case.cwd().to_owned()),
         _ => args
             .get("path")
             .and_then(serde_json::Value::as_str)
@@ -158,6 +158,15 @@ fn is_held(case: &Case, at: usize) -> bool {
             .iter()
             .all(|verb| holdings.may(by.as_deref(), verb, &path))
     })
+}
+
+/// Whether a word of a command begins at the root or at a home, and not in the workspace.
+fn names_elsewhere(case: &Case, args: &serde_json::Value) -> bool {
+    let command = args.get("command").and_then(serde_json::Value::as_str);
+    command
+        .unwrap_or_default()
+        .split_whitespace()
+        .any(|word| word.starts_with(['/', '~']) && word != "/dev/null" && !below(word, case.cwd()))
 }
 
 /// The absolute path, if it is one below the workspace that no prepared link,
@@ -225,6 +234,9 @@ mod tests {
             ("path:read+hard-link-out+all", 0, false),
             ("sequence:0+h0+c2.0", 1, true),
             ("sequence:0+h0+r0+c2.0", 2, false),
+            ("sequence:0+h0+c6.0", 1, true),
+            // The command is about data that lies elsewhere.
+            ("sequence:0+h0+c8.0", 1, false),
             ("sequence:0+h1+a2+c2.0", 2, false),
             ("sequence:0+h0+s0+c2.1", 2, false),
             ("sequence:0+h0+s1+c2.1", 2, true),
