@@ -310,7 +310,10 @@ fn in_time<T>(
         .build()
         .map_err(|error| Trouble::Unreachable(error.to_string()))?;
     let asked = async { tokio::time::timeout(limit, what).await };
-    runtime.block_on(asked).unwrap_or(Err(Trouble::Late(limit)))
+    let came = runtime.block_on(asked);
+    // A name that is still looked up ends by itself, and holds up nobody.
+    runtime.shutdown_background();
+    came.unwrap_or(Err(Trouble::Late(limit)))
 }
 
 async fn connected(
