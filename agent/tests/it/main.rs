@@ -21,6 +21,7 @@ mod config_cli;
 mod cron;
 mod cron_runs;
 mod disks;
+mod ending;
 mod exec;
 mod external;
 mod grammar;
