@@ -41,6 +41,7 @@ mod turn;
 mod undo;
 mod warden;
 mod words;
+mod writers;
 
 use std::{
     collections::BTreeMap,
@@ -60,7 +61,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{Journal, spawn::Sandbox, spawner::SpawnerProgram};
 
-use self::{agent_state::AgentState, machine::Machine, mounts::Mounts};
+use self::{agent_state::AgentState, machine::Machine, mounts::Mounts, writers::Writers};
 pub use self::{
     background::{JobEnd, JobRequest, JobView, Notice},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
@@ -132,6 +133,7 @@ pub struct Runtime {
     user: Box<dyn UserPort>,
     clock: Arc<dyn Clock>,
     agents: BTreeMap<AgentId, AgentState>,
+    writers: Writers,
     externals: Vec<external::Declared>,
     jobs: background::Jobs,
     progress: Option<Box<dyn ProgressPort>>,
@@ -218,6 +220,7 @@ impl Runtime {
             user,
             clock,
             agents: BTreeMap::new(),
+            writers: Writers::default(),
             externals: Vec::new(),
             jobs: background::Jobs::default(),
             progress: None,
@@ -511,6 +514,7 @@ impl Runtime {
         self.mounts.open(&self.machine, &workspace)?;
         self.jobs = background::Jobs::default();
         self.agents.clear();
+        self.writers = Writers::default();
         self.agents
             .insert(AgentId::FIRST, AgentState::new(&self.config));
         if let Some(laxest) = reach

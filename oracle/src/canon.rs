@@ -10,6 +10,7 @@ mod conversations;
 mod listed;
 mod parsers;
 mod servers;
+mod siblings;
 mod traceback;
 mod unwritten;
 
@@ -22,6 +23,7 @@ pub use self::conversations::{CONVERSATION, without_own};
 pub use self::listed::{ended_in_any_order, without_repetitions};
 pub use self::parsers::without_parsers_words;
 pub use self::servers::without_drawn_names;
+pub use self::siblings::Siblings;
 pub use self::traceback::without_traceback;
 pub use self::unwritten::{without_drafts, without_drawn_letters};
 
@@ -35,7 +37,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 21] = [
+pub const RULES: [Rule; 22] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -111,6 +113,10 @@ pub const RULES: [Rule; 21] = [
     Rule {
         name: "drawn-file-names",
         doc: "Hermes keeps the pictures, sounds and documents that a server of tools sends in files of its own cache, whose names it draws by chance; what is drawn is not compared, that it names a file, which kind and all the rest of the result are",
+    },
+    Rule {
+        name: "siblings-by-name",
+        doc: "the agent that wrote a file before another one did is named by each subject in its own way, with moments of its own clock; whether there is one, and which of those named so far, is compared",
     },
     Rule {
         name: "job-file",

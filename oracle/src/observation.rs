@@ -162,6 +162,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     let mut steps = Vec::with_capacity(script.len());
     let mut before: &[FsEffect] = &[];
     let mut names = canon::Names::default();
+    let mut siblings = canon::Siblings::default();
     for (step, seen) in script.iter().zip(&trace.steps) {
         let mut one = observe_step(step, seen, canaries);
         if let Step::Call { tool, .. } = step {
@@ -173,6 +174,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             canon::without_reasons(tool, &mut one.value);
             canon::without_traceback(tool, &mut one.value);
             canon::without_drawn_names(tool, &mut one.value);
+            siblings.numbered(tool, &mut one.value);
             names.numbered(tool, &mut one.value);
             canon::ended_in_any_order(tool, &mut one.value);
         }
@@ -180,6 +182,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
             && name == canon::CONVERSATION
         {
             canon::without_own(&mut one.value, &mut names);
+            siblings.numbered_within(&mut one.value);
         }
         if steps.len() + 1 == trace.steps.len()
             && one.class == Class::Raised

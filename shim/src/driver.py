@@ -267,7 +267,7 @@ class Session:
 
     def stop(self):
         """The process ends: nothing that only memory held is left."""
-        from tools import approval
+        from tools import approval, file_state, file_tools, terminal_tool
 
         if self.conversation is not None:
             self.conversation.close()
@@ -275,6 +275,12 @@ class Session:
         self.front.leave()
         approval.clear_session(self.key)
         approval._permanent_approved.clear()
+        # What was read and written, by whom, and the shell of each session.
+        file_tools._read_tracker.clear()
+        file_tools._patch_failure_tracker.clear()
+        file_state.get_registry().clear()
+        for task in list(terminal_tool._active_environments):
+            terminal_tool.cleanup_vm(task)
         self.children.clear()
 
     def start(self):

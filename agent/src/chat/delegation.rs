@@ -204,8 +204,9 @@ impl Chat {
     ) -> Result<Vec<Report>, ChatError> {
         let mut all = Vec::new();
         for (task, child) in jobs {
+            let began = runtime.moment();
             let mut report = self.run_one(runtime, port, &task, child, turn);
-            report.overwrites(&runtime.rewritten_by(self.agent, child));
+            report.overwrites(&runtime.rewritten_since(began, self.agent));
             runtime.hear_from(self.agent, child)?;
             end(runtime, child);
             all.push(report.fitted());

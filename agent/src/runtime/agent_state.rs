@@ -11,7 +11,7 @@ use std::{
 use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
-use super::{Runtime, RuntimeConfig};
+use super::{Runtime, RuntimeConfig, writers::Moment};
 use crate::tools::{evidence::Evidence, todo};
 
 /// One agent's memory.
@@ -80,21 +80,20 @@ impl AgentState {
 }
 
 impl Runtime {
-    /// The files a child wrote that its parent has read or written before. From
-    /// here on they count as written by the parent, for whoever started that.
-    pub fn rewritten_by(&mut self, parent: AgentId, child: AgentId) -> Vec<String> {
-        let written = match self.agents.get(&child) {
-            Some(state) => state.reads.written.clone(),
-            None => return Vec::new(),
-        };
-        let Some(state) = self.agents.get_mut(&parent) else {
+    /// This moment in the order of all reads and writes of the session's agents.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        self.writers.now()
+    }
+
+    /// The files this agent has read or written that others have written since.
+    #[must_use]
+    pub fn rewritten_since(&self, moment: Moment, agent: AgentId) -> Vec<String> {
+        let Some(state) = self.agents.get(&agent) else {
             return Vec::new();
         };
-        let known = written
-            .iter()
-            .filter(|path| state.reads.files.contains_key(*path));
-        let known = known.cloned().collect();
-        state.reads.written.extend(written);
+        let mut known = self.writers.since(moment, agent);
+        known.retain(|path| state.reads.files.contains_key(path));
         known
     }
 
@@ -121,8 +120,6 @@ pub struct ReadMemory {
     parts: BTreeMap<Part, Stamp>,
     repeated: BTreeMap<Part, u32>,
     files: BTreeMap<String, Seen>,
-    /// What this agent and those it started have written.
-    written: BTreeSet<String>,
     /// What is noted on a copy, for the one it is a copy of.
     noted: Option<Vec<Noted>>,
 }
@@ -132,15 +129,20 @@ pub struct ReadMemory {
 enum Noted {
     Repeated(Part, Option<Stamp>),
     Counted(String),
-    Read(Part, Stamp, bool),
-    Wrote(String, Option<Stamp>),
+    Read(Part, Seen),
+    Wrote(String, Option<Seen>),
     OtherCall,
 }
 
+/// How a file was when it was last read or written.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    stamp: Stamp,
-    whole: bool,
+pub(super) struct Seen {
+    /// When it was last modified.
+    pub stamp: Stamp,
+    /// Whether all of it was read.
+    pub whole: bool,
+    /// When that was.
+    pub at: Moment,
 }
 
 /// Parts remembered at most; older ones are forgotten.
@@ -170,8 +172,8 @@ impl ReadMemory {
                 Noted::Counted(what) => {
                     self.count_in_a_row(what);
                 }
-                Noted::Read(part, stamp, whole) => self.note_read(part, stamp, whole),
-                Noted::Wrote(path, stamp) => self.note_write(&path, stamp),
+                Noted::Read(part, seen) => self.note_read(part, seen),
+                Noted::Wrote(path, seen) => self.note_write(&path, seen),
                 Noted::OtherCall => self.note_other_call(),
             }
         }
@@ -208,11 +210,11 @@ impl ReadMemory {
     }
 
     /// Remembers a read.
-    pub fn note_read(&mut self, part: Part, stamp: Stamp, whole: bool) {
-        self.keep(|| Noted::Read(part.clone(), stamp, whole));
+    pub(super) fn note_read(&mut self, part: Part, seen: Seen) {
+        self.keep(|| Noted::Read(part.clone(), seen));
         self.repeated.remove(&part);
-        self.files.insert(part.0.clone(), Seen { stamp, whole });
-        self.parts.insert(part, stamp);
+        self.files.insert(part.0.clone(), seen);
+        self.parts.insert(part, seen.stamp);
         while self.parts.len() > PARTS_MAX {
             self.parts.pop_first();
         }
@@ -222,8 +224,8 @@ impl ReadMemory {
     }
 
     /// Forgets the parts of a file that was written, and knows its new state.
-    pub fn note_write(&mut self, path: &str, stamp: Option<Stamp>) {
-        self.keep(|| Noted::Wrote(path.to_owned(), stamp));
+    pub(super) fn note_write(&mut self, path: &str, seen: Option<Seen>) {
+        self.keep(|| Noted::Wrote(path.to_owned(), seen));
         let gone: BTreeSet<Part> = self
             .parts
             .keys()
@@ -233,13 +235,8 @@ impl ReadMemory {
         for part in gone {
             self.parts.remove(&part);
         }
-        if let Some(stamp) = stamp {
-            self.files
-                .insert(path.to_owned(), Seen { stamp, whole: true });
-        }
-        self.written.insert(path.to_owned());
-        while self.written.len() > PARTS_MAX {
-            self.written.pop_first();
+        if let Some(seen) = seen {
+            self.files.insert(path.to_owned(), seen);
         }
     }
 
@@ -251,10 +248,14 @@ impl ReadMemory {
         self.repeated.clear();
     }
 
+    /// When a file was last read or written.
+    pub(super) fn last_seen(&self, path: &str) -> Option<Moment> {
+        self.files.get(path).map(|seen| seen.at)
+    }
+
     /// Why writing this file now could overwrite something unseen.
-    #[must_use]
-    pub fn staleness(&self, path: &str, stamp: Option<Stamp>) -> Option<String> {
-        let (seen, stamp) = (self.files.get(path)?, stamp?);
+    pub(super) fn staleness(&self, path: &str, stamp: Stamp) -> Option<String> {
+        let seen = self.files.get(path)?;
         if seen.stamp != stamp {
             return Some(format!(
                 "{path} was modified since you last read it on disk (external edit or unrecorded writer). Re-read the \

@@ -7,6 +7,7 @@ mod held;
 mod look;
 mod many;
 mod read;
+mod remembered;
 
 use std::path::{Path, PathBuf};
 

@@ -41,6 +41,7 @@ use super::{
     machine::Machine,
     mounts::Mounts,
     warden,
+    writers::Writers,
 };
 use crate::{
     ports::{BufferPort, Clock, FileDiff, Keep, Prompt, UserPort},
@@ -62,6 +63,7 @@ struct Share {
     clock: Arc<dyn Clock>,
     by: AgentId,
     state: AgentState,
+    writers: Writers,
     externals: Vec<Declared>,
     config: RuntimeConfig,
     ceilings: Ceilings,
@@ -263,6 +265,7 @@ impl Runtime {
             clock: Arc::clone(&self.clock),
             by,
             state,
+            writers: self.writers.clone(),
             externals: self.externals.clone(),
             config: self.config.clone(),
             ceilings: self.ceilings,
@@ -315,6 +318,7 @@ impl Share {
             user: Box::new(user),
             clock: self.clock,
             agents: BTreeMap::from([(self.by, self.state)]),
+            writers: self.writers,
             externals: self.externals,
             jobs: background::Jobs::default(),
             progress: None,

@@ -123,8 +123,6 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         let place = hands.resolve(path)?;
         let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
         let warning = hands
-            .state()
-            .reads
             .staleness(&place.absolute, stamp)
             .or_else(|| write_file::outside(hands, path, &place));
         warnings.extend(warning);
@@ -163,9 +161,8 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             .ok()
             .flatten()
             .map(|stat| stat.modified_ns);
-        let state = hands.state();
-        state.reads.note_write(&place.absolute, stamp);
-        state.patch_failures.remove(&place.absolute);
+        hands.note_write(&place.absolute, stamp);
+        hands.state().patch_failures.remove(&place.absolute);
     }
     if let Some(warning) = warning {
         result.insert("_warning".into(), warning.into());
@@ -310,8 +307,6 @@ fn replace(
     let stat = hands.look(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands
-        .state()
-        .reads
         .staleness(&place.absolute, stamp)
         .or_else(|| write_file::outside(hands, path, &place));
     let unreadable = format!("Failed to read file: {}", place.absolute);
@@ -369,11 +364,8 @@ fn replace(
             return Ok(warned(json!({"success": false, "error": message}), warning));
         }
     };
-    let state = hands.state();
-    state
-        .reads
-        .note_write(&place.absolute, Some(put.modified_ns));
-    state.patch_failures.remove(&place.absolute);
+    hands.note_write(&place.absolute, Some(put.modified_ns));
+    hands.state().patch_failures.remove(&place.absolute);
     hands.note_edits(&[&place.absolute]);
 
     let diff = difflib::unified(

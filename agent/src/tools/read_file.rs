@@ -271,7 +271,7 @@ fn note(
     let reads = &mut hands.state().reads;
     let times = reads.count_in_a_row(format!("read {path}\n{} {}", part.1, part.2));
     if let Some(stamp) = stamp {
-        reads.note_read(part, stamp, whole);
+        hands.note_read(part, stamp, whole);
     }
     times
 }

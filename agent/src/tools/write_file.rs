@@ -78,8 +78,6 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     let stat = hands.look_ahead(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);
     let warning = hands
-        .state()
-        .reads
         .staleness(&place.absolute, stamp)
         .or_else(|| outside(hands, path, &place));
     if let Some(why) = stat.as_ref().and_then(is_shut) {
@@ -92,7 +90,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         Err(why) => return Ok(not_written(why)),
     };
     let stamp = Some(stat.modified_ns);
-    hands.state().reads.note_write(&place.absolute, stamp);
+    hands.note_write(&place.absolute, stamp);
     hands.note_edits(&[&place.absolute]);
 
     let mut result = Map::new();

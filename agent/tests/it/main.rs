@@ -55,6 +55,7 @@ mod servers_command;
 mod servers_http;
 mod servers_pieces;
 mod session_cli;
+mod siblings;
 mod standing;
 mod standing_disk;
 mod store_file;

@@ -285,6 +285,21 @@ fn pairs(rule: &str) -> Pairs {
                 [kept("0123456789ab", "png"), kept("0123456789ab", "gif")],
             )
         }
+        "siblings-by-name" => {
+            let warned = |name: &str, rest: &str| json!({"_warning": format!("/w/a was modified by sibling subagent '{name}' {rest}")});
+            let never = "but this agent never read it.";
+            said(
+                "write_file",
+                [warned("case", never), warned("agent0", never)],
+                [
+                    warned("case", never),
+                    warned(
+                        "agent0",
+                        "at 12:00:00 \u{2014} after this agent's last read at 11:00:00.",
+                    ),
+                ],
+            )
+        }
         "job-file" => changed(
             [
                 &[("/home/u/.hermes/cron/jobs.json", "1")],
