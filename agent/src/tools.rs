@@ -32,6 +32,7 @@ pub mod search;
 pub mod search_files;
 pub mod skills;
 pub mod terminal;
+pub mod title;
 pub mod todo;
 pub mod unprepared;
 pub mod write_file;

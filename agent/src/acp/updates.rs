@@ -12,12 +12,11 @@ use serde_json::{Map, Value, json};
 use crate::{
     ports::{FileDiff, Prompt, Side},
     runtime::Fate,
+    tools::title::{self, one_line},
 };
 
 /// Letters of a command's output or a result that are shown.
 const SHOWN_BYTES_MAX: usize = 64 << 10;
-/// Letters of a title.
-const TITLE_LETTERS_MAX: usize = 120;
 
 /// A call before it is made.
 #[derive(Clone, Debug)]
@@ -34,33 +33,16 @@ pub struct Described {
 #[must_use]
 pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
-    let (kind, title) = match Tool::offered(name) {
-        Some(Tool::ReadFile) => (ToolKind::Read, format!("Read {}", text("path"))),
-        Some(Tool::WriteFile) => (ToolKind::Edit, format!("Write {}", text("path"))),
-        Some(Tool::Patch) => (
-            ToolKind::Edit,
-            match text("path") {
-                "" => "Patch files".to_owned(),
-                path => format!("Edit {path}"),
-            },
-        ),
-        Some(Tool::SearchFiles) => (ToolKind::Search, format!("Search {}", text("pattern"))),
-        Some(Tool::Terminal) => (ToolKind::Execute, text("command").to_owned()),
-        Some(Tool::ExecuteCode) => (ToolKind::Execute, "Run a script".to_owned()),
-        Some(Tool::Process) => (ToolKind::Execute, format!("Process: {}", text("action"))),
-        Some(Tool::DelegateTask) => (ToolKind::Think, "Hand out work".to_owned()),
-        Some(Tool::Todo) => (ToolKind::Think, "Look after the list".to_owned()),
-        Some(Tool::Memory) => (ToolKind::Edit, format!("Memory: {}", text("action"))),
-        Some(Tool::SkillsList | Tool::SkillView) => {
-            (ToolKind::Read, format!("Skills {}", text("name")))
+    let kind = match Tool::offered(name) {
+        Some(Tool::ReadFile | Tool::SkillsList | Tool::SkillView) => ToolKind::Read,
+        Some(Tool::WriteFile | Tool::Patch | Tool::Memory | Tool::SkillManage | Tool::Cronjob) => {
+            ToolKind::Edit
         }
-        Some(Tool::SkillManage) => (
-            ToolKind::Edit,
-            format!("Skill {}: {}", text("name"), text("action")),
-        ),
-        Some(Tool::Cronjob) => (ToolKind::Edit, format!("Jobs: {}", text("action"))),
+        Some(Tool::SearchFiles) => ToolKind::Search,
+        Some(Tool::Terminal | Tool::ExecuteCode | Tool::Process) => ToolKind::Execute,
+        Some(Tool::DelegateTask | Tool::Todo) => ToolKind::Think,
         Some(Tool::Clarify | Tool::External | Tool::Converse | Tool::Directory) | None => {
-            (ToolKind::Other, name.to_owned())
+            ToolKind::Other
         }
     };
     let mut paths: Vec<String> = Vec::new();
@@ -79,19 +61,10 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
         .map(|path| ToolCallLocation::new(base.join(path)))
         .collect();
     Described {
-        title: one_line(&title),
+        title: title::title(name, arguments),
         kind,
         locations,
     }
-}
-
-fn one_line(text: &str) -> String {
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() > TITLE_LETTERS_MAX {
-        line = line.chars().take(TITLE_LETTERS_MAX).collect();
-        line.push('\u{2026}');
-    }
-    line
 }
 
 /// A text as content.

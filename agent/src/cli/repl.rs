@@ -7,7 +7,9 @@
 
 mod banner;
 mod editor;
+mod fold;
 mod live;
+mod seen;
 mod spoken;
 mod tree;
 mod wizard;
@@ -19,6 +21,7 @@ use std::{
     io::IsTerminal as _,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use hermitcrab_core::outcome::DenialCode;
@@ -27,15 +30,16 @@ use self::{
     banner::Active,
     editor::{Came, Source},
     live::Live,
+    seen::Seen,
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, chat, choice, cron, exec, open, plan, run, say, undo};
+use super::{Setting, Trouble, choice, cron, exec, open, plan, run, say, undo};
 use crate::{
     ambient, audit,
-    chat::{Chat, TurnEnd},
+    chat::{Chat, ChatError, TurnEnd},
     exit,
-    model::{Backend, Cancel},
+    model::{Backend, Cancel, ModelError},
     person::TerminalUser,
     runtime::{Fate, GrantWords, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},
@@ -65,6 +69,8 @@ struct Repl<'s> {
     cancel: Cancel,
     /// Whether what commands print is on the screen as it comes.
     is_watched: bool,
+    /// Whether what is being run is a model's.
+    is_models: Rc<Cell<bool>>,
 }
 
 /// Runs until the person leaves.
@@ -104,7 +110,9 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     let mut runtime = open::open_for(&prompt.setting, user)?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
-    runtime.show_progress(Box::new(Live::new(cancel.clone(), screen, is_terminal)));
+    let is_models = Rc::new(Cell::new(false));
+    let live = Live::new(cancel.clone(), screen, is_terminal, is_models.clone());
+    runtime.show_progress(Box::new(live));
     let mut repl = Repl {
         setting: &prompt.setting,
         choice: &prompt.choice,
@@ -115,6 +123,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         screen,
         cancel,
         is_watched: is_terminal,
+        is_models,
     };
     if let Some(backend) = &repl.backend {
         choice::let_talk(&mut repl.runtime, backend)?;
@@ -418,43 +427,45 @@ impl Repl<'_> {
             cancel: self.cancel.clone(),
             has_spoken: Cell::new(false),
         };
+        let mut seen = Seen::new(self.screen, self.cancel.clone(), self.is_models.clone());
         let before = undo::last_commit(&self.runtime);
-        let turn = talk.turn(&mut self.runtime, &mut model, request);
+        let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut seen);
+        self.is_models.set(false);
         let has_spoken = model.has_spoken.get();
         self.chat = Some(talk);
-        let turn = turn.map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        let turn = match turn {
+            // It is said that it was called off, and that is all there is to say.
+            Err(ChatError::Model(ModelError::Cancelled)) => return Ok(exit::TOOL_FAILED),
+            turn => turn.map_err(|error| (error.to_string(), exit::ENVIRONMENT))?,
+        };
         if !has_spoken && !turn.text.is_empty() {
             println!("{}", visible(&turn.text));
         }
         let (mut done, mut refused, mut failed) = (0, 0, 0);
         for made in &turn.made {
-            let tone = match &made.fate {
-                Fate::Ran => {
-                    done += 1;
-                    Tone::Good
-                }
-                Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => {
-                    refused += 1;
-                    Tone::Warn
-                }
-                Fate::ToolError | Fate::Failed(_) => {
-                    failed += 1;
-                    Tone::Bad
-                }
-            };
-            let line = format!("  {}: {}", made.tool.escape_debug(), chat::fate(&made.fate));
-            eprintln!("{}", self.screen.tone(tone, &line));
+            match &made.fate {
+                Fate::Ran => done += 1,
+                Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => refused += 1,
+                Fate::ToolError | Fate::Failed(_) => failed += 1,
+            }
         }
         if !turn.made.is_empty() {
             let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
             let undo = after.map_or_else(String::new, |id| {
                 format!("; `undo` takes back the last, commit {id}")
             });
-            let line = format!("  {done} done, {failed} failed, {refused} refused{undo}");
+            let counts = [(done, "done"), (failed, "failed"), (refused, "refused")];
+            let counts: Vec<String> = counts
+                .iter()
+                .filter(|(number, _)| *number > 0)
+                .map(|(number, what)| format!("{number} {what}"))
+                .collect();
+            let line = format!("  {}{undo}", counts.join(", "));
             eprintln!("{}", self.screen.tone(Tone::Dim, &line));
         }
         match turn.end {
-            TurnEnd::Stopped => Err(("the turn was stopped".to_owned(), exit::TOOL_FAILED)),
+            // It is said that it was called off.
+            TurnEnd::Stopped => Ok(exit::TOOL_FAILED),
             end => match super::chat::cut_off(end) {
                 None => Ok(exit::OK),
                 Some(why) => Err((why.to_owned(), exit::TOOL_FAILED)),

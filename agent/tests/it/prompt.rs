@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use hermitcrab::tools::ansi;
 use serde_json::json;
 
 use crate::support::{editor::model, home::Home, pty::Pty};
@@ -304,6 +305,63 @@ fn the_first_start_called_off_names_no_model() {
     let file = home.path().join(".config/hermitcrab/config.toml");
     let text = std::fs::read_to_string(file).unwrap();
     assert!(!text.contains("gemma"), "{text}");
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
+#[test]
+fn each_call_of_a_model_is_seen_as_it_is_made_and_what_it_prints_is_folded() {
+    let model = format!(
+        "[models.planner]\nbackend = \"http\"\nmodel = \"m\"\nbase_url = \"{}\"\n",
+        model()
+    );
+    let home = settled(&model);
+    let mut pty = start(&home);
+    let works = json!([
+        [["read_file", {"path": "a.txt"}], ["read_file", {"path": "nowhere.txt"}]],
+        [["terminal", {"command": "seq 1 5000; echo b > a.txt"}]],
+        [["write_file", {"path": "/etc/motd", "content": "x"}]],
+        "all told",
+    ]);
+    pty.keys(&format!("{works}\r"));
+    pty.sees("allow this?");
+    // It is longer than the screen.
+    let shown = ansi::strip(&String::from_utf8_lossy(&pty.raw));
+    let at = |part: &str| {
+        shown
+            .lines()
+            .position(|line| line.trim_end() == part || line.ends_with(&format!("\r{part}")))
+            .unwrap_or_else(|| panic!("{part}: {shown}"))
+    };
+    let read = at("  Read a.txt");
+    let failed = at("    failed: File not found: nowhere.txt");
+    let command = at("  $ seq 1 5000; echo b > a.txt");
+    assert!(read < failed && failed < command, "{shown}");
+    assert_eq!(at("20") + 1, at("[4970 more lines]"));
+    assert_eq!(at("[4970 more lines]") + 10, at("5000"));
+    pty.keys("deny\r");
+    pty.sees("1 done, 1 failed, 2 refused");
+    let shown = pty.prompt();
+    for part in [
+        "    you said no",
+        "  Write /etc/motd",
+        "    Denied (no-cap): no capability held for this: `/etc/motd`",
+    ] {
+        assert!(
+            shown.lines().any(|line| line.trim_end() == part),
+            "{part}: {shown}"
+        );
+    }
+    // A person's own command is shown whole.
+    pty.keys("!seq 1 100 | sed s/^/own/\r");
+    pty.sees("own100");
+    pty.prompt();
+    let shown = ansi::strip(&String::from_utf8_lossy(&pty.raw));
+    let (_, shown) = shown.split_once("/^/own/").unwrap();
+    assert!(
+        shown.contains("own50") && !shown.contains("more lines"),
+        "{shown}"
+    );
     pty.keys("exit\r");
     assert!(pty.ended().success());
 }

@@ -1,0 +1,128 @@
+//! What a model does, on the screen as it does it: a line for each call when it
+//! begins, and one more where it did not come to its end.
+
+use std::{cell::Cell, rc::Rc};
+
+use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
+use serde_json::Value;
+
+use crate::{
+    chat::{Then, Watch},
+    cli::chat,
+    model::{Cancel, ProposedCall},
+    runtime::{Fate, Runtime, ToolResult},
+    screen::{Screen, Tone, visible},
+    tools::title::title,
+};
+
+/// Letters of a reason that are shown; the model is told all of it.
+const REASON_LETTERS_MAX: usize = 300;
+
+/// Shows the calls of a turn.
+pub struct Seen {
+    screen: Screen,
+    cancel: Cancel,
+    /// Whether a model's call is being made: what it prints may be long.
+    is_models: Rc<Cell<bool>>,
+    /// The calls that began and did not end, the first of them first.
+    open: Vec<String>,
+    /// The call whose line is the last on the screen.
+    last: Option<String>,
+}
+
+impl Seen {
+    pub fn new(screen: Screen, cancel: Cancel, is_models: Rc<Cell<bool>>) -> Self {
+        Self {
+            screen,
+            cancel,
+            is_models,
+            open: Vec::new(),
+            last: None,
+        }
+    }
+}
+
+impl Watch for Seen {
+    fn begins(
+        &mut self,
+        _runtime: &mut Runtime,
+        agent: AgentId,
+        call: &ProposedCall,
+        arguments: &Value,
+    ) {
+        let mut line = title(&call.tool, arguments);
+        if call.tool == "terminal" && !arguments.is_null() {
+            line = format!("$ {line}");
+        }
+        if agent != AgentId::FIRST {
+            line = format!("{agent}: {line}");
+        }
+        let line = visible(&line);
+        eprintln!("  {}", self.screen.tone(Tone::Mark, &line));
+        self.open.push(line.clone());
+        self.last = Some(line);
+        self.is_models.set(true);
+    }
+
+    fn ended(&mut self, _agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
+        // Calls end in the order in which they began.
+        let line = (!self.open.is_empty()).then(|| self.open.remove(0));
+        self.is_models.set(!self.open.is_empty());
+        let tone = match &result.fate {
+            Fate::Ran => match status(result).filter(|_| call.tool == "terminal") {
+                None => return Then::Done,
+                Some(_) => Tone::Dim,
+            },
+            Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => Tone::Warn,
+            Fate::ToolError | Fate::Failed(_) => Tone::Bad,
+        };
+        let told = reason(result);
+        let told = match line.filter(|line| self.last.as_ref() != Some(line)) {
+            Some(line) => format!("    {line}: {told}"),
+            None => format!("    {told}"),
+        };
+        eprintln!("{}", self.screen.tone(tone, &told));
+        self.last = None;
+        Then::Done
+    }
+
+    fn goes_on(&mut self) -> bool {
+        !self.cancel.is_thrown()
+    }
+}
+
+/// Why a call did not come to its end: what became of it, and what the model is told.
+fn reason(result: &ToolResult) -> String {
+    if let Some(status) = status(result).filter(|_| result.fate == Fate::Ran) {
+        return format!("ended with status {status}");
+    }
+    let fate = chat::fate(&result.fate);
+    let error = serde_json::from_str::<Value>(&result.text)
+        .ok()
+        .and_then(|told| told.get("error")?.as_str().map(str::to_owned));
+    let Some(error) = error.filter(|error| !error.trim().is_empty()) else {
+        return fate;
+    };
+    let shown = |text: &str| {
+        let text: String = text.chars().take(REASON_LETTERS_MAX).collect();
+        visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    match result.fate {
+        Fate::AskedRefused(DenialCode::RejectedByUser)
+        | Fate::RanDiscarded(DenialCode::RejectedByUser) => "you said no".to_owned(),
+        // The step that is next is the model's.
+        Fate::Refused(_) | Fate::AskedRefused(_) | Fate::RanDiscarded(_) => {
+            shown(error.split(". Next step: ").next().unwrap_or(&error))
+        }
+        Fate::Ran | Fate::ToolError | Fate::Failed(_) => format!("{fate}: {}", shown(&error)),
+    }
+}
+
+/// The status of a command that says that something went wrong.
+fn status(result: &ToolResult) -> Option<i64> {
+    serde_json::from_str::<Value>(&result.text)
+        .ok()?
+        .get("exit_code")?
+        .as_i64()
+        .filter(|status| *status != 0)
+}
