@@ -207,7 +207,7 @@ pub(crate) fn weigh(
             Judgement::Ask(code, rule) => to_ask.push((place, code, rule)),
             Judgement::Deny(..) if fault::is(Fault::RulesDoNotDeny) => {}
             Judgement::Deny(code, rule) => {
-                return Weighed::Deny(Denial::new(code, action.cap()).by_rule(rule));
+                return Weighed::Deny(Denial::of(code, action.cap()).by_rule(rule));
             }
         }
     }
@@ -226,7 +226,7 @@ pub(crate) fn weigh(
             }
             Err((because, rule)) => {
                 let (gap, _) = gap.get_or_insert_with(|| {
-                    let denial = Denial::new(because, action.cap());
+                    let denial = Denial::of(because, action.cap());
                     let denial = match rule {
                         Some(rule) => denial.by_rule(rule),
                         None => denial,

@@ -8,6 +8,7 @@
 use alloc::string::String;
 use core::fmt::{self, Write as _};
 
+use crate::authority::Cap;
 use crate::digest::Digest;
 use crate::letters::{is_like_a_space, is_unseen};
 use crate::limits::TEXT_BYTES_MAX;
@@ -158,6 +159,7 @@ pub struct Denial {
     because: Option<DenialCode>,
     rule: Option<RuleRef>,
     about: String,
+    cap: Option<Cap>,
 }
 
 impl Denial {
@@ -169,7 +171,31 @@ impl Denial {
             because: None,
             rule: None,
             about: bounded(about),
+            cap: None,
         }
+    }
+
+    /// A refusal of one capability. Its place is named by the session's own name until
+    /// somebody who knows a better one says it ([`Denial::said_as`]).
+    #[must_use]
+    pub(crate) fn of(code: DenialCode, cap: &Cap) -> Denial {
+        Denial {
+            cap: Some(cap.clone()),
+            ..Denial::new(code, cap)
+        }
+    }
+
+    /// The same refusal in words its reader knows; they are escaped and bounded.
+    #[must_use]
+    pub fn said_as(mut self, about: impl fmt::Display) -> Denial {
+        self.about = bounded(about);
+        self
+    }
+
+    /// The one capability it is about, if it is about one.
+    #[must_use]
+    pub const fn cap(&self) -> Option<&Cap> {
+        self.cap.as_ref()
     }
 
     /// The same refusal, saying what had led to the question or check that failed.

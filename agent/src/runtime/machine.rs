@@ -12,9 +12,11 @@ use std::{
 };
 
 use hermitcrab_core::{
+    action::Action,
     approval::CallId,
     audit::Record,
-    outcome::{DenialCode, Outcome},
+    digest::Digest,
+    outcome::{Denial, DenialCode, Outcome},
     session::{Event, Parts, Session},
     time::Instant,
 };
@@ -124,7 +126,27 @@ impl Machine {
     /// # Errors
     /// The ledger cannot be written.
     pub fn step(&self, event: Event) -> Result<Parts<'static>, LedgerError> {
-        self.turn(event, |parts| parts.without_permits())
+        let mut parts = self.turn(event, |parts| parts.without_permits())?;
+        for (_, denial) in &mut parts.denials {
+            let spelled = self.spelled(denial.clone());
+            *denial = spelled;
+        }
+        Ok(parts)
+    }
+
+    /// A refusal that names its place by the path a person or a model knows it by, and
+    /// not by the session's own name.
+    pub(super) fn spelled(&self, denial: Denial) -> Denial {
+        let Some(cap) = denial.cap() else {
+            return denial;
+        };
+        let portable = Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
+            .ok()
+            .and_then(|action| self.look(|session| session.rules().portable(&action)));
+        match portable {
+            Some(cap) => denial.said_as(cap),
+            None => denial,
+        }
     }
 
     /// Waits until the records of every look are on the disk.
@@ -200,10 +222,8 @@ mod tests {
     };
 
     use hermitcrab_core::{
-        action::Action,
         audit::Head,
         authority::{Authority, Cap, Object, Program, Verb},
-        digest::Digest,
         grant::{AgentId, Lifetime, Uses},
         rules::Isolation,
         session::{Asking, Call, GrantSpec, SessionConfig},

@@ -241,8 +241,15 @@ impl Turn<'_> {
             Reach::Looks => self.machine.turn_looking(event, act),
             Reach::Acts => self.machine.turn(event, act),
         };
-        // Nothing was spent, so it is a refusal like any other.
-        came.map_err(|error| Stop::refused(Denial::new(DenialCode::LedgerUnwritable, error)))
+        match came {
+            Ok(Came::Refused(denial)) => Ok(Came::Refused(self.machine.spelled(denial))),
+            Ok(came) => Ok(came),
+            // Nothing was spent, so it is a refusal like any other.
+            Err(error) => Err(Stop::refused(Denial::new(
+                DenialCode::LedgerUnwritable,
+                error,
+            ))),
+        }
     }
 
     /// Reports that a call is over that only looked.

@@ -209,6 +209,41 @@ fn a_call_prints_what_a_model_would_see() {
 }
 
 #[test]
+fn a_refusal_names_the_place_by_its_path_and_not_by_the_sessions_own_name() {
+    let dir = bench();
+    let place = |name: &str| {
+        let proj = dir.path().join("proj").canonicalize().unwrap();
+        proj.join(name).display().to_string()
+    };
+    for (tool, arguments, effect) in [
+        (
+            "write_file",
+            r#"{"path": "a.txt", "content": "x"}"#,
+            format!("fs.modify {}", place("a.txt")),
+        ),
+        (
+            "terminal",
+            r#"{"command": "mkdir sub && echo x > sub/new"}"#,
+            format!("fs.create {}", place("sub")),
+        ),
+    ] {
+        let output = hermitcrab(dir.path(), &["call", tool, arguments]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            told.contains(&format!(
+                "(no-cap): no capability held for this: `{effect}`."
+            )),
+            "{told}"
+        );
+        assert_eq!(output.status.code(), Some(77), "{output:?}");
+    }
+    let output = hermitcrab(dir.path(), &["exec", "--", "rm", "a.txt"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let effect = format!("`fs.delete {}`", place("a.txt"));
+    assert!(told.contains(&effect), "{told}");
+}
+
+#[test]
 fn the_ledger_is_checked_from_the_command_line() {
     let dir = bench();
     hermitcrab(dir.path(), &["exec", "--", "true"]);
