@@ -41,10 +41,11 @@ impl fmt::Display for ModelError {
             Self::Address(why) => write!(f, "cannot use the model as configured: {why}"),
             Self::Unreachable(why) => write!(f, "the model cannot be reached: {why}"),
             Self::Refused(status, words) => {
-                write!(
-                    f,
-                    "the model's backend refused with status {status}: {words}"
-                )
+                write!(f, "the model's backend refused with status {status}")?;
+                if !words.is_empty() {
+                    write!(f, ": {words}")?;
+                }
+                f.write_str(next(*status))
             }
             Self::Unreadable(why) => write!(f, "the model's answer cannot be read: {why}"),
             Self::TimedOut(time) => write!(
@@ -79,6 +80,21 @@ impl fmt::Display for ModelError {
             ),
             Self::ScriptEnded => write!(f, "the scripted model has no more answers"),
         }
+    }
+}
+
+/// What its user can do about a backend that refuses.
+const fn next(status: u16) -> &'static str {
+    match status {
+        401 | 403 => {
+            "; `hermitcrab config backend` takes where the key is, as `--key-env`, `--key-file` or `--key-keyring`"
+        }
+        404 => {
+            "; is its address the one before `/chat/completions`, and is this what it calls the model? `hermitcrab config backend` names others"
+        }
+        429 => "; it takes no more requests for the time being, or none of this account",
+        500..=599 => "; the fault is on its side, and a later try may go through",
+        _ => "",
     }
 }
 

@@ -22,6 +22,8 @@ use super::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The wait before the first further try; it doubles.
 const RETRY_WAIT: Duration = Duration::from_millis(300);
+/// A backend that asks to be left alone for longer is not waited for.
+const PATIENCE_MAX: Duration = Duration::from_secs(60);
 
 /// What a backend is reached with.
 #[derive(Clone, Default)]
@@ -146,12 +148,18 @@ impl HttpModel {
                 heard(words);
             };
             match exchange::run(&post, limits, deadline, &self.cancel, &mut hear) {
-                Err(error) if tries_left > 0 && !has_spoken && may_pass(&error) => {
+                Err(failed) if tries_left > 0 && !has_spoken && may_pass(&failed.error) => {
+                    let asked = failed.again_after.unwrap_or_default();
+                    if asked > PATIENCE_MAX || asked > deadline.left()? {
+                        return Err(self.without_key(failed.error));
+                    }
                     tries_left -= 1;
-                    deadline.sleep(wait, &self.cancel)?;
+                    deadline.sleep(wait.max(asked), &self.cancel)?;
                     wait = wait.saturating_mul(2);
                 }
-                done => break done.map_err(|error| self.without_key(self.placed(error)))?,
+                done => {
+                    break done.map_err(|failed| self.without_key(self.placed(failed.error)))?;
+                }
             }
         };
         match (request.schema, reply.finish) {
@@ -210,7 +218,7 @@ pub fn check_address(base: &str) -> Result<(), String> {
 fn may_pass(error: &ModelError) -> bool {
     match error {
         ModelError::Unreachable(_) => true,
-        ModelError::Refused(status, _) => matches!(status, 429 | 502..=504),
+        ModelError::Refused(status, _) => matches!(status, 429 | 500 | 502..=504 | 529),
         ModelError::Address(_)
         | ModelError::Unreadable(_)
         | ModelError::TimedOut(_)

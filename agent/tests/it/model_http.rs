@@ -204,9 +204,63 @@ fn what_may_pass_is_tried_again_and_nothing_else() {
     };
     check("503 Busy", 1, Ok("ok"));
     check("429 Slow", 1, Ok("ok"));
+    check("500 Fault", 1, Ok("ok"));
+    check("429 Slow\r\nretry-after: 1", 1, Ok("ok"));
+    // Who wants to be left alone for an hour is not asked again in a second.
+    check("429 Slow\r\nretry-after: 3600", 1, Err(429));
+    check("429 Slow\r\nretry-after: soon", 1, Ok("ok"));
     check("503 Busy", 0, Err(503));
     check("400 Bad", 3, Err(400));
     check("401 Who", 3, Err(401));
+}
+
+#[test]
+fn a_backend_that_says_when_to_come_again_is_left_alone_until_then() {
+    let first = Arc::new(std::sync::Mutex::new(None::<Instant>));
+    let seen = Arc::clone(&first);
+    let base = backend(move |place, stream, _| {
+        let answer = if place == 0 {
+            *seen.lock().unwrap() = Some(Instant::now());
+            "HTTP/1.1 429 Slow\r\nretry-after: 1\r\nconnection: close\r\n\r\nbusy".to_owned()
+        } else {
+            let waited = seen.lock().unwrap().unwrap().elapsed();
+            let text = if waited >= Duration::from_secs(1) {
+                "waited"
+            } else {
+                "hurried"
+            };
+            format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{{\"choices\":[{{\"message\":{{\"content\":\"{text}\"}}}}]}}"
+            )
+        };
+        send(stream, answer.as_bytes());
+    });
+    let mut model = HttpModel::configured(HttpConfig {
+        base_url: base,
+        retries: 1,
+        ..HttpConfig::default()
+    })
+    .unwrap();
+    let reply = model.complete(ModelRequest::new("m", &[])).unwrap();
+    assert_eq!(reply.text, "waited");
+}
+
+#[test]
+fn a_refusal_of_a_backend_says_what_can_be_done() {
+    for (status, part) in [
+        (401, "`--key-env`"),
+        (404, "before `/chat/completions`"),
+        (429, "for the time being"),
+        (503, "on its side"),
+    ] {
+        let told = ModelError::Refused(status, "no".into()).to_string();
+        assert!(
+            told.contains(&format!("{status}: no; ")) && told.contains(part),
+            "{told}"
+        );
+    }
+    let told = ModelError::Refused(418, String::new()).to_string();
+    assert!(told.ends_with("status 418"), "{told}");
 }
 
 #[test]

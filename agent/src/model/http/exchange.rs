@@ -41,7 +41,8 @@ impl Deadline {
         }
     }
 
-    fn left(self) -> Result<Duration, ModelError> {
+    /// What is left of it.
+    pub fn left(self) -> Result<Duration, ModelError> {
         let left = self
             .at
             .map_or(self.all, |at| at.saturating_duration_since(Instant::now()));
@@ -65,14 +66,40 @@ impl Deadline {
     }
 }
 
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct Failed {
+    pub error: ModelError,
+    /// How long the backend asked to be left alone.
+    pub again_after: Option<Duration>,
+}
+
+impl From<ModelError> for Failed {
+    fn from(error: ModelError) -> Self {
+        Self {
+            error,
+            again_after: None,
+        }
+    }
+}
+
 /// What the thread has to say.
 enum Said {
-    /// The answer begins: its status, and whether it comes in events.
-    Head(u16, bool),
+    /// The answer begins.
+    Head(Head),
     /// More of its body.
     Bytes(Vec<u8>),
     /// It is over, well or not.
     End(Result<(), ModelError>),
+}
+
+/// How an answer begins.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    status: u16,
+    /// It comes in events.
+    is_streamed: bool,
+    again_after: Option<Duration>,
 }
 
 /// Sends it and takes the answer in.
@@ -82,7 +109,7 @@ pub fn run(
     deadline: Deadline,
     cancel: &Cancel,
     heard: &mut dyn FnMut(&str),
-) -> Result<ModelReply, ModelError> {
+) -> Result<ModelReply, Failed> {
     let left = deadline.left()?;
     let (say, said) = sync_channel(8);
     let post = post.clone();
@@ -103,37 +130,42 @@ fn listen(
     deadline: Deadline,
     cancel: &Cancel,
     heard: &mut dyn FnMut(&str),
-) -> Result<ModelReply, ModelError> {
-    let (mut status, mut is_streamed) = (0, false);
+) -> Result<ModelReply, Failed> {
+    let mut head = Head::default();
     let mut body = Vec::new();
     let mut taken: u64 = 0;
     let mut pieces = Pieces::default();
     let (mut words, mut arguments) = (Repeats::default(), Repeats::default());
     loop {
         if cancel.is_thrown() {
-            return Err(ModelError::Cancelled);
+            return Err(ModelError::Cancelled.into());
         }
         let next = match said.recv_timeout(deadline.left()?.min(TICK)) {
             Ok(next) => next,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(ModelError::Unreachable("the connection broke".to_owned()));
+                return Err(ModelError::Unreachable("the connection broke".to_owned()).into());
             }
         };
+        let Head {
+            status,
+            is_streamed,
+            ..
+        } = head;
         match next {
-            Said::Head(code, streamed) => (status, is_streamed) = (code, streamed && code == 200),
+            Said::Head(came) => head = came,
             Said::Bytes(bytes) => {
                 taken = taken.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
                 if taken > limits.bytes_max {
-                    return Err(ModelError::TooLong(limits.bytes_max));
+                    return Err(ModelError::TooLong(limits.bytes_max).into());
                 }
                 if is_streamed {
                     pieces.take(&bytes, heard)?;
                     if words.notices(pieces.text()) || arguments.notices(pieces.last_arguments()) {
-                        return Err(ModelError::Repeats);
+                        return Err(ModelError::Repeats.into());
                     }
                     if pieces.is_done() {
-                        return pieces.whole();
+                        return Ok(pieces.whole()?);
                     }
                 } else if status == 200 {
                     body.extend_from_slice(&bytes);
@@ -143,18 +175,21 @@ fn listen(
                 }
             }
             Said::End(Err(ModelError::TimedOut(_))) => {
-                return Err(ModelError::TimedOut(deadline.all));
+                return Err(ModelError::TimedOut(deadline.all).into());
             }
-            Said::End(Err(error)) if status == 200 || status == 0 => return Err(error),
+            Said::End(Err(error)) if status == 200 || status == 0 => return Err(error.into()),
             Said::End(_) => break,
         }
     }
-    if status != 200 {
+    if head.status != 200 {
         let words = String::from_utf8_lossy(&body);
-        return Err(ModelError::Refused(status, wire::complaint(&words)));
+        return Err(Failed {
+            error: ModelError::Refused(head.status, wire::complaint(&words)),
+            again_after: head.again_after,
+        });
     }
-    if is_streamed {
-        return pieces.whole();
+    if head.is_streamed {
+        return Ok(pieces.whole()?);
     }
     let text = String::from_utf8(body)
         .map_err(|_| ModelError::Unreadable("it is not UTF-8".to_owned()))?;
@@ -165,7 +200,7 @@ fn listen(
             .iter()
             .any(|call| Repeats::default().notices(&call.arguments));
     if goes_round {
-        return Err(ModelError::Repeats);
+        return Err(ModelError::Repeats.into());
     }
     Ok(reply)
 }
@@ -189,7 +224,18 @@ fn speak(post: &Post, time: Duration, say: &SyncSender<Said>) -> Result<(), Mode
         .body()
         .mime_type()
         .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
-    if say.send(Said::Head(status, is_streamed)).is_err() {
+    // The other form, a date, is of the backend's clock and not of this one's.
+    let again_after = answer
+        .headers()
+        .get("retry-after")
+        .and_then(|after| after.to_str().ok()?.trim().parse().ok())
+        .map(Duration::from_secs);
+    let head = Head {
+        status,
+        is_streamed: is_streamed && status == 200,
+        again_after,
+    };
+    if say.send(Said::Head(head)).is_err() {
         return Ok(());
     }
     let mut reader = answer.into_body().into_reader();
