@@ -74,7 +74,7 @@ pub use self::{
     hands::{Before, Hands},
     mounts::{lexical, real},
     outside::Given,
-    place::{Place, Spot},
+    place::{Place, Spot, tilde_expanded},
     planned::Steering,
     proposals::Proposed,
     remote::Remote,

@@ -5,6 +5,7 @@
 //! job, until that grant ends. The grant is for the job as it was: one whose
 //! words, script or place changed afterwards has lost it.
 
+mod agreed;
 mod shelf;
 
 use std::{fs::TryLockError, io};
@@ -283,6 +284,7 @@ impl Runner {
             ..Setting::at(place)
         };
         let ground = open::ground(&setting.place)?;
+        agreed::look(&self.base, job, &ground)?;
         let cancel = Cancel::default();
         let limit = Limit::begin(cancel.clone(), RUN_MAX, Some(caller)).map_err(unusable)?;
         let mut backend = match crate::jobs::needs_model(job) {

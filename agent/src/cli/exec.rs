@@ -228,7 +228,7 @@ pub(super) fn print_whole(run: &CommandRun) {
 }
 
 /// A word as the shell reads it back.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = !word.is_empty()
         && word
             .bytes()

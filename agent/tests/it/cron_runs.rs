@@ -297,3 +297,86 @@ fn an_editors_cancel_ends_the_wait_for_the_model_of_a_job() {
         "{noted}"
     );
 }
+
+#[test]
+fn a_job_reads_no_directory_that_nobody_agreed_to() {
+    let home = Home::new();
+    for dir in [".hermes/scripts", ".hermes/cron", "private"] {
+        std::fs::create_dir_all(home.path().join(dir)).unwrap();
+    }
+    let private = home.path().join("private");
+    std::fs::write(private.join("diary.txt"), "nobody's business\n").unwrap();
+    std::fs::write(
+        home.path().join(".hermes/scripts/read.sh"),
+        "cat diary.txt\n",
+    )
+    .unwrap();
+    // Whoever may write the list of jobs can write there where each works.
+    let make = |at: usize, workdir: &std::path::Path| {
+        let (code, made) = call(
+            &home,
+            &json!({
+                "action": "create", "schedule": "every 1h", "prompt": "read", "no_agent": true,
+                "script": "read.sh", "workdir": home.project(),
+            }),
+        );
+        assert_eq!(code, Some(0), "{made}");
+        set(&home, at, "workdir", workdir.to_str().unwrap().into());
+        made["job_id"].as_str().unwrap().to_owned()
+    };
+    let link = home.project().join("inside");
+    std::os::unix::fs::symlink(&private, &link).unwrap();
+    let named = make(0, &private);
+    let linked = make(1, &link);
+    let due = |at: usize| {
+        set(&home, at, "next_run_at", "2026-01-01T00:00:00+00:00".into());
+        home.run(&["cron", "tick"])
+    };
+    for (at, id) in [(0, &named), (1, &linked)] {
+        let (_, told) = call(&home, &json!({"action": "run", "job_id": id}));
+        assert!(!told.to_string().contains("business"), "{told}");
+        assert_eq!(told["job"]["execution_success"], false, "{told}");
+        let ran = due(at);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(!ran.out.contains("business"), "{ran:?}");
+        let advice = format!("hermitcrab cron grant {id} fs.read=");
+        assert!(ran.err.contains(&advice), "{ran:?}");
+    }
+    // A yes to the job as it is, or to the directory, is one.
+    home.ok(&["cron", "grant", &named, "fs.read=../private"]);
+    assert!(due(0).out.contains("business"));
+    assert_eq!(due(1).code, Some(77));
+    home.configure("directories = [\"~/private\"]\n");
+    assert!(due(1).out.contains("business"));
+    // What is agreed to is no more than that.
+    let above = make(2, home.path().parent().unwrap());
+    let ran = due(2);
+    assert_ne!(ran.code, Some(0), "{above}: {ran:?}");
+}
+
+#[test]
+fn a_job_below_where_its_list_is_looked_after_needs_no_word() {
+    let home = Home::new();
+    for dir in [".hermes/scripts", ".hermes/cron", "proj/sub"] {
+        std::fs::create_dir_all(home.path().join(dir)).unwrap();
+    }
+    std::fs::write(home.path().join(".hermes/scripts/here.sh"), "pwd\n").unwrap();
+    let sub = home.project().join("sub").canonicalize().unwrap();
+    let (_, made) = call(
+        &home,
+        &json!({
+            "action": "create", "schedule": "every 1h", "prompt": "where", "no_agent": true,
+            "script": "here.sh", "workdir": sub,
+        }),
+    );
+    let id = made["job_id"].as_str().unwrap().to_owned();
+    let tick = |dir: &std::path::Path| {
+        set(&home, 0, "next_run_at", "2026-01-01T00:00:00+00:00".into());
+        home.run_in(dir, &["cron", "tick"])
+    };
+    let ran = tick(&home.project());
+    assert!(ran.out.contains("proj/sub"), "{ran:?}");
+    // From where no session can work nothing is agreed to by being there.
+    let ran = tick(home.path());
+    assert_eq!(ran.code, Some(77), "{id}: {ran:?}");
+}
