@@ -180,7 +180,6 @@ impl Seat {
             words_within,
         } = setup;
         let scene = Rc::new(RefCell::new(Scene::default()));
-        let chat = history.messages.clone();
         let history = Rc::new(RefCell::new(history));
         let desk = Rc::new(Desk {
             orders,
@@ -207,6 +206,12 @@ impl Seat {
             proved,
             floor,
         } = opener(&ground, Box::new(user))?;
+        // From here on nobody else writes it; up to here somebody may have gone on with it.
+        if let Some(kept) = History::look(&ground.dir) {
+            let is_silent = history.borrow().is_silent;
+            *history.borrow_mut() = History { is_silent, ..kept };
+        }
+        let chat = history.borrow().messages.clone();
         runtime.serve_an_editor();
         runtime.show_progress(Box::new(Output {
             link: link.clone(),

@@ -81,6 +81,9 @@ struct Held {
     ground: Ground,
     /// Known once the session is open.
     ready: Arc<Mutex<Option<Ready>>>,
+    /// It ends. Until it has, its directory is its own: what it still writes there is
+    /// neither read nor removed by anybody else.
+    is_leaving: bool,
 }
 
 struct Server {
@@ -163,7 +166,7 @@ async fn connection(
     builder
         .on_receive_notification(
             async move |cancel: CancelNotification, _connection| {
-                if let Some(held) = cancelling.held().get(cancel.session_id.0.as_ref()) {
+                if let Some(held) = open(&cancelling.held(), &cancel.session_id) {
                     held.control.cancel();
                     // A session that broke down has nothing to cancel.
                     let _ = held.orders.send(Order::Cancelled);
@@ -174,6 +177,11 @@ async fn connection(
         )
         .connect_to(lines)
         .await
+}
+
+/// A session that can be spoken to.
+fn open<'h>(held: &'h BTreeMap<String, Held>, id: &SessionId) -> Option<&'h Held> {
+    held.get(id.0.as_ref()).filter(|held| !held.is_leaving)
 }
 
 impl Server {
@@ -269,6 +277,7 @@ impl Server {
                 thread,
                 ground,
                 ready,
+                is_leaving: false,
             },
         );
         Ok(())

@@ -32,6 +32,7 @@ use super::{
     },
     Server,
     checks::{allowed, names, place, unknown},
+    open,
 };
 
 /// Sessions told about at once.
@@ -193,11 +194,18 @@ impl Server {
         responder: Responder<CloseSessionResponse>,
         _connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
-        let Some(held) = self.held().remove(request.session_id.0.as_ref()) else {
+        let id = request.session_id.0.to_string();
+        let mut all = self.held();
+        let Some(held) = all.get_mut(&id).filter(|held| !held.is_leaving) else {
+            drop(all);
             return responder.respond_with_error(unknown(&request.session_id));
         };
+        held.is_leaving = true;
         held.control.leave();
+        let server = Arc::clone(self);
         let told = move || {
+            // Whoever hears that it is closed may take it up at once.
+            server.held().remove(&id);
             // A client that went away is told nothing.
             let _ = responder.respond(CloseSessionResponse::new());
         };
@@ -216,11 +224,15 @@ impl Server {
         _connection: &ConnectionTo<Client>,
     ) -> Result<(), Error> {
         let id = request.session_id.0.as_ref();
-        if self.held().contains_key(id) {
+        let mut held = self.held();
+        held.retain(|_, held| !held.thread.is_finished());
+        if held.contains_key(id) {
+            drop(held);
             return responder.respond_with_error(
                 Error::invalid_request().data("this session is open; close it first"),
             );
         }
+        drop(held);
         let forgotten = if history::is_id(id) {
             history::forget(&history::dir_of(&self.service.state_dir, id))
         } else {
@@ -249,7 +261,7 @@ impl Server {
             }
         };
         let held = self.held();
-        let Some(held) = held.get(request.session_id.0.as_ref()) else {
+        let Some(held) = open(&held, &request.session_id) else {
             drop(held);
             return responder.respond_with_error(unknown(&request.session_id));
         };
@@ -281,7 +293,7 @@ impl Server {
 
     fn control(&self, id: &SessionId) -> Result<(Arc<Control>, Ready), Error> {
         let held = self.held();
-        let held = held.get(id.0.as_ref()).ok_or_else(|| unknown(id))?;
+        let held = open(&held, id).ok_or_else(|| unknown(id))?;
         let ready = *held.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let ready = ready.ok_or_else(|| {
             Error::invalid_request().data(format!(

@@ -1,0 +1,91 @@
+//! A client that means harm: it pipelines, lies, answers what was not offered, and goes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+
+use crate::support::editor::Editor;
+
+fn conversation(editor: &Editor, session: &str) -> std::path::PathBuf {
+    editor.dir.path().join(format!(
+        ".local/state/hermitcrab/acp/{session}/conversation.json"
+    ))
+}
+
+/// Writes lots while it is called off, so that closing takes its time.
+fn busy() -> Value {
+    json!([[["terminal", {"command": "echo began; exec sleep 600"}]]])
+}
+
+#[test]
+fn a_conversation_deleted_while_its_session_closes_does_not_come_back() {
+    for _ in 0..5 {
+        let (mut editor, session) = Editor::ready();
+        editor.begin(&session, &busy());
+        editor.until(&[], |m| m.to_string().contains("\"text\":\"began"));
+        let closed = editor.request("session/close", json!({"sessionId": session}));
+        let deleted = editor.request("session/delete", json!({"sessionId": session}));
+        let deleted = editor.result(deleted, &[]);
+        let is_refused = deleted["code"] == -32600;
+        let file = conversation(&editor, &session);
+        let has_closed = |m: &Value| m["id"] == closed;
+        if !editor.seen.iter().any(has_closed) {
+            editor.until(&[], has_closed);
+        }
+        if is_refused {
+            let again = editor.call("session/delete", json!({"sessionId": session}));
+            assert_eq!(again.get("code"), None, "{again}");
+        }
+        let (code, dir) = editor.hang_up();
+        assert_eq!(code, Some(0));
+        assert!(!file.exists(), "{}", dir.path().display());
+    }
+}
+
+#[test]
+fn a_session_taken_up_while_it_closes_loses_nothing_that_was_said() {
+    for _ in 0..5 {
+        let (mut editor, session) = Editor::ready();
+        let cwd = editor.workspace();
+        editor.prompt(&session, &json!(["first words"]), &[]);
+        editor.begin(&session, &busy());
+        editor.until(&[], |m| m.to_string().contains("\"text\":\"began"));
+        let closed = editor.request("session/close", json!({"sessionId": session}));
+        let load = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+        let mut opened = editor.request("session/load", load.clone());
+        let mut is_closed = false;
+        // Refused as long as it closes, and open once it is closed.
+        loop {
+            let answer = editor.until(&[], |m| m["id"] == closed || m["id"] == opened);
+            if answer["id"] == closed {
+                is_closed = true;
+            } else if answer.get("error").is_some() {
+                assert!(!is_closed || answer["error"]["code"] == -32600, "{answer}");
+                opened = editor.request("session/load", load.clone());
+            } else {
+                break;
+            }
+        }
+        editor.prompt(&session, &json!(["last words"]), &[]);
+        let kept = std::fs::read_to_string(conversation(&editor, &session)).unwrap();
+        for words in ["first words", "echo began", "last words"] {
+            assert!(kept.contains(words), "{words}: {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_is_closed_by_a_client_that_goes_ends_as_every_session_does() {
+    let (mut editor, session) = Editor::ready();
+    editor.begin(&session, &busy());
+    editor.until(&[], |m| m.to_string().contains("\"text\":\"began"));
+    editor.request("session/close", json!({"sessionId": session}));
+    let (code, dir) = editor.hang_up();
+    assert_eq!(code, Some(0));
+    let own = dir
+        .path()
+        .join(format!(".local/state/hermitcrab/acp/{session}"));
+    let kept = std::fs::read_to_string(own.join("conversation.json")).unwrap();
+    assert!(kept.contains("echo began"), "{kept}");
+    let ledger = std::fs::read_to_string(own.join("ledger.jsonl")).unwrap();
+    assert!(ledger.lines().last().unwrap().contains("ended"), "{ledger}");
+}
