@@ -242,7 +242,38 @@ fn a_list_of_tools_ends_where_too_much_was_said_however_it_is_cut() {
     let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
     bench.runtime.grant(agent, &words).unwrap();
     let why = bench.runtime.listing(agent, &server).unwrap().unwrap_err();
-    assert!(why.contains("more than 1048576 bytes"), "{why}");
+    assert!(why.contains("more than 4194304 bytes"), "{why}");
+}
+
+#[test]
+fn a_long_list_of_tools_is_taken_in_fifty_parts_and_one_of_too_many_tools_is_not() {
+    let listed = |in_a_part: u64| {
+        let port = endless("tools/list", move |part| {
+            let tools: Vec<Value> = (0..in_a_part)
+                .map(|n| {
+                    // The first of each part is the last of the one before.
+                    let number = part * (in_a_part - 1) + n;
+                    json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}})
+                })
+                .collect();
+            let result = json!({"tools": tools, "nextCursor": part.to_string()});
+            format!(
+                "{}\n",
+                json!({"jsonrpc": "2.0", "id": "ID", "result": result})
+            )
+        });
+        let mut bench = Bench::new();
+        let server = ExternalServer::at("echo", "127.0.0.1", port);
+        bench.runtime.declare_external(server.clone()).unwrap();
+        let agent = bench.runtime.first_agent();
+        let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
+        bench.runtime.grant(agent, &words).unwrap();
+        let listing = bench.runtime.listing(agent, &server).unwrap();
+        listing.map(|listing| listing.tools.len())
+    };
+    assert_eq!(listed(18), Ok(50 * 17 + 1));
+    let why = listed(200).unwrap_err();
+    assert!(why.contains("more than 4096 tools"), "{why}");
 }
 
 #[test]

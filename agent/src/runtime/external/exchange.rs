@@ -1,6 +1,6 @@
 //! What is said to a server: one connection, one request, and the end of it.
 
-use std::{fmt, os::unix::net::UnixStream, time::Duration};
+use std::{collections::BTreeSet, fmt, os::unix::net::UnixStream, time::Duration};
 
 use rmcp::{
     RoleClient, ServiceError, ServiceExt as _,
@@ -22,12 +22,11 @@ use crate::tools::mcp::{self, Announced, Answer, Kind, Utility};
 
 /// How long a server may take to say which tools it has.
 const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
-/// Tools of one server that are looked at.
-const TOOLS_MAX: usize = 256;
-/// Parts a list of tools may come in.
-const PAGES_MAX: usize = 32;
-/// Parts a list of resources or prompts is taken in; of a longer one these.
-const STOCK_PAGES_MAX: usize = 50;
+/// Tools one server may have; there are servers with more than eight hundred.
+const TOOLS_MAX: usize = 4096;
+/// Parts a list is taken in; of a longer one these, as Hermes takes them
+/// (`_MCP_LIST_MAX_PAGES`).
+const PAGES_MAX: usize = 50;
 /// Bytes of such a list.
 const STOCK_BYTES_MAX: usize = 1 << 20;
 /// Bytes a server may say over one bare connection: lines have no end of their own.
@@ -215,7 +214,7 @@ async fn stock(client: &Client, kind: Kind) -> Result<Value, Trouble> {
     let mut all: Vec<Value> = Vec::new();
     let mut bytes = 0_usize;
     let mut cursor = None;
-    for _ in 0..STOCK_PAGES_MAX {
+    for _ in 0..PAGES_MAX {
         let mut params = PaginatedRequestParams::default();
         params.cursor = cursor;
         let (page, next) = match kind {
@@ -261,8 +260,10 @@ fn strike_key(server: &ExternalServer, said: &mut Value) {
     }
 }
 
+/// The tools of a server, each name once, in all parts of the list that are taken.
 async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
     let mut tools: Vec<Value> = Vec::new();
+    let mut names = BTreeSet::new();
     let mut bytes = 0_usize;
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
@@ -270,6 +271,7 @@ async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
         params.cursor = cursor;
         let page = client.list_tools(Some(params)).await?;
         for tool in page.tools {
+            let is_new = names.insert(tool.name.clone());
             let tool = json!({
                 "name": tool.name,
                 "description": tool.description,
@@ -282,7 +284,7 @@ async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
                     "it says more than {LISTING_BYTES_MAX} bytes about its tools"
                 )));
             }
-            if !tools.iter().any(|known| known["name"] == tool["name"]) {
+            if is_new {
                 tools.push(tool);
             }
             if tools.len() > TOOLS_MAX {
@@ -293,12 +295,10 @@ async fn listed(client: &Client) -> Result<Vec<Value>, Trouble> {
         }
         cursor = page.next_cursor.filter(|cursor| !cursor.is_empty());
         if cursor.is_none() {
-            return Ok(tools);
+            break;
         }
     }
-    Err(Trouble::Broken(format!(
-        "its list of tools has more than {PAGES_MAX} parts"
-    )))
+    Ok(tools)
 }
 
 fn in_time<T>(

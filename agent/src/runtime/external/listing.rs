@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Bytes of everything a server may say about its tools.
-pub(super) const LISTING_BYTES_MAX: usize = 1 << 20;
+pub(super) const LISTING_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a tool's name here; backends take no longer ones.
 const NAME_BYTES_MAX: usize = 128;
 
