@@ -242,7 +242,7 @@ impl AcpUser {
             .iter()
             .enumerate()
             .map(|(place, words)| {
-                let id = format!("choice-{place}");
+                let id = choice_id(place);
                 PermissionOption::new(id, words.clone(), PermissionOptionKind::AllowOnce)
             })
             .collect();
@@ -254,9 +254,14 @@ impl AcpUser {
         let RequestPermissionOutcome::Selected(chosen) = answer.outcome else {
             return None;
         };
-        let place: usize = chosen.option_id.0.strip_prefix("choice-")?.parse().ok()?;
+        let place = (0..choices.len()).find(|place| *choice_id(*place) == *chosen.option_id.0)?;
         choices.get(place).cloned()
     }
+}
+
+/// What one of the given words is chosen by.
+fn choice_id(place: usize) -> String {
+    format!("choice-{place}")
 }
 
 /// The one field of a form.

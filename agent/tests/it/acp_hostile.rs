@@ -89,3 +89,52 @@ fn a_session_that_is_closed_by_a_client_that_goes_ends_as_every_session_does() {
     let ledger = std::fs::read_to_string(own.join("ledger.jsonl")).unwrap();
     assert!(ledger.lines().last().unwrap().contains("ended"), "{ledger}");
 }
+
+#[test]
+fn a_choice_is_what_was_offered_to_the_letter() {
+    let (mut editor, session) = Editor::ready();
+    let ask = json!([[["clarify", {"question": "which?", "choices": ["one", "two"]}]]]);
+    for (id, expected) in [
+        ("choice-1", Some("two")),
+        ("choice-+1", None),
+        ("choice-01", None),
+        ("choice-2", None),
+        ("two", None),
+    ] {
+        editor.prompt(&session, &ask, &[id.into()]);
+        let told = editor.ended()["rawOutput"]["user_response"].clone();
+        assert_eq!(
+            told.as_str().filter(|told| *told == "two"),
+            expected,
+            "{id}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_second_answer_to_a_question_and_one_to_another_count_for_nothing() {
+    let (mut editor, one) = Editor::ready();
+    let two = editor.open();
+    let write = |text: &str| json!([[["write_file", {"path": "a.txt", "content": text}]]]);
+    let first = editor.begin(&one, &write("from one\n"));
+    let of_one = editor.question();
+    let second = editor.begin(&two, &write("from two\n"));
+    let of_two = editor.question();
+    assert_ne!(of_one["id"], of_two["id"]);
+    editor.answer(&of_one, &"reject-once".into());
+    for _ in 0..3 {
+        editor.answer(&of_one, &"allow-always".into());
+    }
+    // Whatever session it names, an answer is to its own question.
+    editor.send(&json!({"jsonrpc": "2.0", "id": of_one["id"], "result": {
+        "sessionId": two, "outcome": {"outcome": "selected", "optionId": "allow-once"}}}));
+    editor.result(first, &[]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+    editor.send(&json!({"jsonrpc": "2.0", "id": of_two["id"], "result": {
+        "outcome": {"outcome": "selected", "optionId": ["allow-once"]}}}));
+    editor.result(second, &[]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+    // Nothing of it lies in wait for the next one.
+    editor.prompt(&one, &write("again\n"), &["reject-once".into()]);
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+}
