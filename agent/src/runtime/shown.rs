@@ -100,6 +100,17 @@ pub(super) fn one_line(text: &str) -> String {
     out
 }
 
+/// A name of a file in a line that says more than the name: where it could be taken
+/// for more of that line, it stands in quotation marks, and holds none itself.
+fn named(path: &str) -> String {
+    let path = one_line(path);
+    if path.contains([' ', ',', '"']) {
+        format!("\"{}\"", path.replace('"', "\\u{22}"))
+    } else {
+        path
+    }
+}
+
 /// A command of several lines, the later ones marked: it must not be able to
 /// write lines that look like the list of its changes.
 pub(super) fn marked(command: &str) -> String {
@@ -116,7 +127,7 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
 }
 
 fn write_in_words(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
-    let path = one_line(&place.absolute);
+    let path = named(&place.absolute);
     let old = match before {
         Before::Nothing => None,
         Before::File(old) => Some(old.as_slice()),
@@ -164,7 +175,7 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 before,
                 content,
             } => {
-                let path = one_line(&place.absolute);
+                let path = named(&place.absolute);
                 match before {
                     Before::Nothing => difference(&path, None, Some(content)),
                     Before::File(old) => difference(&path, Some(old), Some(content)),
@@ -177,22 +188,22 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
             }
             FileChange::Delete { place, before } => format!(
                 "deleted file {0}\n{1}",
-                one_line(&place.absolute),
-                difference(&one_line(&place.absolute), Some(before), None)
+                named(&place.absolute),
+                difference(&named(&place.absolute), Some(before), None)
             ),
             FileChange::RemoveDir { place } => {
-                format!("removed directory {}\n", one_line(&place.absolute))
+                format!("removed directory {}\n", named(&place.absolute))
             }
             FileChange::Rename { from, to, content } => format!(
                 "file {} becomes {}, {} bytes, unchanged\n",
-                one_line(&from.absolute),
-                one_line(&to.absolute),
+                named(&from.absolute),
+                named(&to.absolute),
                 content.len()
             ),
             FileChange::Move { from, to } => format!(
                 "{} becomes {}, as it is\n",
-                one_line(&from.absolute),
-                one_line(&to.absolute),
+                named(&from.absolute),
+                named(&to.absolute),
             ),
         });
     }
@@ -203,7 +214,7 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
 pub fn directories(question: &Question, places: &[Place]) -> String {
     let mut out = heading(question);
     for place in places {
-        out.push_str(&format!("new directory {}\n", one_line(&place.absolute)));
+        out.push_str(&format!("new directory {}\n", named(&place.absolute)));
     }
     out
 }
@@ -222,7 +233,6 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
-        let root = one_line(root);
         for Rename { from, to } in set.renames() {
             let names = set
                 .changes()
@@ -235,7 +245,9 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 names => format!(" with the {names} names below it"),
             };
             out.push_str(&format!(
-                "renamed {root}/{from} to {root}/{to}{with}, nothing in it changed\n"
+                "renamed {} to {}{with}, nothing in it changed\n",
+                named(&format!("{root}/{from}")),
+                named(&format!("{root}/{to}")),
             ));
         }
         let is_renamed = |path: &RelPath| {
@@ -249,9 +261,9 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
             .filter(|change| !is_renamed(&change.path))
         {
             let path = if change.path.is_root() {
-                root.clone()
+                named(root)
             } else {
-                format!("{root}/{}", change.path)
+                named(&format!("{root}/{}", change.path))
             };
             let before = || set.content_before(&change.path, SHOWN_BYTES_MAX).ok();
             let after = || set.content_after(&change.path, SHOWN_BYTES_MAX).ok();
@@ -268,7 +280,7 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 What::CreatedSymlink { target } => {
                     format!(
                         "new link {path} to {}\n",
-                        one_line(&String::from_utf8_lossy(target))
+                        named(&String::from_utf8_lossy(target))
                     )
                 }
                 What::CreatedSpecial => format!("new pipe or socket {path} (never kept)\n"),
@@ -314,13 +326,13 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 What::DeletedSymlink { target } => {
                     format!(
                         "deleted link {path} to {}\n",
-                        one_line(&String::from_utf8_lossy(target))
+                        named(&String::from_utf8_lossy(target))
                     )
                 }
                 What::DeletedDir => format!("deleted directory {path}\n"),
                 What::DeletedSpecial => format!("deleted pipe, socket or device {path}\n"),
                 What::MovedHere { from } => {
-                    format!("{path} is what was {}\n", one_line(&from.to_string()))
+                    format!("{path} is what was {}\n", named(&from.to_string()))
                 }
                 What::MovedAway => format!("{path} gets another name\n"),
             });
@@ -344,15 +356,16 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
             Verb::FsDelete => "removes",
             _ => "puts back the former version of",
         };
-        let root = one_line(&String::from_utf8_lossy(&change.root));
-        out.push_str(&format!("{what} {root}/{}\n", change.path));
+        let root = String::from_utf8_lossy(&change.root);
+        let path = named(&format!("{root}/{}", change.path));
+        out.push_str(&format!("{what} {path}\n"));
     }
     out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{difference, one_line};
+    use super::{difference, named, one_line};
 
     #[test]
     fn each_line_of_a_difference_has_a_line_to_itself() {
@@ -369,6 +382,19 @@ mod tests {
         // What ends a line elsewhere ends none on a terminal that shows it by name.
         check("a\rb\n", "a\rc\n", "-a\\u{d}b\n+a\\u{d}c\n");
         check("a\u{2028}\n", "b\u{c}\n", "-a\\u{2028}\n+b\\u{c}\n");
+    }
+
+    #[test]
+    fn a_name_that_reads_like_more_of_its_line_stands_in_quotation_marks() {
+        for (name, shown) in [
+            ("/w/notes.txt", "/w/notes.txt"),
+            ("/w/a, 4 bytes, mode 600", "\"/w/a, 4 bytes, mode 600\""),
+            ("/w/a to b", "\"/w/a to b\""),
+            ("/w/a\" to \"b", "\"/w/a\\u{22} to \\u{22}b\""),
+            ("/w/a\nb", "/w/a\\u{a}b"),
+        ] {
+            assert_eq!(named(name), shown);
+        }
     }
 
     #[test]
