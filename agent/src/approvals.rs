@@ -68,7 +68,8 @@ impl Desk {
             }
             all = Some(said);
         }
-        all
+        // A no to it stays one, whoever may have asked for it.
+        all.filter(|said| *said == Said::No || !prompt.question.is_after_reading())
     }
 
     fn took(&mut self, prompt: &Prompt<'_>, reply: &Reply, keep: Keep) {

@@ -108,6 +108,7 @@ pub struct Question {
     pub(crate) actions: Vec<Action>,
     pub(crate) uncovered: Vec<usize>,
     pub(crate) widest: Scope,
+    pub(crate) is_after_reading: bool,
     pub(crate) digest: Digest,
     pub(crate) open_until: Instant,
 }
@@ -160,6 +161,13 @@ impl Question {
     #[must_use]
     pub const fn widest(&self) -> Scope {
         self.widest
+    }
+
+    /// Whether a part of it is granted, and is asked about for what has been read since:
+    /// nobody who answered before it was read answered that.
+    #[must_use]
+    pub const fn is_after_reading(&self) -> bool {
+        self.is_after_reading
     }
 
     /// The digest of what is shown, which an answer repeats.

@@ -47,6 +47,7 @@ mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod prompt;
+mod repeated;
 mod root;
 mod runtime;
 mod searching;

@@ -98,7 +98,7 @@ impl Machine {
         Keeper::open(place, State::open(&self.state_dir()).unwrap()).unwrap()
     }
 
-    fn open(&self, words: &[&'static str]) -> Opened {
+    pub fn open(&self, words: &[&'static str]) -> Opened {
         let state = State::open(&self.state_dir()).unwrap();
         let ledger = Ledger::open_anchored(&self.state_dir(), Some(state.anchor)).unwrap();
         self.open_on(ledger, words)
@@ -143,7 +143,7 @@ impl Machine {
         (asked, report.fate == Fate::Ran)
     }
 
-    fn ledger(&self) -> String {
+    pub fn ledger(&self) -> String {
         std::fs::read_to_string(self.state_dir().join("ledger.jsonl")).unwrap()
     }
 }

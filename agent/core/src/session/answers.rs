@@ -61,6 +61,7 @@ impl Session {
             because: gap.because,
             // What is asked about each time cannot be answered for longer.
             widest: if lasting { Scope::Always } else { Scope::Once },
+            is_after_reading: gap.reasons.contains(&DenialCode::UntrustedFlow),
             actions: request.actions().to_vec(),
             uncovered: gap.uncovered,
             digest: Digest::NONE,
