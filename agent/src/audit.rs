@@ -13,6 +13,9 @@
 //! [`verify`] tells apart and the next start removes. A disk that fails once is
 //! not written to again: what it did with the last bytes is not known.
 //!
+//! While it is written the file is longer than what is in it, and ends with NUL
+//! ([`disk::Roomy`]).
+//!
 //! It does not protect against somebody who can rewrite the whole file. A tail
 //! cut off is noticed against the [anchor](crate::store::anchor), or against
 //! a head that was published elsewhere.
@@ -34,7 +37,7 @@ use hermitcrab_core::{
     digest::Digest,
 };
 
-use self::read::Start;
+use self::{disk::Roomy, read::Start};
 pub use self::{
     ledger::{Ledger, Opened},
     read::{Tail, Unfinished, Verified},
@@ -126,7 +129,7 @@ pub fn verify(state_dir: &Path) -> Result<Verified, LedgerError> {
 /// See [`LedgerError`].
 pub fn verify_against(state_dir: &Path, known: &[Head]) -> Result<Verified, LedgerError> {
     let path = state_dir.join(FILE_NAME);
-    let mut file = match own_file::open(&path, Access::Read) {
+    let file = match own_file::open(&path, Access::Read) {
         Err(error) if error.is_missing() && !known.is_empty() => {
             return Err(known.first().map_or(LedgerError::Own(error), |head| {
                 LedgerError::Cut(path, *head)
@@ -134,8 +137,9 @@ pub fn verify_against(state_dir: &Path, known: &[Head]) -> Result<Verified, Ledg
         }
         opened => opened.map_err(LedgerError::Own)?,
     };
+    let mut disk = Roomy::seen(file).map_err(|error| LedgerError::Io(path.clone(), error))?;
     let mut heads: Vec<Digest> = vec![Digest::NONE];
-    let found = read::through(&mut file, &path, Start::BEGINNING, |record, _| {
+    let found = read::through(&mut disk, &path, Start::BEGINNING, |record, _| {
         heads.push(record.digest);
     })?;
     match known.iter().find(|head| {

@@ -4,7 +4,11 @@ use std::{
     fmt,
     fs::File,
     io::{self, Write as _},
+    os::unix::fs::FileExt as _,
 };
+
+/// How much room is made at a time.
+const ROOM_BYTES: u64 = 64 << 10;
 
 /// A file that only grows, and can be cut back after a crash.
 pub trait Disk: fmt::Debug + Send {
@@ -62,6 +66,131 @@ impl Disk for File {
     }
 }
 
+/// A ledger's file, with room kept behind what is in it.
+///
+/// What for: a file that gets longer with every record has its length written to
+/// the file system's journal each time it is waited for, which takes longer than
+/// the record. Room reads as NUL, which no record holds; it is cut off when this is
+/// dropped, and by whoever opens a file that was left with some.
+#[derive(Debug)]
+pub struct Roomy {
+    file: File,
+    /// Where the next byte goes.
+    end: u64,
+    /// The length of the file.
+    room_end: u64,
+}
+
+impl Roomy {
+    /// Takes a file that is open for reading and writing, and not for appending,
+    /// which nobody else writes.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn of(file: File) -> io::Result<Self> {
+        let mut disk = Self::seen(file)?;
+        if disk.file.metadata()?.len() != disk.end {
+            disk.cut(disk.end)?;
+        }
+        Ok(disk)
+    }
+
+    /// Takes a file to read it as it is, which may be somebody's who writes.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn seen(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let end = end_of_text(&file, length)?;
+        Ok(Self {
+            file,
+            end,
+            room_end: end,
+        })
+    }
+
+    /// How long what is in it is.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Makes room behind the end, as far as the disk has it: what waits for the
+    /// bytes before it waits for this as well.
+    fn make_room(&mut self) {
+        static NOTHING: [u8; ROOM_BYTES as usize] = [0; ROOM_BYTES as usize];
+        let lacking = ROOM_BYTES - self.end % ROOM_BYTES;
+        let lacking = usize::try_from(lacking).unwrap_or(0);
+        let made = NOTHING
+            .get(..lacking)
+            .and_then(|nothing| self.file.write_at(nothing, self.end).ok());
+        self.room_end = self.end + made.unwrap_or(0) as u64;
+    }
+}
+
+/// Where the last byte of so many ends that is not NUL.
+fn end_of_text(file: &File, length: u64) -> io::Result<u64> {
+    let mut end = length;
+    // One byte is all there is to look at in a file that was closed as meant.
+    let mut bytes = vec![0];
+    while end > 0 {
+        let from = end.saturating_sub(bytes.len() as u64);
+        bytes.truncate(usize::try_from(end - from).unwrap_or(0));
+        file.read_exact_at(&mut bytes, from)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte != 0) {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+        bytes.resize(4096, 0);
+    }
+    Ok(0)
+}
+
+impl Disk for Roomy {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let until = into.len().min(left);
+        match into.get_mut(..until) {
+            Some(into) => Disk::read_at(&mut self.file, offset, into),
+            None => Ok(0),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = loop {
+            match self.file.write_at(bytes, self.end) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => break done?,
+            }
+        };
+        self.end = self.end.saturating_add(taken as u64);
+        if self.end > self.room_end {
+            self.make_room();
+        }
+        Ok(taken)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.end = bytes;
+        self.room_end = bytes;
+        self.file.set_len(bytes)?;
+        self.file.sync_all()
+    }
+}
+
+impl Drop for Roomy {
+    fn drop(&mut self) {
+        if self.room_end > self.end {
+            // Whoever opens it next does the same.
+            let _room_may_stay = self.file.set_len(self.end);
+        }
+    }
+}
+
 /// A disk in memory, for a session that is only imagined.
 #[derive(Debug, Default)]
 pub struct Memory(Vec<u8>);
@@ -111,5 +240,84 @@ impl io::Read for From<'_> {
         let got = self.disk.read_at(self.offset, into)?;
         self.offset = self.offset.saturating_add(got as u64);
         Ok(got)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{File, OpenOptions},
+        path::Path,
+    };
+
+    use super::{Disk, ROOM_BYTES, Roomy};
+
+    fn opened(path: &Path) -> File {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .expect("opened")
+    }
+
+    #[test]
+    fn room_is_there_while_it_is_written_and_gone_when_it_is_closed() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("ledger");
+        let length = || std::fs::metadata(&path).expect("there").len();
+        let mut disk = Roomy::of(opened(&path)).expect("a disk");
+        assert_eq!(
+            (disk.append(b"one\n").expect("taken"), length()),
+            (4, ROOM_BYTES)
+        );
+        disk.sync().expect("on the disk");
+        assert_eq!(disk.append(b"two\n").expect("taken"), 4);
+        assert_eq!((disk.bytes(), length()), (8, ROOM_BYTES));
+        let mut into = [b'x'; 16];
+        assert_eq!(disk.read_at(2, &mut into).expect("read"), 6);
+        assert_eq!(&into, b"e\ntwo\nxxxxxxxxxx");
+        assert_eq!(disk.read_at(99, &mut into).expect("read"), 0);
+        drop(disk);
+        assert_eq!(std::fs::read(&path).expect("read"), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn more_than_the_room_holds_is_taken_and_room_is_made_again() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("ledger");
+        let mut disk = Roomy::of(opened(&path)).expect("a disk");
+        let long = vec![b'x'; 100_000];
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let taken = disk.append(&long).expect("taken");
+            all.extend_from_slice(&long[..taken]);
+            let length = std::fs::metadata(&path).expect("there").len();
+            assert_eq!(length % ROOM_BYTES, 0);
+            assert!(length > disk.bytes());
+        }
+        disk.cut(150_000).expect("cut");
+        assert_eq!(disk.append(b"end").expect("taken"), 3);
+        all.truncate(150_000);
+        all.extend_from_slice(b"end");
+        drop(disk);
+        assert!(std::fs::read(&path).expect("read") == all);
+    }
+
+    #[test]
+    fn room_that_was_left_is_cut_off_and_nothing_else() {
+        for text in ["", "one\n", "one\ntw"] {
+            for room in [0, 1, 4096, 70_000] {
+                let dir = tempfile::tempdir().expect("directory");
+                let path = dir.path().join("ledger");
+                let mut left = text.as_bytes().to_vec();
+                left.resize(left.len() + room, 0);
+                std::fs::write(&path, left).expect("written");
+                let disk = Roomy::of(opened(&path)).expect("a disk");
+                assert_eq!(disk.bytes(), text.len() as u64);
+                assert_eq!(std::fs::read(&path).expect("read"), text.as_bytes());
+            }
+        }
     }
 }

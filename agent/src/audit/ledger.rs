@@ -9,7 +9,7 @@ use hermitcrab_core::audit::{Head, Record};
 
 use super::{
     FILE_NAME, LedgerError,
-    disk::Disk,
+    disk::{Disk, Roomy},
     index::Index,
     read::{self, SessionStart, Start, Tail},
     wire,
@@ -82,16 +82,14 @@ impl Ledger {
         anchor: Option<Anchor>,
     ) -> Result<(Self, Opened), LedgerError> {
         let path = state_dir.join(FILE_NAME);
-        let file = own_file::open(&path, Access::Append).map_err(LedgerError::Own)?;
+        let file = own_file::open(&path, Access::Make).map_err(LedgerError::Own)?;
         match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(LedgerError::Busy(path)),
             Err(error) => return Err(LedgerError::Io(path, error.into())),
         }
-        let length = file
-            .metadata()
-            .map_err(|error| LedgerError::Io(path.clone(), error))?
-            .len();
+        let file = Roomy::of(file).map_err(|error| LedgerError::Io(path.clone(), error))?;
+        let length = file.bytes();
         if length == 0 {
             // Records that are on the disk are lost with the name of their file.
             own_file::sync_dir(state_dir).map_err(LedgerError::Own)?;

@@ -54,24 +54,26 @@ pub fn selected(
         let place = beginning_of(&mut file, state_dir, session).unwrap_or(0);
         file.seek(SeekFrom::Start(place)).map_err(failed)?;
     }
+    let mut begins = file.stream_position().map_err(failed)?;
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
     let mut number = 0_u64;
     let mut inside = selection.session.is_none();
     loop {
-        let got = lines.read_until(b'\n', &mut line).map_err(failed)?;
-        let whole = line.last() == Some(&b'\n');
-        if got == 0 || !whole {
-            // The beginning of a line is kept until the rest of it comes.
+        line.clear();
+        let got = lines.read_until(b'\n', &mut line).map_err(failed)? as u64;
+        // What is not there yet is the end of the file, or room in it.
+        if line.last() != Some(&b'\n') || line.contains(&0) {
             if !selection.follow {
                 return Ok(());
             }
             thread::sleep(LOOK_AGAIN);
+            lines.seek(SeekFrom::Start(begins)).map_err(failed)?;
             continue;
         }
+        begins = begins.saturating_add(got);
         let record = wire::record(&line).ok_or_else(|| LedgerError::Line(path.clone(), number))?;
         number = record.seq.saturating_add(1);
-        line.clear();
         if let (Some(wanted), Some(opened)) = (&selection.session, read::session_opened(&record)) {
             if inside && !selection.follow && opened != wanted {
                 return Ok(());

@@ -80,6 +80,8 @@ pub enum Access {
     Read,
     /// Reading and changing what is there.
     Change,
+    /// The same; made if there is none.
+    Make,
     /// Reading and adding to the end; made if there is none.
     Append,
 }
@@ -124,6 +126,7 @@ pub fn open(path: &Path, access: Access) -> Result<File, OwnFileError> {
     match access {
         Access::Read => options.read(true),
         Access::Change => options.read(true).write(true),
+        Access::Make => options.read(true).write(true).create(true),
         Access::Append => options.read(true).append(true).create(true),
     };
     let file = options

@@ -23,7 +23,12 @@ use super::{
     key::{self, Key, KeyError},
     own_file::{self, Access, OwnFileError},
 };
-use crate::audit::{self, LedgerError, Tail, index, read::Start};
+use crate::audit::{
+    self, LedgerError, Tail,
+    disk::{Disk as _, Roomy},
+    index,
+    read::Start,
+};
 
 /// What is looked after, in the order it is put in order.
 const FILES: [&str; 5] = [
@@ -230,7 +235,7 @@ impl Repair<'_> {
     /// The end of the ledger that holds, and whether it lacks what the anchor knew.
     fn ledger(&mut self, anchor: Option<&Anchor>) -> Result<(Start, bool), OwnFileError> {
         let path = self.dir.join(audit::FILE_NAME);
-        let mut file = match own_file::open(&path, Access::Change) {
+        let file = match own_file::open(&path, Access::Change) {
             Err(error) if error.is_missing() => {
                 let lacks = anchor.is_some_and(|anchor| anchor.place().is_some());
                 if lacks {
@@ -240,12 +245,11 @@ impl Repair<'_> {
             }
             opened => opened?,
         };
-        let (end, broken) = audit::read::holding(&mut file, &path);
+        let mut disk = Roomy::seen(file).map_err(Self::failed(&path))?;
+        let (end, broken) = audit::read::holding(&mut disk, &path);
         if let Some(why) = broken {
             self.copy()?;
-            file.set_len(end.offset)
-                .and_then(|()| file.sync_all())
-                .map_err(Self::failed(&path))?;
+            disk.cut(end.offset).map_err(Self::failed(&path))?;
             self.did(format!(
                 "cut the ledger back to its first {} records, which hold: {why}",
                 end.head.next

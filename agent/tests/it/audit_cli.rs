@@ -243,6 +243,33 @@ fn half_a_record_at_the_end_is_explained_and_removed_by_the_next_start() {
 }
 
 #[test]
+fn room_a_killed_program_left_is_no_part_of_the_ledger() {
+    let home = Home::with_sessions(1);
+    let whole = std::fs::read(home.state("ledger.jsonl")).unwrap();
+    assert!(!whole.contains(&0), "what ends as meant leaves none");
+    let shown = home.run(&["audit"]).out;
+    let told = home.run(&["audit", "verify"]).out;
+    assert!(told.contains("whole") && !told.contains("bytes"), "{told}");
+    let mut left = whole.clone();
+    left.resize(whole.len() + 5000, 0);
+    std::fs::write(home.state("ledger.jsonl"), &left).unwrap();
+    assert_eq!(home.run(&["audit"]).out, shown);
+    assert_eq!(home.run(&["audit", "verify"]).out, told);
+    assert_eq!(home.run(&["exec", "--", "true"]).code, Some(0));
+    let after = std::fs::read(home.state("ledger.jsonl")).unwrap();
+    assert!(after.starts_with(&whole) && !after.contains(&0));
+    let shown = home.run(&["audit"]).out;
+    assert!(!shown.contains("recovered"), "{shown}");
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+    // What stands behind NUL is still no room.
+    let mut left = after.clone();
+    left.extend_from_slice(b"\0\0\0seq\0\0");
+    std::fs::write(home.state("ledger.jsonl"), &left).unwrap();
+    let told = home.run(&["audit", "verify"]).out;
+    assert!(told.contains("the last 6 bytes"), "{told}");
+}
+
+#[test]
 fn a_call_that_was_begun_and_never_ended_is_told() {
     let home = Home::with_sessions(1);
     let lines = home.lines();
