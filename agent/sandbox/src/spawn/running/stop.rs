@@ -96,10 +96,12 @@ impl Running {
 
     /// Kills the command's own process; whether there is such a process.
     fn kill_command(&self) -> bool {
-        self.let_it_end();
-        self.main
+        let is_killed = self
+            .main
             .as_ref()
-            .is_some_and(|main| pidfd_send_signal(main, Signal::KILL).is_ok())
+            .is_some_and(|main| pidfd_send_signal(main, Signal::KILL).is_ok());
+        self.let_it_end();
+        is_killed
     }
 
     /// Kills everything in its groups but the first process, where it is not the
