@@ -40,6 +40,7 @@ use self::dealer::Dealer;
 use self::examine::Trio;
 pub use self::examine::{Examined, Fate, found, smallest};
 use self::keep::{Deal, Log};
+pub(crate) use self::named::is_found_below_a_dot;
 pub use self::operators::command as operators;
 pub use self::patterns::{command as patterns, flagged};
 pub use self::plan::{Numbers, SINGLES, specimen, variant};

@@ -93,6 +93,13 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
     (refused_or_asked && !is_held(case, step.step)).then_some("not-held")
 }
 
+/// Whether a step is a search in which Hermes, without ripgrep, finds nothing because it
+/// begins with a dot, and in which the agent finds what is there.
+pub(crate) fn is_found_below_a_dot(case: &Case, result: &CaseResult, step: &StepJudgement) -> bool {
+    step.finding == Finding::Different
+        && service::rule(case, result, step) == Some(service::BELOW_A_DOT)
+}
+
 /// What is surely held when this step begins.
 fn followed(case: &Case, at: usize) -> Holdings {
     let mut holdings = Holdings::new(case);

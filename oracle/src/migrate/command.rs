@@ -326,7 +326,7 @@ fn code(report: &Report, replay_unwanted: bool) -> u8 {
         || replayed.asked.iter().any(|one| one.proof == Proof::Unsafe);
     exit::code(exit::Tally {
         unsafe_cases: usize::from(some(Class::Unsafe) || under_grants),
-        unexplained: usize::from(some(Class::Changed)),
+        unexplained: usize::from(replayed.count(Class::Changed) > replayed.known),
         incomplete: report.is_partial(),
         ..exit::Tally::default()
     })

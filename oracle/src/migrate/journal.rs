@@ -193,6 +193,7 @@ mod tests {
             needs: Vec::new(),
             missing: Vec::new(),
             code: String::new(),
+            is_known: false,
         }]
     }
 

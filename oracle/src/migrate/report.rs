@@ -111,13 +111,23 @@ impl Report {
             "could be replayed"
         };
         let mut sentence = format!(
-            "of {recorded} recorded calls {} {were}: {} behave the same, {} would ask{}, {} run where Hermes asks or refuses, {} differ, {} not replayable",
+            "of {recorded} recorded calls {} {were}: {} behave the same, {} would ask{}, {} run where Hermes asks or refuses, {} differ{}, {} not replayable",
             grouped(judged),
             share(Class::Same),
             share(Class::Stricter),
             self.reasons(replayed),
             share(Class::Attenuated),
             share(Class::Changed),
+            match replayed.known {
+                0 => String::new(),
+                known if known == replayed.count(Class::Changed) => {
+                    " (in a way that is known and harmless)".to_owned()
+                }
+                known => format!(
+                    " ({} of them in a way that is known and harmless)",
+                    grouped(known)
+                ),
+            },
             grouped(not),
         );
         let unsafe_calls = replayed.count(Class::Unsafe);
@@ -317,6 +327,15 @@ mod tests {
             }),
             ..Report::default()
         };
+        let mut known = report.clone();
+        if let Some(replayed) = &mut known.replayed {
+            replayed.known = 12;
+        }
+        let said = known.sentence();
+        assert!(
+            said.contains("0.3 % differ (12 of them in a way that is known and harmless), "),
+            "{said}"
+        );
         assert_eq!(
             report.sentence(),
             "of 12,431 recorded calls 10,000 could be replayed: 96.8 % behave the same, 2.9 % would ask (3 distinct reasons; 2 grants let 96.2 % of these calls through, seen by replaying them), 0.0 % run where Hermes asks or refuses, 0.3 % differ, 2,431 not replayable"

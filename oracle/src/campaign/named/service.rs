@@ -11,6 +11,9 @@ use crate::holdings::below;
 use crate::relation::StepJudgement;
 use crate::result::CaseResult;
 
+/// A search that begins with a dot.
+pub(super) const BELOW_A_DOT: &str = "found-below-a-dot";
+
 /// The rule that names a difference in what is told.
 pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'static str> {
     let at = step.step;
@@ -70,7 +73,7 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     // where counts are asked for, files without a match are found as well.
     let is_nothing = told.as_object().is_some_and(|told| told.len() == 1);
     if is_nothing && count(&told) == Some(0) && begun::below_a_dot(case, at) {
-        return more.is_empty().then_some("found-below-a-dot");
+        return more.is_empty().then_some(BELOW_A_DOT);
     }
     // Both tell the model of a person's yes, each in its words, where both asked; the
     // questions themselves are compared.

@@ -202,6 +202,7 @@ mod tests {
             needs: missing.clone(),
             missing,
             code: String::new(),
+            is_known: false,
         }
     }
 

@@ -142,6 +142,9 @@ pub struct Outcome {
     pub missing: Vec<Need>,
     /// The agent's code, where it asked or refused.
     pub code: String,
+    /// Whether the difference, if it is one, is known and harmless.
+    #[serde(default)]
+    pub is_known: bool,
 }
 
 impl Outcome {
@@ -163,6 +166,7 @@ impl Outcome {
             needs: needs(&self.needs),
             missing: needs(&self.missing),
             code: self.code.clone(),
+            is_known: self.is_known,
         }
     }
 
@@ -183,6 +187,7 @@ impl Outcome {
             needs: Vec::new(),
             missing: Vec::new(),
             code: String::new(),
+            is_known: false,
         }
     }
 }

@@ -29,6 +29,9 @@ pub struct Replayer<'r> {
     pub subjects: &'r mut Subjects,
 }
 
+/// Why a search of `.` finds more.
+const BELOW_A_DOT: &str = "known and harmless: without ripgrep Hermes takes a start with a dot for a hidden directory and finds nothing; the agent finds what is there";
+
 impl Replayer<'_> {
     /// Runs a unit; an outcome for each of its calls, in order.
     pub fn run(&mut self, unit: &Unit) -> Vec<Outcome> {
@@ -64,7 +67,7 @@ impl Replayer<'_> {
                 again.clear();
                 continue;
             }
-            let judged = self.read(calls, again.len(), &result);
+            let judged = self.read(&case, calls, again.len(), &result);
             if judged.is_empty() {
                 // Without a verdict on the first there is none on any.
                 let reason = Unreplayable::Harness(result.label);
@@ -154,7 +157,13 @@ impl Replayer<'_> {
     }
 
     /// The outcomes up to where the two states come apart; the rest is run again.
-    fn read(&self, calls: &[Call], skipped: usize, result: &CaseResult) -> Vec<Outcome> {
+    fn read(
+        &self,
+        case: &Case,
+        calls: &[Call],
+        skipped: usize,
+        result: &CaseResult,
+    ) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         let (Some(judgement), Some(hermes)) = (&result.judgement, &result.hermes) else {
             return outcomes;
@@ -176,7 +185,13 @@ impl Replayer<'_> {
             };
             let effects = new_effects(before, &live.effects);
             before = &live.effects;
-            let outcome = self.one(call, judged, live, &effects, !hermes.network.is_empty());
+            let mut outcome = self.one(call, judged, live, &effects, !hermes.network.is_empty());
+            let is_known = outcome.class == Class::Changed
+                && crate::campaign::is_found_below_a_dot(case, result, judged);
+            if is_known {
+                outcome.why = BELOW_A_DOT.to_owned();
+                outcome.is_known = true;
+            }
             let apart = !matches!(outcome.class, Class::Same);
             outcomes.push(outcome);
             if apart {
@@ -267,6 +282,7 @@ impl Replayer<'_> {
             needs,
             missing,
             code,
+            is_known: false,
         }
     }
 }

@@ -36,6 +36,9 @@ pub struct Row {
 pub struct Replayed {
     /// Calls by class.
     pub classes: BTreeMap<Class, u64>,
+    /// How many of those that differ do so in a way that is known and harmless.
+    #[serde(default)]
+    pub known: u64,
     /// Why calls were not replayed.
     pub not_replayed: BTreeMap<String, u64>,
     /// Why the agent would ask or refuse, the reason with the most calls first.
@@ -89,6 +92,7 @@ pub struct Tally<'t> {
     rows: BTreeMap<(Class, String, String, String), u64>,
     rows_left_out: u64,
     classes: BTreeMap<Class, u64>,
+    known: u64,
     not_replayed: BTreeMap<String, u64>,
     reasons: Reasons,
     needs: BTreeMap<Vec<Need>, u64>,
@@ -166,6 +170,7 @@ impl<'t> Tally<'t> {
             rows: BTreeMap::new(),
             rows_left_out: 0,
             classes: BTreeMap::new(),
+            known: 0,
             not_replayed: BTreeMap::new(),
             reasons: Reasons::default(),
             needs: BTreeMap::new(),
@@ -184,6 +189,7 @@ impl<'t> Tally<'t> {
     /// Adds one.
     pub fn add(&mut self, outcome: &Outcome) {
         *self.classes.entry(outcome.class).or_default() += 1;
+        self.known += u64::from(outcome.is_known);
         match outcome.class {
             Class::NotReplayed => {
                 *self
@@ -267,6 +273,7 @@ impl<'t> Tally<'t> {
         rows.sort_by_key(|row| (weight(row.class), std::cmp::Reverse(row.count)));
         let replayed = Replayed {
             classes: self.classes,
+            known: self.known,
             not_replayed: self.not_replayed,
             asked: self.reasons.finish(),
             not_drawn: not_drawn.unwrap_or_default(),
@@ -312,6 +319,7 @@ mod tests {
             needs: Vec::new(),
             missing: Vec::new(),
             code: String::new(),
+            is_known: false,
         };
         classes.iter().map(one).collect()
     }
