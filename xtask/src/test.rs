@@ -8,6 +8,7 @@
 //! A skipped test is counted apart and never as passed.
 
 pub mod build;
+mod early;
 mod run;
 mod skips;
 
@@ -66,6 +67,9 @@ pub fn run(args: &Args) -> Result<Passed> {
     let everything = args.package.is_empty() && args.filter.is_empty() && args.built.is_none();
     if everything {
         install_hermes()?;
+    }
+    if args.built.is_none() {
+        early::check(&cmd::root(), &args.filter)?;
     }
     let programs = match &args.built {
         Some(list) => build::read_programs(list)?,
