@@ -8,6 +8,7 @@ mod choice;
 mod config;
 mod cron;
 mod doctor;
+mod examples;
 mod exec;
 mod explain;
 mod lines;
@@ -49,8 +50,10 @@ enum What {
     #[command(name = "prompt")]
     Repl(repl::Prompt),
     /// Run a command on a copy of the workspace; keep what it changed only if that is granted or you say so
+    #[command(after_help = examples::EXEC)]
     Exec(exec::Exec),
     /// Make one tool call, as a model would, and print what the model would see
+    #[command(after_help = examples::CALL)]
     Call {
         #[command(flatten)]
         setting: Setting,
@@ -60,6 +63,7 @@ enum What {
         arguments: String,
     },
     /// Talk with a model that works in the workspace by tool calls
+    #[command(after_help = examples::CHAT)]
     Chat {
         #[command(flatten)]
         setting: Setting,
@@ -69,6 +73,7 @@ enum What {
         words: Option<String>,
     },
     /// Check a plan and show its steps, their risk, and what each needs
+    #[command(after_help = examples::PLAN)]
     Plan {
         #[command(flatten)]
         setting: Setting,
@@ -79,6 +84,7 @@ enum What {
         json: bool,
     },
     /// Carry out a plan, step by step through the same gate as everything else
+    #[command(after_help = examples::RUN)]
     Run {
         #[command(flatten)]
         setting: Setting,
@@ -97,6 +103,7 @@ enum What {
         options: acp::Options,
     },
     /// Take back what the last command did to its workspace
+    #[command(after_help = examples::UNDO)]
     Undo {
         /// Show what could be taken back, newest first
         #[arg(long, conflicts_with_all = ["id", "last"])]
@@ -113,29 +120,37 @@ enum What {
     /// Try out what isolates commands on this machine, say when you are asked, and look after ledger and store
     Doctor(doctor::Doctor),
     /// Show, keep, confirm, share and revoke the grants that outlive a session
+    #[command(after_help = examples::CAPS)]
     Caps(caps::Caps),
     /// Show what a running session holds; end a grant, an agent or all of it; change its mode; answer a proposal
+    #[command(after_help = examples::SESSION)]
     Session(session::Session),
     /// Show the jobs that are to be done later, grant one something, run those that are due
+    #[command(after_help = examples::CRON)]
     Cron(cron::Cron),
     /// Show and forget the answers that are given again to the same question
     Remembered(caps::Remembered),
     /// Say what would become of an effect, and by which rule of which file and line
+    #[command(after_help = examples::EXPLAIN)]
     Explain(explain::Explain),
     /// Show the servers of tools outside; ask one which tools it has
     Servers(servers::Servers),
     /// Show the ledger, follow it, or check it
+    #[command(after_help = examples::AUDIT)]
     Audit(audit::Audit),
     /// Show the configuration, and change it
+    #[command(after_help = examples::CONFIG)]
     Config(config::ConfigArgs),
     /// Show the models you have, and try them out
     Model(model::ModelArgs),
     /// Write the completions for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
     /// Write the manual page of the program, or of one of its commands
+    #[command(after_help = examples::MAN)]
     Man {
         /// Which command
         command: Option<String>,

@@ -24,8 +24,12 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Show every key, what counts for it and where that is written
-    Show,
+    /// Show every key, or one: what counts for it and where that is written
+    #[command(visible_alias = "get")]
+    Show {
+        /// The key, with its tables; without it all are shown
+        key: Option<String>,
+    },
     /// Say where the file is
     Path,
     /// Set a key, such as limits.pids_max
@@ -125,7 +129,8 @@ fn wrong(error: ConfigError) -> Trouble {
 fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
     let file = &places.config_file;
     match &arguments.what {
-        None | Some(What::Show) => show(places),
+        None => show(places, None),
+        Some(What::Show { key }) => show(places, key.as_deref()),
         Some(What::Path) => {
             println!("{}", file.display());
             Ok(())
@@ -198,7 +203,12 @@ fn changed(
     Ok(())
 }
 
-fn show(places: &Places) -> Result<(), Trouble> {
+fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
+    if let Some(name) = only
+        && !keys::KEYS.iter().any(|key| key.name == name)
+    {
+        return Err((keys::unknown(name), exit::USAGE));
+    }
     let file = &places.config_file;
     let user = Edit::open(file).map_err(wrong)?;
     config::read_administrators(&places.admin_config_file).map_err(wrong)?;
@@ -212,7 +222,10 @@ fn show(places: &Places) -> Result<(), Trouble> {
         ", which does not exist yet"
     };
     println!("# {}{place}", file.display());
-    for key in &keys::KEYS {
+    for key in keys::KEYS
+        .iter()
+        .filter(|key| only.is_none_or(|only| only == key.name))
+    {
         let mine = user.get(key.name);
         let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
         let (value, from) = match (&mine, &theirs) {

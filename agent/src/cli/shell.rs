@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::{Arguments, say};
-use crate::exit;
+use crate::{config::keys, exit};
 
 /// Writes the completions for a shell.
 pub fn completions(shell: Shell) -> u8 {
@@ -24,7 +24,10 @@ pub fn man(command: Option<&str>) -> u8 {
         Some(name) => match all.find_subcommand(name) {
             Some(found) => found.clone(),
             None => {
-                say(&format!("there is no command `{name}`"));
+                let names = all.get_subcommands().map(clap::Command::get_name);
+                let hint = keys::nearest(name, names)
+                    .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+                say(&format!("there is no command `{name}`{hint}"));
                 return exit::USAGE;
             }
         },

@@ -263,3 +263,28 @@ fn completions_and_manuals_are_written_for_every_command() {
     assert!(home.ok(&["man", "exec"]).contains("workspace"));
     assert_eq!(home.run(&["man", "nothing"]).code, Some(64));
 }
+
+#[test]
+fn one_key_is_shown_by_its_name_and_a_slip_in_it_is_met_with_the_one_meant() {
+    let home = Home::new();
+    for word in ["show", "get"] {
+        let shown = home.ok(&["config", word, "limits.pids_max"]);
+        let keys: Vec<&str> = shown
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert!(
+            matches!(keys.as_slice(), [line] if line.starts_with("limits.pids_max ")),
+            "{shown}"
+        );
+    }
+    let ran = home.run(&["config", "show", "limits.pids_mx"]);
+    assert_eq!(ran.code, Some(64), "{}", ran.err);
+    assert!(
+        ran.err.contains("did you mean `limits.pids_max`?"),
+        "{}",
+        ran.err
+    );
+    let ran = home.run(&["man", "exce"]);
+    assert!(ran.err.contains("did you mean `exec`?"), "{}", ran.err);
+}

@@ -110,6 +110,7 @@ const PROGRAM: [(&str, &[&str]); 6] = [
         "config",
         &[
             "show",
+            "get",
             "path",
             "set",
             "reset",

@@ -1,0 +1,138 @@
+//! Examples at the end of a command's help: what it is typed like.
+
+pub const EXEC: &str = "\
+Examples:
+  hermitcrab exec -- make test                              # what it changes is shown, then asked about
+  hermitcrab exec --grant fs.create=./build -- make         # below ./build it may make files unasked
+  hermitcrab exec -- 'sort names.txt > sorted.txt'          # one argument is a line for the shell
+  hermitcrab exec --dry-run -- rm -r docs                   # see what it would do, and keep nothing";
+
+pub const CALL: &str = "\
+Examples:
+  hermitcrab call read_file '{\"path\": \"notes.txt\"}'
+  hermitcrab call --grant fs.modify=notes.txt write_file '{\"path\": \"notes.txt\", \"content\": \"hi\"}'";
+
+pub const CHAT: &str = "\
+Examples:
+  hermitcrab chat 'what is in this directory?'
+  hermitcrab chat --grant fs.create=. 'write a README'      # new files unasked, changes not";
+
+pub const PLAN: &str = "\
+Examples:
+  hermitcrab plan 'put the pictures into folders by month'  # made by the model, shown, not done
+  hermitcrab plan --plan tidy.json                          # yours; no model is needed";
+
+pub const RUN: &str = "\
+Examples:
+  hermitcrab run 'put the pictures into folders by month'
+  hermitcrab run --plan tidy.json --step                    # asks before each step
+  hermitcrab run --plan tidy.json --dry-run                 # does nothing";
+
+pub const UNDO: &str = "\
+Examples:
+  hermitcrab undo                                           # the last change
+  hermitcrab undo --list
+  hermitcrab undo 4                                         # that one, as `--list` numbers it";
+
+pub const CAPS: &str = "\
+Examples:
+  hermitcrab caps
+  hermitcrab caps grant fs.modify=./notes                   # in this workspace, until it is to be confirmed
+  hermitcrab caps grant net.connect=example.com:443
+  hermitcrab caps revoke standing1";
+
+pub const SESSION: &str = "\
+Examples:
+  hermitcrab session                                        # what the one that runs holds
+  hermitcrab session revoke grant4                          # at once; what runs on it is killed
+  hermitcrab session mode reject_all";
+
+pub const CRON: &str = "\
+Examples:
+  hermitcrab cron
+  hermitcrab cron grant 1f2e3d fs.modify=./notes
+  hermitcrab cron tick                                      # from a timer, such as once a minute";
+
+pub const EXPLAIN: &str = "\
+Examples:
+  hermitcrab explain fs.modify docs
+  hermitcrab explain --grant fs.modify=docs fs.modify docs/a.md";
+
+pub const AUDIT: &str = "\
+Examples:
+  hermitcrab audit --follow
+  hermitcrab audit verify";
+
+pub const CONFIG: &str = "\
+Examples:
+  hermitcrab config                                         # every key, and what counts
+  hermitcrab config show mode
+  hermitcrab config set limits.memory_max_mb 2048
+  hermitcrab config backend http --model NAME --base-url http://127.0.0.1:8080/v1
+  hermitcrab config backend http --model NAME --base-url https://api.example.com/v1 --key-env API_KEY";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  hermitcrab completions bash > ~/.local/share/bash-completion/completions/hermitcrab
+  hermitcrab completions zsh > ~/.zfunc/_hermitcrab         # a directory of your fpath
+  hermitcrab completions fish > ~/.config/fish/completions/hermitcrab.fish";
+
+pub const MAN: &str = "\
+Examples:
+  hermitcrab man | man -l -
+  hermitcrab man exec | man -l -";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use crate::cli::Arguments;
+
+    /// A line as a shell takes it apart, up to what leaves the command.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (place, piece) in line.split('\'').enumerate() {
+            if place % 2 == 1 {
+                words.push(piece.to_owned());
+                continue;
+            }
+            let until = piece.find(['#', '|', '>']);
+            let kept = piece.get(..until.unwrap_or(piece.len())).unwrap();
+            words.extend(kept.split_whitespace().map(str::to_owned));
+            if until.is_some() {
+                break;
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_example_is_understood_by_the_program_that_shows_it() {
+        let mut shown = 0;
+        for command in Arguments::command().get_subcommands() {
+            let Some(help) = command.get_after_help() else {
+                continue;
+            };
+            for line in help
+                .to_string()
+                .lines()
+                .filter(|line| line.starts_with("  hermitcrab"))
+            {
+                let words = words(line);
+                assert_eq!(
+                    words.get(1).map(String::as_str),
+                    Some(command.get_name()),
+                    "{line}"
+                );
+                let read = Arguments::try_parse_from(&words);
+                assert!(
+                    read.is_ok(),
+                    "{line}: {:?}",
+                    read.err().map(|error| error.to_string())
+                );
+                shown += 1;
+            }
+        }
+        assert!(shown > 30, "{shown}");
+    }
+}
