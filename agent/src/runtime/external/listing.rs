@@ -321,7 +321,7 @@ fn read(server: &ExternalServer, told: &Said) -> Result<Listing, String> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Announced, ExternalServer, Said, read};
+    use super::{Announced, ExternalServer, LISTING_BYTES_MAX, Said, read};
 
     fn told(tools: &[Value]) -> Said {
         Said {
@@ -361,7 +361,7 @@ mod tests {
         };
         assert_eq!(digest("one"), digest("one"));
         assert_ne!(digest("one"), digest("two"));
-        let long = json!({"name": "a", "x": "y".repeat(1 << 20)});
+        let long = json!({"name": "a", "x": "y".repeat(LISTING_BYTES_MAX)});
         assert!(read(&server, &told(&[long])).is_err());
     }
 
