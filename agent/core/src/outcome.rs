@@ -5,6 +5,7 @@
 //! code is never renamed. A denial must never hint at another way to get the
 //! same effect.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt::{self, Write as _};
 
@@ -159,7 +160,8 @@ pub struct Denial {
     because: Option<DenialCode>,
     rule: Option<RuleRef>,
     about: String,
-    cap: Option<Cap>,
+    // Behind a pointer: a refusal is the other side of most results.
+    cap: Option<Box<Cap>>,
 }
 
 impl Denial {
@@ -180,7 +182,7 @@ impl Denial {
     #[must_use]
     pub(crate) fn of(code: DenialCode, cap: &Cap) -> Denial {
         Denial {
-            cap: Some(cap.clone()),
+            cap: Some(Box::new(cap.clone())),
             ..Denial::new(code, cap)
         }
     }
@@ -194,8 +196,8 @@ impl Denial {
 
     /// The one capability it is about, if it is about one.
     #[must_use]
-    pub const fn cap(&self) -> Option<&Cap> {
-        self.cap.as_ref()
+    pub fn cap(&self) -> Option<&Cap> {
+        self.cap.as_deref()
     }
 
     /// The same refusal, saying what had led to the question or check that failed.
