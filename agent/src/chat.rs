@@ -269,7 +269,11 @@ impl Chat {
         words: &str,
         watch: &mut dyn Watch,
     ) -> Result<ChatTurn, ChatError> {
-        self.run(runtime, &mut Ports { model: port, watch }, words)
+        let turn = self.run(runtime, &mut Ports { model: port, watch }, words);
+        // What a turn handed out and did not come to ends with it: it is not begun by
+        // words that may say something else.
+        self.drop_delegated(runtime);
+        turn
     }
 
     fn run(
@@ -297,7 +301,6 @@ impl Chat {
         loop {
             if !port.watch.goes_on() {
                 turn.end = TurnEnd::Stopped;
-                self.drop_delegated(runtime);
                 break;
             }
             if turn.rounds >= self.rounds_max {

@@ -384,6 +384,28 @@ fn a_named_grant_goes_along_and_ends_with_the_work() {
 }
 
 #[test]
+fn work_of_a_turn_that_fails_is_not_begun_by_the_next_one() {
+    let mut bench = bench(false);
+    let grant = bench.grant("fs.*", "out");
+    let first = bench.runtime.first_agent();
+    let name = bench.runtime.cap_of(first, grant);
+    let hand_out = json!({"goal": "write out/b.txt", "grants": [name]});
+    let mut chat = Chat::new(&bench.runtime, "m");
+    // The model is gone before the work begins.
+    let mut script = Script::default().calls(&[("delegate_task", hand_out)]);
+    let failed = chat.turn(&mut bench.runtime, &mut script, "have it written");
+    assert!(matches!(failed, Err(ChatError::Model(_))), "{failed:?}");
+    let mut script = Script::default()
+        .says("nothing then")
+        .calls(&[("write_file", json!({"path": "out/b.txt", "content": "x\n"}))])
+        .says("written")
+        .says("it is written");
+    let turn = chat.turn(&mut bench.runtime, &mut script, "do not write it");
+    assert_eq!(turn.unwrap().text, "nothing then");
+    assert_eq!(bench.text("out/b.txt"), None);
+}
+
+#[test]
 fn an_unknown_grant_is_not_forwarded_and_no_child_starts() {
     let mut bench = bench(false);
     let hand_out = json!({"goal": "x", "grants": ["grant999"]});
