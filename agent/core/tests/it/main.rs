@@ -21,4 +21,5 @@ mod sessions;
 mod standing;
 mod support;
 mod vocabulary;
+mod withheld;
 mod wording;

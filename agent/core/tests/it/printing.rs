@@ -167,6 +167,10 @@ fn a_path_is_text_where_it_is_utf_8_and_its_debug_form_is_escaped() {
     let odd = RelPath::parse(b"a\xff").unwrap();
     assert_eq!(odd.as_str(), None);
     assert_eq!(format!("{odd:?}"), "RelPath(a\\xff)");
+    // A backslash by itself is escaped like one beside other letters.
+    check(path("\\"), "\\\\");
+    check(path("a\\b"), "a\\\\b");
+    check(path("plain name"), "plain name");
     assert_eq!(format!("{:?}", name("make")), "Name(make)");
     assert_eq!(format!("{}", extension(None).name), "x.acme.deploy");
     assert_eq!(extension(None).name.as_str(), "x.acme.deploy");

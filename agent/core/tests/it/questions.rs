@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 
 use hermitcrab_core::{
     approval::{Answer, Question, Reply, Scope},
+    authority::Verb,
+    grant::AgentId,
     limits::{QUESTION_LIFETIME, SESSION_GRANT_LIFETIME},
-    outcome::DenialCode,
+    outcome::{Denial, DenialCode},
     session::{Asking, Event},
+    tool::Tool,
 };
 use proptest::prelude::*;
 use support::{Bench, Came, sha256};
@@ -192,4 +195,22 @@ fn every_reply_has_a_word_of_its_own_in_the_ledger() {
         "failed",
     ];
     assert_eq!(words, expected);
+}
+
+#[test]
+fn a_refusal_for_want_of_a_capability_carries_it_and_one_about_the_call_does_not() {
+    let mut bench = Bench::new(Asking::Refuse);
+    let write = bench.file(Verb::FsModify, "a");
+    let came = bench.call_as(AgentId::FIRST, Tool::WriteFile, vec![write.clone()]);
+    assert!(matches!(came, Came::Denied(_)), "{came:?}");
+    let denial = bench.denial.clone().unwrap();
+    assert_eq!(denial.cap(), Some(write.cap()));
+    assert_eq!(denial.about(), write.cap().to_string());
+    let said = denial.said_as("/w/a\u{1b}");
+    assert_eq!(
+        (said.code(), said.cap()),
+        (bench.denial.unwrap().code(), Some(write.cap()))
+    );
+    assert_eq!(said.about(), "/w/a\\u{1b}");
+    assert_eq!(Denial::new(DenialCode::NoCap, "it").cap(), None);
 }

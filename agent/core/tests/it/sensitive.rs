@@ -272,3 +272,41 @@ fn names_in_a_directory_nobody_knows_are_all_asked_about() {
     let siblings = rules.siblings(Tool::SearchFiles, Verb::FsRead, dir, &RelPath::root());
     assert_ne!(siblings.sensitivity(b"plain.txt"), Sensitivity::Plain);
 }
+
+#[test]
+fn where_more_than_names_decides_siblings_are_judged_by_their_place() {
+    let check = |root: &str, way: &str, verb: Verb, name: &str, guarded: Option<&str>| {
+        let place = |text: &str| RelPath::parse(text.as_bytes()).unwrap();
+        let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
+        if let Some(guarded) = guarded {
+            rules.guard_place(place(guarded)).unwrap();
+        }
+        let dir = rules.add_dir(place(root)).unwrap();
+        let siblings = rules.siblings(Tool::WriteFile, verb, dir, &place(way));
+        siblings.sensitivity(name.as_bytes()) != Sensitivity::Plain
+    };
+    assert!(check("w", ".git/hooks", Verb::FsModify, "pre-commit", None));
+    assert!(!check("w", ".git/hooks", Verb::FsRead, "pre-commit", None));
+    assert!(check("w", "sub", Verb::FsRead, "plain.txt", Some("w/sub")));
+    assert!(check(
+        "w",
+        "sub",
+        Verb::FsRead,
+        "plain.txt",
+        Some("w/sub/plain.txt")
+    ));
+    assert!(!check(
+        "w",
+        "sub",
+        Verb::FsRead,
+        "other.txt",
+        Some("w/sub/plain.txt")
+    ));
+    assert!(!check(
+        "w",
+        "sub",
+        Verb::FsRead,
+        "plain.txt",
+        Some("w/else")
+    ));
+}
