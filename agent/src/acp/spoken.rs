@@ -27,7 +27,7 @@ pub fn revoke(runtime: &mut Runtime, name: &str) -> Result<String, String> {
     let agent = runtime.first_agent();
     let grant = runtime
         .cap_named(agent, name)
-        .map_err(|denial| denial.to_string())?;
+        .map_err(|denial| format!("`{name}` ends nothing: {denial}; `/caps` names what is held"))?;
     let ended = runtime.revoke(grant).map_err(|denial| denial.to_string())?;
     Ok(match ended.len() {
         0 => format!("`{name}` had ended already."),

@@ -218,6 +218,12 @@ fn a_yes_for_the_session_is_for_these_paths_and_this_session() {
     let said = editor.said();
     let line = said.lines().find(|line| line.contains("a.txt")).unwrap();
     let name = line.split('`').nth(1).unwrap();
+    editor.prompt(&session, &json!("/revoke 99"), &[]);
+    let said = editor.said();
+    assert!(
+        said.contains("`99` ends nothing") && said.contains("`/caps`"),
+        "{said}"
+    );
     editor.prompt(&session, &json!(format!("/revoke {name}")), &[]);
     editor.prompt(
         &session,
