@@ -267,10 +267,13 @@ fn the_first_start_asks_again_for_an_address_that_is_none() {
     let home = Home::new();
     let mut pty = Pty::start(&home, &[], &[]);
     pty.sees("name of the model");
-    for typed_ahead in ["help\r", "!ls\r"] {
-        pty.keys(typed_ahead);
-        pty.sees("no model is called");
-        pty.sees("name of the model");
+    for typed_ahead in ["help", "!ls"] {
+        pty.keys(&format!("{typed_ahead}\r"));
+        // What is typed before the question stands there again is no answer to it.
+        pty.until(|shown| {
+            shown.contains(&format!("no model is called `{typed_ahead}`"))
+                && shown.trim_end().ends_with("[none]:")
+        });
     }
     pty.keys("gemma\r");
     pty.sees("where it is");
