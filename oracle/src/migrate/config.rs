@@ -12,7 +12,7 @@ use hermitcrab_core::rules::Layer;
 use similar::TextDiff;
 
 use super::redact;
-use super::translate::{About, Proposal, ProposedGrant, ProposedServer};
+use super::translate::{About, Proposal, ProposedDenial, ProposedGrant, ProposedServer};
 
 /// What stands before a line of a grant that is not given yet.
 pub const MARK: &str = "#? ";
@@ -109,6 +109,12 @@ fn grants(text: &mut String, proposals: &[Proposal], suggested: &[ProposedGrant]
         // Writing into a string cannot fail.
         let _ = write!(text, "\n# {about}\n");
         for grant in grants {
+            if let Some(id) = refused_by(proposals, grant) {
+                let _ = writeln!(
+                    text,
+                    "# the rule {id} above refuses this one, all of it, until the rule is taken out:",
+                );
+            }
             // Writing into a string cannot fail.
             let _ = write!(
                 text,
@@ -132,6 +138,18 @@ fn grants(text: &mut String, proposals: &[Proposal], suggested: &[ProposedGrant]
         "or in place of all of these: the least that covers what was recorded",
         suggested,
     );
+}
+
+/// The proposal whose denial is about everything such a grant could allow. A denial of
+/// a part is what grants are made beside.
+fn refused_by<'p>(proposals: &'p [Proposal], grant: &ProposedGrant) -> Option<&'p str> {
+    let is_about = |denial: &ProposedDenial| {
+        let is_verb = denial.verbs.contains(&grant.verb);
+        is_verb && matches!(&denial.about, About::On(place) if place == "*" || *place == grant.on)
+    };
+    let mut all = proposals.iter();
+    all.find(|one| one.denials.iter().any(is_about))
+        .map(|one| one.id.as_str())
 }
 
 fn servers(text: &mut String, proposals: &[Proposal]) {
@@ -297,6 +315,33 @@ mod tests {
                 .all(|grant| grant.lifetime.is_some() && grant.on == "/w")
         );
         assert!(made.diff.contains("+[[rules]]"), "{}", made.diff);
+    }
+
+    #[test]
+    fn a_suggested_grant_that_a_proposed_rule_refuses_says_so() {
+        let scratch = tempfile::tempdir().unwrap();
+        let with = |glob: &str| {
+            let settings = Settings {
+                deny: vec![glob.into()],
+                ..Settings::default()
+            };
+            let suggested = [
+                ProposedGrant::new("fs.delete", "./build"),
+                ProposedGrant::new("fs.create", "./build"),
+            ];
+            propose(&translate(&settings), &suggested, None, scratch.path())
+                .unwrap()
+                .text
+        };
+        let text = with("rm *");
+        let told = "# the rule deny-1 above refuses this one";
+        assert_eq!(text.matches(told).count(), 1, "{text}");
+        let (_, after) = text.split_once(told).unwrap();
+        assert!(
+            after.lines().nth(2).unwrap().contains("fs.delete"),
+            "{text}"
+        );
+        assert!(!with("rm -rf /*").contains("refuses this one"));
     }
 
     #[test]

@@ -47,17 +47,20 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if step.agent.ends_with(":none") && is_command(case, at) && !reads(case, at) {
         return Some("view-of-what-is-held");
     }
-    // A session that begins has read nothing yet, whatever one before it read.
-    let again = told.get("status").and_then(Value::as_str) == Some("unchanged");
-    if again && heard.get("content").is_some() && begins_before(case, at) {
-        return more.is_empty().then_some("told-in-another-session");
-    }
     let same_without = |field: &str| {
         let mut rest = told.clone();
         rest.as_object_mut()
             .and_then(|rest| rest.shift_remove(field))
             .is_some_and(|_| canon::same_value(&rest, &heard))
     };
+    // A session that begins has read nothing yet, whatever one before it read, and one
+    // that was killed in a read does not count it.
+    let is_unchanged = told.get("status").and_then(Value::as_str) == Some("unchanged");
+    let is_content = is_unchanged && heard.get("content").is_some();
+    let is_warned = is_told_of_repetition(&told) && same_without("_warning");
+    if (is_content || is_warned) && begins_before(case, at) {
+        return more.is_empty().then_some("told-in-another-session");
+    }
     // Of a name below a plain file Hermes says what else is "in" that file.
     let is_in_a_file = || is_below_a_file(case, at) || is_alike_in_itself(case, at, &told);
     if same_without("similar_files") && is_in_a_file() {
@@ -160,10 +163,18 @@ fn delta(trace: &RawTrace, at: usize) -> Vec<FsEffect> {
     canon::delta(before, effects(at))
 }
 
-/// Whether a session begins in front of this step.
+/// Whether a session begins in front of this step: one ended, or its program did.
 fn begins_before(case: &Case, at: usize) -> bool {
     let mut before = case.job.script.iter().take(at);
-    before.any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)))
+    before
+        .any(|step| matches!(step, Step::EndSession {} | Step::Restart(_)) || step.cut().is_some())
+}
+
+/// Whether a read is told, besides what it is told, that it was one of several in a row.
+fn is_told_of_repetition(told: &Value) -> bool {
+    told.get("_warning")
+        .and_then(Value::as_str)
+        .is_some_and(|warning| warning.starts_with("You have read this exact file region"))
 }
 
 /// Whether the call asks for the names below a path that is itself a prepared link into
@@ -303,6 +314,7 @@ mod tests {
         for (name, expected) in [
             ("sequence:1+c0.0+e+c0.0", Some("told-in-another-session")),
             ("sequence:1+c0.0+x0+c0.0", Some("told-in-another-session")),
+            ("sequence:1+k0.22+c0.0", Some("told-in-another-session")),
             ("sequence:1+c0.0+c0.0", None),
         ] {
             check(
@@ -311,6 +323,20 @@ mod tests {
                 (content.clone(), &[]),
                 expected,
             );
+        }
+        let warning = "You have read this exact file region 3 times consecutively.";
+        let warned = json!({"error": "File not found: a", "_warning": warning});
+        let plain = json!({"error": "File not found: a"});
+        let other = json!({"error": "File not found: a", "_warning": "Another one."});
+        let killed = "sequence:1+k0.22+c0.2+c0.2";
+        let named = Some("told-in-another-session");
+        for (name, told, heard, expected) in [
+            (killed, &warned, &plain, named),
+            (killed, &warned, &json!({"error": "no"}), None),
+            (killed, &other, &plain, None),
+            ("sequence:1+c0.2+c0.2+c0.2", &warned, &plain, None),
+        ] {
+            check(name, (told.clone(), &[]), (heard.clone(), &[]), expected);
         }
     }
 

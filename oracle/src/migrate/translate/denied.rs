@@ -60,6 +60,7 @@ pub(super) fn proposal(number: usize, glob: &str) -> Proposal {
         .unwrap_or_default();
     let mut denials: Vec<ProposedDenial> = Vec::new();
     let mut told: Vec<&str> = Vec::new();
+    let mut confirm = "";
     for word in &words {
         if word.starts_with("~/") || (word.starts_with('/') && word.len() > 1) {
             let place = word.split(['*', '?', '[']).next().unwrap_or_default();
@@ -75,6 +76,8 @@ pub(super) fn proposal(number: usize, glob: &str) -> Proposal {
     if !denials.is_empty() {
         told.push("nothing at that place is read, made, changed or deleted, by any command or tool, whatever is granted");
     }
+    // The root or a home as such: `rm -rf /*`, `rm -rf ~`.
+    let is_all = |word: &&str| matches!(*word, "/" | "~" | "~/" | "$HOME" | "$HOME/");
     let second = words.get(1).copied().unwrap_or_default();
     let networks = NETWORK.contains(&program.as_str())
         || (program == "git" && GIT_NETWORK.contains(&second))
@@ -82,13 +85,17 @@ pub(super) fn proposal(number: usize, glob: &str) -> Proposal {
     if networks {
         denials.push(denial(&["net.connect"], About::On("*".to_owned())));
         told.push("no command reaches any peer, however it is spelled, whatever is granted");
+    } else if DELETES.contains(&program.as_str()) && words.iter().any(is_all) {
+        told.push("a command sees a copy of the workspace and none of your other files, and what it deletes there is kept only under a grant or after a yes");
+        confirm = "whether more should be denied: as Hermes reads it the glob stops every deletion by a whole path, too; a rule that denies `fs.delete` would stop them all";
     } else if DELETES.contains(&program.as_str()) && denials.is_empty() {
         denials.push(denial(&["fs.delete"], About::On("*".to_owned())));
         told.push("nothing is deleted, by any command or tool, whatever is granted");
     }
-    let mut confirm = "";
     if !denials.is_empty() {
         confirm = "whether so much should be denied: it is wider than the glob, which other spellings got past; take the rule out to be asked instead";
+    } else if !confirm.is_empty() {
+        // Said already.
     } else if OUTSIDE.contains(&program.as_str()) {
         told.push("nothing is needed: commands gain no rights and see no process, service, container or device of yours");
     } else {
@@ -128,6 +135,25 @@ mod tests {
             assert_eq!(made.denials[0].about, about, "{glob}");
             assert!(!made.confirm.is_empty(), "{glob}");
             assert!(made.grants.is_empty(), "{glob}");
+        }
+    }
+
+    #[test]
+    fn a_glob_about_the_root_or_a_home_as_such_stops_no_ordinary_deletion() {
+        for glob in [
+            "rm -rf /",
+            "rm -rf /*",
+            "rm -rf ~/*",
+            "rm -rf $HOME",
+            "*rm -rf ~*",
+        ] {
+            let made = proposal(1, glob);
+            assert!(made.denials.is_empty(), "{glob}: {made:?}");
+            assert!(made.here.contains("none of your other files"), "{glob}");
+            assert!(made.confirm.contains("fs.delete"), "{glob}");
+        }
+        for glob in ["rm *", "rm -rf build"] {
+            assert_eq!(proposal(1, glob).denials.len(), 1, "{glob}");
         }
     }
 
