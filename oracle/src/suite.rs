@@ -53,7 +53,14 @@ impl Suites {
             return Ok(());
         };
         let known: Vec<_> = self.descriptions.keys().map(String::as_str).collect();
-        Err(format!("no suite `{name}`; there are {}", known.join(", ")))
+        let meant = match hermitcrab::config::keys::nearest(name, known.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`? There"),
+            None => "there".to_owned(),
+        };
+        Err(format!(
+            "no suite `{name}`; {meant} are {}",
+            known.join(", ")
+        ))
     }
 }
 

@@ -137,8 +137,10 @@ mod tests {
         assert!(suites.named(&["smoke".to_owned()]).is_ok());
         let unknown = suites.named(&["smoky".to_owned()]).unwrap_err();
         assert!(
-            unknown.contains("no suite `smoky`; there are acp"),
+            unknown.contains("no suite `smoky`; did you mean `smoke`? There are acp"),
             "{unknown}"
         );
+        let unknown = suites.named(&["nothing-like-it".to_owned()]).unwrap_err();
+        assert!(unknown.contains("`; there are acp"), "{unknown}");
     }
 }
