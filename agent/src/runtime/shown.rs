@@ -23,9 +23,10 @@ const SHOWN_BYTES_MAX: usize = 1 << 20;
 
 fn heading(question: &Question) -> String {
     format!(
-        "{} by {} ({}); sha256 of the request {}\n",
+        "{} by {}: {} ({})\nsha256 of the request: {}\n",
         question.tool(),
         question.by(),
+        question.because().wording(),
         question.because(),
         question.digest()
     )
