@@ -226,6 +226,18 @@ fn a_line_without_an_end_is_not_kept() {
     assert!(!result.text.contains("timed out"), "{}", result.text);
 }
 
+/// How many tools the server at this port lists, to who may reach it.
+fn tools_at(port: u16) -> Result<usize, String> {
+    let mut bench = Bench::new();
+    let server = ExternalServer::at("echo", "127.0.0.1", port);
+    bench.runtime.declare_external(server.clone()).unwrap();
+    let agent = bench.runtime.first_agent();
+    let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
+    bench.runtime.grant(agent, &words).unwrap();
+    let listing = bench.runtime.listing(agent, &server).unwrap();
+    listing.map(|listing| listing.tools.len())
+}
+
 #[test]
 fn a_list_of_tools_ends_where_too_much_was_said_however_it_is_cut() {
     let port = endless("tools/list", |said| {
@@ -235,13 +247,7 @@ fn a_list_of_tools_ends_where_too_much_was_said_however_it_is_cut() {
         let answer = json!({"jsonrpc": "2.0", "id": "ID", "result": result});
         format!("{answer}\n")
     });
-    let mut bench = Bench::new();
-    let server = ExternalServer::at("echo", "127.0.0.1", port);
-    bench.runtime.declare_external(server.clone()).unwrap();
-    let agent = bench.runtime.first_agent();
-    let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
-    bench.runtime.grant(agent, &words).unwrap();
-    let why = bench.runtime.listing(agent, &server).unwrap().unwrap_err();
+    let why = tools_at(port).unwrap_err();
     assert!(why.contains("more than 4194304 bytes"), "{why}");
 }
 
@@ -262,14 +268,7 @@ fn a_long_list_of_tools_is_taken_in_fifty_parts_and_one_of_too_many_tools_is_not
                 json!({"jsonrpc": "2.0", "id": "ID", "result": result})
             )
         });
-        let mut bench = Bench::new();
-        let server = ExternalServer::at("echo", "127.0.0.1", port);
-        bench.runtime.declare_external(server.clone()).unwrap();
-        let agent = bench.runtime.first_agent();
-        let words = GrantWords::new("net.connect", &format!("127.0.0.1:{port}"));
-        bench.runtime.grant(agent, &words).unwrap();
-        let listing = bench.runtime.listing(agent, &server).unwrap();
-        listing.map(|listing| listing.tools.len())
+        tools_at(port)
     };
     assert_eq!(listed(18), Ok(50 * 17 + 1));
     let why = listed(200).unwrap_err();
