@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
+use hermitcrab_core::authority::AuthorityError;
 use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 use hermitcrab_sandbox::FsError;
@@ -44,6 +45,12 @@ impl Failure {
 impl From<Denial> for Failure {
     fn from(denial: Denial) -> Self {
         Self::Denied(denial)
+    }
+}
+
+impl From<AuthorityError> for Failure {
+    fn from(error: AuthorityError) -> Self {
+        Self::Denied(error.into())
     }
 }
 

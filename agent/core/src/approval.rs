@@ -11,8 +11,7 @@ use core::fmt::{self, Write as _};
 use crate::action::Action;
 use crate::digest::{Digest, HashFn};
 use crate::fault::{self, Fault};
-use crate::grant::{AgentId, Lifetime, Uses};
-use crate::limits::{GRANT_LIFETIME_MAX, QUESTION_LIFETIME};
+use crate::grant::AgentId;
 use crate::outcome::DenialCode;
 use crate::time::Instant;
 use crate::tool::Tool;
@@ -20,6 +19,7 @@ use crate::tool::Tool;
 pub use self::memory::{Memory, Remembered, RememberedId, Said};
 pub use self::mode::{Asking, Stance};
 pub use self::proposal::{Acceptor, Proposal, ProposalId, ProposalSpec};
+pub use crate::grant::Scope;
 
 mod memory;
 mod mode;
@@ -58,42 +58,6 @@ impl QuestionId {
 impl fmt::Display for QuestionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "question{}", self.0)
-    }
-}
-
-/// How long a yes counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// For what was shown, this one time.
-    Once,
-    /// For the same effects until the session ends. For a directory that was
-    /// shown, this includes the same verb on what lies below it.
-    Session,
-    /// For the same effects until it is confirmed again, at the latest after [`GRANT_LIFETIME_MAX`].
-    Always,
-}
-
-impl Scope {
-    /// The word for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Scope::Once => "once",
-            Scope::Session => "session",
-            Scope::Always => "always",
-        }
-    }
-
-    /// The limits of the grant a yes makes for `effects` effects.
-    pub(crate) fn limits(self, effects: usize) -> (Uses, Lifetime) {
-        match self {
-            Scope::Once if !fault::is(Fault::OnceLasts) => (
-                Uses::AtMost(u64::try_from(effects).unwrap_or(u64::MAX)),
-                Lifetime::For(QUESTION_LIFETIME),
-            ),
-            Scope::Once | Scope::Session => (Uses::Uncounted, Lifetime::Session),
-            Scope::Always => (Uses::Uncounted, Lifetime::For(GRANT_LIFETIME_MAX)),
-        }
     }
 }
 

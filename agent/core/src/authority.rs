@@ -6,20 +6,23 @@
 //! Combining two authorities is deliberately missing: a holder of two grants
 //! holds two grants.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::denial_code::DenialCode;
 use crate::fault::{self, Fault};
 use crate::limits::CAPS_PER_AUTHORITY_MAX;
-use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
 
 pub use self::extension::{Extension, ExtensionError, ExtensionName};
-pub use self::object::{DirId, Host, HostPattern, Name, NameError, Object, Port, Program};
+pub use self::name::{Name, NameError};
+pub use self::object::{DirId, Host, HostPattern, Object, Port, Program};
 pub use self::reversibility::Reversibility;
 pub use self::verb::{ObjectKind, Verb};
 
 mod extension;
+mod name;
 mod object;
 mod reversibility;
 mod verb;
@@ -112,6 +115,37 @@ impl fmt::Display for Cap {
     }
 }
 
+/// Why there is no such authority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthorityError {
+    /// It would hold more capabilities than one authority may.
+    TooMany,
+    /// This capability is not covered by what it was to come from.
+    Amplifies(Box<Cap>),
+}
+
+impl AuthorityError {
+    /// The code of a refusal for this reason.
+    #[must_use]
+    pub const fn code(&self) -> DenialCode {
+        match self {
+            AuthorityError::TooMany => DenialCode::LimitReached,
+            AuthorityError::Amplifies(_) => DenialCode::Amplifies,
+        }
+    }
+}
+
+impl fmt::Display for AuthorityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuthorityError::TooMany => f.write_str("capabilities in one authority"),
+            AuthorityError::Amplifies(cap) => cap.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for AuthorityError {}
+
 /// A set of effects, given by the caps that generate it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Authority {
@@ -130,8 +164,8 @@ impl Authority {
     /// Everything these caps allow.
     ///
     /// # Errors
-    /// `limit-reached` if more caps than the limit remain after dropping redundant ones.
-    pub fn from_caps(caps: impl IntoIterator<Item = Cap>) -> Result<Authority, Denial> {
+    /// [`AuthorityError::TooMany`] if more caps than the limit remain after dropping redundant ones.
+    pub fn from_caps(caps: impl IntoIterator<Item = Cap>) -> Result<Authority, AuthorityError> {
         let mut all: Vec<Cap> = caps.into_iter().collect();
         all.sort_unstable();
         all.dedup();
@@ -143,10 +177,7 @@ impl Authority {
             .cloned()
             .collect();
         if kept.len() > CAPS_PER_AUTHORITY_MAX {
-            return Err(Denial::new(
-                DenialCode::LimitReached,
-                "capabilities in one authority",
-            ));
+            return Err(AuthorityError::TooMany);
         }
         Ok(Authority { caps: kept })
     }
@@ -189,11 +220,11 @@ impl Authority {
     /// `narrower`, if that is really no more than `self`.
     ///
     /// # Errors
-    /// `amplifies`, naming the first cap that is not covered.
-    pub fn attenuate(&self, narrower: Authority) -> Result<Authority, Denial> {
+    /// [`AuthorityError::Amplifies`], naming the first cap that is not covered.
+    pub fn attenuate(&self, narrower: Authority) -> Result<Authority, AuthorityError> {
         match narrower.caps.iter().find(|cap| !self.covers_cap(cap)) {
             Some(cap) if !fault::is(Fault::AttenuationAmplifies) => {
-                Err(Denial::new(DenialCode::Amplifies, cap))
+                Err(AuthorityError::Amplifies(Box::new(cap.clone())))
             }
             Some(_) | None => Ok(narrower),
         }
@@ -202,8 +233,8 @@ impl Authority {
     /// What both allow.
     ///
     /// # Errors
-    /// `limit-reached`, as for [`Authority::from_caps`].
-    pub fn meet(&self, other: &Authority) -> Result<Authority, Denial> {
+    /// [`AuthorityError::TooMany`], as for [`Authority::from_caps`].
+    pub fn meet(&self, other: &Authority) -> Result<Authority, AuthorityError> {
         Authority::from_caps(
             self.caps
                 .iter()

@@ -7,13 +7,15 @@
 
 use core::fmt;
 
-use crate::approval::Scope;
 use crate::authority::Authority;
+use crate::denial_code::DenialCode;
 use crate::fault::{self, Fault};
 use crate::limits::{GRANT_LIFETIME_MAX, SESSION_GRANT_LIFETIME};
-use crate::outcome::DenialCode;
-use crate::standing::StandingId;
 use crate::time::{Instant, Millis};
+
+pub use self::scope::Scope;
+
+mod scope;
 
 /// A grant, by its number in one session. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,6 +155,30 @@ impl Origin {
             Origin::Upstream(_) => "upstream",
             Origin::Proposed => "proposed",
         }
+    }
+}
+
+/// A kept grant, by its number in one store. It names a record and allows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StandingId(u64);
+
+impl StandingId {
+    /// The record with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> StandingId {
+        StandingId(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for StandingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "standing{}", self.0)
     }
 }
 

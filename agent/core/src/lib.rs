@@ -19,6 +19,14 @@
 
 extern crate alloc;
 
+mod escape;
+
+mod denial_code;
+
+mod rule_ref;
+
+mod isolation;
+
 pub mod path;
 
 pub mod authority;

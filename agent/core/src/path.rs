@@ -12,9 +12,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::denial_code::DenialCode;
+use crate::escape::write_escaped;
 use crate::fault::{self, Fault};
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX};
-use crate::outcome::DenialCode;
 
 /// A path below some directory: no `..`, not absolute, no NUL, bounded.
 ///
@@ -282,7 +283,7 @@ impl TryFrom<&str> for RelPath {
 /// Printable: control characters and bytes that are not UTF-8 come out escaped.
 impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::outcome::write_escaped(f, self.as_bytes())
+        write_escaped(f, self.as_bytes())
     }
 }
 

@@ -21,28 +21,17 @@ use crate::tool::Tool;
 use self::configured::Configured;
 pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
 pub use self::non_waivable::NonWaivable;
-pub use self::reference::RuleRef;
 pub use self::sensitive::Sensitivity;
 pub use self::siblings::Siblings;
 pub use self::withheld::{Shown, Withheld};
+pub use crate::isolation::Isolation;
+pub use crate::rule_ref::RuleRef;
 
 mod configured;
 mod non_waivable;
-mod reference;
 mod sensitive;
 mod siblings;
 mod withheld;
-
-/// What a probe inside the sandbox proved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Isolation {
-    /// Every layer was seen to work.
-    Isolated,
-    /// It is known not to isolate.
-    Unisolated,
-    /// Something could not be proved.
-    Unknown,
-}
 
 /// The rules of one session.
 #[derive(Debug)]

@@ -19,11 +19,13 @@ use core::fmt;
 
 use crate::authority::{Extension, Host, Name, ObjectKind, Program, Verb};
 use crate::grant::Uses;
+use crate::isolation::Isolation;
 use crate::limits::{CAPS_PER_STANDING_MAX, GRANT_LIFETIME_MAX};
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
-use crate::rules::Isolation;
 use crate::time::Millis;
+
+pub use crate::grant::StandingId;
 
 /// Milliseconds since 1970 on the machine's wall clock, which can be set to anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,30 +66,6 @@ impl BootId {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
-    }
-}
-
-/// A kept grant, by its number in one store. It names a record and allows nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StandingId(u64);
-
-impl StandingId {
-    /// The record with this number.
-    #[must_use]
-    pub const fn new(number: u64) -> StandingId {
-        StandingId(number)
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for StandingId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "standing{}", self.0)
     }
 }
 

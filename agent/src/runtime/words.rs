@@ -126,7 +126,8 @@ impl GrantWords {
         }
         Ok(GrantSpec {
             holder,
-            authority: Authority::from_caps(caps).map_err(WordsError::Denied)?,
+            authority: Authority::from_caps(caps)
+                .map_err(|error| WordsError::Denied(error.into()))?,
             uses: self.uses.map_or(Uses::Uncounted, Uses::AtMost),
             lifetime: self.lifetime.map_or(Lifetime::Session, Lifetime::For),
         })

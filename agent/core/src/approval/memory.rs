@@ -11,9 +11,9 @@ use alloc::collections::BTreeMap;
 use core::fmt;
 
 use crate::digest::Digest;
+use crate::isolation::Isolation;
 use crate::limits::REMEMBERED_MAX;
 use crate::outcome::{Denial, DenialCode};
-use crate::rules::Isolation;
 use crate::standing::PortableCap;
 use crate::time::Instant;
 

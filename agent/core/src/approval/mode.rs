@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::authority::Reversibility;
-use crate::rules::Isolation;
+use crate::isolation::Isolation;
 
 /// What becomes of an effect that nothing held covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@
 
 use core::fmt;
 
-use super::object::{Name, NameError};
+use super::name::{Name, NameError};
 
 /// The name of a vendor's verb, such as `x.acme.deploy`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

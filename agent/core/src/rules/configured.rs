@@ -10,7 +10,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::reference::RuleRef;
 use crate::action::Action;
 use crate::approval::Stance;
 use crate::authority::{Object, Program, Verb};
@@ -18,6 +17,7 @@ use crate::fault::{self, Fault};
 use crate::limits::{CONFIGURED_RULES_MAX, TEXT_BYTES_MAX};
 use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
+use crate::rule_ref::RuleRef;
 use crate::standing::PortableObject;
 
 /// Who wrote a rule, from least to most trusted.

@@ -5,9 +5,9 @@
 
 use crate::action::Action;
 use crate::authority::{Host, HostPattern, Object, Program, Verb};
+use crate::isolation::Isolation;
 use crate::outcome::DenialCode;
 use crate::path::RelPath;
-use crate::rules::Isolation;
 
 /// One rule that nothing lifts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

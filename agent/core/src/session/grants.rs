@@ -151,7 +151,7 @@ impl Session {
                 Cap::new(cap.verb(), object).map_err(|_| Denial::new(DenialCode::NoCap, cap))?,
             );
         }
-        Authority::from_caps(caps)
+        Ok(Authority::from_caps(caps)?)
     }
 
     /// What a grant allows, in words that mean the same in any session, to be

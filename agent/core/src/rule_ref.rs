@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use crate::escape::write_escaped;
+
 /// Which rule decided, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleRef {
@@ -25,11 +27,11 @@ impl RuleRef {
 
 impl fmt::Display for RuleRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::outcome::write_escaped(f, self.id.as_bytes())?;
+        write_escaped(f, self.id.as_bytes())?;
         match &self.place {
             Some((file, line)) => {
                 f.write_str(" at ")?;
-                crate::outcome::write_escaped(f, file.as_bytes())?;
+                write_escaped(f, file.as_bytes())?;
                 write!(f, ":{line}")
             }
             None => Ok(()),
