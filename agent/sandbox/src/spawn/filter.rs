@@ -22,8 +22,8 @@ use std::io;
 
 use seccompiler::sock_filter;
 
-pub(crate) use self::table::Sockets;
-use self::table::{Action, When};
+use self::table::{Action, Own, When};
+pub(crate) use self::table::{Ids, Sockets};
 
 /// One refused call, for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,13 @@ pub fn filter_this_thread() -> io::Result<()> {
 
 /// The same in two steps: what puts the filter on whichever thread calls it.
 pub fn filter_for_later() -> impl Fn() -> io::Result<()> {
-    let sockets = Sockets::Local;
-    let filter = Filter::build(&FilterSpec { sockets });
+    let filter = Filter::build(&FilterSpec {
+        sockets: Sockets::Local,
+        ids: Ids {
+            user: rustix::process::getuid().as_raw(),
+            group: rustix::process::getgid().as_raw(),
+        },
+    });
     move || filter.install()
 }
 
@@ -84,6 +89,8 @@ fn words(when: When) -> String {
             let values: Vec<_> = values.iter().map(|value| format!("{value:#x}")).collect();
             format!("argument {argument} is not {}", values.join(" or "))
         }
+        When::NotOwn(argument, Own::User) => format!("argument {argument} is not the own user"),
+        When::NotOwn(argument, Own::Group) => format!("argument {argument} is not the own group"),
     }
 }
 
@@ -92,6 +99,8 @@ fn words(when: When) -> String {
 pub(crate) struct FilterSpec {
     /// Which sockets the command may make.
     pub sockets: Sockets,
+    /// Whom it runs as.
+    pub ids: Ids,
 }
 
 /// The compiled filter.
@@ -103,7 +112,7 @@ impl Filter {
     /// Compiles the table; cheap, and the same for the same specification.
     pub(crate) fn build(spec: &FilterSpec) -> Self {
         Self {
-            program: emit::program(table::rows(spec.sockets)),
+            program: emit::program(table::rows(spec.sockets), spec.ids),
         }
     }
 

@@ -19,7 +19,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, Signal, WaitOptions};
 
 use super::channel::{Channel, Received};
-use super::filter::{Filter, FilterSpec, Sockets};
+use super::filter::{Filter, FilterSpec, Ids, Sockets};
 use super::identity::Identity;
 use super::init;
 use super::networks::Networks;
@@ -156,25 +156,30 @@ fn prepare(
     // What is made in the template has the modes it is given, whoever started the agent.
     let umask = rustix::process::umask(Mode::WGRP | Mode::WOTH);
     let template = root::template::build(identity.user, identity.group, places, staged)?;
+    let ids = Ids {
+        user: identity.user,
+        group: identity.group,
+    };
     Ok(Stock {
         identity,
         template,
         copier,
-        filter: filter(false),
-        network_filter: filter(true),
+        filter: filter(false, ids),
+        network_filter: filter(true, ids),
         stack: vec![0; sys::SHARING_STACK_BYTES],
         umask,
         victims: Victims::find(),
     })
 }
 
-fn filter(network: bool) -> Filter {
+fn filter(network: bool, ids: Ids) -> Filter {
     Filter::build(&FilterSpec {
         sockets: if network {
             Sockets::Internet
         } else {
             Sockets::Local
         },
+        ids,
     })
 }
 

@@ -39,6 +39,9 @@ fn every_call_of_the_table_is_refused_as_the_table_says() {
             "mknod" => format!("0, {}, 0", devices.next().unwrap()),
             "mknodat" => format!("0, 0, {}, 0", devices.next().unwrap()),
             "personality" => "8".to_owned(),
+            // Nobody's here: a workspace has another owner.
+            "setuid" | "setreuid" | "setresuid" | "setfsuid" | "setgid" | "setregid"
+            | "setresgid" | "setfsgid" => "12345, 12345, 12345".to_owned(),
             _ => "0, 0, 0, 0, 0, 0".to_owned(),
         };
         writeln!(

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use nix::libc;
 use seccompiler::sock_filter;
 
-use super::table::{Action, Entry, REVIEWED, When};
+use super::table::{Action, Entry, Ids, REVIEWED, When};
 
 /// The kernel's mark of the architecture, from linux/audit.h.
 #[cfg(target_arch = "x86_64")]
@@ -49,9 +49,9 @@ enum Leaf {
     Check(Vec<(When, Action)>),
 }
 
-/// The whole program for these rows.
-pub(super) fn program<'a>(rows: impl Iterator<Item = &'a Entry>) -> Vec<sock_filter> {
-    let mut backwards = Backwards::default();
+/// The whole program for these rows and a command with these ids.
+pub(super) fn program<'a>(rows: impl Iterator<Item = &'a Entry>, ids: Ids) -> Vec<sock_filter> {
+    let mut backwards = Backwards::new(ids);
     let segments = segments(rows);
     let search = backwards.search(&segments);
     backwards.jump_to(search);
@@ -116,13 +116,21 @@ fn leaf(rows: Option<Vec<(When, Action)>>) -> Leaf {
 }
 
 /// A program written from its end; a place is counted from the end too.
-#[derive(Default)]
 struct Backwards {
     reversed: Vec<sock_filter>,
     results: BTreeMap<u32, usize>,
+    ids: Ids,
 }
 
 impl Backwards {
+    const fn new(ids: Ids) -> Self {
+        Self {
+            reversed: Vec::new(),
+            results: BTreeMap::new(),
+            ids,
+        }
+    }
+
     /// The place of the instruction written last.
     fn here(&self) -> usize {
         self.reversed.len()
@@ -219,10 +227,11 @@ impl Backwards {
                     argument
                 }
                 When::NoneOf(argument, values) => {
-                    let mut otherwise = hit;
-                    for value in values {
-                        otherwise = self.branch(JUMP_EQUAL, *value, next, otherwise);
-                    }
+                    self.none_of(values, next, hit);
+                    argument
+                }
+                When::NotOwn(argument, own) => {
+                    self.none_of(&self.ids.of(own), next, hit);
                     argument
                 }
             };
@@ -235,6 +244,14 @@ impl Backwards {
             next = self.here();
         }
         next
+    }
+
+    /// Goes to `next` for each of these values, and else to `hit`.
+    fn none_of(&mut self, values: &[u32], next: usize, hit: usize) {
+        let mut otherwise = hit;
+        for value in values {
+            otherwise = self.branch(JUMP_EQUAL, *value, next, otherwise);
+        }
     }
 
     fn finish(self) -> Vec<sock_filter> {

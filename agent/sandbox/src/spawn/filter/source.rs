@@ -9,14 +9,14 @@ use seccompiler::{
 
 use nix::libc;
 
-use super::table::{Action, Entry, REVIEWED, When};
+use super::table::{Action, Entry, Ids, REVIEWED, When};
 
 /// One program for each action, and one that knows only the reviewed numbers;
 /// the strictest verdict counts, as in the kernel.
-pub(super) fn programs(rows: &[&Entry]) -> Vec<BpfProgram> {
+pub(super) fn programs(rows: &[&Entry], ids: Ids) -> Vec<BpfProgram> {
     let mut programs: Vec<BpfProgram> = [Action::Kill, Action::Refuse, Action::Absent]
         .into_iter()
-        .map(|action| refusing(rows.iter().filter(|row| row.action == action), action))
+        .map(|action| refusing(rows.iter().filter(|row| row.action == action), action, ids))
         .collect();
     let known = REVIEWED
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn programs(rows: &[&Entry]) -> Vec<BpfProgram> {
     programs
 }
 
-fn refusing<'a>(rows: impl Iterator<Item = &'a &'a Entry>, action: Action) -> BpfProgram {
+fn refusing<'a>(rows: impl Iterator<Item = &'a &'a Entry>, action: Action, ids: Ids) -> BpfProgram {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for row in rows {
         let for_call = rules.entry(row.call).or_default();
@@ -45,12 +45,8 @@ fn refusing<'a>(rows: impl Iterator<Item = &'a &'a Entry>, action: Action) -> Bp
                 SeccompCmpOp::MaskedEq(u64::from(mask)),
                 value,
             )])),
-            When::NoneOf(argument, values) => for_call.push(rule(
-                values
-                    .iter()
-                    .map(|value| condition(argument, SeccompCmpOp::Ne, *value))
-                    .collect(),
-            )),
+            When::NoneOf(argument, values) => for_call.push(none_of(argument, values)),
+            When::NotOwn(argument, own) => for_call.push(none_of(argument, &ids.of(own))),
             When::AnyBit(argument, bits) => {
                 for bit in (0..32).map(|shift| 1_u32 << shift) {
                     if bits & bit != 0 {
@@ -78,6 +74,11 @@ fn compile(
     SeccompFilter::new(rules, otherwise, on_match, architecture)
         .and_then(BpfProgram::try_from)
         .unwrap()
+}
+
+fn none_of(argument: u8, values: &[u32]) -> SeccompRule {
+    let differs = |value: &u32| condition(argument, SeccompCmpOp::Ne, *value);
+    rule(values.iter().map(differs).collect())
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> SeccompRule {

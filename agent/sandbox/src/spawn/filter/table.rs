@@ -35,6 +35,37 @@ pub(crate) enum When {
     Equals(u8, u32),
     /// Argument `.0` is none of these.
     NoneOf(u8, &'static [u32]),
+    /// Argument `.0` is an id of this kind, and not the command's own.
+    NotOwn(u8, Own),
+}
+
+/// Kinds of ids a command has one of its own of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// Its user.
+    User,
+    /// Its group.
+    Group,
+}
+
+/// A command's own ids. They are filled in when the program is made; all else of the
+/// table is the same for everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ids {
+    /// Its user.
+    pub user: u32,
+    /// Its group.
+    pub group: u32,
+}
+
+impl Ids {
+    /// The values a call may name of this kind; the second one leaves an id as it is.
+    pub(super) const fn of(self, own: Own) -> [u32; 2] {
+        match own {
+            Own::User => [self.user, UNCHANGED],
+            Own::Group => [self.group, UNCHANGED],
+        }
+    }
 }
 
 /// One row of the table.
@@ -100,6 +131,8 @@ const PERSONALITY_QUERY: u32 = 0xffff_ffff;
 const PR_SET_MM: u32 = libc::PR_SET_MM.cast_unsigned();
 const PR_SET_IO_FLUSHER: u32 = 57;
 const PR_MCE_KILL: u32 = libc::PR_MCE_KILL.cast_unsigned();
+/// `setresuid(-1, -1, -1)` changes nothing.
+const UNCHANGED: u32 = u32::MAX;
 
 /// Refused to every command.
 pub(crate) const ALWAYS: &[Entry] = table! {
@@ -181,6 +214,21 @@ pub(crate) const ALWAYS: &[Entry] = table! {
     SYS_fcntl When::Equals(1, F_SET_RW_HINT), Refuse, "leaves a mark on a file of the shared root for the next command";
     SYS_fcntl When::Equals(1, F_SET_FILE_RW_HINT), Refuse, "old form of the same";
     SYS_io_setup When::Always, Refuse, "takes of a number the whole machine shares";
+    SYS_setuid When::NotOwn(0, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setreuid When::NotOwn(0, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setreuid When::NotOwn(1, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setresuid When::NotOwn(0, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setresuid When::NotOwn(1, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setresuid When::NotOwn(2, Own::User), Refuse, "becomes another user of the sandbox";
+    SYS_setfsuid When::NotOwn(0, Own::User), Refuse, "opens files as another user of the sandbox";
+    SYS_setgid When::NotOwn(0, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setregid When::NotOwn(0, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setregid When::NotOwn(1, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setresgid When::NotOwn(0, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setresgid When::NotOwn(1, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setresgid When::NotOwn(2, Own::Group), Refuse, "enters another group of the sandbox";
+    SYS_setfsgid When::NotOwn(0, Own::Group), Refuse, "opens files as another group of the sandbox";
+    SYS_setgroups When::Always, Refuse, "enters other groups of the sandbox";
 };
 
 /// Refused on x86-64 only, where these exist.

@@ -7,7 +7,13 @@ use nix::libc;
 use super::emit::{self, ARCHITECTURE};
 use super::machine::{Call, run};
 use super::source;
-use super::table::{self, Entry, Sockets, When};
+use super::table::{self, Entry, Ids, Sockets, When};
+
+/// A user whose id has few bits in common with others.
+const IDS: Ids = Ids {
+    user: 1000,
+    group: 100,
+};
 
 /// The order of strictness of the results used here.
 fn strictness(result: u32) -> u32 {
@@ -28,6 +34,7 @@ fn edges(rows: &[&Entry]) -> BTreeMap<u32, (u8, BTreeSet<u64>)> {
             When::Equals(argument, value) => (argument, vec![value]),
             When::MaskedEquals(argument, mask, value) => (argument, vec![mask, value]),
             When::NoneOf(argument, values) => (argument, values.to_vec()),
+            When::NotOwn(argument, own) => (argument, IDS.of(own).to_vec()),
         };
         let number = u32::try_from(row.call).unwrap();
         let known = &mut edges.entry(number).or_insert((0, BTreeSet::new()));
@@ -56,8 +63,8 @@ fn our_program_and_seccompilers_agree_on_every_number_and_edge_value() {
     let mut compared = 0_u64;
     for sockets in [Sockets::Local, Sockets::Internet] {
         let rows: Vec<&Entry> = table::rows(sockets).collect();
-        let ours = emit::program(rows.iter().copied());
-        let theirs = source::programs(&rows);
+        let ours = emit::program(rows.iter().copied(), IDS);
+        let theirs = source::programs(&rows, IDS);
         let mut check = |call: Call| {
             let wanted = theirs
                 .iter()
@@ -91,7 +98,7 @@ fn our_program_and_seccompilers_agree_on_every_number_and_edge_value() {
             for value in values {
                 for place in &places {
                     // The others at a value that is refused and at one that is not.
-                    for rest in [0, 1, 2, u64::MAX] {
+                    for rest in [0, 1, 2, 1000, 100, u64::MAX] {
                         let mut arguments = [rest; 6];
                         arguments[*place] = *value;
                         check(call(arguments));
@@ -115,8 +122,8 @@ fn our_program_and_seccompilers_agree_on_every_number_and_edge_value() {
 #[test]
 fn our_program_is_short_and_decides_in_few_steps() {
     for sockets in [Sockets::Local, Sockets::Internet] {
-        let program = emit::program(table::rows(sockets));
-        let theirs: usize = source::programs(&table::rows(sockets).collect::<Vec<_>>())
+        let program = emit::program(table::rows(sockets), IDS);
+        let theirs: usize = source::programs(&table::rows(sockets).collect::<Vec<_>>(), IDS)
             .iter()
             .map(Vec::len)
             .sum();
@@ -138,7 +145,7 @@ fn our_program_is_short_and_decides_in_few_steps() {
 
 #[test]
 fn foreign_entries_are_stopped() {
-    let program = emit::program(table::rows(Sockets::Local));
+    let program = emit::program(table::rows(Sockets::Local), IDS);
     let result = |architecture, number| {
         let call = Call {
             architecture,
