@@ -339,8 +339,9 @@ impl Facts {
             Mechanism::SharedWatches => (
                 self.looked()
                     .then_some(self.confined.by.contains(mechanism)),
-                self.why(mechanism.as_str())
-                    .unwrap_or_else(|| String::from("a sixteenth, set and read back")),
+                self.why(mechanism.as_str()).unwrap_or_else(|| {
+                    String::from("a sixteenth, and none of fanotify's; set and read back")
+                }),
             ),
             Mechanism::FirstVictim => {
                 let seen = self.one("victim");

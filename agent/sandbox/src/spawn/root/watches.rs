@@ -2,8 +2,9 @@
 //!
 //! Each that a sandbox has counts for whoever started the agent as well, whose own
 //! programs would find none left. So all sandboxes made from one zygote together
-//! have a small part, set in the zygote's own namespace. It must never say that a
-//! limit holds which was not read back.
+//! have a small part, set in the zygote's own namespace, and none of the kind that
+//! the filter refuses them anyway. It must never say that a limit holds which was not
+//! read back.
 
 use std::fs;
 use std::io;
@@ -18,6 +19,10 @@ const LIMITS: [(&str, &str, u64); 2] = [
     ("max_user_instances", "max_inotify_instances", 8),
     ("max_user_watches", "max_inotify_watches", 512),
 ];
+
+/// What nobody has any of: watches on whole file systems, a second line behind the
+/// filter. A kernel without this limit lets nobody but root of the machine have them.
+const NONE_OF: &str = "max_fanotify_groups";
 
 /// Sets the limits of the calling process' namespace, below this /proc/sys.
 ///
@@ -37,21 +42,28 @@ pub(super) fn share(sys: &Path) -> Result<(), String> {
             .parse()
             .map_err(|_| format!("{} holds no number", from.display()))?;
         let part = (most / PART).max(least).to_string();
-        let kept = sys.join("user").join(kept);
-        let set = fs::OpenOptions::new()
-            .write(true)
-            .open(&kept)
-            .and_then(|mut file| io::Write::write_all(&mut file, part.as_bytes()))
-            .and_then(|()| fs::read_to_string(&kept));
-        match set {
-            Ok(found) if found.trim() == part => {}
-            Ok(found) => {
-                return Err(format!("{} is {}", kept.display(), found.trim()));
-            }
-            Err(error) => return Err(format!("{}: {error}", kept.display())),
-        }
+        set(&sys.join("user").join(kept), &part)?;
     }
-    Ok(())
+    let none = sys.join("user").join(NONE_OF);
+    if none.exists() {
+        set(&none, "0")
+    } else {
+        Ok(())
+    }
+}
+
+/// Sets one limit and reads it back.
+fn set(limit: &Path, to: &str) -> Result<(), String> {
+    let found = fs::OpenOptions::new()
+        .write(true)
+        .open(limit)
+        .and_then(|mut file| io::Write::write_all(&mut file, to.as_bytes()))
+        .and_then(|()| fs::read_to_string(limit));
+    match found {
+        Ok(found) if found.trim() == to => Ok(()),
+        Ok(found) => Err(format!("{} is {}", limit.display(), found.trim())),
+        Err(error) => Err(format!("{}: {error}", limit.display())),
+    }
 }
 
 #[cfg(test)]
@@ -86,6 +98,11 @@ mod tests {
         let read = |name: &str| fs::read_to_string(sys.path().join(name)).unwrap();
         assert_eq!(read("user/max_inotify_instances"), "8");
         assert_eq!(read("user/max_inotify_watches"), "10000");
+        // A kernel that knows of the other kind gives none of it.
+        let sys = tree(&[&MOST[..], &KEPT[..], &[("user/max_fanotify_groups", "")]].concat());
+        assert_eq!(share(sys.path()), Ok(()));
+        let none = fs::read_to_string(sys.path().join("user/max_fanotify_groups"));
+        assert_eq!(none.unwrap(), "0");
     }
 
     #[test]
@@ -98,6 +115,7 @@ mod tests {
             [&[("fs/inotify/max_user_instances", "many")], &KEPT[..]].concat(),
             // What is read back is something else: more was there than was written.
             [&MOST[..], &[("user/max_inotify_instances", "128")]].concat(),
+            [&MOST[..], &KEPT[..], &[("user/max_fanotify_groups", "128")]].concat(),
         ] {
             let sys = tree(&files);
             assert!(share(sys.path()).is_err(), "{files:?}");
