@@ -12,6 +12,7 @@ use crate::cmd::{self, Passed};
 
 const PAGE: &str = "docs/escape-matrix.md";
 const MARK: &str = "MATRIX ";
+const WHY_MARK: &str = "WHY ";
 const LIMITS_MARK: &str = "LIMITS ";
 const FENCE_MARK: &str = "FENCE ";
 const INTRODUCTION: &str = "# Escape matrix
@@ -22,6 +23,15 @@ everything in place all of them are held, and the allowed twin of each works.
 Each column leaves one mechanism out: `held` means that another one stopped the
 probe all the same, **through** that this mechanism is its single line of
 defence on the machine the page was made on.
+";
+const WHY: &str = "
+## Why there is no second line
+
+Of each probe that got through above: why nothing else stops it, and what is known of the
+harm behind it, which `agent/sandbox/tests/it/escape/behind.rs` tries where it can be tried.
+
+| probe | why |
+|---|---|
 ";
 const LIMITS: &str = "
 ## What would be used up
@@ -62,6 +72,10 @@ pub fn run() -> Result<Passed> {
         "probes",
         "have a single line of defence",
     )?;
+    page.push_str(WHY);
+    for row in rows(&text, WHY_MARK) {
+        writeln!(page, "| {row} |")?;
+    }
     page.push_str(LIMITS);
     page.push('\n');
     table(&mut page, &limits)?;
