@@ -15,6 +15,7 @@
 //! committed keeps the times it got in the view. Owners are not the command's
 //! to give.
 
+mod access;
 pub(crate) mod copied;
 pub(crate) mod copy;
 pub mod edits;

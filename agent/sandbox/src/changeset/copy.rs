@@ -23,6 +23,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::access;
 use super::copied::{Copied, Seen};
 use super::node::{
     ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Xattrs, is_closed, kind_of, mode_of, open_dir, too_deep,
@@ -153,6 +154,13 @@ impl Copy<'_> {
                 rustix::fs::mkdirat(to, name, Mode::RWXU).map_err(at)?;
                 let copied = open_dir(to, name).map_err(|error| failed(path, error))?;
                 match self.entered(from, name) {
+                    Ok((found, stat))
+                        if self.is_kept_by_list(found.as_fd(), &stat, 0o5, path)? =>
+                    {
+                        // Root's, and shown empty to nobody.
+                        self.closed.insert(path.clone());
+                        rustix::fs::fchmod(&copied, Mode::RWXU).map_err(at)
+                    }
                     Ok((found, stat)) => {
                         let deeper = depth.saturating_add(1);
                         self.below(found.as_fd(), copied.as_fd(), path, deeper)?;
@@ -213,7 +221,9 @@ impl Copy<'_> {
         // The name may be another's by now: what is copied is judged, and nothing else.
         let stat = &rustix::fs::fstat(&found).map_err(|errno| failed(path, errno))?;
         let identity = (stat.st_dev, stat.st_ino);
-        if self.is_closed_there(stat, Mode::ROTH) {
+        if self.is_closed_there(stat, Mode::ROTH)
+            || self.is_kept_by_list(found.as_fd(), stat, 0o4, path)?
+        {
             return self.stand_in(to, name, path);
         }
         self.room.file(stat, path)?;
@@ -329,6 +339,28 @@ impl Copy<'_> {
     fn is_closed_there(&self, stat: &Stat, needed: Mode) -> bool {
         let is_nobodys = self.owner(stat) == (None, None);
         is_nobodys && !Mode::from_raw_mode(mode_of(stat)).contains(needed)
+    }
+
+    /// Whether an access list keeps this from the command: root could read it, and what
+    /// a copy has of the list are bits that say what it grants at most.
+    fn is_kept_by_list(
+        &self,
+        found: BorrowedFd<'_>,
+        stat: &Stat,
+        needed: u16,
+        path: &RelPath,
+    ) -> Result<bool, CopyError> {
+        let Owners::Translated(identity) = self.owners else {
+            // Who copies for itself could not open it.
+            return Ok(false);
+        };
+        if stat.st_uid == identity.user {
+            return Ok(false);
+        }
+        let xattrs = xattrs_of(found).map_err(|error| failed(path, error))?;
+        let ids = (identity.user, identity.group);
+        let list = xattrs.get(access::NAME);
+        Ok(list.is_some_and(|list| access::keeps(list, stat, ids, needed)))
     }
 
     fn set_xattrs(&mut self, to: BorrowedFd<'_>, xattrs: &Xattrs) -> rustix::io::Result<()> {
