@@ -24,8 +24,8 @@ pub struct Seen {
     cancel: Cancel,
     /// Whether a model's call is being made: what it prints may be long.
     is_models: Rc<Cell<bool>>,
-    /// The calls that began and did not end, the first of them first.
-    open: Vec<String>,
+    /// The calls that began and did not end, the first of them first, and whose they are.
+    open: Vec<(AgentId, String)>,
     /// The call whose line is the last on the screen.
     last: Option<String>,
 }
@@ -40,6 +40,50 @@ impl Seen {
             last: None,
         }
     }
+
+    /// The line of a call that begins.
+    fn begun(&mut self, agent: AgentId, call: &ProposedCall, arguments: &Value) -> String {
+        let mut line = title(&call.tool, arguments);
+        if call.tool == "terminal" && !arguments.is_null() {
+            line = format!("$ {line}");
+        }
+        if agent != AgentId::FIRST {
+            line = format!("{agent}: {line}");
+        }
+        let line = visible(&line);
+        self.open.push((agent, line.clone()));
+        self.last = Some(line.clone());
+        self.is_models.set(true);
+        line
+    }
+
+    /// What there is to say of one that ended.
+    fn over(
+        &mut self,
+        agent: AgentId,
+        call: &ProposedCall,
+        result: &ToolResult,
+    ) -> Option<(Tone, String)> {
+        // Calls of one agent end in the order in which they began; those of work that was
+        // handed out begin and end while the call that handed it out goes on.
+        let first = self.open.iter().position(|(by, _)| *by == agent);
+        let line = first.map(|first| self.open.remove(first).1);
+        self.is_models.set(!self.open.is_empty());
+        let tone = match &result.fate {
+            Fate::Ran => status(result)
+                .filter(|_| call.tool == "terminal")
+                .map(|_| Tone::Dim)?,
+            Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => Tone::Warn,
+            Fate::ToolError | Fate::Failed(_) => Tone::Bad,
+        };
+        let told = reason(result);
+        let told = match line.filter(|line| self.last.as_ref() != Some(line)) {
+            Some(line) => format!("    {line}: {told}"),
+            None => format!("    {told}"),
+        };
+        self.last = None;
+        Some((tone, told))
+    }
 }
 
 impl Watch for Seen {
@@ -50,39 +94,14 @@ impl Watch for Seen {
         call: &ProposedCall,
         arguments: &Value,
     ) {
-        let mut line = title(&call.tool, arguments);
-        if call.tool == "terminal" && !arguments.is_null() {
-            line = format!("$ {line}");
-        }
-        if agent != AgentId::FIRST {
-            line = format!("{agent}: {line}");
-        }
-        let line = visible(&line);
+        let line = self.begun(agent, call, arguments);
         eprintln!("  {}", self.screen.tone(Tone::Mark, &line));
-        self.open.push(line.clone());
-        self.last = Some(line);
-        self.is_models.set(true);
     }
 
-    fn ended(&mut self, _agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
-        // Calls end in the order in which they began.
-        let line = (!self.open.is_empty()).then(|| self.open.remove(0));
-        self.is_models.set(!self.open.is_empty());
-        let tone = match &result.fate {
-            Fate::Ran => match status(result).filter(|_| call.tool == "terminal") {
-                None => return Then::Done,
-                Some(_) => Tone::Dim,
-            },
-            Fate::RanDiscarded(_) | Fate::Refused(_) | Fate::AskedRefused(_) => Tone::Warn,
-            Fate::ToolError | Fate::Failed(_) => Tone::Bad,
-        };
-        let told = reason(result);
-        let told = match line.filter(|line| self.last.as_ref() != Some(line)) {
-            Some(line) => format!("    {line}: {told}"),
-            None => format!("    {told}"),
-        };
-        eprintln!("{}", self.screen.tone(tone, &told));
-        self.last = None;
+    fn ended(&mut self, agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
+        if let Some((tone, told)) = self.over(agent, call, result) {
+            eprintln!("{}", self.screen.tone(tone, &told));
+        }
         Then::Done
     }
 
@@ -125,4 +144,37 @@ fn status(result: &ToolResult) -> Option<i64> {
         .get("exit_code")?
         .as_i64()
         .filter(|status| *status != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::cap::CapTable;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_call_is_said_of_that_call_also_where_work_was_handed_out() {
+        let mut seen = Seen::new(Screen::default(), Cancel::default(), Rc::default());
+        let call = |tool: &str| ProposedCall {
+            id: String::new(),
+            tool: tool.to_owned(),
+            arguments: String::new(),
+        };
+        let failed = ToolResult::error("no such file");
+        let ran = ToolResult::ran(&json!({}));
+        let (first, other) = (AgentId::FIRST, CapTable::new().add_agent().unwrap());
+        seen.begun(first, &call("delegate_task"), &json!({}));
+        seen.begun(other, &call("read_file"), &json!({"path": "a"}));
+        let told = seen.over(other, &call("read_file"), &failed);
+        let told = told.map(|(_, told)| told).unwrap_or_default();
+        assert!(!told.contains("Hand out"), "{told}");
+        assert!(seen.over(first, &call("delegate_task"), &ran).is_none());
+        assert!(!seen.is_models.get());
+        // Calls beside each other: each is named that is not the last one shown.
+        seen.begun(first, &call("read_file"), &json!({"path": "b"}));
+        seen.begun(first, &call("read_file"), &json!({"path": "c"}));
+        let told = seen.over(first, &call("read_file"), &failed);
+        assert!(told.is_some_and(|(_, told)| told.starts_with("    Read b: ")));
+    }
 }
