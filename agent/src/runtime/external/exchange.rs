@@ -249,14 +249,8 @@ async fn stock(client: &Client, kind: Kind) -> Result<Value, Trouble> {
 /// Takes the key of a server out of what it says: one that repeats what it was
 /// sent must not hand the key to a model, and into every record of the session.
 fn strike_key(server: &ExternalServer, said: &mut Value) {
-    let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) else {
-        return;
-    };
-    match said {
-        Value::String(text) => *text = key.struck_from(text),
-        Value::Array(parts) => parts.iter_mut().for_each(|part| strike_key(server, part)),
-        Value::Object(parts) => parts.values_mut().for_each(|part| strike_key(server, part)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    if let Some(key) = server.web.as_ref().and_then(|web| web.key.as_ref()) {
+        key.strike(said);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
+use serde_json::Value;
 use ureq::http::Uri;
 
 /// Bytes of an address.
@@ -43,6 +44,30 @@ impl Key {
             return text.to_owned();
         }
         text.replace(&self.0, STRUCK)
+    }
+
+    /// Takes the key out of all that somebody said: out of texts and names, and out of
+    /// numbers, as which a key of digits may come back.
+    pub(super) fn strike(&self, said: &mut Value) {
+        match said {
+            Value::String(text) => *text = self.struck_from(text),
+            Value::Array(parts) => parts.iter_mut().for_each(|part| self.strike(part)),
+            Value::Object(parts) => {
+                let named = std::mem::take(parts).into_iter();
+                parts.extend(named.map(|(name, mut part)| {
+                    self.strike(&mut part);
+                    (self.struck_from(&name), part)
+                }));
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                let struck = self.struck_from(&text);
+                if struck != text {
+                    *said = Value::String(struck);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
     }
 }
 
@@ -119,7 +144,28 @@ pub fn may_carry_a_key(url: &str, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::{Key, may_carry_a_key, place};
+
+    #[test]
+    fn a_key_is_struck_out_wherever_a_server_repeats_it() {
+        let check = |key: &str, said: serde_json::Value, told: serde_json::Value| {
+            let mut struck = said;
+            Key::new(key).expect("a key").strike(&mut struck);
+            assert_eq!(struck, told);
+        };
+        check(
+            "letters7",
+            json!({"said": ["with letters7"], "letters7": {"of letters7": 1}, "n": 7}),
+            json!({"said": ["with [the key]"], "[the key]": {"of [the key]": 1}, "n": 7}),
+        );
+        check(
+            "123456789",
+            json!({"is": 123_456_789, "longer": [1_234_567_890], "other": 12_345}),
+            json!({"is": "[the key]", "longer": ["[the key]0"], "other": 12_345}),
+        );
+    }
 
     #[test]
     fn an_address_has_a_host_and_a_port() {
