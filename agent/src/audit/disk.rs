@@ -136,7 +136,14 @@ fn end_of_text(file: &File, length: u64) -> io::Result<u64> {
     while end > 0 {
         let from = end.saturating_sub(bytes.len() as u64);
         bytes.truncate(usize::try_from(end - from).unwrap_or(0));
-        file.read_exact_at(&mut bytes, from)?;
+        match file.read_exact_at(&mut bytes, from) {
+            // Whoever writes it has closed it meanwhile, and cut its room off.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                end = end.saturating_sub(1).min(file.metadata()?.len());
+                continue;
+            }
+            read => read?,
+        }
         if let Some(at) = bytes.iter().rposition(|byte| *byte != 0) {
             return Ok(from + at as u64 + 1);
         }
@@ -281,6 +288,20 @@ mod tests {
         assert_eq!(disk.read_at(99, &mut into).expect("read"), 0);
         drop(disk);
         assert_eq!(std::fs::read(&path).expect("read"), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn room_that_is_cut_off_while_somebody_looks_is_no_error() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join("ledger");
+        for text in ["", "one\n", "one\ntw"] {
+            std::fs::write(&path, text).expect("written");
+            // As long as it was when it was looked at.
+            for length in [ROOM_BYTES, text.len() as u64 + 1, text.len() as u64] {
+                let end = super::end_of_text(&opened(&path), length).expect("an end");
+                assert_eq!(end, text.len() as u64, "{text:?} {length}");
+            }
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 
 use hermitcrab_core::audit::Record;
 
-use super::{FILE_NAME, LedgerError, index, read, wire};
+use super::{FILE_NAME, LedgerError, disk::Roomy, index, read, wire};
 use crate::store::own_file::{self, Access};
 
 /// How often a ledger that is followed is looked at.
@@ -59,18 +59,30 @@ pub fn selected(
     let mut line = Vec::new();
     let mut number = 0_u64;
     let mut inside = selection.session.is_none();
+    let mut is_looked_at_again = false;
     loop {
         line.clear();
         let got = lines.read_until(b'\n', &mut line).map_err(failed)? as u64;
         // What is not there yet is the end of the file, or room in it.
-        if line.last() != Some(&b'\n') || line.contains(&0) {
+        let nothing = line.iter().position(|byte| *byte == 0);
+        if line.last() != Some(&b'\n') || nothing.is_some() {
             if !selection.follow {
-                return Ok(());
+                let ends = begins.saturating_add(nothing.unwrap_or(line.len()) as u64);
+                if end_of(&path)? <= ends {
+                    return Ok(());
+                }
+                // Somebody wrote it while it was read; or it is no record, and must
+                // not hide those behind it.
+                if is_looked_at_again {
+                    return Err(LedgerError::Line(path, number));
+                }
+                is_looked_at_again = true;
             }
             thread::sleep(LOOK_AGAIN);
             lines.seek(SeekFrom::Start(begins)).map_err(failed)?;
             continue;
         }
+        is_looked_at_again = false;
         begins = begins.saturating_add(got);
         let record = wire::record(&line).ok_or_else(|| LedgerError::Line(path.clone(), number))?;
         number = record.seq.saturating_add(1);
@@ -84,6 +96,13 @@ pub fn selected(
             return Ok(());
         }
     }
+}
+
+/// Where what is in the ledger ends, without room.
+fn end_of(path: &Path) -> Result<u64, LedgerError> {
+    let file = own_file::open(path, Access::Read).map_err(LedgerError::Own)?;
+    let disk = Roomy::seen(file).map_err(|error| LedgerError::Io(path.to_owned(), error))?;
+    Ok(disk.bytes())
 }
 
 /// Where the index says a session begins, if it does begin there.

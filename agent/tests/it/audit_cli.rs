@@ -267,6 +267,13 @@ fn room_a_killed_program_left_is_no_part_of_the_ledger() {
     std::fs::write(home.state("ledger.jsonl"), &left).unwrap();
     let told = home.run(&["audit", "verify"]).out;
     assert!(told.contains("the last 6 bytes"), "{told}");
+    // And one NUL hides nothing that stands behind it.
+    let mut left = after.clone();
+    left[after.len() / 2] = 0;
+    std::fs::write(home.state("ledger.jsonl"), &left).unwrap();
+    let shown = home.run(&["audit"]);
+    assert!(shown.err.contains("is not a record"), "{}", shown.err);
+    assert_ne!(shown.code, Some(0));
 }
 
 #[test]
