@@ -85,7 +85,7 @@ impl Redactor {
                 out = out.replace(value.as_str(), MARK);
             }
         }
-        masked(&assignments(&out), Mask::Sentinel)
+        masked(&options(&assignments(&out)), Mask::Sentinel)
     }
 
     /// Every text in a value, keys included, without its secrets.
@@ -93,7 +93,19 @@ impl Redactor {
     pub fn clean_value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.clean(text)),
-            Value::Array(list) => list.iter().map(|value| self.clean_value(value)).collect(),
+            Value::Array(list) => {
+                // The words of a command may be apart: an option, and its value.
+                let before = std::iter::once(None).chain(list.iter().map(Value::as_str));
+                let words = before
+                    .zip(list)
+                    .map(|(before, value)| match value.as_str() {
+                        Some(word) if before.is_some_and(is_option) && is_value(word) => {
+                            Value::from(MARK)
+                        }
+                        _ => self.clean_value(value),
+                    });
+                words.collect()
+            }
             Value::Object(map) => Value::Object(
                 map.iter()
                     .map(|(key, value)| (self.clean(key), self.clean_value(value)))
@@ -110,6 +122,22 @@ pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     NAMES.iter().any(|part| name.contains(part))
 }
+
+/// Whether a word is an option that a secret follows, such as `--api-key`.
+fn is_option(word: &str) -> bool {
+    let name = word.trim_start_matches('-').to_ascii_lowercase();
+    let last = name.rsplit(['-', '_']).next().unwrap_or_default();
+    word.starts_with('-') && (NAMES.contains(&last) || last == "apikey")
+}
+
+/// Whether what follows a name can be a secret: nothing else stands for it, and it is no
+/// other option.
+fn is_value(word: &str) -> bool {
+    word.chars().count() >= VALUE_CHARS_MIN && !word.starts_with(['-', '$', '«', '/', '{', '['])
+}
+
+/// Words that stand before a key in a header.
+const SCHEMES: [&str; 3] = ["bearer", "basic", "token"];
 
 /// Letters and figures mixed, without a place or a sentence in it.
 fn looks_random(value: &str) -> bool {
@@ -145,20 +173,21 @@ fn assignments(text: &str) -> String {
         }
         let (sign, value) = from.split_at(value_from.min(from.len()));
         out.push_str(sign);
-        let end = value
-            .find(|letter: char| {
-                letter.is_whitespace()
-                    || matches!(
-                        letter,
-                        '"' | '\'' | '\\' | ';' | ',' | '&' | '|' | '}' | ')'
-                    )
-            })
-            .unwrap_or(value.len());
+        let end = value.find(ends_a_value).unwrap_or(value.len());
         let (value, after) = value.split_at(end);
-        let secret = is_secret_name(&name)
-            && value.chars().count() >= VALUE_CHARS_MIN
-            && !value.starts_with(['$', '«', '/', '{', '[']);
-        if secret {
+        let is_named = is_secret_name(&name);
+        let is_scheme = SCHEMES
+            .iter()
+            .any(|scheme| value.eq_ignore_ascii_case(scheme));
+        if is_named
+            && is_scheme
+            && let Some((gap, word, after)) = next_word(after)
+        {
+            out.push_str(value);
+            out.push_str(gap);
+            out.push_str(if is_value(word) { MARK } else { word });
+            rest = after;
+        } else if is_named && is_value(value) {
             out.push_str(MARK);
             rest = after;
         } else {
@@ -166,6 +195,44 @@ fn assignments(text: &str) -> String {
         }
     }
     out.push_str(rest);
+    out
+}
+
+/// Whether a value written without quotes ends before this letter.
+fn ends_a_value(letter: char) -> bool {
+    letter.is_whitespace()
+        || matches!(
+            letter,
+            '"' | '\'' | '\\' | ';' | ',' | '&' | '|' | '}' | ')'
+        )
+}
+
+/// The blanks before the next word of a line, that word, and what comes after it.
+fn next_word(text: &str) -> Option<(&str, &str, &str)> {
+    let blanks = text.len() - text.trim_start_matches([' ', '\t']).len();
+    let (gap, rest) = text.split_at_checked(blanks)?;
+    let (word, rest) = rest.split_at_checked(rest.find(ends_a_value).unwrap_or(rest.len()))?;
+    (!gap.is_empty() && !word.is_empty()).then_some((gap, word, rest))
+}
+
+/// `--name value` with the value struck out where the name is secret.
+fn options(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut follows = false;
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let quotes = ['"', '\'', '\\'];
+        let inner = word.trim_matches(quotes);
+        if follows && is_value(inner) {
+            out.push_str(&piece.replacen(inner, MARK, 1));
+        } else {
+            out.push_str(piece);
+        }
+        // More than one blank may stand between them.
+        if !word.is_empty() {
+            follows = is_option(inner);
+        }
+    }
     out
 }
 
@@ -202,6 +269,13 @@ mod tests {
             ("{\\\"token\\\": \\\"hunter22\\\"}", "hunter22"),
             ("curl -H 'X-Auth-Token: hunter22x'", "hunter22x"),
             ("psql postgres://me:hunter22@host/db", "hunter22"),
+            ("curl -H 'Authorization: Bearer hunter22x' url", "hunter22x"),
+            (
+                "curl -H \"Proxy-Authorization: basic hunter22x\"",
+                "hunter22x",
+            ),
+            ("npx server --api-key hunter22x --port 1", "hunter22x"),
+            ("npx server --token  'hunter22x'", "hunter22x"),
             (
                 "echo ghp_planted5aB7cD9eF1gH3iJ5kL7mN9oP2qR",
                 "planted5aB7cD9eF1",
@@ -214,8 +288,20 @@ mod tests {
             "git commit -m 'fix: keys are sorted'",
             "PATH=/usr/bin:/bin",
             "a: b = c",
+            "git log --author somebody -- docs",
+            "serve --token --verbose",
         ] {
             assert_eq!(redactor.clean(plain), plain);
         }
+        let words = json!([
+            "npx",
+            "server",
+            "--api-key",
+            "hunter22x",
+            "--port",
+            "100000"
+        ]);
+        let clean = json!(["npx", "server", "--api-key", MARK, "--port", "100000"]);
+        assert_eq!(redactor.clean_value(&words), clean);
     }
 }
