@@ -229,15 +229,15 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
         let mine = user.get(key.name);
         let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
         let (value, from) = match (&mine, &theirs) {
-            (Some(mine), None) => (mine.as_str(), "yours"),
-            (None, Some(theirs)) => (theirs.as_str(), "the administrator's"),
+            (Some(mine), None) => (mine.as_str(), "set by you"),
+            (None, Some(theirs)) => (theirs.as_str(), "set by the administrator"),
             (Some(mine), Some(_)) => (
                 mine.as_str(),
-                "yours; the administrator's counts where it is stricter",
+                "set by you; the administrator's counts where it is stricter",
             ),
             (None, None) => (key.usual, "usual"),
         };
-        println!("{:<42} {value:<28} # {from}: {}", key.name, key.about);
+        println!("{:<42} {value:<28} # {} ({from})", key.name, key.about);
     }
     Ok(())
 }

@@ -14,8 +14,14 @@ fn keys_are_set_shown_and_reset_and_comments_stay() {
         let lines = shown.lines().find(|line| line.starts_with(key));
         lines.unwrap_or_else(|| panic!("{key}: {shown}")).to_owned()
     };
-    assert!(line("limits.pids_max").contains("50") && line("limits.pids_max").contains("yours"));
-    assert!(line("limits.timeout_seconds").contains("usual"));
+    assert!(
+        line("limits.pids_max").contains("50") && line("limits.pids_max").contains("(set by you)")
+    );
+    // Whose value it is stands behind what the key is for, not where a value would.
+    assert_eq!(
+        line("limits.timeout_seconds").split_once("# ").unwrap().1,
+        "the longest time it may run (usual)"
+    );
     assert!(line("mode").contains("\"prompt\""));
     home.ok(&["config", "reset", "limits.pids_max"]);
     let text = std::fs::read_to_string(&file).unwrap();
