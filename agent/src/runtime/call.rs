@@ -174,8 +174,13 @@ impl Runtime {
         if let Some(desk) = &self.desk {
             desk.borrow_mut().wishes.clear();
         }
+        let now = self.now();
         for grant in self.given_by_answers(agent) {
-            if !before.contains(&grant) {
+            // A yes for one time is used up by then, and to be told as that.
+            let can_be_used = self
+                .machine
+                .look(|session| session.table().usable(grant, now));
+            if !before.contains(&grant) && can_be_used.is_ok() {
                 // What ended by itself need not be ended.
                 let _ = self.revoke(grant);
             }

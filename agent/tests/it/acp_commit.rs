@@ -36,6 +36,15 @@ fn a_save_while_the_question_is_open_is_shown_and_asked_about_anew() {
     editor.answer(&again, &json!("reject-once"));
     editor.result(id, &[]);
     assert_eq!(editor.text("a.txt").as_deref(), Some("user\n"));
+    // Nobody took the first yes back: it was for one time, and that was it.
+    editor.call("session/close", json!({"sessionId": session}));
+    let own = format!(".local/state/hermitcrab/acp/{session}/ledger.jsonl");
+    let ledger = fs::read_to_string(editor.dir.path().join(own)).unwrap();
+    let reasons: Vec<&str> = ledger
+        .lines()
+        .filter_map(|line| line.split("because ").nth(1)?.split(" shown").next())
+        .collect();
+    assert_eq!(reasons[..2], ["no-cap", "exhausted"], "{ledger}");
 }
 
 #[test]
