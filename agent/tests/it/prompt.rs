@@ -327,7 +327,7 @@ fn each_call_of_a_model_is_seen_as_it_is_made_and_what_it_prints_is_folded() {
         "all told",
     ]);
     pty.keys(&format!("{works}\r"));
-    pty.sees("allow this?");
+    pty.sees("[deny]:");
     // It is longer than the screen.
     let shown = ansi::strip(&String::from_utf8_lossy(&pty.raw));
     let at = |part: &str| {
