@@ -30,7 +30,7 @@ use super::{
     control::Control,
     history::History,
     link::Link,
-    order::{Order, Told},
+    order::{Order, Queue, Told},
     prompt::Said,
     scene::Scene,
     waiting,
@@ -48,7 +48,7 @@ struct Turn {
 
 /// Where a session sits.
 pub struct Desk {
-    pub(super) orders: mpsc::Receiver<Order>,
+    pub(super) orders: Queue,
     /// What was said up to the prompt at hand.
     pub(super) history: Rc<RefCell<History>>,
     pub(super) link: Link,
@@ -84,7 +84,7 @@ impl Desk {
             return None;
         }
         loop {
-            match self.orders.recv() {
+            match self.orders.next() {
                 Ok(Order::Prompt { said, answer, done }) => {
                     self.begin(answer, done);
                     return Some(said);
@@ -170,7 +170,7 @@ impl Desk {
         let until = Instant::now() + self.within;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.orders.recv_timeout(left) {
+            match self.orders.next_within(left) {
                 Ok(Order::Prompt { said, answer, done }) => {
                     self.begin(answer, done);
                     match read(&said) {

@@ -7,14 +7,7 @@
 mod dry_run;
 mod plan;
 
-use std::{
-    cell::RefCell,
-    path::PathBuf,
-    rc::Rc,
-    sync::{Arc, mpsc},
-    thread,
-    time::Duration,
-};
+use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::Arc, thread, time::Duration};
 
 use agent_client_protocol::{
     Error,
@@ -30,7 +23,7 @@ use super::{
     history::History,
     link::Link,
     modes::{Belief, InForce},
-    order::{Order, Told},
+    order::{Orders, Queue, Told, orders},
     planned::Course,
     prompt::Said,
     scene::{Buffers, Output, Scene},
@@ -114,15 +107,12 @@ pub type Tell = Box<dyn FnOnce(Result<Ready, String>) + Send>;
 ///
 /// # Errors
 /// There are no more threads.
-pub fn start(
-    setup: Setup,
-    tell: Tell,
-) -> std::io::Result<(mpsc::Sender<Order>, thread::JoinHandle<()>)> {
-    let (send, orders) = mpsc::channel();
+pub fn start(setup: Setup, tell: Tell) -> std::io::Result<(Orders, thread::JoinHandle<()>)> {
+    let (put, taken) = orders();
     let thread =
         thread::Builder::new()
             .name("acp-session".into())
-            .spawn(move || match Seat::open(setup, orders) {
+            .spawn(move || match Seat::open(setup, taken) {
                 Ok(seat) => {
                     let ready = Ready {
                         proved: seat.proved,
@@ -144,7 +134,7 @@ pub fn start(
                 }
                 Err(why) => tell(Err(why)),
             })?;
-    Ok((send, thread))
+    Ok((put, thread))
 }
 
 struct Seat {
@@ -168,7 +158,7 @@ struct Seat {
 }
 
 impl Seat {
-    fn open(setup: Setup, orders: mpsc::Receiver<Order>) -> Result<Self, String> {
+    fn open(setup: Setup, orders: Queue) -> Result<Self, String> {
         let Setup {
             link,
             control,

@@ -14,7 +14,6 @@ use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
-        mpsc,
     },
     task::Poll,
     thread::JoinHandle,
@@ -42,7 +41,7 @@ use super::{
     control::Control,
     history::{self, History},
     link::{Link, Offers},
-    order::Order,
+    order::Orders,
     seat::{self, Ground, Opener, Ready, Setup, Tell},
     transport::Transport,
 };
@@ -75,7 +74,7 @@ impl std::fmt::Debug for Service {
 
 /// A session, as the connection knows it.
 struct Held {
-    orders: mpsc::Sender<Order>,
+    orders: Orders,
     control: Arc<Control>,
     thread: JoinHandle<()>,
     ground: Ground,
@@ -168,8 +167,7 @@ async fn connection(
             async move |cancel: CancelNotification, _connection| {
                 if let Some(held) = open(&cancelling.held(), &cancel.session_id) {
                     held.control.cancel();
-                    // A session that broke down has nothing to cancel.
-                    let _ = held.orders.send(Order::Cancelled);
+                    held.orders.cancel();
                 }
                 Ok(())
             },

@@ -211,7 +211,7 @@ impl Server {
         };
         // A thread that ended by itself tells nobody, and the request is
         // answered with an error when what would answer it is dropped.
-        let _ = held.orders.send(Order::Leave(Box::new(told)));
+        held.orders.put(Order::Leave(Box::new(told)));
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl Server {
             done,
         };
         // A thread that broke down drops the order, which answers it.
-        let _ = held.orders.send(order);
+        held.orders.put(order);
         Ok(())
     }
 
