@@ -39,7 +39,7 @@ use hermitcrab_core::{
 
 use self::{disk::Roomy, read::Start};
 pub use self::{
-    ledger::{Ledger, Opened},
+    ledger::{Ledger, Opened, hold},
     read::{Tail, Unfinished, Verified},
     show::each,
     wire::line,

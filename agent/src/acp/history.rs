@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ambient,
+    audit::{self, LedgerError},
     model::{Message, ProposedCall},
     store::own_file::{self, Access},
 };
@@ -79,6 +80,12 @@ impl History {
             cwd,
             ..Self::default()
         }
+    }
+
+    /// Whether it was written once: one that begins now was not.
+    #[must_use]
+    pub fn was_kept(&self) -> bool {
+        !self.updated.is_empty()
     }
 
     /// Notes what was said up to now.
@@ -161,12 +168,16 @@ impl History {
 
 /// Forgets what was said in a session; that there is nothing is no error.
 ///
+/// No session works on it meanwhile: one that did would keep it anew.
+///
 /// # Errors
-/// The disk's.
-pub fn forget(dir: &Path) -> io::Result<()> {
+/// `busy`: another program has the session open. The disk's.
+pub fn forget(dir: &Path) -> Result<(), LedgerError> {
+    let _nobody_has_it = audit::hold(dir)?;
     super::waiting::forget(dir);
-    match fs::remove_file(dir.join(FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+    let file = dir.join(FILE);
+    match fs::remove_file(&file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LedgerError::Io(file, error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }

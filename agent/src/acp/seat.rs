@@ -197,9 +197,15 @@ impl Seat {
             floor,
         } = opener(&ground, Box::new(user))?;
         // From here on nobody else writes it; up to here somebody may have gone on with it.
-        if let Some(kept) = History::look(&ground.dir) {
-            let is_silent = history.borrow().is_silent;
-            *history.borrow_mut() = History { is_silent, ..kept };
+        match History::look(&ground.dir) {
+            Some(kept) => {
+                let is_silent = history.borrow().is_silent;
+                *history.borrow_mut() = History { is_silent, ..kept };
+            }
+            None if history.borrow().was_kept() => {
+                return Err("this session was deleted just now".to_owned());
+            }
+            None => {}
         }
         let chat = history.borrow().messages.clone();
         runtime.serve_an_editor();

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -83,11 +84,7 @@ impl Ledger {
     ) -> Result<(Self, Opened), LedgerError> {
         let path = state_dir.join(FILE_NAME);
         let file = own_file::open(&path, Access::Make).map_err(LedgerError::Own)?;
-        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LedgerError::Busy(path)),
-            Err(error) => return Err(LedgerError::Io(path, error.into())),
-        }
+        lock(&file, &path)?;
         let file = Roomy::of(file).map_err(|error| LedgerError::Io(path.clone(), error))?;
         let length = file.bytes();
         if length == 0 {
@@ -282,4 +279,26 @@ impl Ledger {
 /// Is it a record after which nothing happens?
 fn is_quiet(record: &Record) -> bool {
     matches!(record.kind.as_str(), "opened" | "granted" | "note")
+}
+/// Keeps every session away from a ledger until the file is closed; `None` if there is
+/// no ledger.
+///
+/// # Errors
+/// `busy`: a session works with it.
+pub fn hold(state_dir: &Path) -> Result<Option<File>, LedgerError> {
+    let path = state_dir.join(FILE_NAME);
+    let file = match own_file::open(&path, Access::Change) {
+        Err(error) if error.is_missing() => return Ok(None),
+        opened => opened.map_err(LedgerError::Own)?,
+    };
+    lock(&file, &path)?;
+    Ok(Some(file))
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), LedgerError> {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(LedgerError::Busy(path.to_owned())),
+        Err(error) => Err(LedgerError::Io(path.to_owned(), error.into())),
+    }
 }

@@ -179,20 +179,13 @@ impl Repair<'_> {
     }
 
     fn lock(&self) -> Result<Option<std::fs::File>, OwnFileError> {
-        let path = self.dir.join(audit::FILE_NAME);
-        let file = match own_file::open(&path, Access::Change) {
-            Err(error) if error.is_missing() => return Ok(None),
-            opened => opened?,
-        };
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(
-            |_| {
-                OwnFileError::Io(
-                    path,
-                    io::Error::other("a session uses it; wait for its end"),
-                )
-            },
-        )?;
-        Ok(Some(file))
+        audit::hold(self.dir).map_err(|error| match error {
+            LedgerError::Own(error) => error,
+            _ => OwnFileError::Io(
+                self.dir.join(audit::FILE_NAME),
+                io::Error::other("a session uses it; wait for its end"),
+            ),
+        })
     }
 
     fn key(&mut self) -> Result<(Key, bool), OwnFileError> {

@@ -42,6 +42,35 @@ fn a_conversation_deleted_while_its_session_closes_does_not_come_back() {
 }
 
 #[test]
+fn a_conversation_that_another_program_has_open_is_not_deleted_behind_its_back() {
+    let (mut editor, session) = Editor::ready();
+    editor.prompt(&session, &json!(["first words"]), &[]);
+    let of = json!({"sessionId": session});
+    // The same home: what the one keeps the other lists.
+    let mut other = editor.start_beside();
+    other.initialize(false);
+    let refused = other.call("session/delete", of.clone());
+    assert_eq!(refused["code"], -32600, "{refused}");
+    assert!(
+        refused["data"]
+            .as_str()
+            .unwrap()
+            .contains("another program"),
+        "{refused}"
+    );
+    editor.prompt(&session, &json!(["last words"]), &[]);
+    let file = conversation(&editor, &session);
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        kept.contains("first words") && kept.contains("last words"),
+        "{kept}"
+    );
+    editor.call("session/close", of.clone());
+    assert_eq!(other.call("session/delete", of), json!({}));
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_session_taken_up_while_it_closes_loses_nothing_that_was_said() {
     for _ in 0..5 {
         let (mut editor, session) = Editor::ready();

@@ -34,6 +34,7 @@ use super::{
     checks::{allowed, names, place, unknown},
     open,
 };
+use crate::audit::LedgerError;
 
 /// Sessions told about at once.
 const LISTED_MAX: usize = 50;
@@ -241,6 +242,10 @@ impl Server {
         match forgotten {
             // One that is not there is as good as deleted.
             Ok(()) => responder.respond(DeleteSessionResponse::new()),
+            Err(LedgerError::Busy(_)) => responder.respond_with_error(
+                Error::invalid_request()
+                    .data("this session is open in another program; close it there first"),
+            ),
             Err(error) => responder.respond_with_error(
                 Error::internal_error()
                     .data(format!("the conversation cannot be deleted: {error}")),

@@ -121,8 +121,17 @@ impl Editor {
         Self::start_with(&[], tempfile::tempdir().unwrap())
     }
 
+    /// A second agent in the same home.
+    pub fn start_beside(&self) -> Self {
+        Self::start_at(&[], self.dir.path(), tempfile::tempdir().unwrap())
+    }
+
     pub fn start_with(options: &[&str], dir: tempfile::TempDir) -> Self {
-        let root = dir.path();
+        let root = dir.path().to_owned();
+        Self::start_at(options, &root, dir)
+    }
+
+    fn start_at(options: &[&str], root: &Path, dir: tempfile::TempDir) -> Self {
         if !root.join("proj").exists() {
             std::fs::create_dir(root.join("proj")).unwrap();
             std::fs::write(root.join("proj/a.txt"), "alpha\n").unwrap();
