@@ -34,6 +34,7 @@ mod probe_place;
 pub mod pyjson;
 pub mod runtime;
 pub mod screen;
+mod slash;
 pub mod store;
 pub mod tools;
 pub mod values;

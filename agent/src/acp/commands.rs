@@ -5,6 +5,8 @@ use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, UnstructuredCommandInput,
 };
 
+use crate::{config::keys, slash};
+
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -24,6 +26,8 @@ pub enum Command {
     Leave,
 }
 
+/// What they are called.
+const NAMES: [&str; 6] = ["caps", "revoke", "audit", "plan", "dry-run", "leave"];
 /// Records that are shown unless a number is given.
 const RECORDS: usize = 20;
 /// The most that are shown.
@@ -57,6 +61,25 @@ pub fn read(typed: &str) -> Option<Result<Command, String>> {
         "/leave" => Ok(Command::Leave),
         _ => return None,
     })
+}
+
+/// What is said to a line that begins like a command and is none: it was hardly meant
+/// for the model. `None` if it is for the model.
+#[must_use]
+pub fn mistyped(typed: &str) -> Option<String> {
+    let typed = typed.trim();
+    if !typed.starts_with('/') || slash::begins_with_path(typed) {
+        return None;
+    }
+    let name = typed.split_whitespace().next()?.trim_start_matches('/');
+    let hint = match keys::nearest(&name.to_lowercase(), NAMES) {
+        Some(meant) => format!("did you mean `/{meant}`?"),
+        None => format!("there are `/{}`.", NAMES.join("`, `/")),
+    };
+    Some(format!(
+        "there is no command `/{name}`; {hint} The model has not seen these words; for it they \
+         begin with something other than a slash."
+    ))
 }
 
 /// The commands, for the client.
@@ -103,7 +126,7 @@ pub fn available() -> Vec<AvailableCommand> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, read};
+    use super::{Command, NAMES, available, mistyped, read};
 
     #[test]
     fn commands_are_told_from_words_for_the_model() {
@@ -119,6 +142,35 @@ mod tests {
         }
         for typed in ["", "caps", "/capsize", "/etc/passwd is what?", "/"] {
             assert_eq!(read(typed), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_command_is_met_and_words_for_the_model_are_not() {
+        let named: Vec<String> = available().into_iter().map(|one| one.name).collect();
+        assert_eq!(named, NAMES);
+        for (typed, meant) in [
+            ("/cap", "`/caps`?"),
+            (" /revke cap:3", "`/revoke`?"),
+            ("/AUDIT", "`/audit`?"),
+            ("/dry_run x", "`/dry-run`?"),
+            ("/xyzzy", "there are `/caps`"),
+        ] {
+            let said = mistyped(typed);
+            assert!(
+                said.as_ref().is_some_and(|said| said.contains(meant)),
+                "{typed}: {said:?}"
+            );
+        }
+        for typed in [
+            "",
+            "cap",
+            "/",
+            "/etc/passwd is what?",
+            "/tmp is full",
+            "a /cap",
+        ] {
+            assert_eq!(mistyped(typed), None, "{typed}");
         }
     }
 }

@@ -317,7 +317,13 @@ impl Seat {
         }
         self.take_choice().map_err(broken)?;
         match commands::read(&said.typed) {
-            None => self.turn(&said.words, said.has_attachments),
+            None => match commands::mistyped(&said.typed) {
+                None => self.turn(&said.words, said.has_attachments),
+                Some(why) => {
+                    self.link.say(&why);
+                    Ok(PromptResponse::new(StopReason::EndTurn))
+                }
+            },
             Some(Ok(Command::DryRun(words))) => self.dry_run(&words),
             Some(Ok(Command::MakePlan(words))) => self.plan(&words),
             Some(command) => {

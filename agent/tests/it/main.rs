@@ -6,6 +6,7 @@ mod acp_bad;
 mod acp_commit;
 mod acp_hostile;
 mod acp_many;
+mod acp_model;
 mod acp_peers;
 mod acp_plan;
 mod acp_reach;

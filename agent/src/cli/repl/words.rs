@@ -2,12 +2,13 @@
 //!
 //! A command is one only in its own form, so that "explain the readme" and
 //! "help me with this" are plain language. A slash in front makes a command of
-//! a line in any case, and an exclamation mark a command for the sandbox.
+//! a line in any case, and an exclamation mark a command for the sandbox; a path at the
+//! beginning (`/etc/hosts is empty`) is none.
 //!
 //! A single word that is a command, but for what belongs to it or for a slip of
 //! the finger, is held back: it was hardly meant for the model.
 
-use crate::config::keys;
+use crate::{config::keys, slash};
 
 /// What a line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +140,7 @@ pub fn read(line: &str) -> Line {
     if line.is_empty() {
         return Line::Nothing;
     }
+    let typed = line;
     let (line, is_command) = match line.strip_prefix('/') {
         Some(rest) => (rest, true),
         None => (line, false),
@@ -150,6 +152,9 @@ pub fn read(line: &str) -> Line {
     let request = line.strip_prefix("plan ").map(str::trim);
     if let Some(request) = request.filter(|request| is_command && !request.is_empty()) {
         return Line::Plan(request.to_owned());
+    }
+    if is_command && slash::begins_with_path(typed) {
+        return Line::Say(typed.to_owned());
     }
     if is_command {
         let name = line.split_whitespace().next().unwrap_or_default();
@@ -329,6 +334,8 @@ mod tests {
             "continue",
             "helo me",
             "why?",
+            "/etc/hosts is what?",
+            "/tmp is full",
         ] {
             say(line);
         }
