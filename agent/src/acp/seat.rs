@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     chat::{Chat, ChatError, TurnEnd},
-    model::{Backend, Cancel},
+    model::{Backend, Cancel, ModelError},
     ports::UserPort,
     runtime::Runtime,
 };
@@ -401,9 +401,20 @@ impl Seat {
                 self.link.say(&error.to_string());
                 Ok(PromptResponse::new(StopReason::Refusal))
             }
-            Err(error @ ChatError::Model(_)) => Err(broken(error.to_string())),
+            Err(ChatError::Model(error)) => Err(no_answer(&error)),
         }
     }
+}
+
+/// What the client is told where the model gave no answer. Clients show the message and
+/// not always what comes with it, so the words are the message.
+fn no_answer(error: &ModelError) -> Error {
+    let mut told = match error {
+        ModelError::Refused(401, _) => Error::auth_required(),
+        _ => Error::internal_error(),
+    };
+    told.message = error.to_string();
+    told
 }
 
 fn broken(why: String) -> Error {

@@ -47,6 +47,10 @@ pub fn backend(
         let config = HttpConfig {
             base_url: base_url.clone(),
             key: key.map_err(wrong)?,
+            key_place: choice
+                .key_file
+                .as_ref()
+                .map(|file| format!("the file `{}`", file.display())),
             retries: 2,
             ..HttpConfig::default()
         };

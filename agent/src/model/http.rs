@@ -32,6 +32,8 @@ pub struct HttpConfig {
     pub base_url: String,
     /// Sent as a bearer token.
     pub key: Option<String>,
+    /// Where that is written down, for a person: "the file `key`".
+    pub key_place: Option<String>,
     /// How it is told the form of an answer.
     pub structured: Structured,
     /// An address to go through, such as `http://127.0.0.1:3128`.
@@ -171,9 +173,21 @@ impl HttpModel {
         }
     }
 
-    /// Where nobody answers, the address is what a person has to look at.
+    /// Where nobody answers, the address is what a person has to look at; where a key is
+    /// refused, the place it came from.
     fn placed(&self, error: ModelError) -> ModelError {
         match error {
+            ModelError::Refused(status @ (401 | 403), words) => {
+                let sent = match (&self.config.key, &self.config.key_place) {
+                    (None, _) => "no key was sent".to_owned(),
+                    (Some(_), None) => "the key that was sent is not taken".to_owned(),
+                    (Some(_), Some(place)) => {
+                        format!("the key that was sent is the one of {place}")
+                    }
+                };
+                let but = if words.is_empty() { "" } else { "; " };
+                ModelError::Refused(status, format!("{words}{but}{sent}"))
+            }
             ModelError::Unreachable(words) => {
                 let base = &self.config.base_url;
                 ModelError::Unreachable(format!(

@@ -65,6 +65,15 @@ impl KeyPlaces<'_> {
         Ok(())
     }
 
+    /// The place, for a person.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let env = self.env.map(|name| format!("the variable `{name}`"));
+        let file = || self.file.map(|file| format!("the file `{file}`"));
+        let keyring = || self.keyring.map(|name| format!("`{name}` in the keyring"));
+        env.or_else(file).or_else(keyring)
+    }
+
     /// The key, if one is written down: from the environment, from a file that
     /// nobody else may read, or from the keyring.
     ///

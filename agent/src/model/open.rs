@@ -25,6 +25,7 @@ pub fn open(
             let config = HttpConfig {
                 base_url: words.base_url().to_owned(),
                 key: words.key_places().key(around)?,
+                key_place: words.key_places().words(),
                 structured: words
                     .structured
                     .as_deref()

@@ -1,9 +1,56 @@
 //! What reaches an editor's model, and what an editor is told of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
 
 use crate::support::editor::Editor;
+
+#[test]
+fn a_refused_key_is_told_in_words_with_what_to_do() {
+    let (mut editor, session) = Editor::ready();
+    let error = editor.prompt(&session, &json!([{"status": 401}]), &[]);
+    assert_eq!(error["code"], -32000, "{error}");
+    let words = error["message"].as_str().unwrap();
+    for part in [
+        "status 401",
+        "no key was sent",
+        "config backend",
+        "--key-env",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    // Another refusal says what it is, too, and is nothing a key would mend.
+    let error = editor.prompt(&session, &json!([{"status": 404}]), &[]);
+    assert_eq!(error["code"], -32603, "{error}");
+    let words = error["message"].as_str().unwrap();
+    assert!(
+        words.contains("status 404") && words.contains("/chat/completions"),
+        "{words}"
+    );
+    // The session is there all the same.
+    assert_eq!(
+        editor.prompt(&session, &json!(["here"]), &[])["stopReason"],
+        "end_turn"
+    );
+}
+
+#[test]
+fn a_refused_key_is_named_by_its_place_and_never_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    std::fs::write(&key, "sesame\n").unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let place = key.to_str().unwrap().to_owned();
+    let mut editor = Editor::start_with(&["--key-file", &place], dir);
+    editor.initialize(false);
+    let session = editor.open();
+    let error = editor.prompt(&session, &json!([{"status": 401}]), &[]);
+    let words = error["message"].as_str().unwrap();
+    assert!(words.contains(&format!("the file `{place}`")), "{words}");
+    assert!(!words.contains("sesame"), "{words}");
+}
 
 fn said_after(editor: &mut Editor, session: &str, words: &str) -> String {
     let before = editor.said().len();

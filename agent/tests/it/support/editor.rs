@@ -17,7 +17,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A backend whose answers stand in the user's last words, as a list: a string
 /// is said, a list of `[tool, arguments]` is called, `{"wait": true}` is never
-/// answered. After the list it says `done`.
+/// answered, `{"cut": words}` stops at the limit of its length, and `{"status": 401}`
+/// is a refusal with this status. After the list it says `done`.
 pub fn model() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -27,14 +28,14 @@ pub fn model() -> String {
             std::thread::spawn(move || {
                 let mut reader = BufReader::new(stream);
                 while let Some(request) = body(&mut reader) {
-                    let Some(message) = answer(&request) else {
+                    let Some((status, body)) = answer(&request) else {
                         std::thread::sleep(DEADLINE);
                         return;
                     };
-                    let text = json!({"choices": [{"message": message}]}).to_string();
+                    let text = body.to_string();
                     let sent = write!(
                         reader.get_mut(),
-                        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{text}",
+                        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{text}",
                         text.len()
                     );
                     if sent.is_err() {
@@ -66,7 +67,7 @@ fn body(reader: &mut BufReader<std::net::TcpStream>) -> Option<Value> {
     serde_json::from_slice(&body).ok()
 }
 
-fn answer(request: &Value) -> Option<Value> {
+fn answer(request: &Value) -> Option<(u64, Value)> {
     let messages = request["messages"].as_array()?;
     let last = messages.iter().rposition(|m| m["role"] == "user")?;
     let words = messages[last]["content"].as_str()?;
@@ -79,8 +80,15 @@ fn answer(request: &Value) -> Option<Value> {
         .iter()
         .filter(|m| m["role"] == "assistant")
         .count();
+    let says = |words: &Value, finish: &str| {
+        let message = json!({"role": "assistant", "content": words});
+        (
+            200,
+            json!({"choices": [{"message": message, "finish_reason": finish}]}),
+        )
+    };
     Some(match script.get(said) {
-        None => json!({"role": "assistant", "content": "done"}),
+        None => says(&json!("done"), "stop"),
         Some(Value::Array(calls)) => {
             let calls: Vec<Value> = calls
                 .iter()
@@ -90,10 +98,18 @@ fn answer(request: &Value) -> Option<Value> {
                         "name": call[0], "arguments": call[1].to_string()}})
                 })
                 .collect();
-            json!({"role": "assistant", "content": null, "tool_calls": calls})
+            let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
+            (200, json!({"choices": [{"message": message}]}))
         }
-        Some(Value::Object(_)) => return None,
-        Some(words) => json!({"role": "assistant", "content": words}),
+        Some(Value::Object(odd)) => match (odd.get("cut"), odd.get("status")) {
+            (Some(words), _) => says(words, "length"),
+            (None, Some(status)) => {
+                let why = json!({"error": {"message": "as the script says"}});
+                (status.as_u64()?, why)
+            }
+            (None, None) => return None,
+        },
+        Some(words) => says(words, "stop"),
     })
 }
 
