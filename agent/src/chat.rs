@@ -48,6 +48,9 @@ use crate::{
 
 /// Answers of the model one turn may take.
 const ROUNDS_MAX: u32 = 90;
+/// What is said of an answer that stops at the limit of its length.
+pub const CUT_OFF: &str =
+    "the answer stops at the limit of its length; `tokens_max` of the model allows more";
 /// Calls of one answer that are run; more is no plan but a flood.
 const CALLS_PER_ANSWER_MAX: usize = 128;
 
@@ -107,6 +110,8 @@ pub struct ChatTurn {
 pub enum TurnEnd {
     /// The model had nothing more to call.
     Answered,
+    /// The same, and its last answer stops at the limit of its length.
+    CutOff,
     /// It was cut off after too many answers.
     RoundsSpent,
     /// The same, and it ends with an answer that was held back for a check.

@@ -309,9 +309,11 @@ fn answered(
     };
     match turn {
         Ok(turn) => match turn.end {
-            TurnEnd::Answered | TurnEnd::RoundsSpent | TurnEnd::HeldBack => Ok(Some(turn.text)
-                .filter(|text| !is_no_answer(text))
-                .unwrap_or_default()),
+            TurnEnd::Answered | TurnEnd::CutOff | TurnEnd::RoundsSpent | TurnEnd::HeldBack => {
+                Ok(Some(turn.text)
+                    .filter(|text| !is_no_answer(text))
+                    .unwrap_or_default())
+            }
             TurnEnd::Stopped => Err(stopped()),
             TurnEnd::Halted | TurnEnd::GaveUp => Err(format!(
                 "RuntimeError: {}",

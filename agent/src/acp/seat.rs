@@ -392,6 +392,10 @@ impl Seat {
         }
         match came {
             Ok(turn) => Ok(PromptResponse::new(match turn.end {
+                TurnEnd::CutOff => {
+                    self.link.say(&format!("\n\n({})\n", crate::chat::CUT_OFF));
+                    StopReason::MaxTokens
+                }
                 TurnEnd::Answered | TurnEnd::Halted | TurnEnd::GaveUp | TurnEnd::Stopped => {
                     StopReason::EndTurn
                 }

@@ -261,7 +261,9 @@ impl Chat {
         match came {
             Ok(done) => {
                 let (reason, summary) = match done.end {
-                    TurnEnd::Answered | TurnEnd::Halted => ("completed", done.text),
+                    TurnEnd::Answered | TurnEnd::CutOff | TurnEnd::Halted => {
+                        ("completed", done.text)
+                    }
                     TurnEnd::RoundsSpent => ("max_iterations", cut_short(&done.text)),
                     TurnEnd::HeldBack | TurnEnd::GaveUp => ("max_iterations", done.text),
                     TurnEnd::Stopped => ("interrupted", done.text),
@@ -269,6 +271,7 @@ impl Chat {
                 let status = match done.end {
                     TurnEnd::Stopped => "interrupted",
                     TurnEnd::Answered
+                    | TurnEnd::CutOff
                     | TurnEnd::RoundsSpent
                     | TurnEnd::HeldBack
                     | TurnEnd::Halted

@@ -8,7 +8,7 @@ use super::{
     slips::{self, Next},
 };
 use crate::{
-    model::{Message, ModelReply, ProposedCall},
+    model::{Finish, Message, ModelReply, ProposedCall},
     runtime::Runtime,
 };
 
@@ -44,7 +44,7 @@ impl Chat {
                     return Ok(Some(TurnEnd::GaveUp));
                 }
                 self.messages.push(said_alone(slips::NOTHING));
-                return Ok(Some(TurnEnd::Answered));
+                return Ok(Some(end_of(reply.finish)));
             }
             Next::Make(_) | Next::Tell(_) => {}
         }
@@ -53,7 +53,7 @@ impl Chat {
         if reply.calls.is_empty() {
             self.messages.push(said_alone(&reply.text));
             let goes_on = self.remind(runtime, &reply.text)?;
-            return Ok((!goes_on).then_some(TurnEnd::Answered));
+            return Ok((!goes_on).then_some(end_of(reply.finish)));
         }
         let (mut calls, instead) = match next {
             Next::Tell(told) => (reply.calls, told.into_iter().map(Some).collect()),
@@ -139,6 +139,14 @@ impl Chat {
         words.clone_into(&mut turn.text);
         turn.end = TurnEnd::RoundsSpent;
         Ok(())
+    }
+}
+
+/// How a turn ends with this answer.
+const fn end_of(finish: Finish) -> TurnEnd {
+    match finish {
+        Finish::Ended | Finish::Withheld => TurnEnd::Answered,
+        Finish::CutOff => TurnEnd::CutOff,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     cron, open, say,
 };
 use crate::{
-    chat::{Chat, ChatTurn, TurnEnd, Watch},
+    chat::{self, Chat, ChatTurn, TurnEnd, Watch},
     exit,
     model::{Cancel, ModelPort},
     runtime::{Fate, GrantWords, Runtime},
@@ -85,7 +85,8 @@ fn one(
             told(&turn);
             match turn.end {
                 TurnEnd::Answered => exit::OK,
-                TurnEnd::RoundsSpent
+                TurnEnd::CutOff
+                | TurnEnd::RoundsSpent
                 | TurnEnd::HeldBack
                 | TurnEnd::Halted
                 | TurnEnd::GaveUp
@@ -130,10 +131,11 @@ pub fn fate(fate: &Fate) -> String {
     }
 }
 
-/// Why a turn ended before the model had nothing more to call, if it did so by itself.
+/// Why a turn, or its last answer, ended before the model was done, if it did so by itself.
 pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
     match end {
         TurnEnd::Answered | TurnEnd::Stopped => None,
+        TurnEnd::CutOff => Some(chat::CUT_OFF),
         TurnEnd::RoundsSpent | TurnEnd::HeldBack => {
             Some("the model was cut off: too many answers in one turn")
         }

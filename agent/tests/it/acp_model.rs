@@ -52,6 +52,23 @@ fn a_refused_key_is_named_by_its_place_and_never_shown() {
     assert!(!words.contains("sesame"), "{words}");
 }
 
+#[test]
+fn an_answer_that_is_cut_off_ends_the_turn_as_one() {
+    let (mut editor, session) = Editor::ready();
+    let turn = editor.prompt(&session, &json!([{"cut": "half of what"}]), &[]);
+    assert_eq!(turn["stopReason"], "max_tokens", "{turn}");
+    let said = editor.said();
+    assert!(
+        said.contains("half of what") && said.contains("`tokens_max`"),
+        "{said}"
+    );
+    let turn = editor.prompt(&session, &json!(["whole"]), &[]);
+    assert_eq!(turn["stopReason"], "end_turn", "{turn}");
+    // One of which nothing was left is cut off all the same.
+    let turn = editor.prompt(&session, &json!([{"cut": ""}]), &[]);
+    assert_eq!(turn["stopReason"], "max_tokens", "{turn}");
+}
+
 fn said_after(editor: &mut Editor, session: &str, words: &str) -> String {
     let before = editor.said().len();
     let turn = editor.prompt(session, &Value::from(words), &[]);

@@ -154,6 +154,28 @@ fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
 }
 
 #[test]
+fn an_answer_that_is_cut_off_is_told_and_is_no_success() {
+    let dir = bench();
+    let cut = json!({"choices": [{
+        "message": {"role": "assistant", "content": "half of what"},
+        "finish_reason": "length",
+    }]});
+    let (base, asked) = backend(vec![(200, cut.to_string())]);
+    let output = hermitcrab(
+        dir.path(),
+        &["chat", "--model", "m", "--base-url", &base, "tell"],
+    );
+    asked.join().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.stdout, b"half of what\n", "{errors}");
+    assert!(
+        errors.contains("stops at the limit of its length"),
+        "{errors}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+}
+
+#[test]
 fn a_backend_that_is_not_there_is_said_in_one_line() {
     let dir = bench();
     let output = hermitcrab(

@@ -3,8 +3,8 @@
 use std::{cell::Cell, io::Write as _};
 
 use crate::{
-    model::{Cancel, Finish, ModelError, ModelPort, ModelReply, ModelRequest},
-    screen::{Screen, Tone, visible},
+    model::{Cancel, ModelError, ModelPort, ModelReply, ModelRequest},
+    screen::{Screen, visible},
 };
 
 /// The model behind it, and where its words go.
@@ -36,13 +36,6 @@ impl ModelPort for Spoken<'_> {
             println!();
         }
         self.has_spoken.set(!spoken.trim().is_empty());
-        if done
-            .as_ref()
-            .is_ok_and(|reply| reply.finish == Finish::CutOff)
-        {
-            let told = "  the answer stops at the limit of its length; `tokens_max` of the model allows more";
-            eprintln!("{}", self.screen.tone(Tone::Warn, told));
-        }
         done
     }
 }
