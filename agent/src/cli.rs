@@ -17,6 +17,7 @@ mod open;
 mod plan;
 mod repl;
 mod run;
+mod seen;
 mod servers;
 mod session;
 mod shell;

@@ -1,14 +1,20 @@
 //! `chat`: a conversation with a model that works in the workspace.
 
-use std::io::{BufRead, Write};
+use std::{
+    cell::Cell,
+    io::{BufRead, Write},
+    rc::Rc,
+};
 
 use super::{
     Setting,
     choice::{Choice, NO_MODEL, backend, let_talk},
     cron, open, say,
+    seen::Seen,
 };
 use crate::{
-    chat::{self, Chat, ChatTurn, TurnEnd, Watch},
+    ambient,
+    chat::{self, Chat, ChatTurn, TurnEnd, Watch as _},
     exit,
     model::{Cancel, ModelPort},
     runtime::{Fate, GrantWords, Runtime},
@@ -46,10 +52,11 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
         chat = chat.with_judge(judge);
     }
     let port = &mut *backend.port;
-    let mut until = Until(cancel);
+    // ^C ends the conversation only where it ended a job that was run for it.
+    let mut seen = Seen::new(ambient::screen(), cancel, Rc::new(Cell::new(false)));
     let code = match words {
-        Some(words) => one(&mut chat, &mut runtime, port, &mut until, words),
-        None => each_line(&mut chat, &mut runtime, port, &mut until),
+        Some(words) => one(&mut chat, &mut runtime, port, &mut seen, words),
+        None => each_line(&mut chat, &mut runtime, port, &mut seen),
     };
     match runtime.end_session() {
         Ok(()) => code,
@@ -60,23 +67,14 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
     }
 }
 
-/// Ends the conversation when ^C ended a job that was run for it.
-struct Until(Cancel);
-
-impl Watch for Until {
-    fn goes_on(&mut self) -> bool {
-        !self.0.is_thrown()
-    }
-}
-
 fn one(
     chat: &mut Chat,
     runtime: &mut Runtime,
     port: &mut dyn ModelPort,
-    until: &mut Until,
+    seen: &mut Seen,
     words: &str,
 ) -> u8 {
-    let turn = chat.turn_watched(runtime, port, words, until);
+    let turn = chat.turn_watched(runtime, port, words, seen);
     for line in runtime.take_told() {
         say(&crate::screen::visible(&line));
     }
@@ -104,16 +102,16 @@ fn each_line(
     chat: &mut Chat,
     runtime: &mut Runtime,
     port: &mut dyn ModelPort,
-    until: &mut Until,
+    seen: &mut Seen,
 ) -> u8 {
     let mut code = exit::OK;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        if !until.goes_on() {
+        if !seen.goes_on() {
             break;
         }
         if !line.trim().is_empty() {
-            code = one(chat, runtime, port, until, &line);
+            code = one(chat, runtime, port, seen, &line);
         }
     }
     code
@@ -144,16 +142,8 @@ pub fn cut_off(end: TurnEnd) -> Option<&'static str> {
     }
 }
 
-/// The answer on one stream, what was done on the way on the other.
+/// The answer on one stream, whether it is whole on the other.
 fn told(turn: &ChatTurn) {
-    for made in &turn.made {
-        let fate = fate(&made.fate);
-        say(&format!(
-            "{} {}: {fate}",
-            made.agent,
-            made.tool.escape_debug()
-        ));
-    }
     if let Some(why) = cut_off(turn.end) {
         say(why);
     }

@@ -9,7 +9,6 @@ mod banner;
 mod editor;
 mod fold;
 mod live;
-mod seen;
 mod spoken;
 mod tree;
 mod wizard;
@@ -30,11 +29,10 @@ use self::{
     banner::Active,
     editor::{Came, Source},
     live::Live,
-    seen::Seen,
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, choice, cron, exec, open, plan, run, say, undo};
+use super::{Setting, Trouble, choice, cron, exec, open, plan, run, say, seen::Seen, undo};
 use crate::{
     ambient, audit,
     chat::{Chat, ChatError, TurnEnd},

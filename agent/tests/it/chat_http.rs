@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{BufRead as _, Write},
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::Path,
@@ -128,7 +128,7 @@ fn a_conversation_runs_from_the_command_line_to_the_backend_and_back() {
     assert_eq!(output.status.code(), Some(0), "{errors}");
     // Nobody can be asked, and the file that was read could be behind the write.
     assert!(
-        errors.contains("write_file: refused (untrusted-flow)"),
+        errors.contains("  Write b.txt\n    Denied (untrusted-flow)"),
         "{errors}"
     );
     assert!(!dir.path().join("proj/b.txt").exists());
@@ -173,6 +173,47 @@ fn an_answer_that_is_cut_off_is_told_and_is_no_success() {
         "{errors}"
     );
     assert_eq!(output.status.code(), Some(1), "{errors}");
+}
+
+#[test]
+fn each_call_is_shown_before_the_model_is_asked_again() {
+    let dir = bench();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (seen, is_seen) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let answer = |(status, answer): (u16, String)| {
+            let (mut stream, _) = listener.accept().unwrap();
+            request(&mut stream);
+            let head = format!(
+                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                answer.len()
+            );
+            stream.write_all((head + &answer).as_bytes()).unwrap();
+        };
+        answer(calls("read_file", &json!({"path": "a.txt"})));
+        // Its next answer waits until the call was seen.
+        let shown: String = is_seen
+            .recv_timeout(std::time::Duration::from_secs(60))
+            .unwrap();
+        answer(says("done"));
+        shown
+    });
+    let mut chat = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["chat", "--model", "m", "--base-url", &base, "look"])
+        .current_dir(dir.path().join("proj"))
+        .env_clear()
+        .env("HOME", dir.path())
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut errors = std::io::BufReader::new(chat.stderr.take().unwrap());
+    errors.read_line(&mut line).unwrap();
+    seen.send(line).unwrap();
+    assert_eq!(thread.join().unwrap(), "  Read a.txt\n");
+    assert!(chat.wait().unwrap().success());
 }
 
 #[test]

@@ -362,7 +362,7 @@ fn a_server_configured_by_its_command_is_read_and_used_from_the_command_line() {
     assert!(said.contains("mcp__own__echo"), "{said}");
     let (code, said, told) = hermitcrab(home.path(), &["chat", "what is there?"]);
     assert_eq!((code, said.as_str()), (0, "there\n"), "{told}");
-    assert!(told.contains("mcp__own__env: done"), "{told}");
+    assert!(told.contains("  mcp__own__env\n"), "{told}");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn a_configured_server_is_shown_read_and_used_from_the_command_line() {
     assert!(code == 0 && said.contains("you have read"), "{said}");
     let (code, said, told) = hermitcrab(home.path(), &["chat", "what is x?"]);
     assert_eq!((code, said.as_str()), (0, "there\n"), "{told}");
-    assert!(told.contains("mcp__echo__get_x: done"), "{told}");
+    assert!(told.contains("  mcp__echo__get_x\n"), "{told}");
     let (code, _, told) = hermitcrab(home.path(), &["servers", "nobody"]);
     assert!(
         code == 64 && told.contains("no server `nobody`"),
