@@ -23,6 +23,7 @@
 pub mod disk;
 pub mod index;
 mod ledger;
+pub mod printed;
 pub mod read;
 pub mod show;
 pub mod wire;

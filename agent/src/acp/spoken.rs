@@ -8,7 +8,11 @@ use agent_client_protocol::v1::schema::{
 use serde_json::Value;
 
 use super::updates;
-use crate::{audit::show, model::Message, runtime::Runtime};
+use crate::{
+    audit::{printed::Printed, show},
+    model::Message,
+    runtime::Runtime,
+};
 
 /// What is held, as a list.
 pub fn caps(runtime: &Runtime) -> String {
@@ -42,11 +46,13 @@ pub fn revoke(runtime: &mut Runtime, name: &str) -> Result<String, String> {
 /// The last records of a session's ledger.
 pub fn audit(dir: &Path, count: usize) -> Result<String, String> {
     let mut records = std::collections::VecDeque::new();
+    let mut printed = Printed::default();
     show::each(dir, |record| {
+        let text = printed.text(record);
         if records.len() == count {
             records.pop_front();
         }
-        records.push_back(format!("{} {} {}", record.seq, record.kind, record.text));
+        records.push_back(format!("{} {} {text}", record.seq, record.kind));
     })
     .map_err(|error| error.to_string())?;
     let records: Vec<String> = records.into();

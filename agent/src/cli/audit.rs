@@ -12,7 +12,7 @@ use hermitcrab_core::{audit::Head, digest::Digest};
 
 use super::{say, state_dir};
 use crate::{
-    audit::{self, show::Selection},
+    audit::{self, printed::Printed, show::Selection},
     exit,
     store::State,
 };
@@ -129,11 +129,13 @@ fn show(dir: &Path, audit: &Audit) -> u8 {
         follow: audit.follow,
     };
     let mut out = std::io::stdout().lock();
+    let mut printed = Printed::default();
     let shown = audit::show::selected(dir, &selection, |record| {
         let written = if audit.json {
             writeln!(out, "{}", audit::line(record))
         } else {
-            writeln!(out, "{:>6} {:<9} {}", record.seq, record.kind, record.text)
+            let text = printed.text(record);
+            writeln!(out, "{:>6} {:<9} {text}", record.seq, record.kind)
         };
         // A reader that went away has seen enough.
         match written.and_then(|()| out.flush()) {

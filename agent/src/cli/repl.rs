@@ -311,12 +311,13 @@ impl Repl<'_> {
             session: None,
             follow: false,
         };
+        let mut printed = audit::printed::Printed::default();
         audit::show::selected(&self.ground.state_dir, &all, |record| {
             lines.push_back(format!(
                 "{:>6} {:<9} {}",
                 record.seq,
                 record.kind,
-                visible(&record.text).replace('\n', " ")
+                printed.text(record)
             ));
             if lines.len() > last {
                 lines.pop_front();

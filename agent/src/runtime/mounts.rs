@@ -7,10 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use hermitcrab_core::{authority::DirId, path::RelPath};
+use hermitcrab_core::{authority::DirId, path::RelPath, session::Event};
 use hermitcrab_sandbox::dircap::DirCap;
 
 use super::{RuntimeError, machine::Machine};
+use crate::audit::printed::note_of_dir;
 
 /// An open directory and the path it was opened at.
 #[derive(Debug)]
@@ -42,6 +43,12 @@ impl Mounts {
             .map_err(RuntimeError::Limit)?;
         let cap = DirCap::open_ambient_dir(&path, id)
             .map_err(|error| RuntimeError::Directory(path.clone(), error))?;
+        // Records name it by its number; whoever reads them finds its path here.
+        let spelled = match from_root(&path)? {
+            below if below.is_root() => "/".to_owned(),
+            below => format!("/{below}"),
+        };
+        machine.step(Event::Note(note_of_dir(&id.to_string(), &spelled)))?;
         self.list.push(Arc::new(Mount { path, cap }));
         Ok(id)
     }

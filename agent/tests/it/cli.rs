@@ -244,6 +244,35 @@ fn a_refusal_names_the_place_by_its_path_and_not_by_the_sessions_own_name() {
 }
 
 #[test]
+fn the_ledger_is_shown_with_paths_and_cannot_draw() {
+    let dir = bench();
+    let project = dir.path().join("proj").canonicalize().unwrap();
+    let more = dir.path().canonicalize().unwrap().join("more");
+    std::fs::create_dir(&more).unwrap();
+    let grant = format!("fs.create={}", more.display());
+    let file = serde_json::json!({"path": more.join("b.txt"), "content": "x"}).to_string();
+    hermitcrab(dir.path(), &["call", "read_file", r#"{"path": "a.txt"}"#]);
+    hermitcrab(
+        dir.path(),
+        &["call", "--grant", &grant, "write_file", &file],
+    );
+    let shown = hermitcrab(dir.path(), &["audit"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    for part in [
+        format!("fs.read {}\n", project.display()),
+        format!("fs.read {}/a.txt", project.display()),
+        format!("fs.read {}/b.txt", more.display()),
+    ] {
+        assert!(shown.contains(&part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("dir0:"), "{shown}");
+    // Programs get what is in the file.
+    let raw = hermitcrab(dir.path(), &["audit", "--json"]);
+    let raw = String::from_utf8(raw.stdout).unwrap();
+    assert!(raw.contains("fs.read dir0:a.txt"), "{raw}");
+}
+
+#[test]
 fn the_ledger_is_checked_from_the_command_line() {
     let dir = bench();
     hermitcrab(dir.path(), &["exec", "--", "true"]);
