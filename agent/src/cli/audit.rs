@@ -26,7 +26,7 @@ pub struct Audit {
     /// Only this session's records; its number, as in its first record
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// One JSON object a line, as in the file
+    /// One JSON object a line, for programs; the file itself may end with room, which is no JSON
     #[arg(long)]
     json: bool,
     /// Where the ledger is kept

@@ -61,6 +61,7 @@ Examples:
 pub const AUDIT: &str = "\
 Examples:
   hermitcrab audit --follow
+  hermitcrab audit --json | jq -r .text       # while a session runs, too
   hermitcrab audit verify";
 
 pub const CONFIG: &str = "\

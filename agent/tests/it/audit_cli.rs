@@ -255,6 +255,7 @@ fn room_a_killed_program_left_is_no_part_of_the_ledger() {
     std::fs::write(home.state("ledger.jsonl"), &left).unwrap();
     assert_eq!(home.run(&["audit"]).out, shown);
     assert_eq!(home.run(&["audit", "verify"]).out, told);
+    assert_eq!(home.run(&["audit", "--json"]).out.as_bytes(), whole);
     assert_eq!(home.run(&["exec", "--", "true"]).code, Some(0));
     let after = std::fs::read(home.state("ledger.jsonl")).unwrap();
     assert!(after.starts_with(&whole) && !after.contains(&0));
@@ -274,6 +275,46 @@ fn room_a_killed_program_left_is_no_part_of_the_ledger() {
     let shown = home.run(&["audit"]);
     assert!(shown.err.contains("is not a record"), "{}", shown.err);
     assert_ne!(shown.code, Some(0));
+}
+
+/// A program that reads the ledger while a session writes it, and after it was killed.
+#[test]
+fn a_ledger_that_is_written_is_read_by_programs_in_whole_records() {
+    let home = Home::with_sessions(1);
+    let mut session = Command::new(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args(["exec", "--", "echo began; exec sleep 600"])
+        .current_dir(home.dir.path().join("proj"))
+        .env_clear()
+        .env("HOME", home.dir.path())
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(session.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    assert_eq!(line, "began\n");
+    let check = || {
+        let ran = home.run(&["audit", "--json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        for line in ran.out.lines() {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(record["seq"].is_u64(), "{line}");
+        }
+        assert!(
+            ran.out
+                .contains("\"kind\":\"intent\",\"text\":\"call0 by agent0 terminal")
+        );
+        assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+        ran.out
+    };
+    let raw = std::fs::read(home.state("ledger.jsonl")).unwrap();
+    assert_eq!(raw.last(), Some(&0), "there is room behind what is in it");
+    let while_it_runs = check();
+    session.kill().unwrap();
+    session.wait().unwrap();
+    assert_eq!(check(), while_it_runs);
 }
 
 #[test]
