@@ -1,6 +1,8 @@
 //! `doctor`: what isolates commands, when the user is asked, and whether the
 //! ledger and the store hold; with `--repair`, putting these in order.
 
+mod place;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -72,11 +74,16 @@ pub fn doctor(doctor: &Doctor) -> u8 {
             return code;
         }
     };
+    let works = match isolation {
+        Isolation::Isolated => place::tried(&ground, isolation),
+        // It is said already that none run.
+        Isolation::Unisolated | Isolation::Unknown => Ok(()),
+    };
     mode(&ground);
     models();
     let kept = kept(&ground, isolation);
     match (isolation, kept) {
-        (Isolation::Isolated, Ok(())) => exit::OK,
+        (Isolation::Isolated, Ok(())) => works.err().unwrap_or(exit::OK),
         (Isolation::Unisolated | Isolation::Unknown, _) => exit::ENVIRONMENT,
         (Isolation::Isolated, Err(code)) => code,
     }

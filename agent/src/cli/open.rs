@@ -9,6 +9,6 @@ mod session;
 mod words;
 
 pub use ground::{Configured, Ground, configured, ground};
-pub use rehearse::{imagine, rehearse};
+pub use rehearse::{imagine, rehearse, to_try};
 pub use session::{open, open_asking, open_bare, open_for};
 pub use words::{object, words};

@@ -170,3 +170,40 @@ fn skills_and_memory_on_such_a_disk_are_told_in_their_shape() {
         }
     }
 }
+
+/// The temporary directory, where the sandbox is tried out, says nothing of the workspace.
+#[test]
+fn the_doctor_tries_the_workspace_itself_and_says_what_cannot_be_kept() {
+    let home = Home::new();
+    let told = home.ok(&["doctor"]);
+    let place = home.project().canonicalize().unwrap();
+    let works = format!("workspace: commands work in `{}`", place.display());
+    assert!(told.lines().any(|line| line == works), "{told}");
+    assert!(!home.state("ledger.jsonl").exists(), "nothing is written");
+
+    let disk = home.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = "mount -t tmpfs -o size=64k,mode=755 tmpfs \"$1\" && mkdir \"$1/proj\" && \
+                  mount -o remount,ro \"$1\" || exit 96; cd \"$1/proj\" && exec \"$2\" doctor";
+    let ran = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&disk)
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .output();
+    let Some(ran) = ran
+        .ok()
+        .filter(|ran| ran.status.code() != Some(96) && !ran.stdout.is_empty())
+    else {
+        println!("SKIPPED: no disk can be mounted here");
+        return;
+    };
+    let told = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(
+        told.contains("disk/proj`; its file system is read-only, so nothing they change"),
+        "{told}"
+    );
+}

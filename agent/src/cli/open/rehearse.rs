@@ -47,6 +47,11 @@ pub fn rehearse(setting: &Setting) -> Result<Runtime, Trouble> {
     dry(&ground, ground.isolation()?, memory_ledger()?)
 }
 
+/// A session to try out in whether commands work in the workspace: nothing is written.
+pub fn to_try(ground: &Ground, isolation: Isolation) -> Result<Runtime, Trouble> {
+    dry(ground, isolation, memory_ledger()?)
+}
+
 /// Shows everything it is asked about, and agrees to running commands on a
 /// copy and to nothing else.
 #[derive(Debug)]
