@@ -12,6 +12,7 @@ mod acp_plan;
 mod acp_reach;
 mod audit_cli;
 mod background;
+mod bearers;
 mod beginning;
 mod caps_cli;
 mod changing;

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use hermitcrab::runtime::{Fate, GrantWords};
-use hermitcrab_core::{label::Source, outcome::DenialCode};
+use hermitcrab_core::{label::Source, outcome::DenialCode, rules::Isolation, time::Millis};
 use serde_json::json;
 
-use crate::standing::Machine;
+use crate::support::machine::Machine;
 
 /// Whoever said it had not seen what the agent read since.
 #[test]
@@ -36,4 +36,98 @@ fn a_yes_to_be_repeated_is_none_to_what_was_read_since_and_a_no_stays_one() {
     assert!(machine.ledger().contains("repeated: no"));
     // Where nothing was read the grant does, and nobody is asked.
     assert_eq!(again(&machine, false, "b.txt", "yes"), Fate::Ran);
+}
+
+/// A remembered answer stands in for exactly the same request only.
+#[test]
+fn an_answer_to_be_repeated_is_given_again_to_exactly_the_same() {
+    let mut machine = Machine::new();
+    assert_eq!(machine.write(&["never"], "a.txt", "no"), (1, false));
+    assert_eq!(
+        machine.write(&["once"], "a.txt", "no"),
+        (0, false),
+        "repeated"
+    );
+    assert_eq!(machine.write(&["repeat"], "b.txt", "yes"), (1, true));
+    std::fs::remove_file(machine.workspace.join("b.txt")).unwrap();
+    assert_eq!(machine.write(&[], "b.txt", "yes"), (0, true), "repeated");
+    std::fs::remove_file(machine.workspace.join("b.txt")).unwrap();
+    assert_eq!(
+        machine.write(&[], "b.txt", "more"),
+        (1, false),
+        "other content"
+    );
+    assert_eq!(
+        machine.write(&[], "c.txt", "yes"),
+        (1, false),
+        "another file"
+    );
+    assert!(
+        machine
+            .ledger()
+            .contains("answered as the user wanted it repeated: yes")
+    );
+
+    machine.isolation = Isolation::Unknown;
+    assert_eq!(
+        machine.write(&[], "b.txt", "yes"),
+        (1, false),
+        "less is proved"
+    );
+    machine.isolation = Isolation::Isolated;
+    machine.boot = 2;
+    assert_eq!(
+        machine.write(&[], "b.txt", "yes"),
+        (1, false),
+        "another boot"
+    );
+    machine.boot = 1;
+    machine.now += Millis::from_hours(12).get() + 1;
+    assert_eq!(
+        machine.write(&[], "b.txt", "yes"),
+        (1, false),
+        "too long ago"
+    );
+    machine.now = 1_000_000;
+    assert_eq!(machine.keeper().forget(Some(0)).unwrap(), 1);
+    assert_eq!(
+        machine.write(&["once"], "a.txt", "no"),
+        (1, true),
+        "forgotten"
+    );
+    assert_eq!(machine.keeper().forget(None).unwrap(), 1);
+    assert_eq!(
+        machine.write(&[], "b.txt", "yes"),
+        (1, false),
+        "all forgotten"
+    );
+}
+
+/// What would be lost was shown with the question, and is a part of it.
+#[test]
+fn an_answer_to_be_repeated_is_not_given_where_another_content_would_be_lost() {
+    let machine = Machine::new();
+    let file = machine.workspace.join("a.txt");
+    let delete = |words: &[&'static str], content: &str| {
+        std::fs::write(&file, content).unwrap();
+        let mut opened = machine.open(words);
+        let first = opened.runtime.first_agent();
+        let args = json!({"command": "rm a.txt"});
+        let report = opened.runtime.call(first, "terminal", &args);
+        opened.runtime.end_session().unwrap();
+        let asked = opened.user.shown.borrow().len();
+        (asked, report.fate == Fate::Ran && !file.exists())
+    };
+    assert_eq!(delete(&["repeat"], "scratch"), (1, true));
+    assert_eq!(delete(&[], "scratch"), (0, true), "repeated");
+    assert_eq!(delete(&[], "the only copy"), (1, false), "another content");
+    assert_eq!(machine.write(&["repeat"], "a.txt", "new"), (1, true));
+    std::fs::write(&file, "the only copy").unwrap();
+    assert_eq!(machine.write(&[], "a.txt", "new"), (0, true), "repeated");
+    std::fs::write(&file, "another").unwrap();
+    assert_eq!(
+        machine.write(&[], "a.txt", "new"),
+        (1, false),
+        "over another content"
+    );
 }

@@ -17,7 +17,7 @@ use hermitcrab::{
 use hermitcrab_core::{outcome::DenialCode, standing::StandingId};
 use serde_json::json;
 
-use crate::standing::Machine;
+use crate::support::machine::Machine;
 
 /// A ledger's disk that takes nothing more once it is said to be full.
 #[derive(Debug)]

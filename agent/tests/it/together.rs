@@ -34,7 +34,7 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 use support::{Bench, ManualClock, ScriptedUser};
 
-use crate::{servers_command::SERVER, standing::Machine};
+use crate::{servers_command::SERVER, support::machine::Machine};
 
 /// Says these calls in one answer, then nothing more.
 struct Once(VecDeque<Vec<ProposedCall>>);

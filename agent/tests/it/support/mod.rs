@@ -5,6 +5,7 @@ pub mod backend;
 pub mod editor;
 pub mod home;
 pub mod kept;
+pub mod machine;
 pub mod peers;
 pub mod plug;
 pub mod pty;
