@@ -145,10 +145,26 @@ fn turn(is_over: &AtomicBool, what: &str) {
         }
         let seconds = began.elapsed().as_secs();
         let bar = ["|", "/", "-", "\\"].get(place).copied().unwrap_or("|");
-        eprint!("\r\u{1b}[K{bar} {what}, {seconds} s (^C calls it off)");
+        let line = format!("{bar} {what}, {seconds} s (^C calls it off)");
+        eprint!("\r\u{1b}[K{}", fitted(&line, columns()));
         let _ = std::io::stderr().flush();
         drawn = true;
     }
+}
+
+/// As much of a line as stands on one of the terminal: what goes on in the next cannot
+/// be drawn over. The last column stays free, for some terminals go on after it.
+fn fitted(line: &str, columns: usize) -> String {
+    line.chars().take(columns.saturating_sub(1)).collect()
+}
+
+/// How wide the terminal is; the usual width where it does not say.
+fn columns() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0)
+        .unwrap_or(80)
 }
 
 /// Takes a terminal back from what a program drew on it: ends a sequence that is not
@@ -181,7 +197,7 @@ const fn joins_pictures(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Screen, Tone, visible};
+    use super::{Screen, Tone, fitted, visible};
 
     #[test]
     fn without_colours_nothing_is_added() {
@@ -194,6 +210,13 @@ mod tests {
         };
         let diff = coloured.diff("--- a\n+b\n c");
         assert_eq!(diff, "\u{1b}[1m--- a\u{1b}[0m\n\u{1b}[32m+b\u{1b}[0m\n c");
+    }
+
+    #[test]
+    fn a_sign_stays_on_its_line() {
+        assert_eq!(fitted("| running, 3 s", 80), "| running, 3 s");
+        assert_eq!(fitted("| running, 3 s", 10), "| running");
+        assert_eq!(fitted("| running", 0), "");
     }
 
     #[test]
