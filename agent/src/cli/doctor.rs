@@ -81,9 +81,10 @@ pub fn doctor(doctor: &Doctor) -> u8 {
     };
     mode(&ground);
     models();
+    let records = place::records(&ground.state_dir);
     let kept = kept(&ground, isolation);
     match (isolation, kept) {
-        (Isolation::Isolated, Ok(())) => works.err().unwrap_or(exit::OK),
+        (Isolation::Isolated, Ok(())) => works.and(records).err().unwrap_or(exit::OK),
         (Isolation::Unisolated | Isolation::Unknown, _) => exit::ENVIRONMENT,
         (Isolation::Isolated, Err(code)) => code,
     }

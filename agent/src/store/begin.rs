@@ -37,7 +37,10 @@ impl fmt::Display for NotBegun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(error) => {
-                write!(f, "the state directory cannot be used: {error}")
+                write!(
+                    f,
+                    "the state directory cannot be used: {error}; `--state-dir DIR` names another"
+                )
             }
             Self::Ledger(error) => error.fmt(f),
         }

@@ -203,7 +203,30 @@ fn the_doctor_tries_the_workspace_itself_and_says_what_cannot_be_kept() {
     let told = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     assert!(
-        told.contains("disk/proj`; its file system is read-only, so nothing they change"),
+        told.contains("disk/proj`; its file system is read-only, so what they write"),
         "{told}"
     );
+    // Where nothing can be recorded, nothing runs, whatever the sandbox can do.
+    let state = disk.join("state");
+    let script = "mount -t tmpfs -o ro tmpfs \"$1\" || exit 96; cd \"$3\" && \"$2\" doctor --state-dir \"$4\"; \
+                  echo $?; \"$2\" exec --state-dir \"$4\" -- true; echo $?";
+    let ran = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(&disk)
+        .arg(env!("CARGO_BIN_EXE_hermitcrab"))
+        .args([home.project(), state])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .output()
+        .unwrap();
+    let (told, errors) = (
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr),
+    );
+    assert!(told.ends_with("\n69\n74\n"), "{told}{errors}");
+    let why = "disk/state`, so nothing runs: its file system is read-only; `--state-dir DIR` names";
+    assert!(errors.contains(why), "{errors}");
+    let why = "Read-only file system (os error 30); `--state-dir DIR` names another";
+    assert!(errors.contains(why), "{errors}");
 }
