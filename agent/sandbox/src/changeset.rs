@@ -11,9 +11,10 @@
 //! Stated answers: a rename is a deletion and a creation, listed as such, and
 //! told apart by [`ChangeSet::renames`]; names the command linked together
 //! stay linked; extended attributes in `user.` are changes of their own, while
-//! access lists may not change; a time by itself is no change, but what is
-//! committed keeps the times it got in the view. Owners are not the command's
-//! to give.
+//! access lists may not change; what is committed keeps the times it got in the
+//! view, and a file that was written again as it was, or whose time was set, is
+//! a change: what is built goes by it. The time of a directory by itself is none,
+//! nor is when something was read. Owners are not the command's to give.
 
 mod access;
 pub(crate) mod copied;
@@ -46,7 +47,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use crate::digest::sha256;
-use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest};
+use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
 use crate::layers::KeptLayer;
 use crate::patience::Patience;
 
@@ -133,6 +134,13 @@ pub enum What {
         before: u32,
         /// The new ones.
         mode: u32,
+    },
+    /// Only the time at which a file was last changed is different.
+    ModifiedTime {
+        /// The old one.
+        before: Timespec,
+        /// The new one.
+        time: Timespec,
     },
     /// The extended attributes of a file or directory are different.
     Xattrs {
@@ -376,7 +384,9 @@ impl What {
             | Self::CreatedSymlink { .. }
             | Self::CreatedSpecial
             | Self::MovedHere { .. } => Verb::FsCreate,
-            Self::ModifiedFile { .. } | Self::ModifiedMode { .. } => Verb::FsModify,
+            Self::ModifiedFile { .. } | Self::ModifiedMode { .. } | Self::ModifiedTime { .. } => {
+                Verb::FsModify
+            }
             Self::Xattrs { on: Whose::New, .. } => Verb::FsCreate,
             Self::Xattrs { on: Whose::Old, .. } => Verb::FsModify,
             Self::DeletedFile { .. }
@@ -397,6 +407,7 @@ impl What {
             Self::CreatedDir { mode } => dir_digest(*mode),
             Self::CreatedSymlink { target } => symlink_digest(target),
             Self::ModifiedMode { mode, .. } => mode_digest(*mode),
+            Self::ModifiedTime { time, .. } => time_digest(*time),
             Self::MovedHere { from } => moved_digest(from),
             Self::CreatedSpecial
             | Self::DeletedFile { .. }

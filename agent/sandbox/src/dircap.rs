@@ -42,7 +42,7 @@ use self::list::list_opened;
 pub use self::list::{Entry, Kind, Names, Stat};
 pub(crate) use self::list::{list_dir, open_plain, read_plain};
 pub(crate) use self::make::as_inherited;
-pub use self::make::{dir_digest, mode_digest, symlink_digest};
+pub use self::make::{dir_digest, mode_digest, symlink_digest, time_digest};
 pub(crate) use self::open::kernel_contains_paths;
 use self::open::{Links, open_beneath, open_file, read_all};
 pub(crate) use self::write::temporary_name;

@@ -487,7 +487,10 @@ pub(super) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
             | What::MovedHere { .. } => {
                 summary.created += 1;
             }
-            What::ModifiedFile { .. } | What::ModifiedMode { .. } | What::Xattrs { .. } => {
+            What::ModifiedFile { .. }
+            | What::ModifiedMode { .. }
+            | What::ModifiedTime { .. }
+            | What::Xattrs { .. } => {
                 summary.modified += 1;
             }
             What::DeletedFile { .. }

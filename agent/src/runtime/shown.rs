@@ -15,6 +15,8 @@ use hermitcrab_sandbox::{
 
 mod diffs;
 
+use rustix::time::Timespec;
+
 use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
 use crate::tools::difflib;
 
@@ -306,6 +308,13 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 What::ModifiedMode { before, mode } => {
                     format!("mode of {path}: {before:o} becomes {mode:o}\n")
                 }
+                What::ModifiedTime { before, time } => {
+                    format!(
+                        "time of {path}: {} becomes {}\n",
+                        moment(*before),
+                        moment(*time)
+                    )
+                }
                 What::Xattrs { on, names, digest } => {
                     let names: Vec<String> = names
                         .iter()
@@ -340,6 +349,15 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
         }
     }
     out
+}
+
+/// A moment of a file's, with the parts of a second it has.
+fn moment(time: Timespec) -> String {
+    let nanos = i32::try_from(time.tv_nsec).unwrap_or(0);
+    jiff::Timestamp::new(time.tv_sec, nanos).map_or_else(
+        |_| format!("second {} since 1970", time.tv_sec),
+        |stamp| stamp.to_string(),
+    )
 }
 
 /// What taking a commit back would do.

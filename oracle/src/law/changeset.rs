@@ -10,6 +10,7 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::time::SystemTime;
 
 use arbitrary::Unstructured;
 use hermitcrab_sandbox::changeset::{ChangeSet, What};
@@ -183,6 +184,7 @@ fn word(what: &What) -> &'static str {
         What::CreatedSpecial => "created special",
         What::DeletedSpecial => "deleted special",
         What::ModifiedMode { .. } => "modified mode",
+        What::ModifiedTime { .. } => "modified time",
         What::Xattrs { .. } => "modified attributes",
         What::MovedHere { .. } => "moved here",
         What::MovedAway => "moved away",
@@ -198,6 +200,9 @@ fn one(node: &Node, place: &Path) -> std::io::Result<()> {
     match node {
         Node::File(content) => {
             fs::write(place, [*content])?;
+            // A time would be a change by itself, and is not what this is about.
+            let file = fs::File::options().append(true).open(place)?;
+            file.set_modified(SystemTime::UNIX_EPOCH)?;
             fs::set_permissions(place, fs::Permissions::from_mode(0o644))
         }
         Node::Link(target) => symlink(format!("t{target}"), place),

@@ -97,6 +97,7 @@ fn refusal(change: &Change) -> Option<Denial> {
         // nobody any right.
         What::CreatedDir { .. }
         | What::CreatedSymlink { .. }
+        | What::ModifiedTime { .. }
         | What::DeletedFile { .. }
         | What::DeletedSymlink { .. }
         | What::DeletedDir

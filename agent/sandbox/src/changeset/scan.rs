@@ -1,5 +1,6 @@
 //! From the private layer of a view to a list of changes.
 
+mod look;
 mod of_copy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,10 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Mode, Stat};
-use rustix::io::Errno;
+use rustix::fs::{Mode, Stat};
 use rustix::time::Timespec;
 
+use self::look::{child_of, dir_node, failed, is_retimed, modified, node_of, read_link, stat_name};
 use super::copied::Copied;
 use super::kept::Never;
 use super::layer::{self, Layer};
@@ -392,7 +393,18 @@ impl Scan {
             });
         }
         let xattrs = self.note_xattrs(path, Whose::Old, &before.xattrs, &node.xattrs);
-        if content || xattrs || (before.mode != mode && metadata) {
+        // Whatever else is different brings its time along.
+        let only_its_time = !content && !xattrs && before.mode == mode && is_retimed(new, &old);
+        if only_its_time && metadata {
+            self.modes.push(Change {
+                path: path.clone(),
+                what: What::ModifiedTime {
+                    before: modified(&old),
+                    time: modified(new),
+                },
+            });
+        }
+        if content || xattrs || ((before.mode != mode || only_its_time) && metadata) {
             self.note_age(&old, path);
             if !metadata {
                 node.mode = before.mode;
@@ -544,53 +556,4 @@ pub(super) fn read_below(
         here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
     }
     crate::dircap::read_plain(&here, name, bytes_max)
-}
-
-fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {
-    path.child(name)
-        .map_err(|error| failed("name", path, io::Error::other(error.to_string())))
-}
-
-fn dir_node(dir: BorrowedFd<'_>, mode: u32, path: &RelPath) -> Result<Node, ChangeSetError> {
-    Ok(Node {
-        kind: Kind::Dir,
-        mode,
-        bytes: 0,
-        holds: Holds::Names,
-        xattrs: xattrs_of(dir).map_err(|error| failed("read the attributes of", path, error))?,
-    })
-}
-
-fn node_of(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Node, ChangeSetError> {
-    match Node::read(dir, name) {
-        Ok(Some((node, _))) => Ok(node),
-        Ok(None) => Err(failed("find", path, io::ErrorKind::NotFound)),
-        Err(error) => Err(failed("read", path, error)),
-    }
-}
-
-fn stat_name(
-    dir: BorrowedFd<'_>,
-    name: &[u8],
-    path: &RelPath,
-) -> Result<Option<Stat>, ChangeSetError> {
-    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(failed("stat", path, errno)),
-    }
-}
-
-fn read_link(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<Vec<u8>, ChangeSetError> {
-    rustix::fs::readlinkat(dir, name, Vec::new())
-        .map(std::ffi::CString::into_bytes)
-        .map_err(|errno| failed("read the link", path, errno))
-}
-
-fn failed(operation: &'static str, path: &RelPath, source: impl Into<io::Error>) -> ChangeSetError {
-    ChangeSetError {
-        operation,
-        path: path.to_string(),
-        source: source.into(),
-    }
 }

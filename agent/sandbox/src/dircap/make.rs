@@ -9,6 +9,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::time::Timespec;
 
 use super::open::open_parent;
 use super::{DirCap, FsError};
@@ -120,6 +121,12 @@ pub fn symlink_digest(target: &[u8]) -> Digest {
 #[must_use]
 pub fn mode_digest(mode: u32) -> Digest {
     sha256(format!("mode {:o}", mode & 0o7777).as_bytes())
+}
+
+/// What a permit for setting the time of the last change is bound to.
+#[must_use]
+pub fn time_digest(time: Timespec) -> Digest {
+    sha256(format!("time {}.{:09}", time.tv_sec, time.tv_nsec).as_bytes())
 }
 
 /// A mode for a directory that was just made and has this one: what it took from

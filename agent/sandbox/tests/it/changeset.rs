@@ -5,6 +5,7 @@ use crate::support;
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::What;
 use hermitcrab_sandbox::spawn::Ending;
 use support::{Workspace, commit, text};
@@ -22,6 +23,7 @@ fn summary(finished: &hermitcrab_sandbox::spawn::Finished) -> Vec<String> {
                 What::CreatedSpecial => "created special",
                 What::ModifiedFile { .. } => "modified",
                 What::ModifiedMode { .. } => "mode",
+                What::ModifiedTime { .. } => "time",
                 What::Xattrs { .. } => "attributes",
                 What::DeletedFile { .. } => "deleted",
                 What::DeletedSymlink { .. } => "deleted link",
@@ -125,15 +127,65 @@ fn tree(workspace: &Workspace) -> Vec<String> {
     lines
 }
 
-fn reading_listing_and_rewriting_the_same_bytes_change_nothing() {
+fn reading_listing_and_what_is_undone_change_nothing() {
     let (_, found) = changes(
         |workspace| {
             workspace.file("a", "same\n");
             workspace.file("d/b", "b\n");
         },
-        "cat a d/b; ls -laR > /dev/null; echo same > a; touch d/b; mv a x; mv x a; cp a y; rm y; chmod 600 a; chmod 644 a",
+        "cat a d/b; ls -laR > /dev/null; touch -a a; mv a x; mv x a; cp a y; rm y; chmod 600 a; chmod 644 a",
     );
     assert_eq!(found, [""; 0]);
+}
+
+/// What is built again is told by it.
+fn a_file_that_is_written_as_it_was_or_touched_gets_its_time() {
+    use std::os::unix::fs::MetadataExt as _;
+    let workspace = Workspace::new();
+    let places = ["again", "moved/in", "stamp", "touched"];
+    let second = |name: &str| {
+        std::fs::metadata(workspace.path().join(name))
+            .unwrap()
+            .mtime()
+    };
+    for name in places {
+        workspace.file(name, "same\n");
+        let file = std::fs::File::options()
+            .append(true)
+            .open(workspace.path().join(name))
+            .unwrap();
+        let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        file.set_modified(old).unwrap();
+    }
+    let script = "echo same > again; touch touched; touch -d @1200000000 stamp; touch moved; \
+                  cp moved/in x && mv x moved/in";
+    let finished = workspace.run(script);
+    assert_eq!(
+        summary(&finished),
+        ["time again", "time moved/in", "time stamp", "time touched"]
+    );
+    assert!(places.iter().all(|name| second(name) == 1_000_000_000));
+    let done = commit(&finished, &workspace);
+    assert!(done.failure.is_none(), "{:?}", done.failure);
+    assert_eq!(second("stamp"), 1_200_000_000);
+    for name in ["again", "moved/in", "touched"] {
+        assert!(second(name) > 1_200_000_000, "{name}");
+    }
+    assert!(workspace.run("true").changes[0].is_empty());
+    let (journal, _) = Journal::open(workspace.state.path()).unwrap();
+    let undone = support::undo_in(&journal, done.id.unwrap(), &workspace).unwrap();
+    assert!(undone.failure.is_none(), "{:?}", undone.failure);
+    drop(journal);
+    assert!(places.iter().all(|name| second(name) == 1_000_000_000));
+
+    // What somebody else wrote meanwhile stays.
+    let finished = workspace.run("touch again");
+    workspace.file("again", "other\n");
+    let failure = commit(&finished, &workspace).failure.unwrap();
+    assert_eq!(
+        failure.error.code(),
+        Some(hermitcrab_core::outcome::DenialCode::ChangedSinceShown)
+    );
 }
 
 fn a_directory_that_was_emptied_or_made_again_lists_what_is_gone() {
@@ -151,7 +203,8 @@ fn a_directory_that_was_emptied_or_made_again_lists_what_is_gone() {
             "created d/new",
             "deleted d/a",
             "deleted d/s/b",
-            "deleted dir d/s"
+            "deleted dir d/s",
+            "time d/kept"
         ]
     );
     assert_eq!(tree(&workspace), ["d 755 d", "f 644 d/kept", "f 644 d/new"]);
@@ -464,7 +517,8 @@ fn both_versions_of_a_changed_file_can_be_shown() {
 support::on_all_layers!(
     what_was_below_a_tree_made_again_is_gone,
     nothing_happens_outside_until_the_change_set_is_committed,
-    reading_listing_and_rewriting_the_same_bytes_change_nothing,
+    reading_listing_and_what_is_undone_change_nothing,
+    a_file_that_is_written_as_it_was_or_touched_gets_its_time,
     a_directory_that_was_emptied_or_made_again_lists_what_is_gone,
     a_whole_tree_that_is_deleted_is_listed_leaf_by_leaf,
     a_name_that_becomes_another_kind_of_thing_is_removed_first,

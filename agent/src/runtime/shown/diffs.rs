@@ -6,7 +6,7 @@
 use hermitcrab_core::digest::Digest;
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
-use super::{FileChange, SHOWN_BYTES_MAX, one_line};
+use super::{FileChange, SHOWN_BYTES_MAX, moment, one_line};
 use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
@@ -154,6 +154,13 @@ fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, S
         What::CreatedSpecial => return Err(format!("new pipe or socket {shown} (never kept)")),
         What::ModifiedMode { before, mode } => {
             return Err(format!("mode of {shown}: {before:o} becomes {mode:o}"));
+        }
+        What::ModifiedTime { before, time } => {
+            return Err(format!(
+                "time of {shown}: {} becomes {}",
+                moment(*before),
+                moment(*time)
+            ));
         }
         What::Xattrs { names, digest, .. } => {
             let names: Vec<String> = names

@@ -37,9 +37,6 @@ pub(super) fn rule(case: &Case, at: usize, seen: &Seen<'_>) -> Option<&'static s
         "search_files" if is_in_another_order(seen) && ran_before(case, at) => {
             Some("changes-of-a-command-come-at-its-end")
         }
-        "patch" | "write_file" if is_warned_for_nothing(seen) && ran_before(case, at) => {
-            Some("rewritten-as-it-was")
-        }
         _ => None,
     }
 }
@@ -152,25 +149,6 @@ fn ran_before(case: &Case, at: usize) -> bool {
     })
 }
 
-/// Whether both came to the same, and Hermes alone says that a file was changed since it was
-/// read.
-fn is_warned_for_nothing(seen: &Seen<'_>) -> bool {
-    let split = |value: &Value| {
-        let mut rest = value.clone();
-        let warning = rest.as_object_mut()?.shift_remove("_warning");
-        let is_of_time = warning
-            .as_ref()
-            .and_then(Value::as_str)
-            .is_some_and(|warning| warning.contains("was modified since you last read it"));
-        Some((rest, is_of_time))
-    };
-    let (Some((told, warned)), Some((heard, is_too))) = (split(seen.told), split(seen.heard))
-    else {
-        return false;
-    };
-    warned && !is_too && seen.more.is_empty() && canon::same_value(&told, &heard)
-}
-
 fn text_of(value: Option<&Value>) -> Option<&str> {
     value.and_then(Value::as_str)
 }
@@ -273,51 +251,18 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_and_an_order_are_named_only_after_a_command() {
+    fn an_order_is_named_only_after_a_command() {
         let calls = |first: &str, then: &str| json!([{"tool": first, "args": {}}, {"tool": then, "args": {"pattern": "x"}}]);
-        let warning = "Warning: 'a' was modified since you last read it (external edit).";
-        let told = json!({"success": true, "_warning": warning, "resolved_path": "/a"});
-        let other = json!({"success": true, "_warning": "x", "resolved_path": "/a"});
-        let heard = json!({"success": true, "resolved_path": "/a"});
-        let failed = json!({"success": false, "resolved_path": "/a"});
         let (one, two) = (json!({"files": ["a", "b"]}), json!({"files": ["b", "a"]}));
-        for (first, then, pair, expected) in [
-            (
-                "terminal",
-                "patch",
-                (&told, &heard),
-                Some("rewritten-as-it-was"),
-            ),
-            (
-                "execute_code",
-                "write_file",
-                (&told, &heard),
-                Some("rewritten-as-it-was"),
-            ),
-            ("read_file", "patch", (&told, &heard), None),
-            // Of a part that was read another warning is left.
-            (
-                "terminal",
-                "patch",
-                (&told, &other),
-                Some("rewritten-as-it-was"),
-            ),
-            ("terminal", "patch", (&told, &told), None),
-            ("terminal", "patch", (&other, &heard), None),
-            ("terminal", "patch", (&told, &failed), None),
-            ("terminal", "patch", (&heard, &told), None),
-            (
-                "terminal",
-                "search_files",
-                (&one, &two),
-                Some("changes-of-a-command-come-at-its-end"),
-            ),
-            ("read_file", "search_files", (&one, &two), None),
+        for (first, expected) in [
+            ("terminal", Some("changes-of-a-command-come-at-its-end")),
+            ("read_file", None),
         ] {
+            let calls = calls(first, "search_files");
             assert_eq!(
-                named(("cron", &calls(first, then)), pair, &[]),
+                named(("cron", &calls), (&one, &two), &[]),
                 expected,
-                "{first} {then}"
+                "{first}"
             );
         }
     }

@@ -55,7 +55,6 @@ pub fn suite() -> Suite {
                 "patch-order",
                 "what is found after a patch of several files",
             ),
-            service("rewritten", "a file that a command wrote again as it was"),
             service("order", "what is found after a command that changed files"),
             service("hint", "a command Hermes' developers have a word about"),
             service("plain", "a neighbour that is the same"),
@@ -290,8 +289,8 @@ fn commands() -> Vec<Draft> {
     };
     let counts = json!({"pattern": "word", "path": "/home/u/proj", "output_mode": "count"});
     vec![
-        after("rewritten-sed", "rewritten", "sed -i 's/absent/x/' lib/words.txt"),
-        after("rewritten-touch", "rewritten", "cat lib/words.txt > w && cat w > lib/words.txt; rm w"),
+        after("rewritten-sed", "plain", "sed -i 's/absent/x/' lib/words.txt"),
+        after("rewritten-touch", "plain", "cat lib/words.txt > w && cat w > lib/words.txt; rm w"),
         after("rewritten-otherwise", "plain", "sed -i 's/words/lines/' lib/words.txt"),
         after("rewritten-not", "plain", "cat lib/words.txt"),
         case("order-script", "plain")

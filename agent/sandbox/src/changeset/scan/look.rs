@@ -1,0 +1,93 @@
+//! One look at one name, with what to say where it fails.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use hermitcrab_core::path::RelPath;
+use rustix::fs::{AtFlags, Stat};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+use crate::changeset::ChangeSetError;
+use crate::changeset::node::{Holds, Node, xattrs_of};
+use crate::dircap::Kind;
+
+pub(super) fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {
+    path.child(name)
+        .map_err(|error| failed("name", path, io::Error::other(error.to_string())))
+}
+
+pub(super) fn dir_node(
+    dir: BorrowedFd<'_>,
+    mode: u32,
+    path: &RelPath,
+) -> Result<Node, ChangeSetError> {
+    Ok(Node {
+        kind: Kind::Dir,
+        mode,
+        bytes: 0,
+        holds: Holds::Names,
+        xattrs: xattrs_of(dir).map_err(|error| failed("read the attributes of", path, error))?,
+    })
+}
+
+pub(super) fn node_of(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<Node, ChangeSetError> {
+    match Node::read(dir, name) {
+        Ok(Some((node, _))) => Ok(node),
+        Ok(None) => Err(failed("find", path, io::ErrorKind::NotFound)),
+        Err(error) => Err(failed("read", path, error)),
+    }
+}
+
+pub(super) fn stat_name(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<Option<Stat>, ChangeSetError> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(failed("stat", path, errno)),
+    }
+}
+
+/// When it was changed last.
+pub(super) fn modified(stat: &Stat) -> Timespec {
+    Timespec {
+        tv_sec: stat.st_mtime,
+        tv_nsec: i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+    }
+}
+
+/// Whether the command wrote a file, or set its time. What comes into a layer keeps its
+/// time, but for parts of a second where the layer's file system has none.
+pub(super) fn is_retimed(new: &Stat, old: &Stat) -> bool {
+    let (new, old) = (modified(new), modified(old));
+    new != old && (new.tv_sec != old.tv_sec || new.tv_nsec != 0)
+}
+
+pub(super) fn read_link(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    path: &RelPath,
+) -> Result<Vec<u8>, ChangeSetError> {
+    rustix::fs::readlinkat(dir, name, Vec::new())
+        .map(std::ffi::CString::into_bytes)
+        .map_err(|errno| failed("read the link", path, errno))
+}
+
+pub(super) fn failed(
+    operation: &'static str,
+    path: &RelPath,
+    source: impl Into<io::Error>,
+) -> ChangeSetError {
+    ChangeSetError {
+        operation,
+        path: path.to_string(),
+        source: source.into(),
+    }
+}
