@@ -3,6 +3,8 @@
 
 #[path = "command/shadow.rs"]
 mod shadow;
+#[path = "command/stand_in.rs"]
+mod stand_in;
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -446,6 +448,21 @@ const PLANTED: [&str; 3] = [
 /// A home a release made, in which nothing is allowed for good, and one more
 /// session that makes a file and deletes it.
 fn home_with_a_deletion(home: &std::path::Path) {
+    let ok = r#"{"output": "", "exit_code": 0, "error": null}"#;
+    let calls = [
+        (
+            "write_file",
+            r#"{"path": "x.txt", "content": "x"}"#,
+            r#"{"bytes_written": 1}"#,
+        ),
+        ("terminal", r#"{"command": "rm x.txt"}"#, ok),
+    ];
+    home_with(home, &calls);
+}
+
+/// A home a release made, in which nothing is allowed for good, and one more session
+/// of these calls: a tool, its arguments and what came of it.
+fn home_with(home: &std::path::Path, calls: &[(&str, &str, &str)]) {
     let made = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/homes/0.19.0");
     std::fs::create_dir(home).unwrap();
     let config = std::fs::read_to_string(made.join("config.yaml")).unwrap();
@@ -465,21 +482,7 @@ fn home_with_a_deletion(home: &std::path::Path) {
             [],
         )
         .unwrap();
-    for (place, (tool, args, result)) in [
-        (
-            "write_file",
-            r#"{"path": "x.txt", "content": "x"}"#,
-            r#"{"bytes_written": 1}"#,
-        ),
-        (
-            "terminal",
-            r#"{"command": "rm x.txt"}"#,
-            r#"{"output": "", "exit_code": 0, "error": null}"#,
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (place, (tool, args, result)) in calls.iter().enumerate() {
         let call = serde_json::json!([{
             "id": format!("d{place}"), "type": "function",
             "function": {"name": tool, "arguments": args},

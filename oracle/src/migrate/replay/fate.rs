@@ -63,6 +63,8 @@ pub enum Unreplayable {
     NoResult,
     /// It reached for the network.
     Network,
+    /// It ran this program, which a world has a stand-in for.
+    StandIn(String),
     /// A file or program it found then is not in the world.
     Missing(&'static str),
     /// It came out differently for a reason that is not known.
@@ -83,6 +85,9 @@ impl Unreplayable {
             Self::Tool(why) => (*why).to_owned(),
             Self::NoResult => "no result of it was recorded".to_owned(),
             Self::Network => "it reaches for the network, and a world has none".to_owned(),
+            Self::StandIn(program) => {
+                format!("it runs `{program}`, for which a world has only a stand-in")
+            }
             Self::Missing(what) => format!("{what} it found then is not known now"),
             Self::Surroundings => {
                 "under Hermes itself it does not come out as recorded: its surroundings are not known"

@@ -1,7 +1,8 @@
 //! Running a unit on both subjects, and again where it has come apart.
 
 use bisim_world::protocol::{
-    Drive, EffectKind, FileKind, FileSpec, FsEffect, Job, Step, StepOutcome, UserModel, WorldSpec,
+    Drive, EffectKind, FileKind, FileSpec, FsEffect, Job, RawTrace, Step, StepOutcome, UserModel,
+    WorldSpec,
 };
 use serde_json::Value;
 
@@ -185,7 +186,7 @@ impl Replayer<'_> {
             };
             let effects = new_effects(before, &live.effects);
             before = &live.effects;
-            let mut outcome = self.one(call, judged, live, &effects, !hermes.network.is_empty());
+            let mut outcome = self.one(call, judged, live, &effects, beyond_a_world(hermes));
             let is_known = outcome.class == Class::Changed
                 && crate::campaign::is_found_below_a_dot(case, result, judged);
             if is_known {
@@ -207,7 +208,7 @@ impl Replayer<'_> {
         judged: &crate::relation::StepJudgement,
         live: &bisim_world::protocol::StepTrace,
         effects: &[FsEffect],
-        network: bool,
+        beyond: Option<Unreplayable>,
     ) -> Outcome {
         let unreplayed = |reason| Outcome::unreplayed(call, &reason);
         let Some(class) = fate::class(judged.finding) else {
@@ -215,8 +216,8 @@ impl Replayer<'_> {
         };
         // What the agent must never do counts whatever the replay is worth.
         if class != Class::Unsafe {
-            if network {
-                return unreplayed(Unreplayable::Network);
+            if let Some(reason) = beyond {
+                return unreplayed(reason);
             }
             if let Err(reason) = fate::faithful(call, live) {
                 return unreplayed(reason);
@@ -304,13 +305,25 @@ fn came_apart_before(result: &CaseResult, skipped: usize) -> bool {
 /// Whether the calls have to be told apart by running each in a world of its own.
 fn wants_one_by_one(result: &CaseResult, calls: usize) -> bool {
     result.hermes.as_ref().is_some_and(|trace| {
-        !trace.network.is_empty()
+        beyond_a_world(trace).is_some()
             || trace.steps.len() < calls
             || trace
                 .steps
                 .iter()
                 .any(|step| matches!(step.outcome, StepOutcome::Raised(_)))
     })
+}
+
+/// What Hermes used in this run that a world does not have as it was: the run says nothing
+/// about it. A stand-in prints nothing and succeeds, whatever the true program did then;
+/// the agent's commands do not even see it and run the machine's own program, if any.
+fn beyond_a_world(hermes: &RawTrace) -> Option<Unreplayable> {
+    if !hermes.network.is_empty() {
+        return Some(Unreplayable::Network);
+    }
+    let line = hermes.tripwires.first()?;
+    let program = line.split(' ').next().unwrap_or_default();
+    Some(Unreplayable::StandIn(program.to_owned()))
 }
 
 /// What a step changed: the tree after it without what was so before it.
