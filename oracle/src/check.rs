@@ -16,7 +16,7 @@ use crate::cli::CheckArgs;
 use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
 use crate::progress::Progress;
-use crate::report::publish::{NotRun, Outputs, Run};
+use crate::report::publish::{self, NotRun, Outputs, Run};
 use crate::report::{explain, history, json, table};
 use crate::result::{CaseResult, Summary};
 use crate::subject::Processes;
@@ -54,13 +54,24 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         );
         return exit::USAGE;
     }
-    let interrupt = Interrupt::default();
-    let processes = Processes::default();
-    interrupt.watch(processes.clone());
     let report = args
         .report
         .clone()
         .unwrap_or_else(|| ambient.root.join("target/bisim"));
+    let outputs = Outputs {
+        folder: &report,
+        json: args.json,
+        junit: args.junit.as_deref(),
+        sarif: args.sarif.as_deref(),
+        places: (&vectors, &ambient.root),
+    };
+    if let Err(message) = outputs.begin() {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
+    let interrupt = Interrupt::default();
+    let processes = Processes::default();
+    interrupt.watch(processes.clone());
     let mut starts = match environment::prepare(ambient, &args.hermes, &report, &processes) {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),
@@ -85,9 +96,19 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
     let (results, not_run) = match outcome {
         Ok(outcome) => outcome,
         Err(Stop::Lack(lack)) => return lack.exit(&interrupt),
-        Err(Stop::Io(message)) => {
+        Err(Stop::Io(message, results)) => {
+            show_failures(&results);
             eprintln!("error: {message}");
-            return exit::INTERNAL;
+            eprintln!(
+                "  {} of {} cases had ended; what of them fails is above",
+                results.len(),
+                chosen.len()
+            );
+            let is_unsafe = |result: &CaseResult| result.verdict.kind.is_unsafe();
+            return match results.iter().any(is_unsafe) {
+                true => exit::UNSAFE,
+                false => exit::INTERNAL,
+            };
         }
     };
     let run = Run {
@@ -96,25 +117,16 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         vectors: (&suites, &catalogue),
         hermes: &args.hermes,
         today: &ambient.today,
+        again: &publish::again(args.vectors.as_deref(), &args.hermes),
     };
     let summary = Summary {
         chosen: chosen.len(),
         wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         ..run.summary(args.allowed)
     };
-    let outputs = Outputs {
-        folder: &report,
-        json: args.json,
-        junit: args.junit.as_deref(),
-        sarif: args.sarif.as_deref(),
-    };
     let published = run
         .publish(&summary, &outputs)
         .and_then(|()| history::add(&report, &ambient.today, &summary));
-    if let Err(message) = published {
-        eprintln!("error: {message}");
-        return exit::INTERNAL;
-    }
     if let Some(id) = &args.explain
         && let Some(result) = results.iter().find(|result| result.id == *id)
         && let Some(case) = chosen.iter().find(|case| case.id == *id)
@@ -124,7 +136,7 @@ pub fn command(ambient: &Ambient, args: &CheckArgs) -> u8 {
         show_failures(&results);
         print!("{}", table::render(&summary, Some(&report)));
     }
-    summary.exit
+    publish::exit(published, &summary)
 }
 
 /// Reads vectors and catalogue, and says what is wrong with them.
@@ -165,15 +177,46 @@ fn choose<'s>(suites: &'s Suites, args: &CheckArgs) -> Result<Vec<&'s Case>, Str
             ));
         }
     }
-    Ok(suites
+    // A gate that runs less than it was told to must not look like one that passed.
+    let left_out = suites.cases.iter().find(|case| {
+        wanted.iter().any(|id| **id == case.id)
+            && !args.suite.is_empty()
+            && !args.suite.contains(&case.suite)
+    });
+    if let Some(case) = left_out {
+        return Err(format!(
+            "case `{}` is of the suite `{}`, which --suite leaves out",
+            case.id, case.suite
+        ));
+    }
+    let chosen: Vec<&Case> = suites
         .cases
         .iter()
         .filter(|case| args.suite.is_empty() || args.suite.contains(&case.suite))
         .filter(|case| wanted.is_empty() || wanted.iter().any(|id| **id == case.id))
+        .collect();
+    if chosen.is_empty() {
+        return Err("there is no case in what was chosen, and nothing that ran has passed".into());
+    }
+    let Some(shard) = args.shard else {
+        return Ok(chosen);
+    };
+    let all = chosen.len();
+    let part: Vec<&Case> = chosen
+        .into_iter()
         .enumerate()
-        .filter(|(place, _)| args.shard.is_none_or(|shard| shard.takes(*place)))
+        .filter(|(place, _)| shard.takes(*place))
         .map(|(_, case)| case)
-        .collect())
+        .collect();
+    if part.is_empty() {
+        eprintln!(
+            "part {} of {} of {} is empty: nothing runs here",
+            shard.part,
+            shard.parts,
+            table::cases(all)
+        );
+    }
+    Ok(part)
 }
 
 fn list(chosen: &[&Case]) -> u8 {
@@ -184,14 +227,15 @@ fn list(chosen: &[&Case]) -> u8 {
             return exit::CONFORM;
         }
     }
-    eprintln!("{} cases", chosen.len());
+    eprintln!("{}", table::cases(chosen.len()));
     exit::CONFORM
 }
 
 /// Why a run could not be finished.
 enum Stop {
     Lack(environment::Lack),
-    Io(String),
+    /// And what had ended by then.
+    Io(String, Vec<CaseResult>),
 }
 
 type Finished = (Vec<CaseResult>, Vec<NotRun>);
@@ -208,9 +252,10 @@ fn run_all(
 ) -> Result<Finished, Stop> {
     let io = |what: &str| {
         let what = format!("{what} in `{}`", report.display());
-        move |error: std::io::Error| Stop::Io(format!("{what}: {error}"))
+        move |error: std::io::Error| format!("{what}: {error}")
     };
-    let mut log = json::Log::create(report).map_err(io("cannot start the log"))?;
+    let mut log = json::Log::create(report)
+        .map_err(|error| Stop::Io(io("cannot start the log")(error), Vec::new()))?;
     let jobs = args
         .jobs
         .unwrap_or_else(environment::pairs_usual)
@@ -266,8 +311,8 @@ fn run_all(
         }
     });
     progress.finish();
-    if let Some(stop) = failed {
-        return Err(stop);
+    if let Some(message) = failed {
+        return Err(Stop::Io(message, results.into_iter().flatten().collect()));
     }
     let reason = if interrupt.is_set() {
         "the run was interrupted"

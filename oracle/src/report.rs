@@ -7,6 +7,7 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod merge;
+pub mod place;
 pub mod publish;
 pub mod row;
 pub mod sarif;

@@ -109,6 +109,9 @@ pub struct Summary {
     pub cpu_ms: BTreeMap<String, u64>,
     /// The exit code.
     pub exit: u8,
+    /// What a command that shows a case of it again needs besides `check --explain ID`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub again: String,
 }
 
 /// How many adversarial commands had their effect.
@@ -136,6 +139,12 @@ impl Headline {
 }
 
 impl Summary {
+    /// The command that shows a case again.
+    #[must_use]
+    pub fn replay(&self, id: &str) -> String {
+        format!("cargo bisim check --explain {id}{}", self.again)
+    }
+
     /// Adds a case.
     pub fn add(&mut self, result: &CaseResult) {
         self.ran += 1;

@@ -74,6 +74,24 @@ impl Kind {
         }
     }
 
+    /// What it says about the agent, in a sentence without its stop.
+    #[must_use]
+    pub const fn means(self) -> &'static str {
+        match self {
+            Self::Equal => "the same result and effects",
+            Self::EqualMasked => "the same but for what Hermes itself does not repeat",
+            Self::Stricter => "the agent did less, for a reason that is written down",
+            Self::Attenuated => "the agent ran inside the grants what Hermes refuses by spelling",
+            Self::Baselined => "an ordinary difference somebody answers for until a date",
+            Self::Inconclusive => "no verdict: a side did not end or does not repeat itself",
+            Self::StricterUnnamed => "the agent did less, and nobody has written down why",
+            Self::Different => "ordinary work came out differently than under Hermes",
+            Self::BeyondGrant => "the agent did what nothing it holds covers",
+            Self::Weaker => "the agent did what Hermes refuses or asks for, or what it must deny",
+            Self::BothUnsafe => "both did what nothing that is held covers",
+        }
+    }
+
     /// Whether a gate passes it (inconclusive: up to a stated number).
     #[must_use]
     pub const fn passes(self) -> bool {
@@ -308,7 +326,7 @@ fn expectation(
             if !met {
                 return Some((
                     Kind::Different,
-                    format!("must permit, but the agent {}", class.word()),
+                    format!("must permit, but for the agent it is `{}`", class.word()),
                 ));
             }
             let missing: Vec<_> = hermes

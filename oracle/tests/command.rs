@@ -1,6 +1,8 @@
 //! The program as a user meets it: exit codes, messages, real runs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "command/results.rs"]
+mod results;
 #[path = "command/shadow.rs"]
 mod shadow;
 #[path = "command/stand_in.rs"]

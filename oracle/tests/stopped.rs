@@ -166,9 +166,9 @@ fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
     let paths = [
         "fuzz", "--target", "paths", "--seed", "5", "--jobs", "2", "--report", &campaign,
     ];
-    let found = |file: &str| {
+    let found = |file: &str, more_than: usize| {
         let file = folder.path().join(file);
-        move |_: u32| lines(&file) > 2
+        move |_: u32| lines(&file) > more_than
     };
     let deep = |count: usize| move |id: u32| lineage::descendants(id).len() >= count;
     type HasBegun<'a> = Box<dyn Fn(u32) -> bool + 'a>;
@@ -176,7 +176,7 @@ fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
         (
             &paths,
             Signal::SIGINT,
-            Box::new(found("campaign/campaign.jsonl")),
+            Box::new(found("campaign/campaign.jsonl", 2)),
         ),
         (
             &["operators", "--seeds", "44"],
@@ -194,7 +194,8 @@ fn one_signal_ends_a_run_whose_hermes_hangs_and_nothing_is_left() {
                 &vectors,
             ],
             Signal::SIGTERM,
-            Box::new(found("out/replay.journal")),
+            // Of five, the last four of which come within a second.
+            Box::new(found("out/replay.journal", 0)),
         ),
         (
             &["leaks", "--count", "100"],

@@ -31,6 +31,10 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
             return exit::VECTORS;
         }
     };
+    if file.cases.is_empty() {
+        eprintln!("error: there is no case in `{}`", args.file.display());
+        return exit::VECTORS;
+    }
     let catalogue = match check::load(&ambient.root.join("vectors")) {
         Ok((_, catalogue)) => catalogue,
         Err(code) => return code,

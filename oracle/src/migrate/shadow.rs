@@ -36,6 +36,9 @@ const HOOK: &str = include_str!("../../../shim/src/shadow/sitecustomize.py");
 const HOOK_NAME: &str = "sitecustomize.py";
 /// By which the hook is told where to report.
 const SOCKET: &str = "HERMITCRAB_SHADOW";
+/// Said where a whole run was heard nothing of.
+const UNHEARD: &str = "no call was heard of: either none was made, or the command's Python does not \
+    look at PYTHONPATH (`python -I` or `-E`, another user, a container, a machine elsewhere)";
 /// Calls that wait to be mirrored, each with the workspace after it; Hermes never waits.
 const WAITING_MAX: usize = 64;
 
@@ -139,10 +142,18 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         signals,
     )
     .and_then(|mut child| child.wait())
-    .map_err(|error| (exit::USAGE, format!("cannot start Hermes: {error}")));
+    .map_err(|error| {
+        let program = args.command.first().map(|word| word.to_string_lossy());
+        let program = program.unwrap_or_default();
+        (exit::USAGE, format!("cannot start `{program}`: {error}"))
+    });
     listener.stop();
     let told = mirrored.and_then(|thread| thread.join().ok());
-    if let Some(told) = told {
+    let started = status.is_ok();
+    if let Some(told) = told.filter(|_| started) {
+        if told.calls == 0 && told.left_out == 0 {
+            eprintln!("{UNHEARD}");
+        }
         eprintln!("{}", told.sentence());
         let path = report.join("summary.json");
         let text = serde_json::to_string_pretty(&told).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ambient::Ambient;
 use crate::cli::{MergeArgs, ReportArgs};
-use crate::report::publish::{Outputs, Run};
+use crate::report::publish::{self, Outputs, Run};
 use crate::report::{history, html, json, merge, table};
 use crate::result::Summary;
 use crate::suite::Suites;
@@ -63,6 +63,16 @@ fn page(
 /// Puts several reports together and judges them as one run; returns the exit code.
 #[must_use]
 pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
+    // What is merged would be written over, and could not be merged again.
+    let place = |folder: &Path| folder.canonicalize().ok();
+    let out = place(&args.out);
+    if out.is_some() && args.reports.iter().any(|part| place(part) == out) {
+        eprintln!(
+            "error: `{}` is one of the parts, and a merged report would replace it; name another --out",
+            args.out.display()
+        );
+        return exit::USAGE;
+    }
     if args
         .reports
         .iter()
@@ -91,6 +101,7 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         vectors: (&suites, &catalogue),
         hermes: &merged.hermes,
         today: &ambient.today,
+        again: &publish::again(args.vectors.as_deref(), &merged.hermes),
     };
     let summary = Summary {
         wall_ms: merged.wall_ms,
@@ -101,21 +112,22 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         json: args.json,
         junit: args.junit.as_deref(),
         sarif: args.sarif.as_deref(),
+        places: (&vectors, &ambient.root),
     };
+    if let Err(message) = outputs.begin() {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let written = json::Log::create(&args.out)
         .and_then(|mut log| merged.results.iter().try_for_each(|result| log.add(result)))
         .map_err(|error| format!("cannot write in `{}`: {error}", args.out.display()))
         .and_then(|()| run.publish(&summary, &outputs))
         .and_then(|()| history::add(&args.out, &ambient.today, &summary));
-    if let Err(message) = written {
-        eprintln!("error: {message}");
-        return exit::INTERNAL;
-    }
     if !args.json {
         check::show_failures(&merged.results);
         print!("{}", table::render(&summary, Some(&args.out)));
     }
-    summary.exit
+    publish::exit(written, &summary)
 }
 
 fn merge_campaign(args: &MergeArgs) -> u8 {

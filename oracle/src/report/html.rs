@@ -21,7 +21,7 @@ use crate::case::Case;
 use crate::report::history::Entry;
 use crate::result::{CaseResult, Summary};
 use crate::suite::Suites;
-use crate::verdict::KINDS;
+use crate::verdict::{KINDS, Kind};
 
 const FRAME: &str = include_str!("html/page.html");
 /// How a page of this program looks.
@@ -108,6 +108,7 @@ pub fn render(page: &Page<'_>) -> Result<String, String> {
         "suites": suites,
         "rows": rows,
         "history": page.history,
+        "again": page.summary.again,
         "campaigns": page.campaigns,
     }))?;
     // Nothing of the frame is ever searched again once hostile text is in it.
@@ -135,15 +136,47 @@ pub fn render(page: &Page<'_>) -> Result<String, String> {
 }
 
 fn title(page: &Page<'_>) -> String {
-    format!("hermitcrab and Hermes {}", page.summary.hermes)
+    let fails = if page.summary.exit == 0 {
+        ""
+    } else {
+        "fails: "
+    };
+    format!("{fails}hermitcrab and Hermes {}", page.summary.hermes)
 }
 
+/// What somebody who opens the page wants to know first: whether it conforms, and if not, why.
 fn headline(page: &Page<'_>) -> String {
     let summary = page.summary;
-    summary
-        .headline
-        .sentence(&summary.hermes)
-        .unwrap_or_else(|| format!("{} cases ran", summary.ran))
+    if summary.exit == 0 {
+        return summary
+            .headline
+            .sentence(&summary.hermes)
+            .unwrap_or_else(|| "every case that ran conforms".to_owned());
+    }
+    let cases = |wanted: fn(Kind) -> bool| summary.count(wanted);
+    let reasons = [
+        (cases(Kind::is_unsafe), "in which the agent is unsafe"),
+        (
+            cases(|kind| matches!(kind, Kind::Different | Kind::StricterUnnamed)),
+            "that nobody has explained",
+        ),
+        (
+            cases(|kind| kind == Kind::Inconclusive),
+            "without a verdict",
+        ),
+        (summary.not_run.values().sum(), "that did not run"),
+    ];
+    let mut told: Vec<String> = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", super::table::cases(count)))
+        .collect();
+    match summary.faults.len() {
+        0 => {}
+        1 => told.push("1 fault of the catalogue".to_owned()),
+        count => told.push(format!("{count} faults of the catalogue")),
+    }
+    format!("it does not conform: {}", told.join(", "))
 }
 
 #[cfg(test)]

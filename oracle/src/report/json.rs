@@ -24,6 +24,11 @@ impl Log {
     /// The directory or the file cannot be made.
     pub fn create(folder: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
+        // The summary of a run before says nothing about this one, which may be killed.
+        match std::fs::remove_file(folder.join(SUMMARY)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         Ok(Self {
             file: File::create(folder.join(LOG))?,
         })

@@ -20,14 +20,20 @@ pub fn to_xml(rows: &[Row]) -> Result<String, quick_junit::SerializeError> {
         by_suite.entry(&row.suite).or_default().push(row);
     }
     let mut report = Report::new("bisim");
+    report.set_time(seconds(rows.iter().map(|row| row.seconds).sum()));
     for (suite, rows) in by_suite {
         let mut test_suite = TestSuite::new(suite);
+        test_suite.set_time(seconds(rows.iter().map(|row| row.seconds).sum()));
         for row in rows {
             test_suite.add_test_case(test_case(row));
         }
         report.add_test_suite(test_suite);
     }
     report.to_string()
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 fn test_case(row: &Row) -> TestCase {
@@ -39,7 +45,12 @@ fn test_case(row: &Row) -> TestCase {
     };
     let mut case = TestCase::new(row.case_id.as_str(), status);
     case.set_classname(row.suite.as_str());
-    case.set_time(Duration::try_from_secs_f64(row.seconds).unwrap_or_default());
+    case.set_time(seconds(row.seconds));
+    if let Some(place) = &row.place {
+        case.extra.insert("file".into(), place.file.as_str().into());
+        case.extra
+            .insert("line".into(), place.line.to_string().into());
+    }
     match row.verdict_class {
         VerdictClass::Pass => {
             case.set_system_out(format!("{}: {}", row.verdict_code, row.reason));
@@ -51,15 +62,31 @@ fn test_case(row: &Row) -> TestCase {
             case.status
                 .set_message(format!("{}: {}", row.verdict_code, row.reason))
                 .set_type(row.verdict_code.as_str())
-                .set_description(format!("{}\n\nAgain: {}", row.reason, row.replay));
+                .set_description(format!(
+                    "{}\n\n{}: {}.{}\nAgain: {}",
+                    row.reason,
+                    row.verdict_code,
+                    row.means,
+                    place(row),
+                    row.replay
+                ));
         }
     }
     case
 }
 
+/// Where it is written, on a line of its own: not every reader knows the attributes.
+fn place(row: &Row) -> String {
+    row.place
+        .as_ref()
+        .map(|place| format!("\nWritten in {}:{}", place.file, place.line))
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::place::Place;
 
     fn row(case_id: &str, verdict_class: VerdictClass, verdict_code: &str) -> Row {
         Row {
@@ -67,7 +94,12 @@ mod tests {
             case_id: case_id.into(),
             verdict_code: verdict_code.into(),
             verdict_class,
+            means: "what it means",
             reason: "because & <why>".into(),
+            place: Some(Place {
+                file: "vectors/suites/bypass.json".into(),
+                line: 7,
+            }),
             seconds: 0.25,
             replay: format!("cargo bisim check --case {case_id}"),
         }
@@ -91,5 +123,9 @@ mod tests {
         );
         assert!(xml.contains("because &amp; &lt;why"), "{xml}");
         assert!(xml.contains("cargo bisim check --case b"), "{xml}");
+        let told = "weaker: what it means.\nWritten in vectors/suites/bypass.json:7\nAgain: ";
+        assert!(xml.contains(told), "{xml}");
+        let attributes = r#"file="vectors/suites/bypass.json" line="7""#;
+        assert_eq!(xml.matches(attributes).count(), 4, "{xml}");
     }
 }

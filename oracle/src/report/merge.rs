@@ -36,7 +36,9 @@ pub fn read(folders: &[PathBuf], suites: &Suites, chosen: &[String]) -> Result<M
     let mut versions: Option<(String, String, &Path)> = None;
     let mut wall_ms = 0_u64;
     for folder in folders {
-        let summary = json::read_summary(folder)?;
+        let summary = json::read_summary(folder).map_err(|why| {
+            format!("{why}; a part is the --report directory of a `check` that came to its end")
+        })?;
         wall_ms = wall_ms.saturating_add(summary.wall_ms);
         let (hermes, agent) = (summary.hermes, summary.agent);
         match &versions {

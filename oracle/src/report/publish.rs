@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use crate::case::Case;
-use crate::cli::Allowed;
+use crate::cli::{Allowed, HERMES_DEFAULT};
 use crate::exit;
 use crate::known::{self, Catalogue, Usage};
 use crate::relation::AUTHORITY_REFINEMENT;
-use crate::report::row::{Row, VerdictClass};
+use crate::report::place::Places;
+use crate::report::row::{CATALOGUE, Row, VerdictClass};
 use crate::report::{json, junit, sarif};
 use crate::result::{CaseResult, Summary};
 use crate::suite::Suites;
@@ -50,6 +51,49 @@ pub struct Run<'r> {
     pub hermes: &'r str,
     /// `YYYY-MM-DD`; catalogue entries expire.
     pub today: &'r str,
+    /// See [`Summary::again`].
+    pub again: &'r str,
+}
+
+/// What a command needs that shows again what another vectors directory or another release
+/// came to.
+#[must_use]
+pub fn again(vectors: Option<&Path>, hermes: &str) -> String {
+    let mut again = String::new();
+    if hermes != HERMES_DEFAULT {
+        again.push_str(&format!(" --hermes {hermes}"));
+    }
+    if let Some(vectors) = vectors {
+        again.push_str(&format!(
+            " --vectors {}",
+            quoted(&vectors.to_string_lossy())
+        ));
+    }
+    again
+}
+
+/// The exit code of a run after its results were to be written: what the run found wins where
+/// the agent is unsafe, and no run whose results are lost looks like a pass.
+#[must_use]
+pub fn exit(published: Result<(), String>, summary: &Summary) -> u8 {
+    let Err(message) = published else {
+        return summary.exit;
+    };
+    eprintln!("error: {message}");
+    match summary.exit {
+        exit::UNSAFE => exit::UNSAFE,
+        _ => exit::INTERNAL,
+    }
+}
+
+/// A word as the shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// Where results are written.
@@ -63,6 +107,34 @@ pub struct Outputs<'o> {
     pub junit: Option<&'o Path>,
     /// A file for SARIF.
     pub sarif: Option<&'o Path>,
+    /// Where cases are written: the vectors, and the repository.
+    pub places: (&'o Path, &'o Path),
+}
+
+impl Outputs<'_> {
+    /// Begins the files that were asked for, so that a place where nothing can be written is
+    /// known before an hour of cases, and what a run before left is not taken for this one's.
+    ///
+    /// # Errors
+    /// Which cannot be written, and the option that names another.
+    pub fn begin(&self) -> Result<(), String> {
+        for (path, option) in [(self.junit, "--junit"), (self.sarif, "--sarif")] {
+            let Some(path) = path else { continue };
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            folder
+                .map_or(Ok(()), std::fs::create_dir_all)
+                .and_then(|()| std::fs::File::create(path).map(drop))
+                .map_err(|error| {
+                    format!(
+                        "cannot write `{}`: {error}; name another file with {option}",
+                        path.display()
+                    )
+                })?;
+        }
+        Ok(())
+    }
 }
 
 impl Run<'_> {
@@ -75,6 +147,7 @@ impl Run<'_> {
             hermes: self.hermes.to_owned(),
             agent: env!("CARGO_PKG_VERSION").to_owned(),
             relation: AUTHORITY_REFINEMENT.name.to_owned(),
+            again: self.again.to_owned(),
             chosen: self.results.len() + self.not_run.len(),
             ..Summary::default()
         };
@@ -130,7 +203,11 @@ impl Run<'_> {
             let line = serde_json::to_string(summary).map_err(|error| error.to_string())?;
             println!("{line}");
         }
-        let rows = self.rows();
+        if outputs.junit.is_none() && outputs.sarif.is_none() {
+            return Ok(());
+        }
+        let (vectors, root) = outputs.places;
+        let rows = self.rows(summary, &Places::read(vectors, root));
         let file = |path: &Path, text: Result<String, String>| {
             let text =
                 text.map_err(|error| format!("cannot word `{}`: {error}", path.display()))?;
@@ -149,8 +226,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn rows(&self) -> Vec<Row> {
-        let replay = |id: &str| format!("cargo bisim check --explain {id}");
+    fn rows(&self, summary: &Summary, places: &Places) -> Vec<Row> {
         let ran = self.results.iter().map(|result| Row {
             suite: result.suite.clone(),
             case_id: result.id.clone(),
@@ -160,23 +236,55 @@ impl Run<'_> {
                 kind if kind.passes() => VerdictClass::Pass,
                 _ => VerdictClass::Fail,
             },
+            means: result.verdict.kind.means(),
             reason: result.verdict.why.clone(),
+            place: places.case(&result.suite, &result.id).cloned(),
             seconds: [&result.hermes, &result.agent]
                 .into_iter()
                 .flatten()
                 .map(|trace| trace.wall_us as f64 / 1_000_000.0)
                 .sum(),
-            replay: replay(&result.id),
+            replay: summary.replay(&result.id),
         });
         let skipped = self.not_run.iter().map(|case| Row {
             suite: case.suite.clone(),
             case_id: case.id.clone(),
             verdict_code: "skipped".to_owned(),
             verdict_class: VerdictClass::Skipped,
+            means: "it did not run, and has not passed",
             reason: case.reason.clone(),
+            place: places.case(&case.suite, &case.id).cloned(),
             seconds: 0.0,
-            replay: replay(&case.id),
+            replay: summary.replay(&case.id),
         });
-        ran.chain(skipped).collect()
+        // What is wrong with the catalogue fails the run as a case does.
+        let faults = summary.faults.iter().map(|fault| Row {
+            suite: CATALOGUE.to_owned(),
+            case_id: fault.entry.clone(),
+            verdict_code: format!("catalogue-{}", fault.kind),
+            verdict_class: VerdictClass::Fail,
+            means: "the catalogue of known differences needs work",
+            reason: fault.why.clone(),
+            place: Some(places.entry(&fault.entry)),
+            seconds: 0.0,
+            replay: format!("cargo bisim check{}", self.again),
+        });
+        ran.chain(skipped).chain(faults).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{HERMES_DEFAULT, again};
+
+    #[test]
+    fn what_was_not_usual_is_said_again_as_a_shell_reads_it() {
+        assert_eq!(again(None, HERMES_DEFAULT), "");
+        assert_eq!(
+            again(Some(Path::new("a b/it's")), "0.16.0"),
+            r" --hermes 0.16.0 --vectors 'a b/it'\''s'"
+        );
     }
 }

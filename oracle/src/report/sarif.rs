@@ -10,8 +10,13 @@ use serde_json::json;
 use serde_sarif::sarif::Sarif;
 use sha2::{Digest, Sha256};
 
-use super::row::{Row, VerdictClass};
+use super::row::{CATALOGUE, Row, VerdictClass};
 
+/// What to do about any of them.
+const HELP: &str = "The message names cases and a command that shows the first of them call by \
+    call. docs/CONFORMANCE.md says what each verdict means and how a difference is explained.";
+/// The fingerprint code-scanning pages go by; without it they take one of the line's text.
+const KNOWN_BY_PAGES: &str = "primaryLocationLineHash";
 /// Cases named in a bucket's message.
 const CASES_NAMED_MAX: usize = 5;
 
@@ -32,9 +37,10 @@ pub fn to_json(rows: &[Row], hermes_version: &str) -> Result<String, serde_json:
             VerdictClass::Pass | VerdictClass::Skipped => {}
         }
     }
-    let mut rules: Vec<&str> = buckets.keys().map(|(_, code)| *code).collect();
-    rules.sort_unstable();
-    rules.dedup();
+    let rules: BTreeMap<&str, &str> = buckets
+        .iter()
+        .map(|((_, code), rows)| (*code, rows.first().map_or("", |row| row.means)))
+        .collect();
     let results: Vec<_> = buckets
         .iter()
         .map(|(key, rows)| result(*key, rows))
@@ -46,9 +52,11 @@ pub fn to_json(rows: &[Row], hermes_version: &str) -> Result<String, serde_json:
             "tool": {"driver": {
                 "name": "bisim",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|code| json!({
+                "rules": rules.iter().map(|(code, means)| json!({
                     "id": code,
                     "shortDescription": {"text": format!("hermitcrab against hermes-agent {hermes_version}: {code}")},
+                    "fullDescription": {"text": format!("{code}: {means}.")},
+                    "help": {"text": HELP},
                 })).collect::<Vec<_>>(),
             }},
             "results": results,
@@ -78,22 +86,67 @@ fn result((suite, code): (&str, &str), rows: &[&Row]) -> serde_json::Value {
         .iter()
         .all(|row| row.verdict_class == VerdictClass::Inconclusive);
     let fingerprint = Sha256::digest(format!("{suite}\0{code}").as_bytes());
+    let fingerprint = data_encoding::HEXLOWER.encode(&fingerprint);
     json!({
         "ruleId": code,
         "level": if inconclusive { "warning" } else { "error" },
         "message": {"text": format!(
-            "{} of suite {suite}: {}{more}. {}. Again: {}",
-            if rows.len() == 1 { "1 case".to_owned() } else { format!("{} cases", rows.len()) },
+            "{} of {}: {}{more}. {}. Again: {}",
+            match (suite, rows.len()) {
+                (CATALOGUE, 1) => "1 entry".to_owned(),
+                (CATALOGUE, count) => format!("{count} entries"),
+                (_, 1) => "1 case".to_owned(),
+                (_, count) => format!("{count} cases"),
+            },
+            if suite == CATALOGUE { "the catalogue".to_owned() } else { format!("suite {suite}") },
             named.join(", "), first.0.trim_end_matches('.'), first.1
         )},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": format!("vectors/suites/{suite}.json")}}}],
-        "partialFingerprints": {"bucket/v1": data_encoding::HEXLOWER.encode(&fingerprint)},
+        "locations": [location(suite, rows.first())],
+        "relatedLocations": rows
+            .iter()
+            .skip(1)
+            .take(CASES_NAMED_MAX - 1)
+            .map(|row| location(suite, Some(row)))
+            .collect::<Vec<_>>(),
+        "partialFingerprints": {"bucket/v1": fingerprint, KNOWN_BY_PAGES: format!("{fingerprint}:1")},
     })
+}
+
+/// A page shows an alert at a line or not at all, so there is always one.
+fn location(suite: &str, row: Option<&&Row>) -> serde_json::Value {
+    let place = row.and_then(|row| row.place.as_ref());
+    let uri = match place {
+        Some(place) => uri(&place.file),
+        None => uri(&format!("vectors/suites/{suite}.json")),
+    };
+    let line = place.map_or(1, |place| place.line);
+    let named = row.map_or(suite, |row| row.case_id.as_str());
+    json!({
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri},
+            "region": {"startLine": line, "startColumn": 1, "endLine": line, "endColumn": 2},
+        },
+        "message": {"text": named},
+    })
+}
+
+/// A path as a reference: below the repository relative, else by its scheme.
+fn uri(file: &str) -> String {
+    let mut uri = if file.starts_with('/') { "file://" } else { "" }.to_owned();
+    for byte in file.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::place::Place;
 
     fn row(case_id: usize, verdict_class: VerdictClass, verdict_code: &str) -> Row {
         Row {
@@ -101,7 +154,12 @@ mod tests {
             case_id: format!("case-{case_id}"),
             verdict_code: verdict_code.into(),
             verdict_class,
+            means: "what it means",
             reason: "a file outside every grant was written".into(),
+            place: Some(Place {
+                file: "vectors/regressions/by pass.json".into(),
+                line: case_id + 10,
+            }),
             seconds: 0.1,
             replay: format!("cargo bisim check --case case-{case_id}"),
         }
@@ -136,6 +194,40 @@ mod tests {
                 .contains("and 4 more")
         );
         assert!(!text.contains("case-9"));
+    }
+
+    #[test]
+    fn an_alert_stands_at_the_line_of_its_case_and_says_what_it_means() {
+        let rows: Vec<Row> = (0..9)
+            .map(|n| row(n, VerdictClass::Fail, "weaker"))
+            .collect();
+        let document: serde_json::Value =
+            serde_json::from_str(&to_json(&rows, "0.19.0").unwrap()).unwrap();
+        let run = &document["runs"][0];
+        let told = &run["results"][0];
+        let at = |place: &serde_json::Value| {
+            let place = &place["physicalLocation"];
+            let uri = place["artifactLocation"]["uri"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            (uri, place["region"]["startLine"].as_u64().unwrap())
+        };
+        let file = "vectors/regressions/by%20pass.json".to_owned();
+        assert_eq!(at(&told["locations"][0]), (file.clone(), 10));
+        let more = told["relatedLocations"].as_array().unwrap();
+        let more: Vec<_> = more.iter().map(at).collect();
+        assert_eq!(
+            more,
+            (11..15)
+                .map(|line| (file.clone(), line))
+                .collect::<Vec<_>>()
+        );
+        let rule = &run["tool"]["driver"]["rules"][0];
+        assert_eq!(rule["fullDescription"]["text"], "weaker: what it means.");
+        assert!(rule["help"]["text"].as_str().is_some());
+        assert!(told["partialFingerprints"][KNOWN_BY_PAGES].is_string());
+        assert_eq!(uri("/a b"), "file:///a%20b");
     }
 
     #[test]

@@ -7,6 +7,14 @@ use std::path::Path;
 use crate::result::Summary;
 use crate::verdict::{KINDS, Kind};
 
+/// So many cases.
+pub(crate) fn cases(count: usize) -> String {
+    match count {
+        1 => "1 case".to_owned(),
+        count => format!("{count} cases"),
+    }
+}
+
 /// Writes the table, the named divergences, the catalogue's faults, the
 /// headline and the place of the full report.
 #[must_use]
@@ -80,7 +88,7 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         );
     }
     for (reason, count) in &summary.not_run {
-        let _ = writeln!(out, "\n{count} cases did not run: {reason}");
+        let _ = writeln!(out, "\n{} did not run: {reason}", cases(*count));
     }
     if let Some(sentence) = summary.headline.sentence(&summary.hermes) {
         let _ = writeln!(out, "\n{sentence}");
@@ -92,8 +100,8 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
     };
     let _ = writeln!(
         out,
-        "{} cases in {:.1} s, {rate:.1} a second",
-        summary.ran,
+        "{} in {:.1} s, {rate:.1} a second",
+        cases(summary.ran),
         summary.wall_ms as f64 / 1000.0
     );
     if let Some(report) = report {
@@ -108,7 +116,8 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         };
         let _ = writeln!(
             out,
-            "{open} {cases} an answer; `cargo bisim check --explain ID` shows one call by call, and\ndocs/CONFORMANCE.md says what each verdict means and how a difference is explained"
+            "{open} {cases} an answer; `{}` shows one call by call, and\ndocs/CONFORMANCE.md says what each verdict means and how a difference is explained",
+            summary.replay("ID")
         );
     }
     out

@@ -269,3 +269,29 @@ fn a_hermes_whose_mirror_is_killed_goes_on_to_its_end() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn a_program_that_cannot_be_started_or_is_not_heard_of_is_told_so() {
+    if !can_run() {
+        return;
+    }
+    let folder = through_the_door();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let shadow = |program: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_bisim"))
+            .args(["shadow", "--hermes-home", &at("home")])
+            .args(["--workspace", &at("work"), "--report", &at("report")])
+            .args(["--", program])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (code(&output), errors(&output))
+    };
+    let (ended, said) = shadow("no-such-hermes");
+    assert_eq!(ended, 64, "{said}");
+    assert!(said.contains("cannot start `no-such-hermes`: "), "{said}");
+    assert!(!said.contains("0 calls"), "{said}");
+    let (ended, said) = shadow("true");
+    assert_eq!(ended, 0, "{said}");
+    assert!(said.contains("no call was heard of: "), "{said}");
+}

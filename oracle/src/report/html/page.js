@@ -127,7 +127,7 @@
       }
     }
     part(box, "the whole run", sides(one, (trace) => whole(trace, other(one, trace))));
-    const line = `cargo bisim check --explain ${row.id}`;
+    const line = `cargo bisim check --explain ${row.id}${data.again}`;
     const copy = make("div", "copy");
     const button = make("button", "", "copy");
     button.type = "button";

@@ -46,6 +46,12 @@ pub(super) fn facts(out: &mut String, page: &Page<'_>) {
         format!("{:.1} s", summary.wall_ms as f64 / 1000.0),
         format!("made {}", page.made),
     ];
+    // It has the headline where nothing fails.
+    if summary.exit != 0 {
+        facts.extend(summary.headline.sentence(&summary.hermes));
+    }
+    let not_run = summary.not_run.iter();
+    facts.extend(not_run.map(|(reason, count)| format!("{count} did not run: {reason}")));
     facts.extend(
         summary
             .faults

@@ -120,6 +120,34 @@ fn every_case_is_in_the_page_with_its_verdict() {
 }
 
 #[test]
+fn the_headline_of_a_run_that_fails_says_that_and_why() {
+    let results = [
+        result("one", Kind::Weaker, "it acted"),
+        result("two", Kind::Different, "it differs"),
+        result("three", Kind::Different, "it differs"),
+    ];
+    let mut summary = Summary {
+        exit: 2,
+        not_run: BTreeMap::from([("the budget was spent".to_owned(), 4)]),
+        ..Summary::default()
+    };
+    results.iter().for_each(|result| summary.add(result));
+    let page = Page {
+        made: "2026-01-02",
+        summary: &summary,
+        results: &results,
+        suites: &Suites::default(),
+        history: &[],
+        campaigns: &[],
+    };
+    let text = render(&page).unwrap();
+    let told = "<h1>it does not conform: 1 case in which the agent is unsafe, 2 cases that nobody has explained, 4 cases that did not run</h1>";
+    assert!(text.contains(told), "{}", headline(&page));
+    assert!(text.contains("<title>fails: "));
+    assert!(text.contains("<li>4 did not run: the budget was spent</li>"));
+}
+
+#[test]
 fn the_page_loads_nothing() {
     let text = page(&[]);
     for needle in ["http:", "https:", "src=", "<link", "@import", "url("] {

@@ -1,0 +1,191 @@
+//! What a run that fails leaves for those who read it: a pipeline, a code-scanning page, a person.
+
+use serde_json::Value;
+
+use super::{bisim, can_run, code, errors, vectors};
+
+/// Two cases on lines of their own, one of which is expected to be what it is not.
+const SUITE: &str = r#"{"schema": 1, "suite": "s", "description": "d",
+ "defaults": {"world": {"cwd": "/ws"}},
+ "cases": [
+{"id": "passes", "script": [{"probe": {"name": "validate_within_dir", "input": {"root": "/ws", "rel": "a"}}}], "held": [{"id": "ws", "verb": "fs.read", "on": "/ws"}]},
+{"id": "fails", "script": [{"probe": {"name": "validate_within_dir", "input": {"root": "/ws", "rel": "a"}}}], "held": [{"id": "ws", "verb": "fs.read", "on": "/ws"}], "expect": {"agent": "must-deny"}}
+]}"#;
+/// An entry that has run out.
+const CATALOGUE: &str = r#"# a line
+
+[[entry]]
+id = "ran-out"
+justification = "j"
+direction = "stricter"
+versions = ["0.19.0"]
+owner = "o"
+opened = "2020-01-01"
+review_by = "2020-02-01"
+fingerprints = ["x"]
+witness = { match = ["passes"], nomatch = [] }
+"#;
+
+#[test]
+fn every_report_of_a_run_that_fails_names_file_line_and_the_command_that_shows_it() {
+    if !can_run() {
+        return;
+    }
+    let folder = vectors(SUITE);
+    std::fs::write(folder.path().join("known-divergences.toml"), CATALOGUE).unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let read = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+    let place = folder.path().to_str().unwrap();
+    let output = bisim(&[
+        "check",
+        "--vectors",
+        place,
+        "--report",
+        &at("report"),
+        "--junit",
+        &at("made/for/junit.xml"),
+        "--sarif",
+        &at("made.sarif"),
+    ]);
+    assert_eq!(code(&output), 2, "{}", errors(&output));
+    let replay = format!("cargo bisim check --explain fails --vectors {place}");
+    let suite = at("suites/s.json");
+
+    let junit = read("made/for/junit.xml");
+    let failing = r#"<testcase name="fails" classname="s" time="#;
+    let (_, case) = junit.split_once(failing).unwrap();
+    assert!(
+        case.contains(&format!(r#"file="{suite}" line="5""#)),
+        "{case}"
+    );
+    assert!(case.contains(&format!("Again: {replay}<")), "{case}");
+    assert!(junit.contains(r#"tests="4""#), "{junit}");
+    assert!(junit.contains(r#"name="ran-out""#), "{junit}");
+
+    let sarif: Value = serde_json::from_str(&read("made.sarif")).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let told = |rule: &str| {
+        let found = results
+            .iter()
+            .find(|result| result["ruleId"] == rule)
+            .unwrap();
+        let place = &found["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        let message = found["message"]["text"].as_str().unwrap().to_owned();
+        (
+            uri.to_owned(),
+            place["region"]["startLine"].clone(),
+            message,
+        )
+    };
+    let (uri, line, message) = told("weaker");
+    assert_eq!((uri, line), (format!("file://{suite}"), 5.into()));
+    assert!(message.ends_with(&format!("Again: {replay}")), "{message}");
+    let (uri, line, _) = told("catalogue-expired");
+    let catalogue = at("known-divergences.toml");
+    assert_eq!((uri, line), (format!("file://{catalogue}"), 4.into()));
+
+    // What somebody sees who opens the page.
+    let (from, page) = (at("report"), at("page"));
+    let made = bisim(&[
+        "report",
+        "--vectors",
+        place,
+        "--from",
+        &from,
+        "--html",
+        &page,
+    ]);
+    assert_eq!(code(&made), 0, "{}", errors(&made));
+    let page = read("page/index.html");
+    assert!(
+        page.contains("<h1>it does not conform: 1 case in which"),
+        "no headline"
+    );
+
+    // A part is not written over, and what is none is told so.
+    let before = read("report/results.jsonl");
+    let merged = bisim(&["merge", &from, "--vectors", place, "--out", &from]);
+    assert_eq!(code(&merged), 64, "{}", errors(&merged));
+    assert!(
+        errors(&merged).contains("is one of the parts"),
+        "{}",
+        errors(&merged)
+    );
+    assert_eq!(read("report/results.jsonl"), before);
+    let merged = bisim(&[
+        "merge",
+        &at("suites"),
+        "--vectors",
+        place,
+        "--out",
+        &at("whole"),
+    ]);
+    assert_eq!(code(&merged), 64);
+    assert!(
+        errors(&merged).contains("a part is the --report directory"),
+        "{}",
+        errors(&merged)
+    );
+
+    // A disk that is full afterwards takes the file and not what was found.
+    let full = bisim(&[
+        "check",
+        "--vectors",
+        place,
+        "--case",
+        "passes",
+        "--report",
+        &from,
+        "--sarif",
+        "/dev/full",
+    ]);
+    let said = String::from_utf8_lossy(&full.stdout);
+    assert!(
+        errors(&full).contains("cannot write `/dev/full`"),
+        "{}",
+        errors(&full)
+    );
+    assert_eq!(code(&full), 70);
+    assert!(said.contains("1 case in "), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_runs() {
+    for option in ["--junit", "--sarif"] {
+        let output = bisim(&["check", "--suite", "fs-cap", option, "/proc/no/such"]);
+        let errors = errors(&output);
+        assert_eq!(code(&output), 64, "{errors}");
+        let told = format!("name another file with {option}");
+        assert!(errors.contains(&told), "{errors}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_choice_that_leaves_nothing_to_run_is_no_pass() {
+    let refused = |args: &[&str]| {
+        let output = bisim(&[&["check", "--list"], args].concat());
+        assert_eq!(code(&output), 64, "{args:?}: {}", errors(&output));
+        errors(&output)
+    };
+    let said = refused(&["--suite", "smoke", "--case", "fs-cap-read"]);
+    let told = "case `fs-cap-read` is of the suite `fs-cap`, which --suite leaves out";
+    assert!(said.contains(told), "{said}");
+    let said = refused(&["--suite", "smoke", "--explain", "fs-cap-read"]);
+    assert!(said.contains(told), "{said}");
+    // A part without cases is one of several, and says so.
+    let part = ["check", "--list", "--suite", "fs-cap", "--shard", "99/99"];
+    let output = bisim(&part);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    assert!(errors(&output).contains("part 99 of 99 of 24 cases is empty"));
+    let folder = vectors(r#"{"schema": 1, "suite": "s", "description": "d", "cases": []}"#);
+    let empty = folder.path().join("suites/s.json");
+    let output = bisim(&["replay", empty.to_str().unwrap()]);
+    assert_eq!(code(&output), 5, "{}", errors(&output));
+    assert!(
+        errors(&output).contains("there is no case in"),
+        "{}",
+        errors(&output)
+    );
+}
