@@ -201,6 +201,11 @@ mod tests {
             .unwrap();
         parent.wait().unwrap();
         let orphan: i32 = told.trim().parse().unwrap();
+        // Its number is told before it is `sleep`: until then it is a second `sh`.
+        let name = format!("/proc/{orphan}/comm");
+        while fs::read_to_string(&name).unwrap() != "sleep\n" {
+            std::thread::yield_now();
+        }
         let path = place.path().join("kept");
         let kept = fs::File::create(&path).unwrap();
         let left = Census::take(place.path()).unwrap().beyond(&before);
