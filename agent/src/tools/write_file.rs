@@ -60,19 +60,15 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(result) = args::has_nul(path, "[TOOL_ERROR] Tool execution failed: ValueError: ") {
         return Ok(result);
     }
-    let not_written_at = |absolute: &str, problem: String| {
-        ToolResult::failed(&json!({
-            "bytes_written": 0, "dirs_created": false, "error": problem, "resolved_path": absolute,
-        }))
-    };
     if let Some(absolute) = hands.is_too_long(path) {
         let problem = format!("Failed to write file: mv: cannot stat '{absolute}': {TOO_LONG}\n");
-        return Ok(not_written_at(&absolute, problem));
+        return Ok(not_written(&absolute, problem, None));
     }
     let place = hands.resolve(path)?;
-    let not_written = |problem: String| not_written_at(&place.absolute, problem);
     if let Some(problem) = lint::refusal(&place.absolute, content) {
-        return Ok(not_written(problem));
+        let warning = warning_before_a_look(hands, path, &place);
+        hands.note_unwritten(&place.absolute);
+        return Ok(not_written(&place.absolute, problem, warning));
     }
     hands.state().shell_is_used = true;
     let stat = hands.look_ahead(&place)?;
@@ -81,13 +77,17 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         .staleness(&place.absolute, stamp)
         .or_else(|| outside(hands, path, &place));
     if let Some(why) = stat.as_ref().and_then(is_shut) {
-        return Ok(not_written(why));
+        hands.note_unwritten(&place.absolute);
+        return Ok(not_written(&place.absolute, why, warning));
     }
     let before = hands.before_of(&place, stat.as_ref())?;
     let written = kept_form(&before, content);
     let stat = match put(hands, &place, &before, &written)? {
         Ok(stat) => stat,
-        Err(why) => return Ok(not_written(why)),
+        Err(why) => {
+            hands.note_unwritten(&place.absolute);
+            return Ok(not_written(&place.absolute, why, warning));
+        }
     };
     let stamp = Some(stat.modified_ns);
     hands.note_write(&place.absolute, stamp);
@@ -113,6 +113,32 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     result.insert("resolved_path".into(), place.absolute.clone().into());
     result.insert("files_modified".into(), json!([place.absolute]));
     Ok(ToolResult::ran(&Value::Object(result)))
+}
+
+/// What is said of a file that is as it was.
+fn not_written(absolute: &str, problem: String, warning: Option<String>) -> ToolResult {
+    let mut result = Map::new();
+    result.insert("bytes_written".into(), 0.into());
+    result.insert("dirs_created".into(), false.into());
+    result.insert("error".into(), problem.into());
+    if let Some(warning) = warning {
+        result.insert("_warning".into(), warning.into());
+    }
+    result.insert("resolved_path".into(), absolute.into());
+    ToolResult::failed(&Value::Object(result))
+}
+
+/// The warning for a content that is not going to be written anyway: nobody is asked for
+/// a look that is only for its sake, so a file that was not read before is not looked at.
+fn warning_before_a_look(hands: &mut Hands<'_>, path: &str, place: &Place) -> Option<String> {
+    let stat = if hands.was_read(&place.absolute) {
+        hands.look_ahead(place).ok().flatten()
+    } else {
+        None
+    };
+    hands
+        .staleness(&place.absolute, stat.map(|stat| stat.modified_ns))
+        .or_else(|| outside(hands, path, place))
 }
 
 /// Why a file marked against writing is not written. Its directory would let it

@@ -24,6 +24,17 @@ impl Hands<'_> {
         self.state().reads.note_write(path, seen);
     }
 
+    /// Remembers that a file was to be written and is as it was: the next look at a part of
+    /// it is told in full.
+    pub fn note_unwritten(&mut self, path: &str) {
+        self.state().reads.note_write(path, None);
+    }
+
+    /// Whether this agent knows an earlier state of a file.
+    pub fn was_read(&mut self, path: &str) -> bool {
+        self.state().reads.last_seen(path).is_some()
+    }
+
     /// Why writing this file now could overwrite something its writer has not seen:
     /// what another agent wrote is told first, as it can be named.
     pub fn staleness(&mut self, path: &str, stamp: Option<Stamp>) -> Option<String> {
