@@ -359,7 +359,7 @@ class Session:
                 text = self.talk().call(tool, args, by)
                 self.dismiss_idle()
             elif by is None:
-                text = self.dispatch(tool, args, "case")
+                text = self.dispatch(tool, args, self.front.task())
             elif by in self.children:
                 text = self.children[by].submit(self.dispatch, tool, args, f"child-{by}").result()
             else:

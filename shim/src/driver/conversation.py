@@ -154,7 +154,7 @@ class Conversation:
 
     def converse(self, agent):
         """What is said to the agent."""
-        agent.run_conversation(user_message=MARK + PARENT, task_id=self.session.key)
+        agent.run_conversation(user_message=MARK + PARENT, task_id=self.session.front.task())
 
     def wait(self, wanted):
         """Wait until one of these actors asks the model; says which, or None if none will."""

@@ -27,6 +27,10 @@ class Headless:
     def __init__(self, session):
         self.session = session
 
+    def task(self):
+        """The id its agent works under, by which file tools know where its shell is."""
+        return self.session.key
+
     def enter_process(self):
         """What the front end sets once for its whole process."""
 
@@ -61,6 +65,10 @@ class Chat(Headless):
     platform = "telegram"
     toolset = "hermes-telegram"
     asks = True
+
+    def task(self):
+        # The agent has its conversation's id; the shell is kept under the chat's.
+        return f"conversation-{self.session.key}"
 
     def enter_process(self):
         os.environ["HERMES_EXEC_ASK"] = "1"

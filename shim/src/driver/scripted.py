@@ -36,7 +36,7 @@ class Scripted(Conversation):
         words, history = MARK + PARENT, None
         for _ in range(TURNS_MAX):
             came = agent.run_conversation(
-                user_message=words, conversation_history=history, task_id=self.session.key
+                user_message=words, conversation_history=history, task_id=self.session.front.task()
             )
             self.last_words = came.get("final_response") or ""
             history = came["messages"]

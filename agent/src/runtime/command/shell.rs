@@ -24,7 +24,8 @@ impl Shell {
 }
 
 /// The script around a command, which is read from a file. Messages of the shell
-/// count its lines: the command stands as far down as if it were written out.
+/// count its lines: the command stands as far down as if it were written out. Of a
+/// directory that is gone at the end the shell says so, as it does under Hermes.
 pub(super) fn script(shell: Shell, command: &str) -> String {
     let aliases = match shell {
         Shell::New => "shopt -s expand_aliases; ",
@@ -37,7 +38,7 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
          {down}eval \"$(< {EXCHANGE_DIR}/command)\"\n\
          __hermitcrab_status=$?\n\
          umask 077\n\
-         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null\n\
+         {{ export -p > {EXCHANGE_DIR}/env.after; pwd -P > {EXCHANGE_DIR}/cwd.after; }} 2>/dev/null || pwd -P >/dev/null\n\
          exit $__hermitcrab_status\n"
     )
 }

@@ -45,6 +45,54 @@ pub fn hour(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
     steps
 }
 
+/// The same hour in which the shell goes about, and files are named from where it is.
+pub fn wander(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
+    let mut place = "";
+    let mut steps = Vec::new();
+    for mut step in hour(draw, files) {
+        if draw.chance(30) {
+            place = draw.one(&["app", "tests", ""]);
+            steps.push(go(draw, place));
+        }
+        if let Step::Call { args, .. } = &mut step
+            && let Some(Value::String(path)) = args.get_mut("path")
+        {
+            *path = from_there(draw, place, path);
+        }
+        steps.push(step);
+    }
+    steps
+}
+
+/// The shell goes to one of the project's directories.
+fn go(draw: &mut Draw, place: &str) -> Step {
+    let whole = format!("/home/u/proj/{place}");
+    let command = match draw.below(6) {
+        0 => format!("cd {whole} && ls -1"),
+        1 => format!("cd {whole}; pwd; false"),
+        2 => format!("pushd {whole} > /dev/null && pwd"),
+        3 => format!("cd {whole}\nexport PLACE=$PWD\necho \"$PLACE\""),
+        // A shell of its own went there as well, and is gone.
+        4 => format!("cd {whole} && (cd /home/u/proj/app && cd .. && pwd)"),
+        _ => format!("cd {whole}"),
+    };
+    call("terminal", json!({ "command": command }))
+}
+
+/// How a file of the project is named from one of its directories.
+fn from_there(draw: &mut Draw, place: &str, path: &str) -> String {
+    if place.is_empty() || path.starts_with(['/', '.']) || draw.chance(10) {
+        return path.to_owned();
+    }
+    match path
+        .strip_prefix(place)
+        .and_then(|rest| rest.strip_prefix('/'))
+    {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => format!("../{path}"),
+    }
+}
+
 fn project(draw: &mut Draw) -> Vec<Known> {
     let (thing, other, number) = (word(draw), word(draw), draw.below(90));
     let texts = [
