@@ -27,7 +27,7 @@ pub(crate) mod node;
 pub(crate) mod owners;
 mod renames;
 mod scan;
-mod steps;
+pub(crate) mod steps;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -22,6 +22,7 @@ mod error;
 mod list;
 mod make;
 pub(crate) mod open;
+mod thing;
 mod write;
 
 use std::borrow::Cow;
@@ -38,13 +39,15 @@ use rustix::fs::{Mode, OFlags};
 
 pub use self::change::moved_digest;
 pub use self::error::FsError;
+pub(crate) use self::error::is_missing;
 use self::list::list_opened;
+pub(crate) use self::list::{DEPTH_MAX, DIR_FLAGS, list_dir, open_plain, read_plain};
 pub use self::list::{Entry, Kind, Names, Stat};
-pub(crate) use self::list::{list_dir, open_plain, read_plain};
 pub(crate) use self::make::as_inherited;
 pub use self::make::{dir_digest, mode_digest, symlink_digest, time_digest};
 pub(crate) use self::open::kernel_contains_paths;
 use self::open::{Links, open_beneath, open_file, read_all};
+pub(crate) use self::thing::Thing;
 pub(crate) use self::write::temporary_name;
 pub use self::write::{Base, TEMPORARY_PREFIX};
 use crate::patience::Patience;

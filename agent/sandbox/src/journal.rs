@@ -27,9 +27,11 @@
 
 mod act;
 mod aside;
+mod brought;
 mod carry;
 mod commit;
 mod entry;
+mod ground;
 mod incoming;
 mod moved;
 mod parents;
@@ -61,13 +63,6 @@ pub use self::undo::{Undo, UndoError};
 
 use self::entry::Entry;
 use self::steps::Steps;
-
-/// What a change set is made into.
-pub(crate) mod parts {
-    pub(crate) use super::moved::Identity;
-    pub(crate) use super::plan::{Act, Meta};
-    pub(crate) use super::stage::{Like, Source, Stager, Usable};
-}
 
 /// The journal's directory in the agent's own.
 pub const DIR_NAME: &str = "journal";

@@ -29,9 +29,8 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat};
 
 pub(crate) use self::bound::{Bound, Watch};
 use self::tree::{Budget, Removed};
-use crate::changeset::node::DIR_FLAGS;
-use crate::spawn::spec::{StoreSpec, ViewSpec};
-use crate::spawn::whose::Whose;
+use crate::dircap::DIR_FLAGS;
+use crate::whose::Whose;
 
 /// What of the machine every command is shown.
 const SHOWN: &[&str] = &[
@@ -121,29 +120,27 @@ impl LayerStore {
         }
     }
 
-    /// What of it is asked for, or why a command with these views cannot have it.
-    pub(crate) fn spec(&self, views: &[ViewSpec], always: bool) -> Result<StoreSpec, String> {
+    /// Where it lies and which directory that is, or why a command that sees these cannot
+    /// have its layers there.
+    pub(crate) fn place<'v>(
+        &self,
+        seen: impl IntoIterator<Item = (&'v [u8], &'v Whose)>,
+    ) -> Result<(Vec<u8>, Whose), String> {
         let whose = Whose::of(&self.0.dir).map_err(|error| error.to_string())?;
         let link = format!("/proc/self/fd/{}", self.0.dir.as_raw_fd());
         let source = std::fs::read_link(link).map_err(|error| error.to_string())?;
         if SHOWN.iter().any(|shown| source.starts_with(shown)) {
             return Err(String::from("it is in a directory that every command sees"));
         }
-        let is_seen = |view: &ViewSpec| {
-            self.0
-                .above
-                .contains(&(view.whose.device, view.whose.inode))
-                || Path::new(OsStr::from_bytes(&view.source)).starts_with(&source)
+        let is_within = |(at, whose): (&[u8], &Whose)| {
+            self.0.above.contains(&(whose.device, whose.inode))
+                || Path::new(OsStr::from_bytes(at)).starts_with(&source)
         };
-        if views.iter().any(is_seen) {
+        if seen.into_iter().any(is_within) {
             return Err(String::from("the command would see it"));
         }
         Bound::has_room(self.0.dir.as_fd())?;
-        Ok(StoreSpec {
-            source: source.as_os_str().as_bytes().to_vec(),
-            whose,
-            always,
-        })
+        Ok((source.as_os_str().as_bytes().to_vec(), whose))
     }
 
     /// Takes over what a sandbox made.
@@ -292,14 +289,8 @@ mod tests {
         flock(&inside, FlockOperation::LockExclusive).unwrap();
         let store = store(&at);
         let check = |path: &Path, expected: bool| {
-            let view = ViewSpec {
-                source: path.as_os_str().as_bytes().to_vec(),
-                whose: Whose::of(std::fs::File::open(path).unwrap()).unwrap(),
-                at: b"/work".to_vec(),
-                copy_on_write: false,
-                withheld: Default::default(),
-            };
-            let got = store.spec(&[view], true);
+            let whose = Whose::of(std::fs::File::open(path).unwrap()).unwrap();
+            let got = store.place([(path.as_os_str().as_bytes(), &whose)]);
             assert_eq!(got.is_ok(), expected, "{}: {got:?}", path.display());
         };
         check(&temp.path().join("other"), true);

@@ -43,7 +43,13 @@ pub mod digest;
 pub mod sys;
 
 mod ambient;
+mod confined;
+mod identity;
+mod mechanism;
 mod patience;
+mod step;
+mod whose;
+mod wire;
 
 pub use changeset::ChangeSet;
 pub use digest::sha256;

@@ -26,11 +26,8 @@ use crate::spawn::{
 };
 use crate::spawner::SpawnerProgram;
 
-pub use self::confined::Confined;
-pub use self::mechanism::{Mechanism, MechanismSet};
-
-mod confined;
-mod mechanism;
+pub use crate::confined::Confined;
+pub use crate::mechanism::{Mechanism, MechanismSet};
 
 /// What was found out about one mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]

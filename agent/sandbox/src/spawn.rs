@@ -19,7 +19,6 @@ pub(crate) mod copier;
 pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod finishing;
-pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod interpreter;
 pub(crate) mod killer;
@@ -31,11 +30,8 @@ pub(crate) mod root;
 pub(crate) mod running;
 pub(crate) mod spec;
 pub(crate) mod stage;
-pub(crate) mod step;
 pub(crate) mod streams;
 pub(crate) mod supervisor;
-pub(crate) mod whose;
-pub(crate) mod wire;
 pub(crate) mod zygote;
 
 use std::fmt;
@@ -56,15 +52,16 @@ pub use self::killer::Killer;
 pub use self::output::Captured;
 pub use self::pool::PoolSize;
 pub use self::running::Running;
-pub use self::step::{Step, StepError};
 pub use self::streams::{Input, Output, Stream, Streams};
+pub use crate::step::{Step, StepError};
 use hermitcrab_core::rules::Withheld;
 
 use crate::changeset::ChangeSet;
+use crate::confined::Confined;
 use crate::dircap::DirCap;
 use crate::layers::{LayerStore, Prefer};
+use crate::mechanism::MechanismSet;
 use crate::net::{Attempt, Network};
-use crate::profile::{Confined, MechanismSet};
 use crate::spawner::SpawnerProgram;
 
 /// What a call the filter kills for ends a process with.

@@ -24,7 +24,7 @@ use rustix::time::Timespec;
 use super::node::{Xattrs, mode_of};
 use crate::digest::digest_file;
 use crate::dircap::open_plain;
-use crate::spawn::wire::{Reader, WireError, Writer};
+use crate::wire::{Reader, WireError, Writer};
 
 /// The list, beside the root of the copy.
 pub(crate) const LIST: &str = "copied";

@@ -26,12 +26,11 @@ use rustix::time::{ClockId, clock_gettime};
 use super::access;
 use super::copied::{Copied, Seen};
 use super::node::{
-    ACCESS_LISTS, DEPTH_MAX, DIR_FLAGS, Xattrs, is_closed, kind_of, mode_of, open_dir, too_deep,
-    xattrs_of,
+    ACCESS_LISTS, Xattrs, is_closed, kind_of, mode_of, open_dir, too_deep, xattrs_of,
 };
 use crate::digest::copy_file;
-use crate::dircap::{Kind, list_dir, open_plain};
-use crate::spawn::identity::Identity;
+use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
+use crate::identity::Identity;
 
 /// How much longer files may be together than their data, because of holes.
 const HOLES_FACTOR: u64 = 8;

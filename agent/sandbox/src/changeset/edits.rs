@@ -22,8 +22,7 @@ use super::node::{Holds, Node, Tree, Xattrs};
 use super::{Change, ChangeSet, Layer, Never, What, renames};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_parent};
-use crate::dircap::{DirCap, FsError, Kind};
-use crate::journal::parts::Identity;
+use crate::dircap::{DirCap, FsError, Kind, Thing};
 
 /// Permission bits of directories made on the way to a file.
 const DIR_MODE: u32 = 0o755;
@@ -95,7 +94,7 @@ pub(crate) struct Moved {
     pub from: RelPath,
     pub to: RelPath,
     /// Which thing it is.
-    pub what: Identity,
+    pub what: Thing,
 }
 
 /// What is being collected.
@@ -273,7 +272,7 @@ impl Made<'_> {
 
     fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), FsError> {
         self.may_change_names(from)?;
-        let what = Identity::at(self.lower, from)?
+        let what = Thing::at(self.lower, from)?
             .ok_or_else(|| FsError::denied(DenialCode::ChangedSinceShown, from))?;
         self.make_parents(to)?;
         for (path, what) in [

@@ -11,8 +11,8 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::AtFlags;
 
 use super::copy::{Ceiling, CopyError, Room, enter};
-use super::node::{DEPTH_MAX, kind_of};
-use crate::dircap::{Kind, list_dir};
+use super::node::kind_of;
+use crate::dircap::{DEPTH_MAX, Kind, list_dir};
 
 /// Refuses what a copy would be refused for its size. What cannot be looked at is the
 /// copy's to tell.

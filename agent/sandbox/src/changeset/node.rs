@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::digest::{digest_file, sha256};
-use crate::dircap::{Kind, list_dir, open_plain};
+use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
 
 /// Extended attributes by name.
 pub(crate) type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -27,16 +27,18 @@ pub(crate) const OVERLAY_MARKS: &[u8] = b"user.overlay.";
 pub(crate) const ACCESS_LISTS: &[u8] = b"system.posix_acl_";
 /// Longer lists or values of attributes are an error.
 const XATTR_BYTES_MAX: usize = 1 << 20;
-/// How many directories may stand inside each other: each takes stack and two
-/// descriptors of the agent's while it is looked at, and a command makes as many as
-/// it likes.
-pub(crate) const DEPTH_MAX: usize = 128;
-
 /// What is said where there are more.
 pub(crate) fn too_deep() -> io::Error {
     io::Error::other(format!(
         "more than {DEPTH_MAX} directories stand inside each other"
     ))
+}
+
+/// What of a directory is not in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub mode: u32,
+    pub xattrs: Xattrs,
 }
 
 /// One name.
@@ -330,11 +332,6 @@ pub(crate) fn kind_of(stat: &Stat) -> Kind {
 pub(crate) fn mode_of(stat: &Stat) -> u32 {
     stat.st_mode & 0o7777
 }
-
-pub(crate) const DIR_FLAGS: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, name, DIR_FLAGS, Mode::empty())?)

@@ -6,9 +6,9 @@
 
 use rustix::fs::Stat;
 
-use crate::spawn::identity::Identity;
-use crate::spawn::step::StepError;
-use crate::spawn::whose::Whose;
+use crate::identity::Identity;
+use crate::step::StepError;
+use crate::whose::Whose;
 
 /// How the owners in a layer are read.
 #[derive(Clone, Debug)]

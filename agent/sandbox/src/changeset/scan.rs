@@ -17,13 +17,12 @@ use super::copied::Copied;
 use super::kept::Never;
 use super::layer::{self, Layer};
 use super::node::{
-    DEPTH_MAX, DIR_FLAGS, Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir,
-    too_deep, xattrs_of,
+    Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir, too_deep, xattrs_of,
 };
 use super::owners::Owners;
 use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
-use crate::dircap::{Kind, list_dir, open_plain};
+use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
 
 /// How much longer files may be together than the layer is big, because of
 /// their holes. Each has to be hashed from end to end.

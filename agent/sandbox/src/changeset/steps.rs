@@ -8,33 +8,33 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 
 use super::ChangeSet;
-use super::node::{Fingerprint, Node, Tree, fingerprint};
+use super::node::{Fingerprint, Meta, Node, Tree, fingerprint};
+use super::owners::Owners;
 use super::renames::below;
 use crate::dircap::open::{open_parent, stat_name};
-use crate::dircap::{FsError, Kind};
-use crate::journal::parts::{Act, Identity, Like, Meta, Source, Stager, Usable};
+use crate::dircap::{FsError, Kind, Thing};
 
 /// The rights a directory's owner needs to move it and what is in it.
 const USABLE: u32 = 0o700;
 
-/// One step, not staged yet.
+/// One step.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub path: RelPath,
-    kind: StepKind,
+    pub kind: StepKind,
 }
 
+/// What it does to what has the name, told as it is found before.
 #[derive(Debug)]
-enum StepKind {
+pub(crate) enum StepKind {
     Put,
     Swap(Fingerprint),
     Take(Fingerprint),
     Meta(Meta, Meta),
-    Move(RelPath, Identity),
+    Move(RelPath, Thing),
 }
 
 impl ChangeSet {
@@ -226,46 +226,25 @@ fn meta(node: &Node) -> Meta {
     }
 }
 
-impl Step {
-    /// Stages what the step brings.
-    pub(crate) fn stage(
-        self,
-        set: &ChangeSet,
-        root: BorrowedFd<'_>,
-        stager: &mut Stager<'_>,
-        slot: &RelPath,
-    ) -> Result<Act, FsError> {
-        let before = match self.kind {
-            StepKind::Take(before) => return Ok(Act::Take { before }),
-            StepKind::Meta(before, after) => return Ok(Act::Meta { before, after }),
-            StepKind::Move(to, what) => return Ok(Act::Move { to, what }),
-            StepKind::Put => None,
-            StepKind::Swap(before) => Some(before),
-        };
-        let nodes = below(&set.after, &self.path);
-        let staged = match set.other_name_of(&self.path, root)? {
-            Some((first, node)) if nodes.len() == 1 => stager.link_to(root, &first, slot, &node)?,
-            _ => {
-                let like = Like::at(root, &self.path, set.owners.as_ref())
-                    .map_err(|error| gone(error, &self.path))?;
-                let source = Source {
-                    dir: set.upper.as_fd(),
-                    at: &self.path,
-                };
-                stager.copy(source, &nodes, slot, &like, Usable::ByItsOwner)?
-            }
-        };
-        Ok(match before {
-            None => Act::Put { staged },
-            Some(before) => Act::Swap { staged, before },
-        })
-    }
-}
-
 impl ChangeSet {
+    /// What there is to be under a name, and below it.
+    pub(crate) fn new_at(&self, path: &RelPath) -> Tree {
+        below(&self.after, path)
+    }
+
+    /// The layer the contents are in.
+    pub(crate) fn upper(&self) -> BorrowedFd<'_> {
+        self.upper.as_fd()
+    }
+
+    /// How owners in it are read, if they are not those of outside.
+    pub(crate) fn owners(&self) -> Option<&Owners> {
+        self.owners.as_ref()
+    }
+
     /// The unchanged file that a new name is a link to, if it has no other
     /// names outside of the view's knowledge.
-    fn other_name_of(
+    pub(crate) fn other_name_of(
         &self,
         path: &RelPath,
         root: BorrowedFd<'_>,
@@ -284,15 +263,5 @@ impl ChangeSet {
         };
         let alone = stat_name(parent.as_fd(), &name, first)?.is_some_and(|stat| stat.st_nlink == 1);
         Ok(alone.then(|| (first.clone(), node.clone())))
-    }
-}
-
-/// A place that is not there any more is a conflict.
-fn gone(error: FsError, path: &RelPath) -> FsError {
-    match error {
-        FsError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            FsError::denied(DenialCode::ChangedSinceShown, path)
-        }
-        other => other,
     }
 }

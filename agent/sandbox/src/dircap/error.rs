@@ -65,3 +65,11 @@ impl fmt::Display for FsError {
 }
 
 impl std::error::Error for FsError {}
+
+/// Whether there is nothing under a name, or no way to it.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}

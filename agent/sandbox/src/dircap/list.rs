@@ -10,6 +10,16 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 
 use super::open::read_all;
 
+/// How a directory is opened that nothing leads to but its name.
+pub(crate) const DIR_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+/// How many directories may stand inside each other: each takes stack and two
+/// descriptors of the agent's while it is looked at, and a command makes as many as
+/// it likes.
+pub(crate) const DEPTH_MAX: usize = 128;
+
 /// What kind of thing a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {

@@ -12,37 +12,20 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::carry;
+use super::ground::{Back, Ground, changed, failed, parent_of, renamed, undone};
 use super::moved;
-use super::plan::{Act, Meta, Op, Staged};
+use super::plan::{Act, Op, Staged};
 use super::steps::Steps;
-use crate::changeset::node::{Fingerprint, Xattrs, fingerprint, mode_of, read_tree, read_tree_of};
-use crate::dircap::FsError;
+use crate::changeset::node::{Fingerprint, Meta, Xattrs, fingerprint, mode_of, read_tree_of};
 use crate::dircap::open::open_parent;
+use crate::dircap::{FsError, Thing, is_missing};
 
 /// How often a version that came out of a swap is put back.
 const PUT_BACK_TRIES_MAX: u32 = 64;
-
-/// Where a step happens.
-pub(super) struct Ground<'a> {
-    pub steps: &'a Steps,
-    pub root: BorrowedFd<'a>,
-    pub area: BorrowedFd<'a>,
-    /// The name of the step's thing in the area.
-    pub slot: Vec<u8>,
-}
-
-/// What taking a step back came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Back {
-    /// It is as before the step.
-    Done,
-    /// Somebody changed the place since: it was left alone.
-    Kept,
-}
 
 /// Takes a step.
 ///
@@ -143,8 +126,7 @@ pub(super) struct Ahead {
 /// Whether the place is as `op` expects it, without touching anything.
 pub(super) fn fits(root: BorrowedFd<'_>, op: &Op, ahead: &mut Ahead) -> Result<bool, FsError> {
     if let Act::Move { to, what } = &op.act {
-        let fits =
-            moved::Identity::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
+        let fits = Thing::at(root, &op.path)? == Some(*what) && ahead.is_free(root, to)?;
         ahead.left.insert(op.path.clone());
         ahead.come.insert(to.clone());
         return Ok(fits);
@@ -201,74 +183,13 @@ impl Ahead {
             above = dir.parent();
         }
         match open_parent(root, path) {
-            Ok((parent, name)) => moved::Identity::read(parent.as_fd(), &name)
+            Ok((parent, name)) => Thing::read(parent.as_fd(), &name)
                 .map(|found| found.is_none() || self.left.contains(path))
                 .map_err(|errno| FsError::io("look at", path, errno)),
             Err(FsError::Denied(_)) => Ok(false),
             Err(FsError::Io { source, .. }) if is_missing(&source) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-}
-
-pub(super) fn undone(done: Result<(), FsError>) -> Result<Back, FsError> {
-    match done {
-        Ok(()) => Ok(Back::Done),
-        Err(error) if error.code() == Some(DenialCode::ChangedSinceShown) => Ok(Back::Kept),
-        Err(error) => Err(error),
-    }
-}
-
-impl Ground<'_> {
-    /// The number of what lies in the staging place.
-    fn inode(&self) -> Result<Option<u64>, FsError> {
-        match rustix::fs::statat(self.area, self.slot.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(stat.st_ino)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(FsError::io("stat", &RelPath::root(), errno)),
-        }
-    }
-
-    fn state_of_slot(&self) -> Result<Fingerprint, FsError> {
-        read_tree(self.area, &self.slot)
-            .map(|tree| fingerprint(&tree))
-            .map_err(|source| failed("look at", &RelPath::root(), source))
-    }
-
-    fn state_of_target(&self, path: &RelPath) -> Result<Option<Fingerprint>, FsError> {
-        let (parent, name) = match open_parent(self.root, path) {
-            Ok(found) => found,
-            // A way that is not there any more, or leads elsewhere.
-            Err(FsError::Denied(_)) => return Ok(None),
-            Err(FsError::Io { source, .. }) if is_missing(&source) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let tree =
-            read_tree(parent.as_fd(), &name).map_err(|source| failed("look at", path, source))?;
-        Ok((!tree.is_empty()).then(|| fingerprint(&tree)))
-    }
-
-    /// What lies in the staging place, as exactly as can be told.
-    fn version(&self) -> Result<(Option<u64>, Option<Fingerprint>), FsError> {
-        Ok((self.inode()?, self.state_of_slot().ok()))
-    }
-
-    fn rename_out(
-        &self,
-        path: &RelPath,
-        parent: &OwnedFd,
-        name: &[u8],
-        flags: RenameFlags,
-        step: &'static str,
-    ) -> Result<(), FsError> {
-        self.steps
-            .pass(step)
-            .map_err(|source| failed(step, path, source))?;
-        renamed(
-            rustix::fs::renameat_with(self.area, self.slot.as_slice(), parent, name, flags),
-            step,
-            path,
-        )
     }
 }
 
@@ -442,47 +363,5 @@ fn open_dir(root: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
         Ok(dir) => Ok(dir),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(changed(path)),
         Err(errno) => Err(FsError::io("open", path, errno)),
-    }
-}
-
-/// The directory a name lies in; one that is gone is a conflict.
-pub(super) fn parent_of(
-    root: BorrowedFd<'_>,
-    path: &RelPath,
-) -> Result<(OwnedFd, Vec<u8>), FsError> {
-    match open_parent(root, path) {
-        Err(FsError::Io { source, .. }) if is_missing(&source) => Err(changed(path)),
-        other => other,
-    }
-}
-
-pub(super) fn renamed(
-    done: Result<(), Errno>,
-    step: &'static str,
-    path: &RelPath,
-) -> Result<(), FsError> {
-    match done {
-        Ok(()) => Ok(()),
-        Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => Err(changed(path)),
-        Err(errno) => Err(FsError::io(step, path, errno)),
-    }
-}
-
-pub(super) fn is_missing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
-}
-
-pub(super) fn changed(path: &RelPath) -> FsError {
-    FsError::denied(DenialCode::ChangedSinceShown, path)
-}
-
-pub(super) fn failed(operation: &'static str, path: &RelPath, source: io::Error) -> FsError {
-    FsError::Io {
-        operation,
-        path: path.clone(),
-        source,
     }
 }

@@ -18,8 +18,10 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
-use super::act::{self, Back, Ground};
+use super::act;
+use super::brought;
 use super::entry::{Entry, State, remove_tree};
+use super::ground::{Back, Ground};
 use super::plan::{Act, Op, Plan, Root, Touched};
 use super::stage::{Like, Source, Stager, Usable};
 use super::{CommitId, Journal, JournalError, retain};
@@ -309,8 +311,7 @@ fn stage_sets(
         for step in steps {
             let at = plan.ops.len();
             let path = step.path.clone();
-            let act = step
-                .stage(set, ground.root.as_fd(), &mut stager, &slot_of(at))
+            let act = brought::stage(step, set, ground.root.as_fd(), &mut stager, &slot_of(at))
                 .map_err(|error| (path.clone(), error))?;
             plan.ops.push(Op {
                 root: number,

@@ -11,8 +11,7 @@ use rustix::io::Errno;
 
 use super::plan::{PLAN_BYTES_MAX, Plan, Root};
 use super::{Journal, JournalError, io_error};
-use crate::changeset::node::DIR_FLAGS;
-use crate::dircap::{Kind, list_dir, read_plain};
+use crate::dircap::{DIR_FLAGS, Kind, list_dir, read_plain};
 
 /// How the names of parts that do not hold begin.
 const BROKEN: &str = "broken-";

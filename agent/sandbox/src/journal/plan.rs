@@ -9,10 +9,10 @@ use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
-use super::moved::Identity;
-use crate::changeset::node::{Fingerprint, Xattrs};
+use crate::changeset::node::{Fingerprint, Meta};
 use crate::digest::sha256;
-use crate::spawn::wire::{Reader, WireError, Writer};
+use crate::dircap::Thing;
+use crate::wire::{Reader, WireError, Writer};
 
 /// The first bytes of the file.
 const MAGIC: &[u8] = b"hermitcrab journal 1\n";
@@ -79,7 +79,7 @@ pub(crate) enum Act {
     /// Mode and attributes of a directory, in place.
     Meta { before: Meta, after: Meta },
     /// What is there comes to a free name of the same directory.
-    Move { to: RelPath, what: Identity },
+    Move { to: RelPath, what: Thing },
 }
 
 /// A finished thing in the staging directory.
@@ -88,13 +88,6 @@ pub(crate) struct Staged {
     /// Its number there, by which it is told from what it changes places with.
     pub inode: u64,
     pub state: Fingerprint,
-}
-
-/// What is not content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Meta {
-    pub mode: u32,
-    pub xattrs: Xattrs,
 }
 
 impl Plan {
@@ -266,7 +259,7 @@ fn act(r: &mut Reader<'_>) -> Result<Act, WireError> {
         },
         4 => Act::Move {
             to: path(r)?,
-            what: Identity {
+            what: Thing {
                 inode: r.u64()?,
                 kind: r.u32()?,
                 seconds: r.u64()?.cast_signed(),
@@ -310,9 +303,10 @@ fn path(r: &mut Reader<'_>) -> Result<RelPath, WireError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, Identity, Meta, Op, Plan, Root, Staged, Touched};
-    use crate::changeset::node::Fingerprint;
+    use super::{Act, Op, Plan, Root, Staged, Touched};
+    use crate::changeset::node::{Fingerprint, Meta};
     use crate::digest::sha256;
+    use crate::dircap::Thing;
     use hermitcrab_core::authority::Verb;
     use hermitcrab_core::path::RelPath;
 
@@ -356,7 +350,7 @@ mod tests {
                     path("e"),
                     Act::Move {
                         to: path("f/e"),
-                        what: Identity {
+                        what: Thing {
                             inode: 8,
                             kind: 0o100_000,
                             seconds: -3,

@@ -16,13 +16,12 @@ use rustix::io::Errno;
 use super::plan::Staged;
 use super::steps::Steps;
 use crate::changeset::node::{
-    ACCESS_LISTS, DIR_FLAGS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself,
-    owner_reads,
+    ACCESS_LISTS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself, owner_reads,
 };
 use crate::changeset::owners::Owners;
 use crate::digest::copy_file;
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
-use crate::dircap::{FsError, Kind};
+use crate::dircap::{DIR_FLAGS, FsError, Kind};
 
 /// Up to so many things are flushed one by one; beyond, their file system is.
 const FLUSHED_ONE_BY_ONE_MAX: usize = 16;

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::changeset::node::{DEPTH_MAX, DIR_FLAGS};
+use crate::dircap::{DEPTH_MAX, DIR_FLAGS};
 
 /// How much is done before it is left to somebody else.
 #[derive(Clone, Copy, Debug)]

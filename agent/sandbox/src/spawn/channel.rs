@@ -15,7 +15,7 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, socketpair,
 };
 
-use super::wire::FRAME_BYTES_MAX;
+use crate::wire::FRAME_BYTES_MAX;
 
 /// The most descriptors one message carries, its memory file included.
 pub(crate) const DESCRIPTORS_MAX: usize = 64;

@@ -31,12 +31,12 @@ use rustix::process::{Signal, pidfd_send_signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::channel::{Channel, Received};
-use super::identity::Identity;
-use super::wire::{Reader, WireError, Writer};
 use crate::changeset::copy::{Ceiling, Owners, copy};
 use crate::changeset::measure::measure;
-use crate::changeset::node::DIR_FLAGS;
+use crate::dircap::DIR_FLAGS;
+use crate::identity::Identity;
 use crate::sys::{self, Cloneling};
+use crate::wire::{Reader, WireError, Writer};
 
 /// The copy, seen from the file system it lies in; its list is beside it.
 pub(crate) const COPY: &str = "copy";

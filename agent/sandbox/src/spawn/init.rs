@@ -16,10 +16,11 @@ use super::filter::Filter;
 use super::ready;
 use super::root::{self, Template};
 use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
-use super::step::{AtStep, Step, StepError};
 use crate::cgroup::Entrances;
+use crate::confined::Confined;
+use crate::mechanism::Mechanism;
 use crate::net;
-use crate::profile::{Confined, Mechanism};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
 /// What the process needs from its parent.

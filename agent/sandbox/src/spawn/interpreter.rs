@@ -24,7 +24,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::root::EXCHANGE_DIR;
 use super::spec::Program;
-use super::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 
 /// Where the interpreter finds the memory file with the script.
 pub(crate) const SCRIPT_NUMBER: i32 = 8;

@@ -14,11 +14,9 @@ mod shelf;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-
-use rustix::fs::{Mode, OFlags};
 
 use self::process::{Spawner, children, hung_up, start};
 use self::refill::{Refill, Thread};
@@ -27,11 +25,11 @@ use self::shelf::{IDLE_MAX, Shelf};
 use super::Copies;
 use super::channel::Channel;
 use super::interpreter::{Interpreters, Recipe};
-use super::step::{AtStep, Step, StepError};
-use super::streams::Prepared;
+use super::streams::{Prepared, null};
 use crate::layers::{LayerStore, Prefer};
-use crate::profile::MechanismSet;
+use crate::mechanism::MechanismSet;
 use crate::spawner::SpawnerProgram;
+use crate::step::{AtStep, Step, StepError};
 
 /// Surroundings remembered at once.
 const SHELVES_MAX: usize = 8;
@@ -234,13 +232,6 @@ impl Pool {
         }
         helpers
     }
-}
-
-/// An input that is always at its end. Each command has one of its own: flags that
-/// are set on an open file are seen by whoever shares it.
-pub(crate) fn null() -> Result<OwnedFd, StepError> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::StartSpawner, "/dev/null")
 }
 
 impl Drop for Pool {

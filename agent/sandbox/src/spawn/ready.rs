@@ -21,8 +21,8 @@ use super::channel::{Channel, Received};
 use super::interpreter::{SCRIPT_NUMBER, SIGNAL_NUMBER};
 use super::root;
 use super::spec::{Program, Report};
-use super::step::{AtStep, Step, StepError};
 use crate::landlock::Fence;
+use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
 /// How long it waits for a command. Longer than the agent would use it, so

@@ -7,6 +7,8 @@
 //! be written is made for each. Order matters: /proc is mounted while the old one
 //! is still visible, or the kernel refuses it.
 
+mod places;
+mod sources;
 mod store;
 pub(crate) mod template;
 mod tools;
@@ -24,31 +26,17 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 
+pub(crate) use self::places::EXCHANGE_DIR;
+use self::places::{EMPTY, NEW, OWN, place_for};
+pub(crate) use self::sources::{Staged, same_directory};
 pub(crate) use self::store::{OnDisk, is_still};
 pub(crate) use self::template::Template;
 use self::tools::{READ_ONLY, open_dir, tmpfs};
-pub(crate) use self::views::same_directory;
 use super::channel::Channel;
 use super::spec::Surroundings;
-use super::step::{AtStep, Step, StepError};
-use crate::profile::{Mechanism, MechanismSet};
+use crate::mechanism::{Mechanism, MechanismSet};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys;
-
-/// Where the command finds its inputs and leaves what the caller wants back.
-pub(crate) const EXCHANGE_DIR: &str = "/run/hermitcrab";
-
-/// The template, and over it the root of one sandbox.
-const NEW: &str = "/new";
-/// Places for file systems of a sandbox's own: its views' layers, by number.
-const LAYERS: &str = "/layers";
-/// A directory on disk for layers, if there is one.
-const STORE: &str = "/store";
-/// The directories of the views, by number.
-const SOURCES: &str = "/sources";
-/// What the command can write besides its views. /tmp, the shared memory and the
-/// exchange directory are parts of it, each a mount for itself: making and taking
-/// apart a file system costs several times what a mount costs.
-const OWN: &str = "/layers/own";
 
 /// Directories of /proc that tell about the machine, and files that do so or act on it.
 const PROC_MASKED_DIRS: &[&str] = &["acpi", "asound", "scsi"];
@@ -178,10 +166,10 @@ fn proc(without: MechanismSet) -> Result<Result<(), String>, StepError> {
     };
     if !without.contains(Mechanism::MaskedProc) {
         for name in PROC_MASKED_DIRS {
-            mask(name, [template::EMPTY, NULL]).at(Step::MountProc, *name)?;
+            mask(name, [EMPTY, NULL]).at(Step::MountProc, *name)?;
         }
         for name in PROC_MASKED {
-            mask(name, [NULL, template::EMPTY]).at(Step::MountProc, *name)?;
+            mask(name, [NULL, EMPTY]).at(Step::MountProc, *name)?;
         }
         for name in PROC_READ_ONLY {
             let target = CString::new(*name).at(Step::MountProc, *name)?;
@@ -244,7 +232,7 @@ fn own(spec: &Surroundings) -> Result<(), StepError> {
     places.sort();
     places.dedup();
     for place in places {
-        let target = views::place_for(&place, Step::PrivateDirs)?;
+        let target = place_for(&place, Step::PrivateDirs)?;
         tmpfs(&target, &format!("{options}755"), Step::PrivateDirs)?;
     }
     Ok(())

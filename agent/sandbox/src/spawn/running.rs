@@ -28,15 +28,16 @@ use super::killer::Killer;
 use super::output::Collector;
 use super::pool::Pool;
 use super::spec::{self, Program, Report, UsageSpec};
-use super::step::{AtStep, Step, StepError};
 use super::streams::{Ours, Stream, Streams};
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
 use crate::changeset::ChangeSet;
 use crate::changeset::owners::Owners;
+use crate::confined::Confined;
 use crate::dircap::DirCap;
+use crate::mechanism::Mechanism;
 use crate::net::{AllowList, Attempt, Proxy, SystemResolver, proxy_environment};
-use crate::profile::{Confined, Mechanism};
+use crate::step::{AtStep, Step, StepError};
 
 /// The signal nobody can catch.
 const SIGKILL: i32 = nix::libc::SIGKILL;

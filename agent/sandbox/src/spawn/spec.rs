@@ -8,11 +8,12 @@ use hermitcrab_core::path::RelPath;
 use hermitcrab_core::rules::Withheld;
 
 use super::Copies;
-use super::step::{Step, StepError};
-use super::whose::Whose;
-use super::wire::{Reader, WireError, Writer};
 use crate::cgroup::{GroupLimits, Limited};
-use crate::profile::{Confined, Mechanism, MechanismSet};
+use crate::confined::Confined;
+use crate::mechanism::{Mechanism, MechanismSet};
+use crate::step::{Step, StepError};
+use crate::whose::Whose;
+use crate::wire::{Reader, WireError, Writer};
 
 /// A directory the command sees.
 #[derive(Clone, Debug, PartialEq, Eq)]

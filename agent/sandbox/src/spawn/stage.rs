@@ -30,10 +30,10 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::channel::{Channel, Received};
 use super::copier::{self, Original};
-use super::identity::Identity;
-use super::root::{is_still, same_directory};
+use super::root::{Staged, is_still, same_directory};
 use super::spec::{Places, Report, StoreSpec};
-use super::step::{AtStep, Step, StepError};
+use crate::identity::Identity;
+use crate::step::{AtStep, Step, StepError};
 use crate::sys::{self, Cloneling};
 
 /// The process that opens the views.
@@ -41,16 +41,6 @@ pub(crate) struct Stage {
     pub process: Cloneling,
     /// The mounts come this way, and then copies are asked for.
     pub mounts: Channel,
-}
-
-/// What it made.
-pub(crate) struct Staged {
-    /// Mounts of all views, in order.
-    pub trees: Vec<OwnedFd>,
-    /// Why the owners on some of them are not translated, by their numbers.
-    pub strange: BTreeMap<usize, String>,
-    /// A mount of the directory for layers, if one was asked for, or why it is of no use.
-    pub store: Option<Result<OwnedFd, String>>,
 }
 
 /// Starts it. It is not waited for.

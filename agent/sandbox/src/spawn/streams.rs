@@ -2,13 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::interpreter::Started;
 use super::output::Collector;
-use super::pool::null;
-use super::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 
 /// Where a command's standard input comes from.
 #[derive(Debug, Default)]
@@ -189,6 +188,13 @@ fn output(
         }
         Output::To(fd) => Ok((fd, Collector::closed())),
     }
+}
+
+/// An input that is always at its end. Each command has one of its own: flags that
+/// are set on an open file are seen by whoever shares it.
+pub(super) fn null() -> Result<OwnedFd, StepError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::StartSpawner, "/dev/null")
 }
 
 #[cfg(test)]

@@ -21,12 +21,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, Signal, pidfd_send_signal};
 
 use super::channel::{Channel, Received};
-use super::identity::Identity;
 use super::spec::{Places, Report, Surroundings};
-use super::step::{AtStep, Step, StepError};
 use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
-use crate::profile::Mechanism;
+use crate::identity::Identity;
+use crate::mechanism::Mechanism;
+use crate::step::{AtStep, Step, StepError};
 use crate::sys::{self, Cloned, Cloneling};
 
 /// The list of the machine's mounts.
@@ -399,7 +399,7 @@ fn start_dumpable(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::MechanismSet;
+    use crate::mechanism::MechanismSet;
     use crate::spawn::spec::LimitSpec;
 
     fn request() -> Vec<u8> {

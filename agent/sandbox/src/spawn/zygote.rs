@@ -20,15 +20,16 @@ use rustix::process::{DumpableBehavior, Signal, WaitOptions};
 
 use super::channel::{Channel, Received};
 use super::filter::{Filter, FilterSpec, Ids, Sockets};
-use super::identity::Identity;
 use super::init;
 use super::networks::Networks;
 use super::root::{self, Template};
 use super::spec::{Places, Report, Surroundings};
 use super::stage;
-use super::step::{AtStep, Step, StepError};
 use crate::cgroup::{Admission, Entrances};
-use crate::profile::{Confined, Mechanism};
+use crate::confined::Confined;
+use crate::identity::Identity;
+use crate::mechanism::Mechanism;
+use crate::step::{AtStep, Step, StepError};
 use crate::sys::{self, Cloned};
 
 /// For an error that has no number.

@@ -10,8 +10,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ambient::CHILD_ARGUMENT;
 use crate::spawn::channel::Channel;
-use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawner::SpawnerProgram;
+use crate::step::{AtStep, Step, StepError};
 
 /// How long a spawner may take to end what it made once it is let go.
 const END_TIMEOUT: Timespec = Timespec {

@@ -9,8 +9,8 @@ use super::process::hung_up;
 use crate::spawn::channel::{Channel, Received};
 use crate::spawn::interpreter::{Recipe, Started};
 use crate::spawn::spec::Report;
-use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::streams::Prepared;
+use crate::step::{AtStep, Step, StepError};
 
 /// How long a waiting sandbox is used; it gives up by itself some time later.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(60);

@@ -15,11 +15,10 @@ use rustix::fs::{CWD, Dir, FileType, FlockOperation, Mode, OFlags, XattrFlags, f
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::STORE;
-use super::views::open_in_old_root;
+use super::places::{STORE, open_in_old_root};
 use crate::spawn::spec::StoreSpec;
-use crate::spawn::whose::Whose;
 use crate::sys::{self, MountAttributes};
+use crate::whose::Whose;
 
 /// What is tried out there lies below this.
 const TRIAL: &str = "trial";

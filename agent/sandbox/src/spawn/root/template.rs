@@ -18,21 +18,17 @@ use rustix::mount::{
     MountPropagationFlags, UnmountFlags, mount_bind_recursive, mount_change, unmount,
 };
 
+use super::places::{
+    EMPTY, EXCHANGE_DIR, LAYERS, NEW, OLD, OWN, SOURCES, STORE, WITHHELD_DIR, WITHHELD_FILE,
+    place_for,
+};
+use super::sources::{self, Staged};
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
-use super::{EXCHANGE_DIR, LAYERS, NEW, OWN, SOURCES, STORE, store, views, watches};
+use super::{store, watches};
 use crate::spawn::spec::{Places, ViewSpec};
-use crate::spawn::stage::Staged;
-use crate::spawn::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
-/// The machine's root, while the template is built.
-pub(super) const OLD: &str = "/old";
-/// Shown in place of directories that are hidden.
-pub(super) const EMPTY: &str = "/empty";
-/// Shown in place of what rules withhold of a view: nobody can open them, and nobody
-/// mistakes them for something that is empty.
-pub(super) const WITHHELD_FILE: &str = "/withheld/file";
-pub(super) const WITHHELD_DIR: &str = "/withheld/dir";
 /// Room for the root.
 const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
 
@@ -151,7 +147,7 @@ pub(crate) fn build(
         symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
     }
     places_for_all(places)?;
-    views::bring(&places.views, trees)?;
+    sources::bring(&places.views, trees)?;
     if let Some(wanted) = &places.store
         && (wanted.always || !template.keeps_attributes)
     {
@@ -174,10 +170,10 @@ pub(crate) fn build(
 /// Makes the places of what is mounted in each root.
 fn places_for_all(places: &Places) -> Result<(), StepError> {
     for place in &places.private_dirs {
-        views::place_for(place, Step::PrivateDirs)?;
+        place_for(place, Step::PrivateDirs)?;
     }
     for (number, view) in places.views.iter().enumerate() {
-        views::place_for(&view.at, Step::ViewPlace)?;
+        place_for(&view.at, Step::ViewPlace)?;
         let layer = Path::new(LAYERS).join(number.to_string());
         fs::create_dir(&layer).at(Step::PrivateRoot, layer.display().to_string())?;
     }

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
 use super::NEW;
-use crate::spawn::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys::{self, MountAttributes};
 
 pub(super) const READ_ONLY: MountAttributes = MountAttributes {

@@ -4,31 +4,17 @@ mod layers;
 mod owners;
 mod withheld;
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
-
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
+use std::os::fd::{AsFd, OwnedFd};
 
 use self::owners::Owners;
+use super::places::place_for;
+use super::sources::{same_directory, source};
 use super::store::OnDisk;
-use super::template::{OLD, Template};
-use super::tools::{READ_ONLY, bind_read_only, open_dir};
-use super::{NEW, SOURCES};
+use super::template::Template;
+use super::tools::{bind_read_only, open_dir};
 use crate::spawn::channel::Channel;
-use crate::spawn::spec::{Surroundings, ViewSpec};
-use crate::spawn::step::{AtStep, Step, StepError};
-use crate::spawn::whose::Whose;
-use crate::sys;
-
-/// A view cannot be placed at or below these.
-const RESERVED: &[&str] = &[
-    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "proc", "run",
-];
+use crate::spawn::spec::Surroundings;
+use crate::step::{Step, StepError};
 
 /// What was placed.
 pub(super) struct Placed {
@@ -167,179 +153,5 @@ impl<'a> Grounds<'a> {
         let made = layer.make_on_disk(&disk);
         self.on_disk = Some(disk);
         made
-    }
-}
-
-/// Gives the directory of each view a place outside of the private root, for all
-/// sandboxes that see it. `trees` are mounts of them with translated owners;
-/// without them the directories are looked up below [`OLD`].
-pub(super) fn bring(views: &[ViewSpec], trees: Vec<OwnedFd>) -> Result<(), StepError> {
-    let mut placed: Vec<&[u8]> = Vec::new();
-    let mut trees = trees.into_iter();
-    for (number, view) in views.iter().enumerate() {
-        if let Some(outer) = placed.iter().find(|outer| overlaps(outer, &view.at)) {
-            return Err(StepError::new(
-                Step::ViewPlace,
-                String::from_utf8_lossy(&view.at),
-                io::Error::other(format!(
-                    "it overlaps the view at `{}`",
-                    String::from_utf8_lossy(outer)
-                )),
-            ));
-        }
-        placed.push(&view.at);
-        let tree = match trees.next() {
-            Some(tree) => tree,
-            None => tree_of(view)?,
-        };
-        attach(number, &tree)
-            .and_then(|()| open_dir(&source(number), Step::StageViews))
-            .map_err(|error| if_removed(&tree, view).unwrap_or(error))
-            .and_then(|shown| same_directory(shown.as_fd(), view))?;
-    }
-    Ok(())
-}
-
-/// Where the directory of a view lies.
-fn source(number: usize) -> PathBuf {
-    Path::new(SOURCES).join(number.to_string())
-}
-
-/// Refuses a directory that is not the one the capability holds.
-pub(crate) fn same_directory(found: BorrowedFd<'_>, view: &ViewSpec) -> Result<(), StepError> {
-    let on = || String::from_utf8_lossy(&view.source).into_owned();
-    let found = Whose::of(found).at(Step::ViewSource, on())?;
-    if found.is_the_same_as(&view.whose) {
-        Ok(())
-    } else {
-        Err(StepError::new(
-            Step::ViewSource,
-            on(),
-            io::Error::other("it is another directory by now"),
-        ))
-    }
-}
-
-/// What is to be said of a directory that was removed while it was given its place:
-/// the kernel mounts none, and says only that something is not there.
-fn if_removed(tree: &OwnedFd, view: &ViewSpec) -> Option<StepError> {
-    let removed = rustix::fs::fstat(tree).is_ok_and(|stat| stat.st_nlink == 0);
-    removed.then(|| {
-        let on = String::from_utf8_lossy(&view.source);
-        let gone = io::Error::new(io::ErrorKind::NotFound, "it was removed meanwhile");
-        StepError::new(Step::ViewSource, on, gone)
-    })
-}
-
-/// Gives a mount that has no place yet its place among the sources. Through it
-/// nothing is ever written: changes go to layers.
-fn attach(number: usize, tree: &OwnedFd) -> Result<(), StepError> {
-    let place = source(number);
-    let on = || place.display().to_string();
-    sys::mount_setattr(tree.as_fd(), c"", true, READ_ONLY).at(Step::StageViews, on())?;
-    fs::create_dir(&place).at(Step::StageViews, on())?;
-    move_mount(
-        tree,
-        c"",
-        CWD,
-        &place,
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-    )
-    .at(Step::StageViews, on())
-}
-
-fn overlaps(first: &[u8], second: &[u8]) -> bool {
-    let (first, second) = (OsStr::from_bytes(first), OsStr::from_bytes(second));
-    Path::new(first).starts_with(second) || Path::new(second).starts_with(first)
-}
-
-/// A mount of the directory in the machine's root, with what is mounted below
-/// it: an ordinary user cannot have one without the other.
-fn tree_of(view: &ViewSpec) -> Result<OwnedFd, StepError> {
-    let on = || String::from_utf8_lossy(&view.source).into_owned();
-    let opened = open_in_old_root(&view.source).at(Step::ViewSource, on())?;
-    same_directory(opened.as_fd(), view)?;
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_EMPTY_PATH
-        | OpenTreeFlags::AT_RECURSIVE;
-    open_tree(&opened, c"", flags).at(Step::StageViews, on())
-}
-
-/// Opens a directory of the machine. The path came from a descriptor, so it holds no
-/// link; one that appeared since then means that somebody moved things.
-pub(super) fn open_in_old_root(source: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let path = Path::new(OsStr::from_bytes(source));
-    rustix::fs::openat2(
-        CWD,
-        Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path)),
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    )
-}
-
-/// Makes the place of a view or private directory, refusing reserved ones.
-pub(super) fn place_for(at: &[u8], step: Step) -> Result<PathBuf, StepError> {
-    let path = Path::new(OsStr::from_bytes(at));
-    let refuse = |why: &str| {
-        Err(StepError::new(
-            step,
-            path.display().to_string(),
-            io::Error::other(why.to_owned()),
-        ))
-    };
-    let mut names = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::RootDir => {}
-            Component::Normal(name) => names.push(name),
-            Component::Prefix(_) | Component::CurDir | Component::ParentDir => {
-                return refuse("the path is not plain");
-            }
-        }
-    }
-    if !path.is_absolute() {
-        return refuse("the path is not absolute");
-    }
-    let Some(first) = names.first() else {
-        return refuse("the whole root cannot be a view");
-    };
-    if RESERVED.iter().any(|name| OsStr::new(name) == *first)
-        || names == ["tmp"]
-        || names == ["var"]
-        || names == ["var", "tmp"]
-    {
-        return refuse("the place belongs to the system");
-    }
-    let target = Path::new(NEW).join(names.iter().collect::<PathBuf>());
-    fs::create_dir_all(&target).at(step, path.display().to_string())?;
-    Ok(target)
-}
-
-#[cfg(test)]
-mod tests {
-    use hermitcrab_core::rules::Withheld;
-
-    use super::*;
-
-    #[test]
-    fn a_directory_that_was_removed_is_told_from_one_that_is_there() {
-        let outer = tempfile::tempdir().unwrap();
-        let place = outer.path().join("view");
-        fs::create_dir(&place).unwrap();
-        let tree = open_dir(&place, Step::ViewSource).unwrap();
-        let view = ViewSpec {
-            source: place.as_os_str().as_bytes().to_vec(),
-            whose: Whose::of(tree.as_fd()).unwrap(),
-            at: b"/work".to_vec(),
-            copy_on_write: true,
-            withheld: Withheld::default(),
-        };
-        assert!(if_removed(&tree, &view).is_none());
-        fs::remove_dir(&place).unwrap();
-        let told = if_removed(&tree, &view).unwrap().to_string();
-        assert!(told.contains("view-source"), "{told}");
-        assert!(told.contains("removed meanwhile"), "{told}");
     }
 }

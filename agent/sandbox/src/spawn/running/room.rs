@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Running;
+use crate::confined::Confined;
 use crate::layers::{Bound, KeptLayer, Watch};
-use crate::profile::Confined;
-use crate::spawn::step::{AtStep, Step, StepError};
 use crate::spawn::{Ending, Limits};
+use crate::step::{AtStep, Step, StepError};
 
 /// Of a layer in memory the files may be eight times as long together as it is big,
 /// because of their holes; each is read to its end. Of one on disk, which is bigger,

@@ -14,7 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::Running;
 use crate::spawn::Ending;
-use crate::spawn::step::{Step, StepError};
+use crate::step::{Step, StepError};
 
 /// How long the first process may take to say that it kills the rest. Where it
 /// does not get to run, what keeps it from running is killed from outside, which

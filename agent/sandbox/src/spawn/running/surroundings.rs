@@ -7,14 +7,14 @@ use hermitcrab_core::fault::{self, Fault};
 
 use super::room::IsWanted;
 use crate::layers::Prefer;
-use crate::profile::Mechanism;
+use crate::mechanism::Mechanism;
 use crate::spawn::pool::Pool;
 use crate::spawn::spec::{
-    FaultSpec, LimitSpec, NetSpec, PlaceFaults, Places, Surroundings, ViewSpec,
+    FaultSpec, LimitSpec, NetSpec, PlaceFaults, Places, StoreSpec, Surroundings, ViewSpec,
 };
-use crate::spawn::step::{AtStep, Step, StepError};
-use crate::spawn::whose::Whose;
 use crate::spawn::{Command, ViewMode};
+use crate::step::{AtStep, Step, StepError};
+use crate::whose::Whose;
 
 /// Everything but the command itself: sandboxes for the same are alike. And why
 /// its layers cannot lie on disk, if they may, and whether they are to in any case.
@@ -43,8 +43,16 @@ pub(super) fn surroundings(
         None => (None, None),
         Some((store, prefer)) => {
             let is_wanted = *prefer == Prefer::Disk;
-            match store.spec(&views, is_wanted) {
-                Ok(store) => (Some(store), None),
+            let seen = views.iter().map(|view| (&*view.source, &view.whose));
+            match store.place(seen) {
+                Ok((source, whose)) => {
+                    let store = StoreSpec {
+                        source,
+                        whose,
+                        always: is_wanted,
+                    };
+                    (Some(store), None)
+                }
                 Err(why) => (None, Some((why, is_wanted))),
             }
         }

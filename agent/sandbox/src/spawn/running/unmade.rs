@@ -10,7 +10,7 @@ use rustix::net::Shutdown;
 use super::Running;
 use crate::spawn::Ending;
 use crate::spawn::spec::Surroundings;
-use crate::spawn::step::{Step, StepError};
+use crate::step::{Step, StepError};
 
 impl Running {
     /// Lets go of a sandbox without a first process, so that it never gets one that

@@ -17,16 +17,15 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::mount::{MountFlags, MoveMountFlags, mount, mount_bind, move_mount};
 
-use super::super::LAYERS;
+use super::super::places::{EMPTY, LAYERS};
 use super::super::store::OnDisk;
-use super::super::template::EMPTY;
 use super::super::tools::{open_dir, tmpfs};
 use crate::changeset::copied::LIST;
 use crate::changeset::copy::{Ceiling, Owners, copy};
 use crate::spawn::channel::Channel;
 use crate::spawn::copier::{self, COPY, Wanted};
 use crate::spawn::spec::LimitSpec;
-use crate::spawn::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 
 /// Shows a directory that cannot be written, or says why the kernel refused to.
 ///

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::layers::{Layer, Made};
 use crate::spawn::channel::Channel;
-use crate::spawn::step::StepError;
+use crate::step::StepError;
 
 /// Where owners are not translated.
 pub(super) struct Owners<'a> {

@@ -17,10 +17,10 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 
-use super::super::template::{WITHHELD_DIR, WITHHELD_FILE};
+use super::super::places::{WITHHELD_DIR, WITHHELD_FILE};
 use super::super::tools::{READ_ONLY, open_dir};
 use crate::spawn::spec::ViewSpec;
-use crate::spawn::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
 /// Names that are looked at for one view.

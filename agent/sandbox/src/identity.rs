@@ -11,7 +11,7 @@ use std::io;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::step::{AtStep, Step, StepError};
+use crate::step::{AtStep, Step, StepError};
 use crate::sys::Cloneling;
 
 /// The first kernel id of the range root's commands live in.

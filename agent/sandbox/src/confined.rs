@@ -4,9 +4,9 @@
 //! to the machine: groups may be full, a kernel feature may be switched off
 //! between two commands. It must never list what was not applied.
 
-use super::{Mechanism, MechanismSet};
 use crate::cgroup::{GroupUsage, Limited};
-use crate::spawn::wire::{Reader, WireError, Writer};
+use crate::mechanism::{Mechanism, MechanismSet};
+use crate::wire::{Reader, WireError, Writer};
 
 /// What held one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,56 @@
+//! What a step of a change set brings, staged.
+
+use std::os::fd::BorrowedFd;
+
+use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
+
+use super::plan::Act;
+use super::stage::{Like, Source, Stager, Usable};
+use crate::changeset::ChangeSet;
+use crate::changeset::steps::{Step, StepKind};
+use crate::dircap::FsError;
+
+/// What is done at the step, with what it brings under a name of the stager's.
+pub(super) fn stage(
+    step: Step,
+    set: &ChangeSet,
+    root: BorrowedFd<'_>,
+    stager: &mut Stager<'_>,
+    slot: &RelPath,
+) -> Result<Act, FsError> {
+    let before = match step.kind {
+        StepKind::Take(before) => return Ok(Act::Take { before }),
+        StepKind::Meta(before, after) => return Ok(Act::Meta { before, after }),
+        StepKind::Move(to, what) => return Ok(Act::Move { to, what }),
+        StepKind::Put => None,
+        StepKind::Swap(before) => Some(before),
+    };
+    let nodes = set.new_at(&step.path);
+    let staged = match set.other_name_of(&step.path, root)? {
+        Some((first, node)) if nodes.len() == 1 => stager.link_to(root, &first, slot, &node)?,
+        _ => {
+            let like = Like::at(root, &step.path, set.owners())
+                .map_err(|error| gone(error, &step.path))?;
+            let source = Source {
+                dir: set.upper(),
+                at: &step.path,
+            };
+            stager.copy(source, &nodes, slot, &like, Usable::ByItsOwner)?
+        }
+    };
+    Ok(match before {
+        None => Act::Put { staged },
+        Some(before) => Act::Swap { staged, before },
+    })
+}
+
+/// A place that is not there any more is a conflict.
+fn gone(error: FsError, path: &RelPath) -> FsError {
+    match error {
+        FsError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            FsError::denied(DenialCode::ChangedSinceShown, path)
+        }
+        other => other,
+    }
+}
