@@ -50,10 +50,10 @@ pub use self::tally::Tally;
 use crate::ambient::Ambient;
 use crate::check::Judge;
 use crate::cli::FuzzArgs;
-use crate::environment::{self, Starts};
+use crate::environment;
 use crate::generate::Target;
 use crate::interrupt::Interrupt;
-use crate::subject::{Processes, Start};
+use crate::subject::{Processes, Start, Starts};
 use crate::{check, exit};
 
 /// How often a plain line of progress is printed.

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use bisim_world::flip::Flip;
+use bisim_world::protocol::Flip;
+use bisim_world::protocol::Serves;
 use bisim_world::protocol::{
     Context, Drive, FileSpec, Held, Job, Rule, Step, UserModel, WorldSpec,
 };
-use bisim_world::serves::Serves;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

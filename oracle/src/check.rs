@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-pub use run::{Judge, Subjects, conclude, judge_traces, run_case};
+pub use run::{Judge, conclude, judge_traces, run_case};
 use steady::{Quiet, run_steady};
 
 use crate::ambient::Ambient;
@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::report::publish::{self, NotRun, Outputs, Run};
 use crate::report::{explain, history, json, table};
 use crate::result::{CaseResult, Summary};
-use crate::subject::Processes;
+use crate::subject::{Processes, Starts, Subjects};
 use crate::suite::{self, Suites};
 use crate::verdict::Kind;
 use crate::{environment, exit};
@@ -245,7 +245,7 @@ fn run_all(
     chosen: &[&Case],
     args: &CheckArgs,
     judge: &Judge<'_>,
-    starts: &mut environment::Starts,
+    starts: &mut Starts,
     report: &Path,
     interrupt: &Interrupt,
     processes: &Processes,

@@ -1,7 +1,7 @@
 //! What a run needs of this machine, and what to say when it is not there.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bisim_world::WorldError;
 use bisim_world::protocol::{Context, Drive, Job, RawTrace, Step, UserModel, WorldSpec};
@@ -9,12 +9,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::ambient::Ambient;
-use crate::check::Subjects;
 use crate::exit;
 use crate::hermes_env::{self, EnvRequest, HermesEnv, Progress};
 use crate::interrupt::Interrupt;
 use crate::subject::agent_world::{ISOLATED, ISOLATION_PROBE};
-use crate::subject::{Processes, Start, Subject};
+use crate::subject::{Processes, Start, Starts, Subject, Subjects};
 
 /// Something that is missing: what, what is lost, how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,17 +50,6 @@ impl Lack {
 #[must_use]
 pub fn pairs_usual() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get() * 2)
-}
-
-/// How to start the subjects on this machine.
-#[derive(Clone, Debug)]
-pub struct Starts {
-    /// The real Hermes.
-    pub hermes: Start,
-    /// The agent.
-    pub agent: Start,
-    /// Where the workers' standard error goes.
-    pub logs: PathBuf,
 }
 
 /// Finds or makes the Hermes environment and the shim.

@@ -25,9 +25,9 @@ use nix::unistd::Pid;
 
 use crate::ambient::Ambient;
 use crate::cli::LeakArgs;
-use crate::environment::{self, Starts};
+use crate::environment;
 use crate::interrupt::Interrupt;
-use crate::subject::{Processes, Restarting, Start, Subject as _};
+use crate::subject::{Processes, Restarting, Start, Starts, Subject as _};
 use crate::{exit, lineage};
 
 use census::{Census, left_over};

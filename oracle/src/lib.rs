@@ -42,6 +42,7 @@ pub mod ambient;
 pub mod cli;
 pub mod environment;
 pub mod exit;
+mod glob;
 pub mod interrupt;
 pub mod lineage;
 pub mod nested_cargo;

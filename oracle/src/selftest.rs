@@ -13,15 +13,15 @@ use hermitcrab_core::fault::Fault;
 
 use crate::ambient::Ambient;
 use crate::case::Case;
-use crate::check::{self, Judge, Subjects, conclude, judge_traces};
+use crate::check::{self, Judge, conclude, judge_traces};
 use crate::cli::SelftestArgs;
-use crate::environment::{self, Starts};
+use crate::environment;
 use crate::exit;
 use crate::interrupt::Interrupt;
 use crate::lineage;
 use crate::nested_cargo;
 use crate::result::CaseResult;
-use crate::subject::{Processes, Restarting, Start, Subject};
+use crate::subject::{Processes, Restarting, Start, Starts, Subject, Subjects};
 use crate::verdict::Kind;
 
 use self::finders::{Finder, Finders};

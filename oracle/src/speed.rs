@@ -17,7 +17,7 @@ use nix::sys::resource::UsageWho;
 use crate::ambient::Ambient;
 use crate::cli::SpeedArgs;
 use crate::interrupt::Interrupt;
-use crate::subject::Processes;
+use crate::subject::{Processes, Starts, Subjects};
 use crate::{check, environment, exit};
 
 /// Runs the command; returns the exit code.
@@ -62,9 +62,9 @@ fn measure(
     ambient: &Ambient,
     args: &SpeedArgs,
     all: &[crate::case::Case],
-    starts: &environment::Starts,
+    starts: &Starts,
     processes: &Processes,
-    subjects: &mut check::Subjects,
+    subjects: &mut Subjects,
 ) -> Result<(), String> {
     let started = Instant::now();
     let mut lane = String::new();

@@ -8,6 +8,7 @@ pub mod agent;
 pub mod agent_probe;
 mod agent_wire;
 pub mod agent_world;
+mod pair;
 pub mod shell;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ use bisim_world::WorldError;
 use bisim_world::launch::{Answer, Worker, agent_command, hermes_command};
 use bisim_world::protocol::{Job, RawTrace};
 
+pub use self::pair::{Starts, Subjects};
 pub use crate::processes::Processes;
 
 /// How long a worker may take to say hello; importing Hermes takes seconds.

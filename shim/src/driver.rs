@@ -14,8 +14,8 @@ use bisim_world::zygote::{Driver, Interior, StepSink};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::exception::describe;
 use crate::probe::{self, ProbeError};
-use crate::worker::describe;
 
 mod fate;
 mod restart;

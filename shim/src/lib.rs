@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 mod ambient;
 mod driver;
+mod exception;
 mod forker;
 pub mod probe;
 mod worker;

@@ -3,11 +3,13 @@ use std::path::{Path, PathBuf};
 
 use bisim_world::WorldError;
 use bisim_world::enter::{self, Harness};
-use bisim_world::zygote::{ENVIRONMENT, Pipes, Seedling};
+use bisim_world::environment::ENVIRONMENT;
+use bisim_world::zygote::{Pipes, Seedling};
 use pyo3::prelude::*;
 
 use crate::ambient;
 use crate::driver::HermesDriver;
+use crate::exception::describe;
 use crate::forker::PythonForker;
 
 /// Where the harness tree puts the interpreter.
@@ -153,14 +155,4 @@ fn inside(py: Python<'_>) -> Result<(), WorldError> {
         }
     };
     zygote.serve(&driver, &forker)
-}
-
-/// An exception as `Type: text`.
-pub(crate) fn describe(py: Python<'_>, error: &PyErr) -> String {
-    let kind = error
-        .get_type(py)
-        .name()
-        .map(|name| name.to_string())
-        .unwrap_or_default();
-    format!("{kind}: {}", error.value(py))
 }

@@ -88,7 +88,7 @@ fn a_world_does_not_show_the_host() {
     assert_eq!(lines[3], "3", "two header lines and the loopback: {text}");
     assert_eq!(lines[4], "1000", "{text}");
     let names: BTreeSet<_> = lines[5].split_whitespace().collect();
-    let given: BTreeSet<_> = bisim_world::zygote::ENVIRONMENT
+    let given: BTreeSet<_> = bisim_world::environment::ENVIRONMENT
         .iter()
         .map(|(name, _)| *name)
         .chain([

@@ -18,49 +18,17 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::case_tree;
 use crate::error::{AtStage, WorldError};
-use crate::fork::{Forked, Forker};
-use crate::observer::die_with;
-use crate::protocol::FileSpec;
+use crate::fork::{Forked, Forker, die_with};
+use crate::protocol::{Flip, When};
 
 mod note;
 mod trace;
 
 use note::Notes;
 pub use note::Seen;
-
-/// Two names and when they change places.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Flip {
-    /// Absolute path of what stands there at first; not a link.
-    pub one: String,
-    /// Absolute path of the link that takes its place.
-    pub other: String,
-    /// Both, made on top of the starting tree: a directory of that tree itself
-    /// cannot change places.
-    pub files: Vec<FileSpec>,
-    /// When.
-    pub when: When,
-}
-
-/// When two names change places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum When {
-    /// Once, before the step begins (write `true`).
-    First(bool),
-    /// As fast as one process can, all through the step (write `true`).
-    Always(bool),
-    /// Right before this system call that names them, counted from 1, for good.
-    Before(u32),
-    /// Right before this one, and back before the next.
-    During(u32),
-}
 
 /// The two names of a running world.
 pub(crate) struct Flipper {

@@ -5,6 +5,11 @@
 //! thread. Each worker brings its own way; this package only decides when.
 use std::io;
 
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use crate::error::{AtStage, WorldError};
+
 /// Which side of a fork this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forked {
@@ -28,4 +33,18 @@ pub trait Forker {
     /// Ends a forked process at once, without running the exit handlers of
     /// the program it was copied from.
     fn exit(&self, status: i32) -> !;
+}
+
+/// Asks the kernel to kill this process when its parent dies, and makes sure
+/// that it has not already.
+pub(crate) fn die_with(parent: Pid) -> Result<(), WorldError> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).at("set parent death signal")?;
+    if nix::unistd::getppid() == parent {
+        Ok(())
+    } else {
+        Err(WorldError::new(
+            "set parent death signal",
+            "the parent is gone",
+        ))
+    }
 }

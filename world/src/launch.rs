@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::environment::ENVIRONMENT;
 use crate::error::WorldError;
 use crate::protocol::{Job, PROTOCOL_VERSION, RawTrace, Reply, Request, read_frame, write_frame};
-use crate::zygote::ENVIRONMENT;
 
 /// Loads the extension module from a path and runs its worker.
 const HERMES_START: &str = "import sys, importlib.machinery as m, importlib.util as u\n\

@@ -20,6 +20,7 @@
 //! in namespaces that die with their first process.
 pub mod damage;
 pub mod enter;
+pub mod environment;
 pub mod error;
 pub mod flip;
 pub mod fork;

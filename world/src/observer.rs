@@ -11,16 +11,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::effects::Lister;
 use crate::error::{AtStage, WorldError};
-use crate::flip::{Flip, Flipper};
-use crate::fork::Forker;
-use crate::protocol::{End, FileSpec, FsEffect, RawTrace, StepOutcome, StepTrace, write_frame};
+use crate::flip::Flipper;
+use crate::fork::{Forker, die_with};
+use crate::protocol::{
+    End, FileSpec, Flip, FsEffect, RawTrace, StepOutcome, StepTrace, write_frame,
+};
 use crate::sink::Sink;
 use crate::{loopback, rights};
 
@@ -198,18 +199,4 @@ fn watch_over(
         cpu_us: 0,
         wall_us: 0,
     })
-}
-
-/// Asks the kernel to kill this process when its parent dies, and makes sure
-/// that it has not already.
-pub(crate) fn die_with(parent: Pid) -> Result<(), WorldError> {
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).at("set parent death signal")?;
-    if nix::unistd::getppid() == parent {
-        Ok(())
-    } else {
-        Err(WorldError::new(
-            "set parent death signal",
-            "the parent is gone",
-        ))
-    }
 }

@@ -10,14 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::flip::Flip;
-use crate::serves::Serves;
-
+mod flip;
 mod restart;
 mod rule;
+mod serves;
 
+pub use flip::{Flip, When};
 pub use restart::{Cut, Damage, Harm, Kept, Restart};
 pub use rule::{Decision, Rule};
+pub use serves::Serves;
 
 /// Bumped whenever a message changes meaning; both sides refuse another one.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -47,7 +47,7 @@ impl Stem {
             Forked::Parent { .. } => Ok(Self { socket }),
             Forked::Child => {
                 drop(socket);
-                let served = observer::die_with(zygote).and_then(|()| serve(far, forker));
+                let served = crate::fork::die_with(zygote).and_then(|()| serve(far, forker));
                 forker.exit(if served.is_ok() { 0 } else { 70 })
             }
         }

@@ -12,11 +12,10 @@ use super::escape::{self, Escape};
 use super::named;
 use super::spare::spare;
 use crate::case::{Case, Defaults};
-use crate::check::{Judge, Subjects, run_case};
-use crate::environment::Starts;
+use crate::check::{Judge, run_case};
 use crate::generate::{Effect, SEEDS, Specimen, Variant, judge, operators};
 use crate::result::CaseResult;
-use crate::subject::{Processes, Restarting, Start, Subject as _};
+use crate::subject::{Processes, Restarting, Starts, Subject as _, Subjects};
 use crate::verdict::Kind;
 
 /// How often an unsafe verdict has to come back to be kept.
@@ -158,7 +157,7 @@ impl Trio {
     /// Prepares them; nothing is started yet.
     pub fn new(starts: &Starts, processes: &Processes) -> Self {
         Self {
-            shell: shell(starts, processes),
+            shell: starts.shell(processes),
             subjects: Subjects::new(starts, processes),
             present: None,
             matched: BTreeMap::new(),
@@ -452,16 +451,6 @@ fn plan_fate(result: &CaseResult) -> Fate {
         Some("blocked") => Fate::NoPlan,
         Some(_) => Fate::PlanStopped,
     }
-}
-
-/// A bare shell, in this program's hidden mode.
-pub(super) fn shell(starts: &Starts, processes: &Processes) -> Restarting {
-    let program = match &starts.agent {
-        Start::Agent { program, .. } | Start::Shell { program } => program.clone(),
-        Start::Hermes { python, .. } => python.clone(),
-    };
-    let log = Some(starts.logs.join("shell.log"));
-    Restarting::new(Start::Shell { program }, processes.clone(), log)
 }
 
 /// The specimen as a case both subjects run.

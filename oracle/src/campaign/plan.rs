@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use bisim_world::flip::When;
+use bisim_world::protocol::When;
 
 use crate::generate::crashes::CHANGES_MAX;
 use crate::generate::paths::{ACTIONS, Holding, PLACES};

@@ -7,11 +7,11 @@
 use super::named;
 use crate::ambient::Ambient;
 use crate::case::{Case, SuiteFile};
-use crate::check::{self, Judge, Subjects};
+use crate::check::{self, Judge};
 use crate::cli::ReplayArgs;
 use crate::interrupt::Interrupt;
 use crate::report::explain;
-use crate::subject::Processes;
+use crate::subject::{Processes, Subjects};
 use crate::verdict::Kind;
 use crate::{environment, exit};
 

@@ -5,12 +5,11 @@ use bisim_world::protocol::{FileKind, RawTrace};
 use bisim_world::template::CANARIES;
 
 use crate::case::Case;
-use crate::environment::Starts;
 use crate::known::Catalogue;
 use crate::observation::{Canary, observe};
 use crate::relation::{AUTHORITY_REFINEMENT, Judgement, Legs};
 use crate::result::{CaseResult, is_adversarial};
-use crate::subject::{Processes, Restarting, Subject};
+use crate::subject::{Subject, Subjects};
 use crate::verdict::{self, Kind, Verdict};
 
 /// How a secret of a case's own files begins.
@@ -32,29 +31,6 @@ impl<'a> Judge<'a> {
         Self {
             catalogue,
             version: catalogue.release_for(hermes).to_owned(),
-        }
-    }
-}
-
-/// A pair of workers.
-pub struct Subjects {
-    /// The real Hermes.
-    pub hermes: Restarting,
-    /// The agent.
-    pub agent: Restarting,
-}
-
-impl Subjects {
-    /// Prepares a pair; nothing is started yet.
-    #[must_use]
-    pub fn new(starts: &Starts, processes: &Processes) -> Self {
-        let make = |start: &crate::subject::Start, name: &str| {
-            let log = starts.logs.join(format!("{name}.log"));
-            Restarting::new(start.clone(), processes.clone(), Some(log))
-        };
-        Self {
-            hermes: make(&starts.hermes, "hermes"),
-            agent: make(&starts.agent, "agent"),
         }
     }
 }

@@ -9,8 +9,9 @@
 use std::sync::{PoisonError, RwLock};
 
 use crate::case::Case;
-use crate::check::run::{Judge, Subjects, run_case};
+use crate::check::run::{Judge, run_case};
 use crate::result::{Attempt, CaseResult};
+use crate::subject::Subjects;
 use crate::verdict::{UNSTEADY, Verdict};
 
 /// How often a case is repeated alone before it counts as unsteady.

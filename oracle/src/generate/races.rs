@@ -15,8 +15,8 @@ mod swap;
 use std::fmt;
 
 use arbitrary::{Arbitrary, Unstructured};
-use bisim_world::flip::{Flip, When};
 use bisim_world::protocol::{FileKind, FileSpec};
+use bisim_world::protocol::{Flip, When};
 
 pub use swap::{SWAPS, Swap};
 

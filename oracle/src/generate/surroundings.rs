@@ -5,7 +5,7 @@
 //! deadline and who judges are the same for all, so that two kinds differ in
 //! nothing but what they hunt with.
 
-use bisim_world::flip::Flip;
+use bisim_world::protocol::Flip;
 use bisim_world::protocol::{Context, FileSpec, Step, UserModel};
 use serde_json::{Map, json};
 

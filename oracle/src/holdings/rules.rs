@@ -87,7 +87,7 @@ fn is_about_path(rule: &Rule, verb: &str, path: &str) -> bool {
 
 /// Whether a name fits a pattern in which `*` stands for any letters; case is ignored.
 fn fits(pattern: &str, name: &str) -> bool {
-    crate::known::glob(&pattern.to_ascii_lowercase(), &name.to_ascii_lowercase())
+    crate::glob::glob(&pattern.to_ascii_lowercase(), &name.to_ascii_lowercase())
 }
 
 /// Where a place lies once the links that the case makes are followed.

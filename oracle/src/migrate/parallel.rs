@@ -25,12 +25,12 @@ use super::replay::{
 };
 use super::translate::Proposal;
 use crate::ambient::Ambient;
-use crate::check::{Judge, Subjects};
+use crate::check::Judge;
 use crate::cli::MigrateArgs;
 use crate::environment::{self, Lack};
 use crate::interrupt::Interrupt;
 use crate::known::{self, Catalogue};
-use crate::subject::{Processes, Start};
+use crate::subject::{Processes, Start, Subjects};
 use progress::Progress;
 use prove::{Measure, Witness};
 use work::{Where, Work, drive};

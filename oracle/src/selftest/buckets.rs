@@ -23,11 +23,10 @@ use super::Hunt;
 use super::inputs;
 use crate::campaign::{self, Symptom};
 use crate::case::{Case, Defaults};
-use crate::check::Subjects;
 use crate::cli::SelftestArgs;
 use crate::exit;
 use crate::generate::{Specimen, Target};
-use crate::subject::Restarting;
+use crate::subject::{Restarting, Subjects};
 
 /// What a campaign finds faults with; a race is judged by luck.
 const TARGETS: [Target; 5] = [

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::own_cpu;
 use crate::case::Case;
-use crate::check::Subjects;
 use crate::subject::Subject as _;
+use crate::subject::Subjects;
 
 /// Rounds of the loop; the first, which imports and fills caches, is not counted.
 const ROUNDS: u64 = 3;

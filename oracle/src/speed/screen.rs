@@ -7,8 +7,7 @@ use bisim_world::protocol::Context;
 
 use super::own_cpu;
 use crate::campaign::screen::{Guard, HermesGuard, NoGuard, PIECE, deal, screen};
-use crate::environment::Starts;
-use crate::subject::Processes;
+use crate::subject::{Processes, Starts};
 
 /// How often each is measured.
 const RUNS: u64 = 5;

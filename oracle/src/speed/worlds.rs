@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use super::own_cpu;
-use crate::environment::{Starts, bare};
-use crate::subject::{Processes, Restarting, Start, Subject as _};
+use crate::environment::bare;
+use crate::subject::{Processes, Restarting, Start, Starts, Subject as _};
 
 /// What the prototype had, on a loaded machine: worlds a second, and milliseconds of each.
 const PROTOTYPE: &str = "about 20 a second, 14 ms of processor time each";

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bisim_world::WorldError;
+use bisim_world::environment::ENVIRONMENT;
 use bisim_world::protocol::{
     Context, Held, Job, QuestionTrace, Restart, Step, StepOutcome, StepTrace,
 };
-use bisim_world::zygote::ENVIRONMENT;
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::model::ModelPort;
 use hermitcrab::ports::{Clock, UserPort};

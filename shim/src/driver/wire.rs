@@ -12,7 +12,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use pyo3::prelude::*;
 
-use crate::worker::describe;
+use crate::exception::describe;
 
 /// Runs a case's script over the wire.
 pub(super) fn run(job: &Job, steps: &mut StepSink) -> Result<(), WorldError> {

@@ -57,7 +57,7 @@ fn run(project: &Path, arguments: &[&str]) -> Result<(), WorldError> {
         .args(arguments)
         .current_dir(project)
         .env_clear()
-        .envs(super::super::zygote::ENVIRONMENT)
+        .envs(crate::environment::ENVIRONMENT)
         .envs([
             ("PATH", "/usr/local/bin:/usr/bin:/bin"),
             ("GIT_CONFIG_NOSYSTEM", "1"),

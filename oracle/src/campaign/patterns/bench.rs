@@ -6,11 +6,9 @@ use bisim_world::WorldError;
 use bisim_world::protocol::{Job, RawTrace, Step};
 use serde_json::{Value, json};
 
-use super::super::examine::shell;
 use super::Pattern;
-use crate::environment::Starts;
 use crate::generate::{SEEDS, TARGETED, Variant, judge, operators};
-use crate::subject::{Processes, Restarting, Subject as _};
+use crate::subject::{Processes, Restarting, Starts, Subject as _};
 
 /// What Hermes asks before a command.
 const GUARDS: [&str; 3] = ["dangerous", "hardline", "sudo_stdin"];
@@ -26,7 +24,7 @@ impl Bench {
     pub(super) fn open(starts: &Starts, processes: &Processes) -> Result<Self, WorldError> {
         let log = starts.logs.join("hermes.log");
         let hermes = Restarting::new(starts.hermes.clone(), processes.clone(), Some(log));
-        let mut shell = shell(starts, processes);
+        let mut shell = starts.shell(processes);
         let mut needs: Vec<&'static str> = operators::all()
             .flat_map(|operator| operator.needs)
             .chain(SEEDS.iter().chain(TARGETED).flat_map(|seed| seed.needs))

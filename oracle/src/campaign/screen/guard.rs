@@ -7,9 +7,8 @@ use bisim_world::protocol::{Context, End, Job, Step, StepOutcome};
 use serde_json::{Map, Value, json};
 
 use super::Said;
-use crate::environment::Starts;
 use crate::generate::judge;
-use crate::subject::{Processes, Restarting, Subject as _};
+use crate::subject::{Processes, Restarting, Starts, Subject as _};
 use bisim_world::protocol::UserModel;
 
 /// How long a whole piece may take: many times what it takes on a quiet machine.

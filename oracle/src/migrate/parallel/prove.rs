@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::work::Work;
 use super::{Over, Remembering, under};
-use crate::check::Subjects;
 use crate::migrate::redact::MARK;
 use crate::migrate::replay::{Asked, Class, Need, Outcome, Proof, Terms, Unit, reason};
 use crate::migrate::suggest::covers;
+use crate::subject::Subjects;
 
 /// Reasons that are tried; those with fewer calls come last.
 const REASONS_MAX: usize = 100;

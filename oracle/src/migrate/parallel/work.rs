@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::check::Subjects;
 use crate::interrupt::Interrupt;
 use crate::migrate::history::Sink;
 use crate::migrate::replay::{Gather, Handed, Outcome, Unit, Workspaces};
+use crate::subject::Subjects;
 
 /// Units that wait for a worker, for each worker.
 const WAITING_EACH: usize = 4;

@@ -12,9 +12,10 @@ use super::place::WORK;
 use super::terms::Terms;
 use super::unit::Unit;
 use crate::case::{Case, Expect, Leg, Must, Source};
-use crate::check::{Judge, Subjects, run_case};
+use crate::check::{Judge, run_case};
 use crate::migrate::history::Call;
 use crate::result::CaseResult;
+use crate::subject::Subjects;
 
 /// How long a world is waited for: this much, and this much more for each call.
 const DEADLINE_MS: u64 = 30_000;

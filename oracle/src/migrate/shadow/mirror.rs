@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Told;
 use super::listen::{Heard, Record, Stopped};
 use crate::ambient::Ambient;
-use crate::check::{Judge, Subjects};
+use crate::check::Judge;
 use crate::cli::ShadowArgs;
 use crate::known::{self, Catalogue};
 use crate::migrate::history::{Call, Session};
@@ -22,6 +22,7 @@ use crate::migrate::redact::Redactor;
 use crate::migrate::replay::{
     Outcome, Places, Replayer, Terms, Unit, Unreplayable, Workspace, never,
 };
+use crate::subject::Subjects;
 
 /// The report, a line for each call, written while Hermes runs.
 pub(super) const LINES: &str = "shadow.jsonl";
