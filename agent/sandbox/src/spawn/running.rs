@@ -259,7 +259,10 @@ impl Running {
         mut self,
         mut show: impl FnMut(Stream, &[u8]),
     ) -> Result<Finished, SpawnError> {
-        while !self.turn(None, &mut show)? {}
+        // What is over has nothing left that would wake who waits for it.
+        while !self.is_over() {
+            self.turn(None, &mut show)?;
+        }
         self.finish(&mut show)
     }
 

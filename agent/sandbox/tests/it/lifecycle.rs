@@ -234,6 +234,22 @@ fn a_view_goes_only_where_it_hides_nothing() {
 }
 
 #[test]
+fn a_command_that_was_over_when_it_was_looked_at_is_not_waited_for() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command("true");
+    command.views[0].at = "/proc/x".into();
+    command.limits.timeout = Duration::from_secs(3600);
+    let mut running = support::start(&command);
+    // Until all that will ever come of it is there at once.
+    std::thread::sleep(Duration::from_secs(1));
+    while !running.attend(Duration::from_millis(5), |_, _| {}).unwrap() {}
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(running.wait()).is_ok());
+    let refused = told.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(step_of(refused.unwrap_err()).0, Step::ViewPlace);
+}
+
+#[test]
 fn a_workspace_below_a_temporary_directory_is_shown_where_it_lies() {
     for place in ["/tmp", "/var/tmp", "/dev/shm"] {
         let Ok(temp) = tempfile::tempdir_in(place) else {
