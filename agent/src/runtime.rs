@@ -39,6 +39,7 @@ mod standing;
 mod together;
 mod turn;
 mod undo;
+mod unkept;
 mod warden;
 mod words;
 mod writers;

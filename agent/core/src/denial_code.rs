@@ -112,6 +112,14 @@ denial_codes! {
     SessionEnded = "session-ended", "the session has ended", "start a new session";
     /// The ledger cannot be written, and nothing is done that is not in it.
     LedgerUnwritable = "ledger-unwritable", "the ledger cannot be written, so nothing is done", "make room or mend the disk, see what `hermitcrab doctor` says, then start a new session";
+    /// The disk has no room for a change that was allowed, or a quota leaves none.
+    NoRoom = "no-room", "the disk has no room for it", "make room there, then run it again";
+    /// A change that was allowed is on a file system that takes none.
+    ReadOnly = "read-only", "the file system is read-only", "mount it for writing or work in another directory, then run it again";
+    /// The system does not let whoever runs the agent write there.
+    NotWritable = "not-writable", "the system lets you write nothing there", "change who may write there or work in another directory, then run it again";
+    /// The file system failed at a change that was allowed.
+    DiskFailed = "disk-failed", "the file system failed", "see what the system's log says of that disk, then run it again";
     /// An effect of a kind the tool never has.
     EffectNotCovered = "effect-not-covered", "the tool has no such effect", "use the tool made for it";
     /// A grant that would give more than the one it comes from.

@@ -31,6 +31,7 @@ mod brought;
 mod carry;
 mod commit;
 mod entry;
+mod failed;
 mod ground;
 mod incoming;
 mod moved;
@@ -53,7 +54,8 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-pub use self::commit::{Commit, CommitFailure, Part};
+pub use self::commit::{Commit, Part};
+pub use self::failed::CommitFailure;
 pub use self::incoming::Incoming;
 pub use self::parents::NewFile;
 pub use self::recover::Recovered;

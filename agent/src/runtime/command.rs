@@ -50,14 +50,7 @@ pub(super) use self::{
     launch::Launch,
     seen::{Seen, unless_planted},
 };
-use super::{
-    call::ChangeSummary,
-    hands::{Hands, stop},
-    mounts::lexical,
-    shown,
-    turn::Stop,
-    words,
-};
+use super::{call::ChangeSummary, hands::Hands, mounts::lexical, shown, turn::Stop, unkept, words};
 use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.
@@ -376,6 +369,7 @@ impl Hands<'_> {
             .iter()
             .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
             .collect();
+        let state_dir = self.runtime.config.state_dir.clone();
         let (mut turn, mounts, journal) = self.turn_with_journal()?;
         let begun = turn.begin(
             Event::Effects { call, actions },
@@ -403,9 +397,13 @@ impl Hands<'_> {
                 }
                 match journal.commit(parts, command).failure {
                     None => Ok(()),
-                    Some(failure) if failure.stuck.is_empty() => Err(stop(&failure.error)),
+                    Some(failure) if failure.stuck.is_empty() => {
+                        Err(unkept::stop(&failure, &state_dir, |part| {
+                            sets.get(part).map(|(seen, _)| &*seen.at)
+                        }))
+                    }
                     Some(failure) => Err(Stop::Broken(format!(
-                        "the changes of the command could not be kept ({}), and were taken back except at {}; what was there is kept in the journal",
+                        "{}; they were taken back except at {}; what was there is kept in the journal",
                         failure.error,
                         words::listed(&failure.stuck),
                     ))),
@@ -415,13 +413,10 @@ impl Hands<'_> {
         match begun {
             Ok((_, Ok(()))) => Ok(None),
             Ok((_, Err(Stop::Refused { denial, asked }))) => Ok(Some((denial, asked))),
-            Ok((_, Err(Stop::Missing))) => Err(Stop::Broken(
-                "the changes of the command could not be kept: a file it needs is gone; nothing was changed".to_owned(),
-            )),
-            Ok((_, Err(Stop::Io(error) | Stop::System(_, error)))) => Err(Stop::Broken(format!(
-                "the changes of the command could not be kept: {error}; nothing was changed"
+            Ok((_, Err(stop))) => Err(Stop::Broken(format!(
+                "the changes of the command could not be kept: {}",
+                stop.words()
             ))),
-            Ok((_, Err(broken @ Stop::Broken(_)))) => Err(broken),
             Err(Stop::Refused { denial, asked }) => Ok(Some((denial, asked))),
             Err(stop) => Err(stop),
         }

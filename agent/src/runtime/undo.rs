@@ -15,7 +15,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{
     Journal,
     dircap::DirCap,
-    journal::{Commit, CommitId, JournalError, Kept, Undo, UndoError},
+    journal::{Commit, CommitFailure, CommitId, JournalError, Kept, Undo, UndoError},
 };
 
 use crate::{audit::LedgerError, store::own_file};
@@ -121,7 +121,14 @@ impl Runtime {
                 None => Err(UndoTrouble::Failed("a directory was not opened".to_owned())),
             },
         )?;
-        let done = commit.and_then(|commit| taken_back(commit, &undo));
+        let roots = undo.roots();
+        let done = commit.and_then(|commit| {
+            taken_back(&commit, &undo, |failure| {
+                super::unkept::stop(failure, &self.config.state_dir, |part| {
+                    Some(Path::new(OsStr::from_bytes(roots.get(part)?)))
+                })
+            })
+        });
         turn.finish(
             call,
             match &done {
@@ -144,24 +151,19 @@ fn caps<'m>(mounts: &'m Mounts, dirs: &[(DirId, RelPath)]) -> Option<Vec<&'m Dir
         .collect()
 }
 
-fn taken_back(commit: Commit, undo: &Undo) -> Result<CommitId, UndoTrouble> {
-    match (commit.failure, commit.id) {
-        (None, Some(id)) => Ok(id),
-        (None, None) => Ok(undo.kept().id),
-        (Some(failure), _) => match (super::hands::stop(&failure.error), failure.stuck) {
-            (Stop::Refused { denial, asked }, stuck) if stuck.is_empty() => {
-                Err(UndoTrouble::Refused(denial, asked))
-            }
-            (_, stuck) if stuck.is_empty() => Err(UndoTrouble::Failed(format!(
-                "{}; nothing was changed",
-                failure.error
-            ))),
-            (_, stuck) => Err(UndoTrouble::Failed(format!(
-                "{}; not everything could be put back: {} changed meanwhile, what was there is kept in the journal",
-                failure.error,
-                words::listed(&stuck),
-            ))),
-        },
+fn taken_back(
+    commit: &Commit,
+    undo: &Undo,
+    stop: impl FnOnce(&CommitFailure) -> Stop,
+) -> Result<CommitId, UndoTrouble> {
+    match &commit.failure {
+        None => Ok(commit.id.unwrap_or(undo.kept().id)),
+        Some(failure) if failure.stuck.is_empty() => Err(stop(failure).into()),
+        Some(failure) => Err(UndoTrouble::Failed(format!(
+            "{}; not everything could be put back: {} changed meanwhile, what was there is kept in the journal",
+            failure.error,
+            words::listed(&failure.stuck),
+        ))),
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::home::Home;
 
-/// Makes the disk, makes the call, and says what the disk holds afterwards.
+/// Makes the disk, makes the call (or, named by itself, does that), and says what the
+/// disk holds afterwards.
 const SCRIPT: &str = r#"
 mount -t tmpfs -o size=64k,mode=755 tmpfs "$1" || exit 96
 cd "$1" || exit 96
@@ -22,8 +23,16 @@ ro) mount -o remount,ro "$1" || exit 96 ;;
 esac
 find . ! -name fill -type f -exec sha256sum {} + | sort > "$3/before"
 cd proj
-HOME=$3/home "$4" call --grant 'fs.*=.' --grant 'fs.*=~/.hermes/memories' --grant 'fs.*=~/.hermes/skills' \
-    "$5" "$6" > "$3/said" 2> "$3/complained"
+case $5 in
+exec) set -- "$1" "$2" "$3" "$4" --grant 'fs.*=.' -- "$6"; did=exec ;;
+*) set -- "$1" "$2" "$3" "$4" --grant 'fs.*=.' --grant 'fs.*=~/.hermes/memories' --grant 'fs.*=~/.hermes/skills' \
+    "$5" "$6"; did=call ;;
+esac
+notes=$3 program=$4
+shift 4
+HOME=$notes/home "$program" $did "$@" > "$notes/said" 2> "$notes/complained"
+echo $? > "$notes/status"
+set -- "" "" "$notes"
 cd ..
 find . ! -name fill -type f -exec sha256sum {} + | sort > "$3/after"
 "#;
@@ -43,9 +52,25 @@ impl Disk {
     }
 }
 
+/// What the program said on such a disk.
+struct Said {
+    status: String,
+    stdout: String,
+    stderr: String,
+}
+
 /// What the tool says on such a disk; `None` (and it is said why) where none can
-/// be made. Whatever it says, nothing may have changed.
+/// be made.
 fn said(disk: Disk, tool: &str, arguments: &Value) -> Option<Value> {
+    let told = told(disk, tool, &arguments.to_string())?;
+    let said = serde_json::from_str(&told.stdout)
+        .unwrap_or_else(|error| panic!("{tool}: {error}: {} {}", told.stdout, told.stderr));
+    Some(said)
+}
+
+/// The same for a tool, or `exec` and a line for the shell. Whatever is said, nothing
+/// may have changed.
+fn told(disk: Disk, what: &str, with: &str) -> Option<Said> {
     let home = Home::new();
     let (disk_at, notes) = (home.path().join("disk"), home.path().join("notes"));
     std::fs::create_dir(&disk_at).unwrap();
@@ -56,7 +81,7 @@ fn said(disk: Disk, tool: &str, arguments: &Value) -> Option<Value> {
         .arg(disk.word())
         .arg(&notes)
         .arg(env!("CARGO_BIN_EXE_hermitcrab"))
-        .args([tool, &arguments.to_string()])
+        .args([what, with])
         .env_clear()
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
         .output()
@@ -66,11 +91,12 @@ fn said(disk: Disk, tool: &str, arguments: &Value) -> Option<Value> {
         println!("SKIPPED: no disk can be mounted here: {ran:?}");
         return None;
     }
-    assert_eq!(read("before"), read("after"), "{tool}: {}", read("said"));
-    let text = read("said");
-    let said = serde_json::from_str(&text)
-        .unwrap_or_else(|error| panic!("{tool}: {error}: {text} {}", read("complained")));
-    Some(said)
+    assert_eq!(read("before"), read("after"), "{what}: {}", read("said"));
+    Some(Said {
+        status: read("status").trim().to_owned(),
+        stdout: read("said"),
+        stderr: read("complained"),
+    })
 }
 
 /// Long enough to need room of its own.
@@ -138,12 +164,32 @@ fn of_a_patch_of_several_files_nothing_stays_where_there_is_no_room_for_all() {
 
 #[test]
 fn what_a_command_did_is_not_half_kept_where_there_is_no_room_for_it() {
-    let command = "printf 'changed\n' > a.txt; head -c 200000 /dev/zero > big";
-    for disk in [Disk::Full, Disk::ReadOnly] {
+    let command = "printf 'changed\n' > a.txt; head -c 200000 /dev/zero > big; echo printed";
+    for (disk, code, place) in [
+        (Disk::Full, "no-room", "disk/proj/"),
+        (Disk::ReadOnly, "read-only", "disk/proj`"),
+    ] {
         let Some(said) = said(disk, "terminal", &json!({ "command": command })) else {
             return;
         };
-        assert!(said["error"].is_string(), "{said}");
+        let error = said["error"].as_str().unwrap();
+        let begins =
+            format!("The command ran on a copy and its changes were discarded ({code}): the ");
+        assert!(error.starts_with(&begins), "{said}");
+        assert!(error.contains(place), "{said}");
+        assert!(error.ends_with(", then run it again."), "{said}");
+        // Its changes are gone, not its words.
+        assert!(
+            said["output"].as_str().unwrap().contains("printed"),
+            "{said}"
+        );
+
+        let told = told(disk, "exec", command).unwrap();
+        assert_eq!(told.status, "77", "{}", told.stderr);
+        assert_eq!(told.stdout, "printed\n");
+        let begins = format!("hermitcrab: what it changed is discarded ({code}): the ");
+        assert!(told.stderr.starts_with(&begins), "{}", told.stderr);
+        assert!(told.stderr.contains(place), "{}", told.stderr);
     }
 }
 

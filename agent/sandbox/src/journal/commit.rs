@@ -21,6 +21,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use super::act;
 use super::brought;
 use super::entry::{Entry, State, remove_tree};
+use super::failed::{CommitFailure, Failed, unstaged};
 use super::ground::{Back, Ground};
 use super::plan::{Act, Op, Plan, Root, Touched};
 use super::stage::{Like, Source, Stager, Usable};
@@ -54,18 +55,6 @@ pub struct Commit {
     pub failure: Option<CommitFailure>,
 }
 
-/// Why a commit did not happen.
-#[derive(Debug)]
-pub struct CommitFailure {
-    /// At which name it was noticed, seen from the view.
-    pub path: RelPath,
-    /// Why.
-    pub error: FsError,
-    /// Names that could not be put back, because somebody changed them too;
-    /// what they held is kept in the journal.
-    pub stuck: Vec<RelPath>,
-}
-
 /// A transaction that is ready to be carried out.
 pub(super) struct Prepared<'j> {
     pub entry: Entry<'j>,
@@ -78,9 +67,6 @@ pub(super) struct Opened {
     pub root: OwnedFd,
     pub area: OwnedFd,
 }
-
-/// A failure at a name, or of the journal itself.
-pub(super) type Failed = (RelPath, FsError);
 
 impl Journal {
     /// Carries change sets over, spending one permit for each change.
@@ -112,8 +98,8 @@ impl Journal {
 
     fn try_commit(&self, parts: Vec<Part<'_, '_>>, note: &str) -> Result<CommitId, CommitFailure> {
         let mut bare = Vec::new();
-        for part in parts {
-            spend(part.dir, part.set, part.permits)?;
+        for (number, part) in parts.into_iter().enumerate() {
+            spend(number, part.dir, part.set, part.permits)?;
             bare.push((part.dir, part.set));
         }
         let _lock = self.lock()?;
@@ -179,32 +165,30 @@ impl Journal {
         dirs: &[BorrowedFd<'_>],
     ) -> Result<Vec<Opened>, Failed> {
         let top = RelPath::root();
-        let here = |error: FsError| (top.clone(), error);
-        let io = |operation: &'static str| {
-            let top = top.clone();
+        let failed = |part: usize, operation: &'static str| {
+            let path = top.clone();
             move |source: std::io::Error| {
-                (
-                    top.clone(),
-                    FsError::Io {
-                        operation,
-                        path: top,
-                        source,
-                    },
-                )
+                let error = FsError::Io {
+                    operation,
+                    path: path.clone(),
+                    source,
+                };
+                Failed::at(part, &path, error)
             }
         };
-        let own = mount_of(entry.dir.as_fd()).map_err(here)?;
+        let own = mount_of(entry.dir.as_fd()).map_err(Failed::in_journal)?;
         let mut roots = Vec::new();
-        for dir in dirs {
-            let root = dir.try_clone_to_owned().map_err(io("hold"))?;
+        for (part, dir) in dirs.iter().enumerate() {
+            let root = dir.try_clone_to_owned().map_err(failed(part, "hold"))?;
             let stat =
-                rustix::fs::fstat(&root).map_err(|errno| here(FsError::io("stat", &top, errno)))?;
+                rustix::fs::fstat(&root).map_err(|errno| failed(part, "stat")(errno.into()))?;
             let path = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))
-                .map_err(io("name"))?;
-            let beside = if mount_of(root.as_fd()).map_err(here)? == own {
+                .map_err(failed(part, "name"))?;
+            let mount = mount_of(root.as_fd()).map_err(|error| Failed::at(part, &top, error))?;
+            let beside = if mount == own {
                 None
             } else {
-                Some(temporary_name().map_err(io("name a staging directory in"))?)
+                Some(temporary_name().map_err(failed(part, "name a place for changes in"))?)
             };
             plan.roots.push(Root {
                 path: std::os::unix::ffi::OsStringExt::into_vec(path.into_os_string()),
@@ -217,21 +201,22 @@ impl Journal {
             // Written down first: whoever comes after a crash must find them.
             entry
                 .write(plan, State::Opening)
-                .map_err(|error| here(error.into()))?;
+                .map_err(Failed::in_journal)?;
         }
         let mut grounds = Vec::new();
-        for (root, spec) in roots.into_iter().zip(&plan.roots) {
+        for (part, (root, spec)) in roots.into_iter().zip(&plan.roots).enumerate() {
             if let Some(name) = &spec.beside {
-                self.steps
-                    .pass("make a staging directory")
-                    .map_err(io("make a staging directory in"))?;
-                rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU).map_err(|errno| {
-                    here(FsError::io("make a staging directory in", &top, errno))
-                })?;
+                let made = failed(part, "make a place for changes in");
+                self.steps.pass("make a staging directory").map_err(&made)?;
+                rustix::fs::mkdirat(&root, name.as_slice(), Mode::RWXU)
+                    .map_err(|errno| made(errno.into()))?;
             }
-            let area = match spec.open_beside(root.as_fd()).map_err(io("open"))? {
+            let area = match spec
+                .open_beside(root.as_fd())
+                .map_err(failed(part, "open"))?
+            {
                 Some(area) => area,
-                None => entry.dir.try_clone().map_err(io("hold"))?,
+                None => entry.dir.try_clone().map_err(failed(part, "hold"))?,
             };
             grounds.push(Opened { root, area });
         }
@@ -248,9 +233,10 @@ pub(super) fn finish_preparing<'j>(
     staged: Result<(), Failed>,
 ) -> Result<Prepared<'j>, (Option<Entry<'j>>, Failed)> {
     let written = staged.and_then(|()| {
-        let top = |error: JournalError| (RelPath::root(), FsError::from(error));
-        entry.write(&plan, State::Planned).map_err(top)?;
-        journal.flush().map_err(top)
+        entry
+            .write(&plan, State::Planned)
+            .map_err(Failed::in_journal)?;
+        journal.flush().map_err(Failed::in_journal)
     });
     match written {
         Ok(()) => Ok(Prepared {
@@ -270,12 +256,12 @@ pub(super) fn finish_preparing<'j>(
 }
 
 /// Checks and spends the permits of one part.
-fn spend(dir: &DirCap, set: &ChangeSet, permits: Vec<Permit<'_>>) -> Result<(), CommitFailure> {
-    let failed = |path: &RelPath, error: FsError| CommitFailure {
-        path: path.clone(),
-        error,
-        stuck: Vec::new(),
-    };
+fn spend(
+    part: usize,
+    dir: &DirCap,
+    set: &ChangeSet,
+    permits: Vec<Permit<'_>>,
+) -> Result<(), Failed> {
     if permits.len() != set.changes().len() {
         let denial = Denial::new(
             DenialCode::PermitMismatch,
@@ -285,15 +271,15 @@ fn spend(dir: &DirCap, set: &ChangeSet, permits: Vec<Permit<'_>>) -> Result<(), 
                 set.changes().len()
             ),
         );
-        return Err(failed(&RelPath::root(), denial.into()));
+        return Err(Failed::at(part, &RelPath::root(), denial));
     }
     if let Some((change, denial)) = set.never_kept() {
-        return Err(failed(&change.path, denial.into()));
+        return Err(Failed::at(part, &change.path, denial));
     }
     for (change, permit) in set.changes().iter().zip(permits) {
         let what = &change.what;
         dir.spend_content(permit, what.verb(), &change.path, what.digest())
-            .map_err(|error| failed(&change.path, error))?;
+            .map_err(|error| Failed::at(part, &change.path, error))?;
     }
     Ok(())
 }
@@ -307,19 +293,24 @@ fn stage_sets(
 ) -> Result<(), Failed> {
     for (number, ((_, set), ground)) in parts.iter().zip(grounds).enumerate() {
         let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
-        let steps = set.steps(ground.root.as_fd())?;
+        let steps = set
+            .steps(ground.root.as_fd())
+            .map_err(|(path, error)| Failed::at(number, &path, error))?;
         for step in steps {
             let at = plan.ops.len();
             let path = step.path.clone();
-            let act = brought::stage(step, set, ground.root.as_fd(), &mut stager, &slot_of(at))
-                .map_err(|error| (path.clone(), error))?;
+            let slot = slot_of(at);
+            let act = brought::stage(step, set, ground.root.as_fd(), &mut stager, &slot)
+                .map_err(|error| Failed::at(number, &path, unstaged(error, &slot, &path)))?;
             plan.ops.push(Op {
                 root: number,
                 path,
                 act,
             });
         }
-        stager.flush().map_err(|error| (RelPath::root(), error))?;
+        stager
+            .flush()
+            .map_err(|error| Failed::at(number, &RelPath::root(), error))?;
         plan.bytes_before = plan.bytes_before.saturating_add(set.bytes_before());
         plan.touched
             .extend(set.changes().iter().map(|change| Touched {
@@ -348,18 +339,18 @@ impl Prepared<'_> {
                 None => Err(FsError::denied(DenialCode::ChangedSinceShown, &op.path)),
             };
             if let Err(error) = done {
-                let path = op.path.clone();
-                return Err(Box::new(self.give_up(journal, path, error)));
+                let failed = Failed::at(op.root, &op.path, error);
+                return Err(Box::new(self.give_up(journal, failed)));
             }
         }
         let finished = self.flush_targets(journal).and_then(|()| {
             self.bring_home(journal)?;
             self.entry
                 .advance(State::Planned, State::Committed)
-                .map_err(|error| (RelPath::root(), error.into()))
+                .map_err(Failed::in_journal)
         });
-        if let Err((path, error)) = finished {
-            return Err(Box::new(self.give_up(journal, path, error)));
+        if let Err(failed) = finished {
+            return Err(Box::new(self.give_up(journal, failed)));
         }
         self.clear_beside(journal);
         Ok(())
@@ -376,13 +367,16 @@ impl Prepared<'_> {
     }
 
     /// Takes everything back and says what it came to.
-    fn give_up(self, journal: &Journal, path: RelPath, error: FsError) -> CommitFailure {
+    fn give_up(self, journal: &Journal, failed: Failed) -> CommitFailure {
         let stuck = match self.take_back(journal) {
             Ok(stuck) => stuck,
             // The next one to open the journal finds the plan and tries again.
-            Err((path, _)) => vec![path],
+            Err(failed) => vec![failed.path],
         };
-        CommitFailure { path, error, stuck }
+        CommitFailure {
+            stuck,
+            ..failed.into()
+        }
     }
 
     /// Takes back, last first, whatever was done; names what was left alone.
@@ -395,18 +389,19 @@ impl Prepared<'_> {
             match act::backward(&ground, op) {
                 Ok(Back::Done) => {}
                 Ok(Back::Kept) => stuck.push(op.path.clone()),
-                Err(error) => return Err((op.path.clone(), error)),
+                Err(error) => return Err(Failed::at(op.root, &op.path, error)),
             }
         }
         self.flush_targets(journal)?;
-        let top = |error: JournalError| (RelPath::root(), FsError::from(error));
         if stuck.is_empty() {
             self.clear_beside(journal);
-            self.entry.remove().map_err(top)?;
+            self.entry.remove().map_err(Failed::in_journal)?;
         } else {
             self.bring_home(journal)?;
-            let state = self.entry.state().map_err(top)?.unwrap_or(State::Planned);
-            self.entry.advance(state, State::Stuck).map_err(top)?;
+            let state = self.entry.state().map_err(Failed::in_journal)?;
+            self.entry
+                .advance(state.unwrap_or(State::Planned), State::Stuck)
+                .map_err(Failed::in_journal)?;
             self.clear_beside(journal);
         }
         Ok(stuck)
@@ -414,8 +409,8 @@ impl Prepared<'_> {
 
     /// Waits until every rename is on the disk.
     fn flush_targets(&self, journal: &Journal) -> Result<(), Failed> {
-        let failed = |path: &RelPath, errno: rustix::io::Errno| {
-            (path.clone(), FsError::io("flush", path, errno))
+        let failed = |part: usize, path: &RelPath, errno: rustix::io::Errno| {
+            Failed::at(part, path, FsError::io("flush", path, errno))
         };
         let mut parents = BTreeSet::new();
         for op in &self.plan.ops {
@@ -426,11 +421,11 @@ impl Prepared<'_> {
         }
         journal
             .pass("flush what changed", &journal.place)
-            .map_err(|error| (RelPath::root(), error.into()))?;
+            .map_err(Failed::in_journal)?;
         if parents.len() > FLUSHED_ONE_BY_ONE_MAX {
-            for ground in &self.grounds {
+            for (part, ground) in self.grounds.iter().enumerate() {
                 rustix::fs::syncfs(&ground.root)
-                    .map_err(|errno| failed(&RelPath::root(), errno))?;
+                    .map_err(|errno| failed(part, &RelPath::root(), errno))?;
             }
             return Ok(());
         }
@@ -441,11 +436,12 @@ impl Prepared<'_> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             // One that is gone, or closed to its owner, keeps nothing of ours.
             if let Ok(dir) = open_beneath(ground.root.as_fd(), path, flags, Links::Refuse) {
-                rustix::fs::fsync(&dir).map_err(|errno| failed(path, errno))?;
+                rustix::fs::fsync(&dir).map_err(|errno| failed(*root, path, errno))?;
             }
         }
-        for ground in &self.grounds {
-            rustix::fs::fsync(&ground.area).map_err(|errno| failed(&RelPath::root(), errno))?;
+        for (part, ground) in self.grounds.iter().enumerate() {
+            rustix::fs::fsync(&ground.area)
+                .map_err(|errno| failed(part, &RelPath::root(), errno))?;
         }
         Ok(())
     }
@@ -464,14 +460,14 @@ impl Prepared<'_> {
             if root.beside.is_none() || matches!(op.act, Act::Meta { .. } | Act::Move { .. }) {
                 continue;
             }
-            let kept = read_tree(ground.area.as_fd(), slot.as_bytes()).map_err(|source| {
-                let error = FsError::Io {
+            let io = |source: std::io::Error| {
+                Failed::in_journal(FsError::Io {
                     operation: "keep what was in",
                     path: op.path.clone(),
                     source,
-                };
-                (op.path.clone(), error)
-            })?;
+                })
+            };
+            let kept = read_tree(ground.area.as_fd(), slot.as_bytes()).map_err(io)?;
             if kept.is_empty() {
                 continue;
             }
@@ -481,14 +477,7 @@ impl Prepared<'_> {
                 at: &slot,
             };
             // Left by an attempt that was cut off.
-            remove_tree(journal, self.entry.dir.as_fd(), slot.as_bytes()).map_err(|source| {
-                let error = FsError::Io {
-                    operation: "keep what was in",
-                    path: op.path.clone(),
-                    source,
-                };
-                (op.path.clone(), error)
-            })?;
+            remove_tree(journal, self.entry.dir.as_fd(), slot.as_bytes()).map_err(io)?;
             stager
                 .copy(
                     source,
@@ -497,10 +486,10 @@ impl Prepared<'_> {
                     &Like::kept(ground.area.as_fd(), &slot),
                     Usable::AsItsModeSays,
                 )
-                .map_err(|error| (op.path.clone(), error))?;
+                .map_err(|error| Failed::in_journal(unstaged(error, &slot, &op.path)))?;
         }
         if any {
-            stager.flush().map_err(|error| (RelPath::root(), error))?;
+            stager.flush().map_err(Failed::in_journal)?;
         }
         Ok(())
     }
@@ -521,41 +510,6 @@ fn mount_of(dir: BorrowedFd<'_>) -> Result<(u64, u32, u32), FsError> {
     let found = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
         .map_err(|errno| FsError::io("stat", &RelPath::root(), errno))?;
     Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
-}
-
-impl From<JournalError> for FsError {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::Io {
-                operation, source, ..
-            } => Self::Io {
-                operation,
-                path: RelPath::root(),
-                source,
-            },
-            other => Self::Io {
-                operation: "use the journal for",
-                path: RelPath::root(),
-                source: std::io::Error::other(other.to_string()),
-            },
-        }
-    }
-}
-
-impl From<JournalError> for CommitFailure {
-    fn from(error: JournalError) -> Self {
-        (RelPath::root(), FsError::from(error)).into()
-    }
-}
-
-impl From<Failed> for CommitFailure {
-    fn from((path, error): Failed) -> Self {
-        Self {
-            path,
-            error,
-            stuck: Vec::new(),
-        }
-    }
 }
 
 impl fmt::Debug for Part<'_, '_> {

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::commit::{Opened, Prepared};
 use super::entry::{Entry, State, remove_tree};
+use super::failed::Failed;
 use super::plan::{Plan, Root};
 use super::{CommitId, Journal, JournalError};
 
@@ -113,7 +114,7 @@ fn take_back(
     match prepared.take_back(journal) {
         Ok(stuck) if stuck.is_empty() => recovered.taken_back.push(id),
         Ok(stuck) => recovered.stuck.push((id, stuck)),
-        Err((path, error)) => {
+        Err(Failed { path, error, .. }) => {
             return Err(JournalError::Io {
                 operation: "take back a commit of",
                 place: format!("{}, at `{path}`", journal.place),

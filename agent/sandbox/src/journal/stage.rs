@@ -189,7 +189,7 @@ impl<'a> Stager<'a> {
         let (parent, name) = open_parent(self.area, to)?;
         self.step("stage a directory", to)?;
         rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU)
-            .map_err(|errno| FsError::io("stage", to, errno))
+            .map_err(|errno| FsError::io("write", to, errno))
     }
 
     fn symlink(
@@ -211,7 +211,7 @@ impl<'a> Stager<'a> {
         let (parent, name) = open_parent(self.area, to)?;
         self.step("stage a link", to)?;
         rustix::fs::symlinkat(target.as_slice(), &parent, name.as_slice())
-            .map_err(|errno| FsError::io("stage", to, errno))?;
+            .map_err(|errno| FsError::io("write", to, errno))?;
         let Some(stat) = stat else {
             return Ok(());
         };
@@ -256,7 +256,7 @@ impl<'a> Stager<'a> {
             name.as_slice(),
             AtFlags::empty(),
         )
-        .map_err(|errno| FsError::io("stage", to, errno))
+        .map_err(|errno| FsError::io("write", to, errno))
     }
 
     fn file(
@@ -296,7 +296,7 @@ impl<'a> Stager<'a> {
                         | OFlags::CLOEXEC,
                     Mode::RUSR | Mode::WUSR,
                 )
-                .map_err(|errno| FsError::io("stage", to, errno))?;
+                .map_err(|errno| FsError::io("write", to, errno))?;
                 self.fill(&file, &stat, &staged, to, node, like)?;
                 if stat.st_nlink > 1 {
                     self.links.insert(identity, to.clone());

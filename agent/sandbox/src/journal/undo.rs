@@ -22,8 +22,9 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 use hermitcrab_core::path::RelPath;
 
 use super::act;
-use super::commit::{Commit, CommitFailure, Failed, Opened, Prepared, finish_preparing, slot_of};
+use super::commit::{Commit, Opened, Prepared, finish_preparing, slot_of};
 use super::entry::{Entry, State};
+use super::failed::{CommitFailure, Failed, unstaged};
 use super::plan::{Act, Op, Plan, Touched};
 use super::recover::open_root;
 use super::stage::{Like, Source, Stager, Usable};
@@ -187,7 +188,7 @@ impl Journal {
                 path: RelPath::root(),
                 source: std::io::Error::other(error.to_string()),
             };
-            CommitFailure::from((RelPath::root(), error))
+            CommitFailure::from(Failed::in_journal(error))
         };
         let _lock = self.lock()?;
         let old = self.committed(undo.kept.id).map_err(top)?;
@@ -282,15 +283,15 @@ fn spend(undo: &Undo, dirs: &[&DirCap], permits: Vec<Permit<'_>>) -> Result<(), 
                 undo.backwards.len()
             ),
         );
-        return Err((RelPath::root(), denial.into()));
+        return Err(Failed::in_journal(denial));
     }
     for (touched, permit) in undo.backwards.iter().zip(permits) {
-        let denied = || FsError::denied(DenialCode::PermitMismatch, &touched.path);
+        let failed = |error| Failed::at(touched.root, &touched.path, error);
         let dir = dirs
             .get(touched.root)
-            .ok_or_else(|| (touched.path.clone(), denied()))?;
+            .ok_or_else(|| failed(FsError::denied(DenialCode::PermitMismatch, &touched.path)))?;
         dir.spend_content(permit, touched.verb, &touched.path, undo.digest)
-            .map_err(|error| (touched.path.clone(), error))?;
+            .map_err(failed)?;
     }
     Ok(())
 }
@@ -304,13 +305,13 @@ fn stage_back(
     done: &Plan,
 ) -> Result<(), Failed> {
     // The directories must be the very ones the commit was about.
-    for (now, then) in plan.roots.iter().zip(&done.roots) {
+    for (number, (now, then)) in plan.roots.iter().zip(&done.roots).enumerate() {
         if (now.inode, &now.path) != (then.inode, &then.path) {
             let denial = Denial::new(
                 DenialCode::ChangedSinceShown,
                 String::from_utf8_lossy(&then.path),
             );
-            return Err((RelPath::root(), denial.into()));
+            return Err(Failed::at(number, &RelPath::root(), denial));
         }
     }
     for (number, ground) in grounds.iter().enumerate() {
@@ -322,10 +323,12 @@ fn stage_back(
             }
             let slot = slot_of(plan.ops.len());
             let back = one_back(&mut stager, old, from, op, &slot)
-                .map_err(|error| (op.path.clone(), error))?;
+                .map_err(|error| Failed::at(number, &op.path, unstaged(error, &slot, &op.path)))?;
             plan.ops.push(back);
         }
-        stager.flush().map_err(|error| (RelPath::root(), error))?;
+        stager
+            .flush()
+            .map_err(|error| Failed::at(number, &RelPath::root(), error))?;
     }
     Ok(())
 }

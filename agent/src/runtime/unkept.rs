@@ -1,0 +1,50 @@
+//! Changes that were allowed and that the system does not take.
+//!
+//! The journal makes all changes or none, so what a full or read-only disk stops is
+//! thrown away whole, like what nobody allowed: with a code, the place, and what to
+//! do. That its machinery failed is said only where it did.
+
+use std::{io::ErrorKind, path::Path};
+
+use hermitcrab_core::outcome::{Denial, DenialCode};
+use hermitcrab_sandbox::{
+    dircap::FsError,
+    journal::{CommitFailure, DIR_NAME},
+};
+
+use super::turn::Stop;
+
+/// Why a commit that changed nothing did not happen, seen from its directories; what
+/// failed in none of them failed in the journal.
+pub(super) fn stop<'p>(
+    failure: &CommitFailure,
+    state_dir: &Path,
+    dir: impl FnOnce(usize) -> Option<&'p Path>,
+) -> Stop {
+    let source = match &failure.error {
+        FsError::Denied(denial) => return Stop::refused(denial.clone()),
+        FsError::Io { source, .. } => source,
+    };
+    let place = match failure.part.and_then(dir) {
+        Some(dir) if failure.path.is_root() => dir.display().to_string(),
+        Some(dir) => format!("{}/{}", dir.display(), failure.path),
+        None => state_dir.join(DIR_NAME).display().to_string(),
+    };
+    // What has no number is no word of the system's.
+    if source.raw_os_error().is_none() {
+        return Stop::Broken(format!("{}; nothing was changed", failure.error));
+    }
+    let code = match source.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            return Stop::Broken(format!("`{place}` is gone; nothing was changed"));
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => DenialCode::NoRoom,
+        ErrorKind::ReadOnlyFilesystem => DenialCode::ReadOnly,
+        ErrorKind::PermissionDenied => DenialCode::NotWritable,
+        _ => {
+            let about = format_args!("{place}: {source}");
+            return Stop::refused(Denial::new(DenialCode::DiskFailed, about));
+        }
+    };
+    Stop::refused(Denial::new(code, place))
+}
