@@ -217,6 +217,26 @@ fn skills_and_memory_on_such_a_disk_are_told_in_their_shape() {
     }
 }
 
+/// What holds no files, and what the user may not write, is no place to work in.
+#[test]
+fn the_doctor_says_where_commands_can_only_look() {
+    let home = Home::new();
+    let told = |workspace: &str| {
+        let ran = home.run(&["doctor", "--workspace", workspace]);
+        ran.out + &ran.err
+    };
+    for place in ["/sys", "/proc", "/dev"] {
+        let told = told(place);
+        assert!(!told.contains("commands work in"), "{told}");
+        assert!(
+            told.contains(&format!(
+                "commands can look at `{place}` and change nothing in it: "
+            )) || told.contains(&format!("commands do not work in `{place}`: ")),
+            "{told}"
+        );
+    }
+}
+
 /// The temporary directory, where the sandbox is tried out, says nothing of the workspace.
 #[test]
 fn the_doctor_tries_the_workspace_itself_and_says_what_cannot_be_kept() {
