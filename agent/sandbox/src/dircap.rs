@@ -81,6 +81,15 @@ impl DirCap {
         })
     }
 
+    /// Whether it is the very directory that is open as `other`, whatever has its name.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn is(&self, other: impl AsFd) -> io::Result<bool> {
+        let (ours, other) = (rustix::fs::fstat(&self.fd)?, rustix::fs::fstat(other)?);
+        Ok((ours.st_dev, ours.st_ino) == (other.st_dev, other.st_ino))
+    }
+
     /// With every look given up after so long, whatever its file system: for tests.
     #[doc(hidden)]
     #[must_use]

@@ -2,6 +2,8 @@
 //! for the model, to remember what reached an agent, and to put a question of
 //! the model's own to the user.
 
+use std::os::fd::AsFd;
+
 use hermitcrab_core::{
     action::Action,
     authority::{Cap, Name, Object, Program, Verb},
@@ -125,6 +127,14 @@ impl Runtime {
     #[must_use]
     pub fn workspace(&self) -> &std::path::Path {
         &self.config.workspace
+    }
+
+    /// Whether that is the very directory that is open as `dir`.
+    #[must_use]
+    pub fn works_in(&self, dir: impl AsFd) -> bool {
+        let found = self.mounts.locate(&self.config.workspace);
+        let mount = found.and_then(|(id, _)| self.mounts.get(id));
+        mount.is_some_and(|mount| mount.cap.is(dir).unwrap_or(false))
     }
 
     /// The time on the runtime's own clock.

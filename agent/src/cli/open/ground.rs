@@ -1,6 +1,10 @@
 //! Where a command works and what is configured there, before anything is opened.
 
-use std::path::PathBuf;
+use std::{
+    fs, io,
+    os::fd::{AsRawFd as _, OwnedFd},
+    path::{Path, PathBuf},
+};
 
 use hermitcrab_core::{
     approval::Asking,
@@ -8,6 +12,7 @@ use hermitcrab_core::{
     standing::Surroundings,
 };
 use hermitcrab_sandbox::SpawnerProgram;
+use rustix::fs::{Mode, OFlags};
 
 use crate::{
     ambient::{self, Places},
@@ -33,6 +38,8 @@ pub struct Ground {
     pub admin: Config,
     /// The workspace, real.
     pub workspace: PathBuf,
+    /// The same, open: what is looked at here is told by it from what gets its name later.
+    pub(super) held: OwnedFd,
     /// Where the ledger and the store are.
     pub state_dir: PathBuf,
     /// The agent's own places.
@@ -86,6 +93,11 @@ fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Back
 /// Looks where a command is to work.
 pub fn ground(place: &Where) -> Result<Ground, Trouble> {
     let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    ground_in(places, place)
+}
+
+/// The same, in these surroundings.
+pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble> {
     let usage = |error: config::ConfigError| (error.to_string(), exit::USAGE);
     let config = config::read(&places.config_file).map_err(usage)?;
     let admin = config::read_administrators(&places.admin_config_file).map_err(usage)?;
@@ -93,19 +105,15 @@ pub fn ground(place: &Where) -> Result<Ground, Trouble> {
         .workspace
         .clone()
         .unwrap_or_else(|| places.current.clone());
-    let workspace = places
-        .current
-        .join(&workspace)
-        .canonicalize()
-        .map_err(|error| {
-            (
-                format!(
-                    "cannot use the workspace `{}`: {error}",
-                    workspace.display()
-                ),
-                exit::USAGE,
-            )
-        })?;
+    let (held, workspace) = held(&places.current.join(&workspace)).map_err(|error| {
+        (
+            format!(
+                "cannot use the workspace `{}`: {error}",
+                workspace.display()
+            ),
+            exit::USAGE,
+        )
+    })?;
     let state_dir = place
         .state_dir
         .as_ref()
@@ -139,10 +147,19 @@ pub fn ground(place: &Where) -> Result<Ground, Trouble> {
         config,
         admin,
         workspace,
+        held,
         state_dir,
         own,
         job: place.job.clone(),
     })
+}
+
+/// A directory, open, and the path it really has.
+fn held(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(path, flags, Mode::empty())?;
+    let real = fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
+    Ok((dir, real))
 }
 
 impl Ground {

@@ -51,7 +51,9 @@ impl Ground {
         Ok(session)
     }
 
-    /// The ledger's own times count from the start of the machine: the first
+    /// What was looked at before a session began, such as whether a job may work there,
+    /// was looked at in the directory that is held: none that took its name meanwhile
+    /// is worked in. The ledger's own times count from the start of the machine: the first
     /// note says when that was by the wall.
     fn begun(
         &self,
@@ -62,6 +64,15 @@ impl Ground {
         let (asking, isolation) = (config.asking, config.isolation);
         let mut session = Runtime::open_on(config, opened, user, Box::new(BootClock))
             .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+        if !session.works_in(&self.held) {
+            session.end_session().map_err(runtime)?;
+            let message = format!(
+                "another directory was put in the place of the workspace `{}` while the session began; \
+                 see who did that, and start again",
+                self.workspace.display()
+            );
+            return Err((message, exit::REFUSED));
+        }
         session
             .note(format!(
                 "begun {} in {}, {asking}, proved {}",
@@ -160,4 +171,43 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
         None => {}
     }
     Ok(session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::ground::ground_in, *};
+    use crate::audit::disk::Memory;
+
+    #[test]
+    fn a_directory_that_took_the_workspaces_place_is_not_worked_in() {
+        let temp = tempfile::tempdir().unwrap();
+        let (place, other) = (temp.path().join("agreed"), temp.path().join("other"));
+        for dir in [&place, &other] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        let places = ambient::Places {
+            home: temp.path().to_owned(),
+            state_dir: temp.path().join("state"),
+            config_file: temp.path().join("config/config.toml"),
+            admin_config_file: temp.path().join("admin/config.toml"),
+            current: place.clone(),
+        };
+        let ground = ground_in(places, &Where::default()).unwrap();
+        let begun = || {
+            let opened = Ledger::on(Box::new(Memory::default()), Path::new("memory")).unwrap();
+            let config = ground
+                .runtime_config(Isolation::Unknown, Asking::Refuse)
+                .unwrap();
+            ground.begun(config, opened, Box::new(NobodyThere))
+        };
+        begun().unwrap();
+        std::fs::rename(&place, temp.path().join("aside")).unwrap();
+        std::os::unix::fs::symlink(&other, &place).unwrap();
+        let (message, code) = begun().unwrap_err();
+        assert_eq!(code, exit::REFUSED, "{message}");
+        std::fs::remove_file(&place).unwrap();
+        std::fs::rename(&other, &place).unwrap();
+        let (message, code) = begun().unwrap_err();
+        assert_eq!(code, exit::REFUSED, "{message}");
+    }
 }
