@@ -25,6 +25,7 @@ mod hands;
 mod machine;
 mod mounts;
 mod objects;
+mod oldest;
 mod outside;
 mod place;
 mod planned;

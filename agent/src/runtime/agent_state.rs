@@ -3,15 +3,12 @@
 //! Nothing here is authority: a working directory is a way of reading relative
 //! paths, remembered variables are text, and counters only shape results.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
-use super::{Runtime, RuntimeConfig, writers::Moment};
+use super::{Runtime, RuntimeConfig, oldest::Oldest, writers::Moment};
 use crate::tools::{evidence::Evidence, todo};
 
 /// One agent's memory.
@@ -93,7 +90,7 @@ impl Runtime {
             return Vec::new();
         };
         let mut known = self.writers.since(moment, agent);
-        known.retain(|path| state.reads.files.contains_key(path));
+        known.retain(|path| state.reads.files.get(path).is_some());
         known
     }
 
@@ -117,9 +114,9 @@ pub type Part = (String, i128, i64);
 pub struct ReadMemory {
     last: Option<String>,
     in_a_row: u32,
-    parts: BTreeMap<Part, Stamp>,
-    repeated: BTreeMap<Part, u32>,
-    files: BTreeMap<String, Seen>,
+    parts: Oldest<Part, Stamp, PARTS_MAX>,
+    repeated: Oldest<Part, u32, PARTS_MAX>,
+    files: Oldest<String, Seen, FILES_MAX>,
     /// What is noted on a copy, for the one it is a copy of.
     noted: Option<Vec<Noted>>,
 }
@@ -145,8 +142,10 @@ pub(super) struct Seen {
     pub at: Moment,
 }
 
-/// Parts remembered at most; older ones are forgotten.
+/// Parts remembered at most; those read first are forgotten.
 const PARTS_MAX: usize = 1000;
+/// Files remembered at most; those read or written first are forgotten.
+const FILES_MAX: usize = 4096;
 
 impl ReadMemory {
     /// Makes this the copy of a call that runs beside others: what is noted on
@@ -192,9 +191,9 @@ impl ReadMemory {
         if Some(*known) != stamp {
             return None;
         }
-        let count = self.repeated.entry(part.clone()).or_default();
-        *count += 1;
-        Some(*count)
+        let count = self.repeated.get(part).map_or(1, |count| count + 1);
+        self.repeated.insert(part.clone(), count);
+        Some(count)
     }
 
     /// Counts how often the same thing is asked for without anything between.
@@ -215,26 +214,12 @@ impl ReadMemory {
         self.repeated.remove(&part);
         self.files.insert(part.0.clone(), seen);
         self.parts.insert(part, seen.stamp);
-        while self.parts.len() > PARTS_MAX {
-            self.parts.pop_first();
-        }
-        while self.files.len() > PARTS_MAX {
-            self.files.pop_first();
-        }
     }
 
     /// Forgets the parts of a file that was written, and knows its new state.
     pub(super) fn note_write(&mut self, path: &str, seen: Option<Seen>) {
         self.keep(|| Noted::Wrote(path.to_owned(), seen));
-        let gone: BTreeSet<Part> = self
-            .parts
-            .keys()
-            .filter(|part| part.0 == path)
-            .cloned()
-            .collect();
-        for part in gone {
-            self.parts.remove(&part);
-        }
+        self.parts.retain(|part| part.0 != path);
         if let Some(seen) = seen {
             self.files.insert(path.to_owned(), seen);
         }
@@ -268,5 +253,40 @@ impl ReadMemory {
                  overwriting it."
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::writers::Writers;
+
+    #[test]
+    fn of_too_much_that_was_read_the_first_is_forgotten_whatever_its_name() {
+        let mut reads = ReadMemory::default();
+        let seen = Seen {
+            stamp: 7,
+            whole: true,
+            at: Writers::default().now(),
+        };
+        // The later one is read, the earlier its name in the alphabet.
+        let part = |number: usize| (format!("/w/{:05}", 99_999 - number), 1, 500);
+        for number in 0..=PARTS_MAX {
+            reads.note_read(part(number), seen);
+        }
+        assert_eq!(reads.repetition(&part(0), Some(7)), None);
+        for number in [1, PARTS_MAX] {
+            assert_eq!(reads.repetition(&part(number), Some(7)), Some(1));
+        }
+        assert!(reads.last_seen(&part(0).0).is_some());
+        for number in PARTS_MAX..FILES_MAX {
+            reads.note_write(&part(number).0, Some(seen));
+        }
+        assert!(reads.last_seen(&part(0).0).is_some());
+        reads.note_write("/w/new", Some(seen));
+        assert_eq!(reads.last_seen(&part(0).0), None);
+        for known in [part(1).0, part(FILES_MAX - 1).0, "/w/new".to_owned()] {
+            assert!(reads.last_seen(&known).is_some(), "{known}");
+        }
     }
 }
