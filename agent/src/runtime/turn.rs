@@ -262,11 +262,27 @@ impl Turn<'_> {
 
     /// Reports that a call is over.
     pub fn finish(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
+        let became = became(&outcome);
         match self.machine.step(Event::Finished { call, outcome }) {
             Ok(_) => Ok(()),
-            // It happened, and that it did is not recorded.
-            Err(error) => Err(Stop::Broken(error.to_string())),
+            Err(error) => Err(Stop::Broken(format!(
+                "{became}, and this cannot be recorded ({error}), so nothing more is done in this session. Next step: {}.",
+                DenialCode::LedgerUnwritable.next_step()
+            ))),
         }
+    }
+}
+
+/// What became of a call, for a reader who is told of nothing else: a change may be
+/// there that no record tells of.
+const fn became(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done(_) => "it was done, and what it changed stands",
+        Outcome::Discarded(_) => "it ran, and what it changed is discarded",
+        Outcome::Refused(_) => "it was refused, and nothing was changed",
+        Outcome::TimedOut => "it took too long and was ended; what it changed until then stands",
+        Outcome::Stopped => "it was stopped, and what it changed is discarded",
+        Outcome::Failed => "it failed",
     }
 }
 

@@ -372,6 +372,49 @@ fn a_full_disk_stops_the_effects_not_the_ledger() {
     assert!(intents >= made, "{intents} intents, {made} files");
 }
 
+/// A change is made before its outcome is recorded: where that does not fit any more,
+/// its reader is told that it stands, and what to do.
+#[test]
+fn a_change_whose_outcome_cannot_be_recorded_is_told_of() {
+    let mut told = 0;
+    for room in (3000..6000).step_by(100) {
+        let dirs = tempfile::tempdir().unwrap();
+        let root = dirs.path().canonicalize().unwrap();
+        let mut runtime = looking(Box::new(support::Filling::of(room)), &root);
+        let first = runtime.first_agent();
+        let place = root.join("w").to_string_lossy().into_owned();
+        if runtime.grant_basics(first).is_err()
+            || runtime
+                .grant(first, &GrantWords::new("fs.create", &place))
+                .is_err()
+        {
+            continue;
+        }
+        for number in 0..20 {
+            let name = format!("f{number}.txt");
+            let args = json!({"path": name, "content": "x"});
+            let report = runtime.call(first, "write_file", &args);
+            if report.fate == hermitcrab::runtime::Fate::Ran || !root.join("w").join(&name).exists()
+            {
+                continue;
+            }
+            told += 1;
+            let text = &report.text;
+            assert!(
+                text.contains(
+                    "it was done, and what it changed stands, and this cannot be recorded"
+                ),
+                "{text}"
+            );
+            assert!(text.contains("then start a new session."), "{text}");
+        }
+    }
+    assert!(
+        told > 0,
+        "no room was such that only the outcome did not fit"
+    );
+}
+
 /// A runtime with a file to look at, on this disk.
 fn looking(disk: Box<dyn Disk>, root: &Path) -> Runtime {
     let workspace = root.join("w");
