@@ -11,6 +11,7 @@
 use std::{
     fmt,
     fs::File,
+    io::ErrorKind,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     thread,
@@ -19,8 +20,9 @@ use std::{
 
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase as _, ReadableTable as _,
-    TableDefinition, backends::FileBackend,
+    StorageError, TableDefinition, backends::FileBackend,
 };
+use rustix::{fs::RenameFlags, io::Errno};
 
 use super::{
     anchor::AnchorError,
@@ -94,7 +96,8 @@ impl fmt::Display for StoreError {
             ),
             Self::Write(path, what) => write!(
                 f,
-                "the store `{}` cannot be written, and is as it was: {what}",
+                "the store `{}` cannot be written, and is as it was: {what}; make room or mend the disk, or name \
+                 another place with `--state-dir DIR`",
                 path.display()
             ),
             Self::Full => f.write_str(
@@ -234,20 +237,68 @@ fn reader(path: &Path) -> Result<Reader, StoreError> {
 fn writer(path: &Path) -> Result<Database, StoreError> {
     for _ in 0..TRIES {
         let file = match own_file::open(path, Access::Change) {
-            Err(error) if error.is_missing() => own_file::create_new(path),
-            opened => opened,
-        }
-        .map_err(StoreError::File)?;
+            Err(error) if error.is_missing() => {
+                make(path)?;
+                continue;
+            }
+            opened => opened.map_err(StoreError::File)?,
+        };
         let opened = guarded(path, || {
             Ok(builder().create_with_backend(backend(path, file)?))
         })?;
         match opened {
             Ok(db) => return Ok(db),
             Err(DatabaseError::DatabaseAlreadyOpen) => thread::sleep(TRY_AGAIN),
+            // That its disk takes nothing more says nothing of what is on it.
+            Err(DatabaseError::Storage(StorageError::Io(error)))
+                if matches!(
+                    error.kind(),
+                    ErrorKind::StorageFull
+                        | ErrorKind::QuotaExceeded
+                        | ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Err(StoreError::Write(path.to_owned(), error.to_string()));
+            }
             Err(error) => return Err(damaged(path, error)),
         }
     }
     Err(StoreError::Busy(path.to_owned()))
+}
+
+/// Makes an empty store, which appears under its name when all of it is on the disk:
+/// one that is half made would be taken for a damaged one.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let failed = |what: String| StoreError::Write(path.to_owned(), what);
+    let mut number = [0; 8];
+    getrandom::fill(&mut number).map_err(|error| failed(error.to_string()))?;
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{:016x}.new", u64::from_le_bytes(number)));
+    let fresh = PathBuf::from(fresh);
+    let file = own_file::create_new(&fresh).map_err(StoreError::File)?;
+    let made = guarded(path, || {
+        let io = |error: &dyn fmt::Display| failed(error.to_string());
+        let backend = FileBackend::new(file).map_err(|error| io(&error))?;
+        let db = builder().create_with_backend(backend);
+        db.and_then(Database::close).map_err(|error| io(&error))?;
+        let (here, flags) = (rustix::fs::CWD, RenameFlags::NOREPLACE);
+        match rustix::fs::renameat_with(here, &fresh, here, path, flags) {
+            Ok(()) => Ok(()),
+            // Another process made one meanwhile.
+            Err(Errno::EXIST) => Err(StoreError::Busy(path.to_owned())),
+            Err(errno) => Err(io(&errno)),
+        }
+    });
+    match made {
+        Ok(()) => own_file::sync_dir(path.parent().unwrap_or(path)).map_err(StoreError::File),
+        Err(error) => {
+            let _gone = std::fs::remove_file(&fresh);
+            match error {
+                StoreError::Busy(_) => Ok(()),
+                error => Err(error),
+            }
+        }
+    }
 }
 
 /// What an open store holds. `path` is for messages.

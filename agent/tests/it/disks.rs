@@ -3,6 +3,8 @@
 //! run of the program and seen by nobody else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -215,6 +217,45 @@ fn skills_and_memory_on_such_a_disk_are_told_in_their_shape() {
             assert!(said["error"].is_string(), "{tool}: {said}");
         }
     }
+}
+
+/// Where there is no room for a store there is none, and none that is damaged.
+#[test]
+fn a_store_there_is_no_room_for_is_not_half_made() {
+    let home = Home::new();
+    let state = home.path().join("small");
+    std::fs::create_dir(&state).unwrap();
+    let script = "mount -t tmpfs -o size=$3,mode=700 tmpfs \"$1\" || exit 96; \
+                  \"$2\" caps --state-dir \"$1\" grant fs.read=.; echo $?; ls \"$1\"; \
+                  mount -o remount,size=4m \"$1\"; \"$2\" caps --state-dir \"$1\" grant fs.read=.; echo $?";
+    let mut refused = 0;
+    for size in ["12k", "24k", "36k", "48k", "60k"] {
+        let ran = std::process::Command::new("unshare")
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .args([&state, Path::new(env!("CARGO_BIN_EXE_hermitcrab"))])
+            .arg(size)
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+            .output()
+            .unwrap();
+        if ran.status.code() == Some(96) {
+            println!("SKIPPED: no disk can be mounted here");
+            return;
+        }
+        let told = String::from_utf8_lossy(&ran.stdout);
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(!errors.contains("damaged"), "{size}: {errors}");
+        assert!(told.ends_with("\n0\n"), "{size}: {told}{errors}");
+        if told.starts_with("74\n") {
+            refused += 1;
+            assert!(errors.contains("No space left on device"), "{errors}");
+            let first = told.split("standing").next().unwrap();
+            assert!(!first.contains("store.redb"), "{size}: {told}");
+        }
+    }
+    assert!(refused > 0);
 }
 
 /// What holds no files, and what the user may not write, is no place to work in.
