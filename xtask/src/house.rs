@@ -12,6 +12,10 @@ use serde_json::Value;
 use crate::cmd::{self, Passed};
 use crate::licences;
 
+mod rings;
+
+use self::rings::Arrows;
+
 /// The arrows between packages. Another one is a design change: add it here and
 /// in `docs/ARCHITECTURE.md`, and say why.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -45,6 +49,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("xtask", &["bisim"]),
 ];
+/// Sources whose modules name each other in one direction.
+const WITHOUT_RINGS: &str = "agent/core/src/";
 /// The only file that may hold unsafe code.
 const UNSAFE_FILE: &str = "agent/sandbox/src/sys.rs";
 
@@ -53,6 +59,7 @@ pub fn run() -> Result<Passed> {
     let root = cmd::root();
     let mut findings = arrows(&metadata()?);
     let mut files = Vec::new();
+    let mut modules = Vec::new();
     for dir in [
         "agent", "world", "shim", "python", "oracle", "benches", "xtask", "fuzz",
     ] {
@@ -63,7 +70,11 @@ pub fn run() -> Result<Passed> {
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.strip_prefix(&root).unwrap_or(path).to_string_lossy();
         findings.extend(in_file(&name, &text));
+        if let Some(below) = name.strip_prefix(WITHOUT_RINGS) {
+            modules.push((below.to_owned(), text));
+        }
     }
+    findings.extend(rings(&modules)?);
     findings.extend(licences::findings()?);
     for finding in &findings {
         println!("{finding}");
@@ -107,6 +118,16 @@ fn arrows(metadata: &Value) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Rings of modules where there must be none.
+fn rings(files: &[(String, String)]) -> Result<Vec<String>> {
+    let arrows = Arrows::of(files).with_context(|| format!("cannot read {WITHOUT_RINGS}"))?;
+    let told = arrows.rings().into_iter().map(|ring| {
+        let told = arrows.told(&ring);
+        format!("{WITHOUT_RINGS}: modules name each other in a ring, {told}")
+    });
+    Ok(told.collect())
 }
 
 /// What is wrong in one source file.
@@ -184,6 +205,30 @@ mod tests {
     #[test]
     fn the_arrows_of_this_workspace_are_the_drawn_ones() {
         assert_eq!(arrows(&metadata().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_ring_of_modules_is_found_and_the_core_has_none() {
+        let root = cmd::root().join(WITHOUT_RINGS);
+        let mut paths = Vec::new();
+        rust_files(&root, &mut paths).unwrap();
+        let read = |path: &PathBuf| {
+            let name = path.strip_prefix(&root).unwrap().to_string_lossy();
+            (name.into_owned(), fs::read_to_string(path).unwrap())
+        };
+        let mut files: Vec<_> = paths.iter().map(read).collect();
+        assert_eq!(rings(&files).unwrap(), Vec::<String>::new());
+        let (_, text) = files
+            .iter_mut()
+            .find(|(name, _)| name == "digest.rs")
+            .unwrap();
+        text.push_str("fn planted(_: &crate::session::Session) {}\n");
+        let found = rings(&files).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("digest -> session (digest.rs:"),
+            "{found:?}"
+        );
     }
 
     #[test]

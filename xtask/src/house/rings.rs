@@ -1,0 +1,367 @@
+//! Which modules of a package name each other in a ring.
+//!
+//! Whoever reads a module needs those it names. Where they name each other in a ring,
+//! none of them can be read, or moved, without all the others.
+//!
+//! Read are names that begin at `crate`, `self` or `super`, in paths, in `use` and in
+//! what macros are given. What is there for tests alone does not count, nor do names in
+//! comments.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+/// The modules one level below a package's root that name each other, and where.
+#[derive(Debug, Default)]
+pub struct Arrows(BTreeMap<String, BTreeMap<String, String>>);
+
+impl Arrows {
+    /// Reads files of a package, by their paths below `src`.
+    pub fn of(files: &[(String, String)]) -> syn::Result<Self> {
+        let modules: BTreeSet<String> = files.iter().filter_map(|(name, _)| top(name)).collect();
+        let mut renamed = BTreeMap::new();
+        let mut arrows = Self::default();
+        // What the root hands on under a name of its own lies in a module.
+        for (name, text) in files {
+            if top(name).is_none() {
+                let names = Names::of(&[], &syn::parse_file(text)?);
+                renamed.extend(names.handed_on);
+            }
+        }
+        for (name, text) in files {
+            let Some(from) = top(name) else { continue };
+            let names = Names::of(&module(name), &syn::parse_file(text)?);
+            for (to, line) in names.used {
+                let to = renamed.get(&to).cloned().unwrap_or(to);
+                if to != from && modules.contains(&to) {
+                    let places = arrows.0.entry(from.clone()).or_default();
+                    places.entry(to).or_insert_with(|| format!("{name}:{line}"));
+                }
+            }
+        }
+        Ok(arrows)
+    }
+
+    /// One ring, the shortest there is, of each set of modules that name each other.
+    pub fn rings(&self) -> Vec<Vec<String>> {
+        let mut seen = BTreeSet::new();
+        let mut rings = Vec::new();
+        for start in self.0.keys() {
+            if seen.contains(start) {
+                continue;
+            }
+            let there = self.from(start);
+            let all: Vec<_> = there.keys().filter(|to| self.leads(to, start)).collect();
+            seen.extend(all.iter().map(|member| (*member).clone()));
+            let shortest = all.iter().filter_map(|member| self.ring(member));
+            rings.extend(shortest.min_by_key(Vec::len));
+        }
+        rings
+    }
+
+    /// What a ring is made of, for whoever is to break it.
+    pub fn told(&self, ring: &[String]) -> String {
+        let next = ring.iter().skip(1).chain(ring.first());
+        let steps = ring.iter().zip(next).map(|(from, to)| {
+            let place = self.0.get(from).and_then(|places| places.get(to));
+            format!("{from} -> {to} ({})", place.map_or("", String::as_str))
+        });
+        steps.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Everything that can be come to, and whence.
+    fn from(&self, start: &str) -> BTreeMap<String, String> {
+        let mut whence = BTreeMap::new();
+        let mut waiting = VecDeque::from([start.to_owned()]);
+        while let Some(from) = waiting.pop_front() {
+            for to in self.0.get(&from).into_iter().flat_map(BTreeMap::keys) {
+                if !whence.contains_key(to) {
+                    whence.insert(to.clone(), from.clone());
+                    waiting.push_back(to.clone());
+                }
+            }
+        }
+        whence
+    }
+
+    fn leads(&self, from: &str, to: &str) -> bool {
+        self.from(from).contains_key(to)
+    }
+
+    /// The shortest ring through a module.
+    fn ring(&self, through: &str) -> Option<Vec<String>> {
+        let whence = self.from(through);
+        let mut ring = vec![whence.get(through)?.clone()];
+        while ring.last().is_some_and(|last| last != through) {
+            ring.push(whence.get(ring.last()?)?.clone());
+        }
+        ring.reverse();
+        Some(ring)
+    }
+}
+
+/// The module a file is, from the root: `a/b.rs` is `a::b`.
+fn module(name: &str) -> Vec<String> {
+    let path = name.strip_suffix(".rs").unwrap_or(name);
+    let names = path.split('/').map(str::to_owned);
+    names
+        .filter(|name| !matches!(name.as_str(), "lib" | "main"))
+        .collect()
+}
+
+fn top(name: &str) -> Option<String> {
+    module(name).into_iter().next()
+}
+
+/// What one file names.
+struct Names {
+    /// Where it is, from the root.
+    at: Vec<String>,
+    /// The first name below the root, and the line.
+    used: Vec<(String, usize)>,
+    /// Names it hands on, and the module each is of.
+    handed_on: Vec<(String, String)>,
+}
+
+impl Names {
+    fn of(at: &[String], file: &syn::File) -> Self {
+        let mut names = Self {
+            at: at.to_vec(),
+            used: Vec::new(),
+            handed_on: Vec::new(),
+        };
+        names.visit_file(file);
+        names
+    }
+
+    /// Takes notice of a path that begins where the package does.
+    fn note(&mut self, path: &[String], line: usize) {
+        let mut rest = path;
+        let mut base = match path.first().map(String::as_str) {
+            Some("crate") => Vec::new(),
+            Some("self" | "super") => self.at.clone(),
+            _ => return,
+        };
+        while let Some((first, after)) = rest.split_first() {
+            match first.as_str() {
+                "crate" | "self" => {}
+                "super" => drop(base.pop()),
+                _ => break,
+            }
+            rest = after;
+        }
+        base.extend(rest.first().cloned());
+        if let Some(first) = base.into_iter().next() {
+            self.used.push((first, line));
+        }
+    }
+
+    fn tree(&mut self, before: &mut Vec<String>, tree: &syn::UseTree, line: usize) {
+        match tree {
+            syn::UseTree::Path(path) => {
+                before.push(path.ident.to_string());
+                self.tree(before, &path.tree, line);
+                before.pop();
+            }
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.tree(before, tree, line);
+                }
+            }
+            syn::UseTree::Name(syn::UseName { ident })
+            | syn::UseTree::Rename(syn::UseRename { rename: ident, .. }) => {
+                if let Some(first) = before.iter().find(|name| *name != "self") {
+                    self.handed_on.push((ident.to_string(), first.clone()));
+                }
+                let named = match tree {
+                    syn::UseTree::Rename(rename) => &rename.ident,
+                    _ => ident,
+                };
+                before.push(named.to_string());
+                self.note(before, line);
+                before.pop();
+            }
+            syn::UseTree::Glob(_) => self.note(before, line),
+        }
+    }
+
+    /// The paths in what a macro is given.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        let mut line = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if colons < 2 {
+                        self.note(&std::mem::take(&mut path), line);
+                        line = ident.span().start().line;
+                    }
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Group(group) => {
+                    if colons >= 2 && group.delimiter() == Delimiter::Brace {
+                        // `use crate::{…}`: the first name of each part counts.
+                        for token in group.stream() {
+                            if let TokenTree::Ident(ident) = &token {
+                                let whole: Vec<_> =
+                                    path.iter().cloned().chain([ident.to_string()]).collect();
+                                self.note(&whole, line);
+                            }
+                        }
+                    } else {
+                        self.note(&path, line);
+                    }
+                    path.clear();
+                    colons = 0;
+                    self.tokens(group.stream());
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {
+                    self.note(&std::mem::take(&mut path), line);
+                    colons = 0;
+                }
+            }
+        }
+        self.note(&path, line);
+    }
+}
+
+/// Whether something is there for tests alone.
+fn is_for_tests(attrs: &[syn::Attribute]) -> bool {
+    attrs.iter().any(|attr| {
+        attr.path().is_ident("cfg")
+            && attr
+                .parse_args::<syn::Ident>()
+                .is_ok_and(|what| what == "test")
+    })
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_for_tests(&item.attrs) {
+            self.at.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+            self.at.pop();
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            let line = item.use_token.span.start().line;
+            self.tree(&mut Vec::new(), &item.tree, line);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    // Who may name a thing is not what it names.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<_> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+        let line = path.segments.first().map(|s| s.ident.span().start().line);
+        self.note(&names, line.unwrap_or_default());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        self.visit_path(&item.path);
+        self.tokens(item.tokens.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rings(files: &[(&str, &str)]) -> Vec<String> {
+        let files: Vec<_> = files
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect();
+        let arrows = Arrows::of(&files).unwrap();
+        arrows
+            .rings()
+            .iter()
+            .map(|ring| arrows.told(ring))
+            .collect()
+    }
+
+    #[test]
+    fn a_ring_is_found_however_its_arrows_are_written() {
+        let back = |text| rings(&[("a/deep.rs", "use crate::b::Thing;"), ("b.rs", text)]);
+        for text in [
+            "fn f() { crate::a::g(); }",
+            "use super::a;",
+            "use super::{a::deep, c};",
+            "use crate::{c::X, a::deep::Y as Z};",
+            "use crate::a::*;",
+            "struct S(crate::a::T);",
+            "mod inner { fn f() { super::super::a::g() } }",
+            "fn f() { assert!(crate::a::is()); }",
+            "macro_rules! m { () => { $crate::a::g() } }",
+        ] {
+            assert_eq!(
+                back(text),
+                ["a -> b (a/deep.rs:1), b -> a (b.rs:1)"],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_module_does_not_name_makes_no_ring() {
+        let back = |text| rings(&[("a.rs", "use crate::b::Thing;"), ("b.rs", text)]);
+        for text in [
+            "//! As in [`crate::a`].\nuse crate::b::Other; fn f() { self::a(); }",
+            "#[cfg(test)] mod tests { use crate::a::X; }",
+            "#[cfg(test)] use crate::a::X;",
+            "pub(in crate::a) fn f() {}",
+            "use std::a; fn f() { other::a::g(); }",
+            "mod a { pub fn g() {} } fn f() { a::g(); self::a::g(); }",
+        ] {
+            assert_eq!(back(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_root_hands_on_leads_to_the_module_it_is_of() {
+        let files = [
+            ("lib.rs", "pub mod a; pub mod b; pub use a::Thing;"),
+            ("a.rs", "use crate::b::f;"),
+            ("b.rs", "pub fn f(_: crate::Thing) {}"),
+        ];
+        assert_eq!(rings(&files), ["a -> b (a.rs:1), b -> a (b.rs:1)"]);
+    }
+
+    #[test]
+    fn of_several_rings_each_is_told_once_and_short() {
+        let files = [
+            ("a.rs", "use crate::{b, d};"),
+            ("b.rs", "use crate::c;"),
+            ("c.rs", "use crate::{a, b};"),
+            ("d.rs", "use crate::e;"),
+            ("e.rs", "use crate::d;"),
+        ];
+        assert_eq!(
+            rings(&files),
+            [
+                "b -> c (b.rs:1), c -> b (c.rs:1)",
+                "d -> e (d.rs:1), e -> d (e.rs:1)",
+            ]
+        );
+    }
+}
