@@ -475,6 +475,9 @@ impl Chat {
         {
             runtime.hear(self.agent, source)?;
         }
+        if runtime.take_checks_words(self.agent) {
+            runtime.hear(self.agent, Source::Command)?;
+        }
         let judged = self.judged(runtime, port.model, call, &result.fate)?;
         self.note(turn, call, result.fate, questions);
         let has_failed = loops::is_failure(&call.tool, &result.text);

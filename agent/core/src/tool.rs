@@ -146,8 +146,8 @@ impl Tool {
             Tool::Terminal | Tool::Process | Tool::ExecuteCode => Some(Source::Command),
             Tool::Clarify => Some(Source::User),
             Tool::External => Some(Source::Network),
-            // A write tells about what the model itself wrote; a child's report
-            // carries the child's label.
+            // A write tells about what the model itself wrote (what a program says that
+            // checks it counts apart); a child's report carries the child's label.
             Tool::WriteFile
             | Tool::DelegateTask
             | Tool::Todo

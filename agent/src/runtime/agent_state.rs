@@ -23,6 +23,8 @@ pub struct AgentState {
     /// Whether a file was looked at or written, for which the compared agent uses
     /// the same shell.
     pub shell_is_used: bool,
+    /// Whether a program that checked a file said something, since that was last asked.
+    pub check_spoke: bool,
     /// What was read and how often.
     pub reads: ReadMemory,
     /// The pattern searched for last: a page of results is often followed by the
@@ -47,6 +49,7 @@ impl AgentState {
             cwd_is_from_command: false,
             exported: None,
             shell_is_used: false,
+            check_spoke: false,
             reads: ReadMemory::default(),
             pattern: None,
             patch_failures: BTreeMap::new(),
@@ -62,6 +65,7 @@ impl AgentState {
     pub(super) fn take_in(&mut self, was: &Self, left: Self) {
         self.reads.take_in(left.reads);
         self.shell_is_used |= left.shell_is_used;
+        self.check_spoke |= left.check_spoke;
         self.evidence.take_in(&was.evidence, left.evidence);
         for path in was.patch_failures.keys() {
             if !left.patch_failures.contains_key(path) {
@@ -81,6 +85,13 @@ impl Runtime {
     #[must_use]
     pub fn moment(&self) -> Moment {
         self.writers.now()
+    }
+
+    /// Whether results since the last time hold words of a program that checked a file.
+    /// Where the program is from, and what it read besides, is the workspace's affair.
+    pub fn take_checks_words(&mut self, agent: AgentId) -> bool {
+        let state = self.agents.get_mut(&agent);
+        state.is_some_and(|state| std::mem::take(&mut state.check_spoke))
     }
 
     /// The files this agent has read or written that others have written since.

@@ -2,7 +2,8 @@
 //!
 //! It runs like any command: confined, on a copy, with a permit and records of
 //! its own. It must never ask anybody, never show what it prints as a
-//! command's output, and nothing it does is kept.
+//! command's output, and nothing it does is kept. What it says to the model counts as
+//! said by a command: the program, or what it reads besides, may be the workspace's.
 
 use std::time::Duration;
 
@@ -36,7 +37,9 @@ impl Hands<'_> {
             reads: None,
             apart: false,
         };
-        self.unheard(|hands| hands.run_shell(&request, Kept::Nothing))
+        let run = self.unheard(|hands| hands.run_shell(&request, Kept::Nothing))?;
+        self.state().check_spoke |= !run.output.trim().is_empty();
+        Some(run)
     }
 
     /// The same for a program that sees nothing but this text, as the file
