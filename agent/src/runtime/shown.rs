@@ -18,7 +18,7 @@ mod diffs;
 use rustix::time::Timespec;
 
 use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
-use crate::tools::difflib;
+use crate::tools::difflib::{self, Effort};
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
@@ -34,8 +34,14 @@ fn heading(question: &Question) -> String {
     )
 }
 
-/// `path` must be on one line already, see [`one_line`].
-fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+/// `path` must be on one line already, see [`one_line`]. The differences of one question
+/// share a measure of `effort`: however many files there are, the person is asked soon.
+fn difference(
+    path: &str,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    effort: &mut Effort,
+) -> String {
     let sizes = || match (before.map(<[u8]>::len), after.map(<[u8]>::len)) {
         (Some(old), Some(new)) => format!("{path}: {old} bytes become {new} bytes"),
         (None, Some(new)) => format!("{path}: new, {new} bytes"),
@@ -51,11 +57,15 @@ fn difference(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> String
         return format!("{}, not shown as text\n", sizes());
     };
     let (old, new) = (lines(&old), lines(&new));
-    let diff = difflib::unified(
-        &old.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-        &new.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+    let names = (
         before.map_or("/dev/null", |_| path),
         after.map_or("/dev/null", |_| path),
+    );
+    let diff = difflib::unified_within(
+        &old.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+        &new.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+        names,
+        effort,
     );
     if diff.is_empty() {
         return format!("{}\n", sizes());
@@ -130,6 +140,7 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
 }
 
 fn write_in_words(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
+    let mut effort = Effort::default();
     let path = named(&place.absolute);
     let old = match before {
         Before::Nothing => None,
@@ -139,14 +150,14 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
                 "{}{path}: replaced by {} bytes; what it holds now may not be read\n{}",
                 heading(question),
                 content.len(),
-                difference(&path, None, Some(content)),
+                difference(&path, None, Some(content), &mut effort),
             );
         }
     };
     format!(
         "{}{}",
         heading(question),
-        difference(&path, old, Some(content))
+        difference(&path, old, Some(content), &mut effort)
     )
 }
 
@@ -170,6 +181,7 @@ pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
 }
 
 fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
+    let mut effort = Effort::default();
     let mut out = heading(question);
     for change in changes {
         out.push_str(&match change {
@@ -180,19 +192,19 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
             } => {
                 let path = named(&place.absolute);
                 match before {
-                    Before::Nothing => difference(&path, None, Some(content)),
-                    Before::File(old) => difference(&path, Some(old), Some(content)),
+                    Before::Nothing => difference(&path, None, Some(content), &mut effort),
+                    Before::File(old) => difference(&path, Some(old), Some(content), &mut effort),
                     Before::Unread => format!(
                         "{path}: replaced by {} bytes; what it holds now may not be read\n{}",
                         content.len(),
-                        difference(&path, None, Some(content)),
+                        difference(&path, None, Some(content), &mut effort),
                     ),
                 }
             }
             FileChange::Delete { place, before } => format!(
                 "deleted file {0}\n{1}",
                 named(&place.absolute),
-                difference(&named(&place.absolute), Some(before), None)
+                difference(&named(&place.absolute), Some(before), None, &mut effort)
             ),
             FileChange::RemoveDir { place } => {
                 format!("removed directory {}\n", named(&place.absolute))
@@ -233,6 +245,7 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
 }
 
 fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
+    let mut effort = Effort::default();
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
@@ -277,7 +290,12 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                     mode,
                 } => format!(
                     "new file {path}, {bytes} bytes, mode {mode:o}, sha256 {digest}\n{}",
-                    after().map_or_else(String::new, |new| difference(&path, None, Some(&new)))
+                    after().map_or_else(String::new, |new| difference(
+                        &path,
+                        None,
+                        Some(&new),
+                        &mut effort
+                    ))
                 ),
                 What::CreatedDir { mode } => format!("new directory {path}, mode {mode:o}\n"),
                 What::CreatedSymlink { target } => {
@@ -300,7 +318,9 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                         format!(", mode {mode_before:o} becomes {mode:o}")
                     };
                     let shown = match (before(), after()) {
-                        (Some(old), Some(new)) => difference(&path, Some(&old), Some(&new)),
+                        (Some(old), Some(new)) => {
+                            difference(&path, Some(&old), Some(&new), &mut effort)
+                        }
                         _ => String::new(),
                     };
                     format!("changed file {path}, {bytes} bytes{modes}, sha256 {digest}\n{shown}")
@@ -331,7 +351,12 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 }
                 What::DeletedFile { base } => format!(
                     "deleted file {path}, sha256 {base}\n{}",
-                    before().map_or_else(String::new, |old| difference(&path, Some(&old), None))
+                    before().map_or_else(String::new, |old| difference(
+                        &path,
+                        Some(&old),
+                        None,
+                        &mut effort
+                    ))
                 ),
                 What::DeletedSymlink { target } => {
                     format!(
@@ -384,12 +409,17 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{difference, named, one_line};
+    use super::{Effort, difference, named, one_line};
 
     #[test]
     fn each_line_of_a_difference_has_a_line_to_itself() {
         let check = |old: &str, new: &str, expected: &str| {
-            let shown = difference("f", Some(old.as_bytes()), Some(new.as_bytes()));
+            let shown = difference(
+                "f",
+                Some(old.as_bytes()),
+                Some(new.as_bytes()),
+                &mut Effort::default(),
+            );
             let lines = shown.split_once("@@\n").unwrap().1;
             assert_eq!(lines, expected, "{old:?} {new:?}");
         };
@@ -418,7 +448,12 @@ mod tests {
 
     #[test]
     fn a_text_keeps_its_spaces_and_a_name_shows_which_they_are() {
-        let shown = difference("f", None, Some("a\u{a0}b\u{3164}\tc\n".as_bytes()));
+        let shown = difference(
+            "f",
+            None,
+            Some("a\u{a0}b\u{3164}\tc\n".as_bytes()),
+            &mut Effort::default(),
+        );
         assert!(shown.ends_with("+a\u{a0}b\\u{3164}\tc\n"), "{shown}");
         assert_eq!(one_line("a\u{a0}b c\n\td"), "a\\u{a0}b c\\u{a}\\u{9}d");
     }

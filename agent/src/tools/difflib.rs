@@ -5,8 +5,17 @@
 //! right of it, with very frequent elements ignored as anchors in long
 //! sequences. This module implements that (Ratcliff and Obershelp's method);
 //! it never touches files.
+//!
+//! What is compared may have been written to take for ever: the time grows with the
+//! square of its length and more. So comparing has a measure of [`Effort`]. Beyond it
+//! only what is equal at both ends is found, and the rest is told as replaced: a
+//! difference is then longer than it need be, and never less than all of it.
 
 use std::{collections::HashMap, hash::Hash};
+
+/// How many places are looked at before a comparison makes do with both ends: some
+/// seconds of a processor's time.
+const PLACES_MAX: u64 = 50_000_000;
 
 /// Sequences shorter than this have no "too frequent" elements.
 const FREQUENT_FROM_LEN: usize = 200;
@@ -48,23 +57,61 @@ pub struct Step {
     pub b: (usize, usize),
 }
 
+/// What comparing may still cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    places: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { places: PLACES_MAX }
+    }
+}
+
+impl Effort {
+    fn spend(&mut self, places: usize) {
+        let places = u64::try_from(places).unwrap_or(u64::MAX);
+        self.places = self.places.saturating_sub(places);
+    }
+}
+
 struct Matcher<'s, T> {
     a: &'s [T],
     b: &'s [T],
-    places: HashMap<&'s T, Vec<usize>>,
+    /// Where each element of the first sequence is in the second, in order.
+    places: Vec<Option<usize>>,
+    lists: Vec<Vec<usize>>,
+    effort: &'s mut Effort,
 }
 
 impl<'s, T: Eq + Hash> Matcher<'s, T> {
-    fn new(a: &'s [T], b: &'s [T]) -> Self {
-        let mut places: HashMap<&T, Vec<usize>> = HashMap::new();
+    fn new(a: &'s [T], b: &'s [T], effort: &'s mut Effort) -> Self {
+        let mut known: HashMap<&T, usize> = HashMap::new();
+        let mut lists: Vec<Vec<usize>> = Vec::new();
         for (at, element) in b.iter().enumerate() {
-            places.entry(element).or_default().push(at);
+            let list = *known.entry(element).or_insert(lists.len());
+            match lists.get_mut(list) {
+                Some(list) => list.push(at),
+                None => lists.push(vec![at]),
+            }
         }
         if b.len() >= FREQUENT_FROM_LEN {
             let often = b.len() / 100 + 1;
-            places.retain(|_, at| at.len() <= often);
+            for list in lists.iter_mut().filter(|list| list.len() > often) {
+                *list = Vec::new();
+            }
         }
-        Self { a, b, places }
+        Self {
+            places: a
+                .iter()
+                .map(|element| known.get(element).copied())
+                .collect(),
+            lists,
+            a,
+            b,
+            effort,
+        }
     }
 
     fn same(&self, at_a: usize, at_b: usize) -> bool {
@@ -74,33 +121,33 @@ impl<'s, T: Eq + Hash> Matcher<'s, T> {
         }
     }
 
-    fn longest(&self, a: (usize, usize), b: (usize, usize)) -> Block {
+    /// Where the element at `at_a` is in this part of the second sequence.
+    fn places(&self, at_a: usize, b: (usize, usize)) -> &[usize] {
+        let list = self.places.get(at_a).copied().flatten();
+        let list = list.and_then(|list| self.lists.get(list));
+        let list = list.map(Vec::as_slice).unwrap_or_default();
+        let from = list.partition_point(|at_b| *at_b < b.0);
+        let to = list.partition_point(|at_b| *at_b < b.1);
+        list.get(from..to).unwrap_or_default()
+    }
+
+    fn longest(&mut self, a: (usize, usize), b: (usize, usize), runs: &mut [Run; 2]) -> Block {
         let mut best = Block {
             at_a: a.0,
             at_b: b.0,
             len: 0,
         };
-        let mut run: HashMap<usize, usize> = HashMap::new();
+        let [run, next] = runs;
         for at_a in a.0..a.1 {
-            let mut next = HashMap::new();
-            let places = self
-                .a
-                .get(at_a)
-                .and_then(|element| self.places.get(element));
-            for &at_b in places.into_iter().flatten() {
-                if at_b < b.0 {
-                    continue;
-                }
-                if at_b >= b.1 {
-                    break;
-                }
-                let before = at_b
-                    .checked_sub(1)
-                    .and_then(|left| run.get(&left))
-                    .copied()
-                    .unwrap_or(0);
+            if self.effort.places == 0 {
+                break;
+            }
+            let places = self.places(at_a, b);
+            let looked_at = places.len().saturating_add(1);
+            for &at_b in places {
+                let before = at_b.checked_sub(1).map_or(0, |left| run.len_at(left));
                 let len = before + 1;
-                next.insert(at_b, len);
+                next.put(at_b, len);
                 if len > best.len {
                     best = Block {
                         at_a: at_a + 1 - len,
@@ -109,7 +156,13 @@ impl<'s, T: Eq + Hash> Matcher<'s, T> {
                     };
                 }
             }
-            run = next;
+            self.effort.spend(looked_at);
+            std::mem::swap(run, next);
+            next.clear();
+        }
+        run.clear();
+        if self.effort.places == 0 && best.len == 0 {
+            return self.at_an_end(a, b);
         }
         while best.at_a > a.0 && best.at_b > b.0 && self.same(best.at_a - 1, best.at_b - 1) {
             best = Block {
@@ -127,11 +180,35 @@ impl<'s, T: Eq + Hash> Matcher<'s, T> {
         best
     }
 
-    fn blocks(&self) -> Vec<Block> {
+    /// What both parts begin with, or else what both end with.
+    fn at_an_end(&self, a: (usize, usize), b: (usize, usize)) -> Block {
+        let most = (a.1 - a.0).min(b.1 - b.0);
+        let first = (0..most)
+            .take_while(|by| self.same(a.0 + by, b.0 + by))
+            .count();
+        if first > 0 {
+            return Block {
+                at_a: a.0,
+                at_b: b.0,
+                len: first,
+            };
+        }
+        let last = (1..=most)
+            .take_while(|by| self.same(a.1 - by, b.1 - by))
+            .count();
+        Block {
+            at_a: a.1 - last,
+            at_b: b.1 - last,
+            len: last,
+        }
+    }
+
+    fn blocks(&mut self) -> Vec<Block> {
+        let mut runs = [Run::of(self.b.len()), Run::of(self.b.len())];
         let mut todo = vec![((0, self.a.len()), (0, self.b.len()))];
         let mut found = Vec::new();
         while let Some((a, b)) = todo.pop() {
-            let block = self.longest(a, b);
+            let block = self.longest(a, b, &mut runs);
             if block.len == 0 {
                 continue;
             }
@@ -164,12 +241,51 @@ impl<'s, T: Eq + Hash> Matcher<'s, T> {
     }
 }
 
+/// How long the equal run is that ends at each place of the second sequence.
+struct Run {
+    lens: Vec<usize>,
+    /// Those that are not 0.
+    set: Vec<usize>,
+}
+
+impl Run {
+    fn of(len: usize) -> Self {
+        Self {
+            lens: vec![0; len],
+            set: Vec::new(),
+        }
+    }
+
+    fn len_at(&self, at: usize) -> usize {
+        self.lens.get(at).copied().unwrap_or(0)
+    }
+
+    fn put(&mut self, at: usize, len: usize) {
+        if let Some(place) = self.lens.get_mut(at) {
+            *place = len;
+            self.set.push(at);
+        }
+    }
+
+    fn clear(&mut self) {
+        for at in self.set.drain(..) {
+            if let Some(place) = self.lens.get_mut(at) {
+                *place = 0;
+            }
+        }
+    }
+}
+
 /// The steps that turn `a` into `b`.
 #[must_use]
 pub fn steps<T: Eq + Hash>(a: &[T], b: &[T]) -> Vec<Step> {
+    steps_within(a, b, &mut Effort::default())
+}
+
+fn steps_within<T: Eq + Hash>(a: &[T], b: &[T], effort: &mut Effort) -> Vec<Step> {
     let (mut at_a, mut at_b) = (0, 0);
     let mut steps = Vec::new();
-    for block in Matcher::new(a, b).blocks() {
+    for block in Matcher::new(a, b, effort).blocks() {
         let change = match (at_a < block.at_a, at_b < block.at_b) {
             (true, true) => Some(Change::Replace),
             (true, false) => Some(Change::Delete),
@@ -209,7 +325,7 @@ pub fn ratio(a: &str, b: &str) -> f64 {
     if total == 0 {
         return 1.0;
     }
-    let same: usize = Matcher::new(&a, &b)
+    let same: usize = Matcher::new(&a, &b, &mut Effort::default())
         .blocks()
         .iter()
         .map(|block| block.len)
@@ -262,8 +378,19 @@ fn range(start: usize, end: usize) -> String {
 /// A unified diff of two lists of lines (line ends kept), empty when equal.
 #[must_use]
 pub fn unified(a: &[&str], b: &[&str], name_a: &str, name_b: &str) -> String {
+    unified_within(a, b, (name_a, name_b), &mut Effort::default())
+}
+
+/// The same with what is left of a measure for several of them.
+#[must_use]
+pub fn unified_within(
+    a: &[&str],
+    b: &[&str],
+    (name_a, name_b): (&str, &str),
+    effort: &mut Effort,
+) -> String {
     let mut out = String::new();
-    for group in groups(steps(a, b)) {
+    for group in groups(steps_within(a, b, effort)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
@@ -297,7 +424,7 @@ pub fn unified(a: &[&str], b: &[&str], name_a: &str, name_b: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ratio, unified};
+    use super::{Change, Effort, ratio, steps_within, unified};
     use crate::tools::pytext::lines_kept;
 
     fn diff(a: &str, b: &str) -> String {
@@ -335,5 +462,44 @@ mod tests {
         assert!((ratio("abcd", "bcde") - 0.75).abs() < 1e-12);
         assert!((ratio("", "") - 1.0).abs() < 1e-12);
         assert!(ratio("abc", "xyz").abs() < 1e-12);
+    }
+
+    /// Texts whose lines each stand in too many places.
+    fn slow(lines: u64, seed: u64) -> String {
+        let mut state = seed;
+        (0..lines)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                format!("{}\n", state % 130)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_takes_too_long_to_compare_is_told_whole_and_what_is_equal_at_its_ends_is_not() {
+        let (a, b) = (slow(2000, 1), slow(2000, 2));
+        let around = |text: &str| format!("first\n{text}last\n");
+        let (a, b) = (around(&a), around(&b));
+        let (a, b) = (lines_kept(&a), lines_kept(&b));
+        for places in [0, 1000, u64::MAX] {
+            let mut effort = Effort { places };
+            let steps = steps_within(&a, &b, &mut effort);
+            // Each part once, in order, and equal only what is.
+            let (mut at_a, mut at_b) = (0, 0);
+            for step in &steps {
+                assert_eq!((step.a.0, step.b.0), (at_a, at_b));
+                (at_a, at_b) = (step.a.1, step.b.1);
+                let is_equal = a[step.a.0..step.a.1] == b[step.b.0..step.b.1];
+                assert_eq!(is_equal, step.change == Change::Equal);
+            }
+            assert_eq!((at_a, at_b), (a.len(), b.len()));
+            if places == 0 {
+                let changes: Vec<Change> = steps.iter().map(|step| step.change).collect();
+                assert_eq!(changes, [Change::Equal, Change::Replace, Change::Equal]);
+            }
+            assert!(effort.places <= places);
+        }
     }
 }
