@@ -149,6 +149,20 @@ impl Scan {
         }
     }
 
+    /// The same of what was just read: reading takes its time, and what was saved
+    /// meanwhile may be what was read. One that is gone is missed at the commit.
+    fn note_age_by_now(
+        &mut self,
+        lower: BorrowedFd<'_>,
+        name: &[u8],
+        path: &RelPath,
+    ) -> Result<(), ChangeSetError> {
+        if let Some(now) = stat_name(lower, name, path)? {
+            self.note_age(&now, path);
+        }
+        Ok(())
+    }
+
     /// Compares a directory of the layer with the one below it, if there is one.
     fn merged(
         &mut self,
@@ -405,6 +419,7 @@ impl Scan {
         }
         if content || xattrs || ((before.mode != mode || only_its_time) && metadata) {
             self.note_age(&old, path);
+            self.note_age_by_now(lower, name, path)?;
             if !metadata {
                 node.mode = before.mode;
             }
@@ -503,6 +518,7 @@ impl Scan {
             return Ok(());
         };
         self.note_age(&old, path);
+        self.note_age_by_now(lower, name, path)?;
         let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
         if is_mounted {
             self.never.mounted.get_or_insert_with(|| path.clone());

@@ -424,6 +424,53 @@ fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
     }
 }
 
+/// Looking at a long file takes its time, and what is saved meanwhile must not be taken
+/// for what the command saw.
+fn what_somebody_saves_while_it_is_compared_is_not_overwritten() {
+    use std::os::unix::fs::FileExt as _;
+    const LENGTH: u64 = 32 << 20;
+    const MOMENTS: u32 = 8;
+    for script in ["echo mine > f", "rm f"] {
+        let mut took = std::time::Duration::ZERO;
+        for moment in 0..=MOMENTS {
+            let workspace = Workspace::new();
+            let path = workspace.path().join("f");
+            std::fs::write(&path, "7".repeat(usize::try_from(LENGTH).unwrap())).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            let save = |delay: std::time::Duration| {
+                let file = file.try_clone().unwrap();
+                std::thread::spawn(move || {
+                    std::thread::sleep(delay);
+                    file.write_all_at(b"theirs", LENGTH - 6).unwrap();
+                })
+            };
+            let running = support::start(&workspace.command(&format!("{script}; echo done")));
+            let mut began = None;
+            let mut saving = None;
+            let finished = running.wait_with(|_, _| {
+                began = Some(std::time::Instant::now());
+                saving = (moment > 0).then(|| save(took * (moment - 1) / MOMENTS));
+            });
+            let finished = finished.unwrap();
+            if moment == 0 {
+                // How long it takes when nobody saves.
+                took = began.expect("output").elapsed();
+                continue;
+            }
+            saving.expect("output").join().unwrap();
+            let done = commit(&finished, &workspace);
+            assert_eq!(
+                done.failure.map(|failure| failure.error.code()),
+                Some(Some(
+                    hermitcrab_core::outcome::DenialCode::ChangedSinceShown
+                )),
+                "{script}, {moment}"
+            );
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), LENGTH);
+        }
+    }
+}
+
 fn a_pipe_among_other_changes_leaves_nothing_half_applied() {
     let workspace = Workspace::new();
     workspace.file("old", "old\n");
@@ -529,6 +576,7 @@ support::on_all_layers!(
     a_link_planted_meanwhile_leads_nothing_out,
     pipes_and_sockets_are_shown_and_never_made,
     what_somebody_saved_while_the_command_ran_is_not_overwritten,
+    what_somebody_saves_while_it_is_compared_is_not_overwritten,
     a_pipe_among_other_changes_leaves_nothing_half_applied,
     no_file_comes_out_that_lends_its_owners_rights,
     too_few_permits_apply_nothing,
