@@ -101,15 +101,21 @@ fn exact(content: &str, quotation: &str) -> Vec<Span> {
         .collect()
 }
 
+/// Where each of these lines begins, and where one behind them would.
+fn line_starts(lines: &[&str]) -> Vec<usize> {
+    let mut at = 0;
+    let mut starts = vec![at];
+    for line in lines {
+        at += line.len() + 1;
+        starts.push(at);
+    }
+    starts
+}
+
 /// The byte range of lines `start..end`, the last line's end excluded.
-fn line_span(content: &str, lines: &[&str], start: usize, end: usize) -> Span {
-    let length = |count: usize| {
-        lines
-            .iter()
-            .take(count)
-            .map(|line| line.len() + 1)
-            .sum::<usize>()
-    };
+fn line_span(content: &str, starts: &[usize], start: usize, end: usize) -> Span {
+    let behind = starts.last().copied().unwrap_or(0);
+    let length = |count: usize| starts.get(count).copied().unwrap_or(behind);
     (
         length(start),
         content.len().min(length(end).saturating_sub(1)),
@@ -119,11 +125,12 @@ fn line_span(content: &str, lines: &[&str], start: usize, end: usize) -> Span {
 /// Every block of as many lines as the quotation has, judged by `same`.
 fn blocks(content: &str, count: usize, mut same: impl FnMut(&[&str]) -> bool) -> Vec<Span> {
     let lines: Vec<&str> = content.split('\n').collect();
+    let starts = line_starts(&lines);
     lines
         .windows(count.max(1))
         .enumerate()
         .filter(|(_, block)| same(block))
-        .map(|(at, _)| line_span(content, &lines, at, at + count))
+        .map(|(at, _)| line_span(content, &starts, at, at + count))
         .collect()
 }
 
@@ -235,12 +242,11 @@ fn plain_letters(content: &str, quotation: &str) -> Vec<Span> {
         .filter_map(|(start, end)| {
             // A match that begins inside one letter's plain spelling has no
             // place in the original.
-            let from = origin.iter().find(|(plain_at, _)| *plain_at == start)?.1;
-            let to = origin
-                .iter()
-                .find(|(plain_at, at)| *plain_at >= end && *at >= from)?
-                .1;
-            Some((from, to))
+            let first = origin.partition_point(|(plain_at, _)| *plain_at < start);
+            let (plain_at, from) = *origin.get(first)?;
+            let last = origin.partition_point(|(plain_at, at)| *plain_at < end || *at < from);
+            let (_, to) = *origin.get(last)?;
+            (plain_at == start).then_some((from, to))
         })
         .collect()
 }
@@ -268,7 +274,7 @@ fn anchored(content: &str, quotation: &str) -> Vec<Span> {
     }
     let text = plain_text(content);
     let lines: Vec<&str> = text.split('\n').collect();
-    let original: Vec<&str> = content.split('\n').collect();
+    let original = line_starts(&content.split('\n').collect::<Vec<_>>());
     let candidates: Vec<(usize, &[&str])> = lines
         .windows(wanted.len())
         .enumerate()

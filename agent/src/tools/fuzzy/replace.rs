@@ -62,14 +62,13 @@ pub fn letters_kept(content: &str, spans: &[Span], old: &str, new: &str) -> Stri
             difflib::Change::Equal => {
                 let start = byte_of.get(step.a.0).copied().unwrap_or_default();
                 let end = byte_of.get(step.a.1).copied().unwrap_or_default();
+                let first = origin.partition_point(|(plain_at, _)| *plain_at < start);
                 let from = origin
-                    .iter()
-                    .find(|(plain_at, _)| *plain_at == start)
+                    .get(first)
+                    .filter(|(plain_at, _)| *plain_at == start)
                     .map_or(0, |pair| pair.1);
-                let to = origin
-                    .iter()
-                    .find(|(plain_at, at)| *plain_at >= end && *at >= from)
-                    .map_or(found.len(), |pair| pair.1);
+                let last = origin.partition_point(|(plain_at, at)| *plain_at < end || *at < from);
+                let to = origin.get(last).map_or(found.len(), |pair| pair.1);
                 out.push_str(found.get(from..to).unwrap_or_default());
             }
             difflib::Change::Replace | difflib::Change::Insert => {
@@ -137,13 +136,17 @@ pub fn apply(
     if overlap {
         return apply_overlapping(content, &spans, put);
     }
-    let mut out = content.to_owned();
-    for (start, end) in spans {
-        let (Some(before), Some(after)) = (out.get(..start), out.get(end..)) else {
+    let mut out = String::with_capacity(content.len());
+    let mut at = 0;
+    for (start, end) in spans.into_iter().rev() {
+        let (Some(kept), Some(_)) = (content.get(at..start), content.get(end..)) else {
             continue;
         };
-        out = format!("{before}{}{after}", put((start, end)));
+        out.push_str(kept);
+        out.push_str(&put((start, end)));
+        at = end;
     }
+    out.push_str(content.get(at..).unwrap_or_default());
     out
 }
 
