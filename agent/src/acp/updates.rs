@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     ports::{FileDiff, Prompt, Side},
     runtime::Fate,
+    screen::visible,
     tools::title::{self, one_line},
 };
 
@@ -61,7 +62,7 @@ pub fn described(name: &str, arguments: &Value, base: &Path) -> Described {
         .map(|path| ToolCallLocation::new(base.join(path)))
         .collect();
     Described {
-        title: title::title(name, arguments),
+        title: visible(&title::title(name, arguments)),
         kind,
         locations,
     }
@@ -87,7 +88,7 @@ pub fn keep_the_end(text: &mut String) {
 /// A question's content: each file whole, and in words what is no text.
 #[must_use]
 pub fn question(prompt: &Prompt<'_>) -> Vec<ToolCallContent> {
-    let mut contents: Vec<ToolCallContent> = prompt.files.iter().map(file).collect();
+    let mut contents: Vec<ToolCallContent> = prompt.files.iter().flat_map(file).collect();
     let is_all = !prompt.files.is_empty()
         && prompt.files.iter().all(is_text)
         && prompt.besides.is_empty()
@@ -112,14 +113,22 @@ fn is_text(file: &FileDiff) -> bool {
     file.before.text().is_some() && file.after.text().is_some()
 }
 
-fn file(file: &FileDiff) -> ToolCallContent {
+fn file(file: &FileDiff) -> Vec<ToolCallContent> {
     let (Some(old), Some(new)) = (file.before.text(), file.after.text()) else {
-        return text(&format!(
+        let words = text(&format!(
             "{}: {} becomes {}",
-            one_line(&file.path),
+            visible(&one_line(&file.path)),
             side(&file.before),
             side(&file.after)
         ));
+        // What is to be there is shown, whatever was.
+        return match &file.after {
+            Side::Text(new) => {
+                let diff = Diff::new(&file.path, new.clone());
+                vec![words, ToolCallContent::Diff(diff)]
+            }
+            Side::Nothing | Side::Opaque { .. } | Side::Unread => vec![words],
+        };
     };
     let mut diff = Diff::new(&file.path, new.to_owned());
     if file.before != Side::Nothing {
@@ -130,7 +139,7 @@ fn file(file: &FileDiff) -> ToolCallContent {
         meta.insert("hermitcrab".into(), json!({"deleted": true}));
         diff = diff.meta(meta);
     }
-    ToolCallContent::Diff(diff)
+    vec![ToolCallContent::Diff(diff)]
 }
 
 fn side(side: &Side) -> String {

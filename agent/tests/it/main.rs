@@ -10,6 +10,7 @@ mod acp_model;
 mod acp_peers;
 mod acp_plan;
 mod acp_reach;
+mod acp_shown;
 mod audit_cli;
 mod background;
 mod bearers;

@@ -3,15 +3,26 @@
 //! For a front end that shows differences by itself. It must leave nothing out
 //! that the words say: what is no file's content is listed beside the files.
 
-use hermitcrab_core::digest::Digest;
+use std::{collections::BTreeSet, io};
+
+use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
-use super::{FileChange, SHOWN_BYTES_MAX, moment, one_line};
+use super::{FileChange, SHOWN_BYTES_MAX, difference, legible, moment, named, one_line};
 use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
     runtime::{hands::Before, place::Place},
+    tools::difflib::Effort,
 };
+
+/// Lines with letters nobody sees that are told of a file.
+const HIDING_LINES_MAX: usize = 8;
+/// Letters that are told of such a line, from a little before the first of them.
+const HIDING_LETTERS: usize = 200;
+/// The permission bits a new file may have without being told: neither a program, nor
+/// everybody's to write.
+const USUAL_BITS: u32 = 0o664;
 
 /// A content as a side: whole, or by length and digest.
 fn side(content: &[u8]) -> Side {
@@ -40,6 +51,61 @@ pub(super) fn written(place: &Place, before: &Before, content: &[u8]) -> FileDif
     }
 }
 
+/// What is told beside a file that is written.
+pub(super) fn besides_written(place: &Place, before: &Before, content: &[u8]) -> Vec<String> {
+    let old = match before {
+        Before::File(old) => Some(old.as_slice()),
+        Before::Nothing | Before::Unread => None,
+    };
+    let file = written(place, before, content);
+    unshown(&file, old, Some(content), &mut Effort::of_a_question())
+}
+
+/// What an editor's own view of a file does not show, in words: letters that leave no
+/// mark, and a text of which some bytes are none.
+fn unshown(
+    file: &FileDiff,
+    old: Option<&[u8]>,
+    new: Option<&[u8]>,
+    effort: &mut Effort,
+) -> Vec<String> {
+    let name = named(&file.path);
+    let mut out = Vec::new();
+    if one_line(&file.path) != file.path {
+        out.push(format!("{name}: a name with letters that nobody sees"));
+    }
+    if matches!(file.after, Side::Opaque { .. }) && new.is_some_and(|new| legible(new).is_some()) {
+        out.push(difference(&name, old, new, effort).trim_end().to_owned());
+    }
+    let Side::Text(after) = &file.after else {
+        return out;
+    };
+    let known: BTreeSet<&str> = file.before.text().unwrap_or_default().lines().collect();
+    let mut hiding = after
+        .lines()
+        .zip(1_usize..)
+        .filter(|(line, _)| line.chars().any(hides) && !known.contains(line));
+    for (line, number) in hiding.by_ref().take(HIDING_LINES_MAX) {
+        let letters: Vec<char> = line.chars().collect();
+        let first = letters.iter().position(|letter| hides(*letter));
+        let from = first.unwrap_or(0).saturating_sub(HIDING_LETTERS / 4);
+        let part: String = letters.iter().skip(from).take(HIDING_LETTERS).collect();
+        out.push(format!(
+            "{name}: line {number} has letters that nobody sees: {}",
+            one_line(&part)
+        ));
+    }
+    match hiding.count() {
+        0 => {}
+        more => out.push(format!("{name}: {more} more lines have such letters")),
+    }
+    out
+}
+
+fn hides(letter: char) -> bool {
+    (letter.is_control() && !matches!(letter, '\t' | '\r')) || is_unseen(letter)
+}
+
 pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>) {
     let mut files = Vec::new();
     let mut besides = Vec::new();
@@ -49,25 +115,28 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
                 place,
                 before,
                 content,
-            } => files.push(written(place, before, content)),
+            } => {
+                files.push(written(place, before, content));
+                besides.extend(besides_written(place, before, content));
+            }
             FileChange::Delete { place, before } => files.push(FileDiff {
                 path: place.absolute.clone(),
                 before: side(before),
                 after: Side::Nothing,
             }),
             FileChange::RemoveDir { place } => {
-                besides.push(format!("removed directory {}", one_line(&place.absolute)));
+                besides.push(format!("removed directory {}", named(&place.absolute)));
             }
             FileChange::Move { from, to } => besides.push(format!(
                 "{} becomes {}, as it is",
-                one_line(&from.absolute),
-                one_line(&to.absolute)
+                named(&from.absolute),
+                named(&to.absolute)
             )),
             FileChange::Rename { from, to, content } => {
                 besides.push(format!(
                     "{} becomes {}",
-                    one_line(&from.absolute),
-                    one_line(&to.absolute)
+                    named(&from.absolute),
+                    named(&to.absolute)
                 ));
                 files.push(FileDiff {
                     path: from.absolute.clone(),
@@ -86,6 +155,7 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
 }
 
 pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<String>) {
+    let mut effort = Effort::of_a_question();
     let mut files = Vec::new();
     let mut besides = Vec::new();
     for (root, set) in sets {
@@ -96,8 +166,22 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
                 format!("{root}/{}", change.path)
             };
             match of_change(set, change, &path) {
-                Ok(file) => files.push(file),
+                Ok(file) => {
+                    let read = |content: io::Result<Vec<u8>>| content.ok();
+                    let odd = matches!(file.after, Side::Opaque { .. });
+                    let old = || read(set.content_before(&change.path, SHOWN_BYTES_MAX));
+                    let new = || read(set.content_after(&change.path, SHOWN_BYTES_MAX));
+                    let (old, new) = if odd { (old(), new()) } else { (None, None) };
+                    let more = unshown(&file, old.as_deref(), new.as_deref(), &mut effort);
+                    besides.extend(more);
+                    files.push(file);
+                }
                 Err(words) => besides.push(words),
+            }
+            if let What::CreatedFile { mode, .. } = &change.what
+                && mode & !USUAL_BITS != 0
+            {
+                besides.push(format!("new file {}, mode {mode:o}", named(&path)));
             }
             if let What::ModifiedFile {
                 mode_before, mode, ..
@@ -106,7 +190,7 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
             {
                 besides.push(format!(
                     "mode of {}: {mode_before:o} becomes {mode:o}",
-                    one_line(&path)
+                    named(&path)
                 ));
             }
         }
@@ -116,7 +200,7 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
 
 /// A change of a file's content, or any other change in words.
 fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, String> {
-    let shown = one_line(path);
+    let shown = named(path);
     let before = |digest: Digest| {
         set.content_before(&change.path, SHOWN_BYTES_MAX).map_or(
             Side::Opaque {
@@ -148,7 +232,7 @@ fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, S
         What::CreatedSymlink { target } => {
             return Err(format!(
                 "new link {shown} to {}",
-                one_line(&String::from_utf8_lossy(target))
+                named(&String::from_utf8_lossy(target))
             ));
         }
         What::CreatedSpecial => return Err(format!("new pipe or socket {shown} (never kept)")),
@@ -175,16 +259,13 @@ fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, S
         What::DeletedSymlink { target } => {
             return Err(format!(
                 "deleted link {shown} to {}",
-                one_line(&String::from_utf8_lossy(target))
+                named(&String::from_utf8_lossy(target))
             ));
         }
         What::DeletedDir => return Err(format!("deleted directory {shown}")),
         What::DeletedSpecial => return Err(format!("deleted pipe, socket or device {shown}")),
         What::MovedHere { from } => {
-            return Err(format!(
-                "{shown} is what was {}",
-                one_line(&from.to_string())
-            ));
+            return Err(format!("{shown} is what was {}", named(&from.to_string())));
         }
         What::MovedAway => return Err(format!("{shown} gets another name")),
     };

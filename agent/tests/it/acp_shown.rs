@@ -1,0 +1,70 @@
+//! What an editor's user is shown is all that would happen, whatever a command makes
+//! its changes look like.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+
+use crate::support::editor::Editor;
+
+/// What is shown of the changes of this command.
+fn shown(editor: &mut Editor, session: &str, command: &str) -> String {
+    let call: Value = json!([[["terminal", {"command": command}]], "done"]);
+    let before = editor.questions().len();
+    editor.prompt(session, &call, &[json!("reject-once")]);
+    let questions = editor.questions();
+    assert_eq!(questions.len(), before + 1, "{command}");
+    let content = &questions[before]["toolCall"]["content"];
+    let texts = content.as_array().unwrap().iter();
+    texts
+        .map(|piece| match piece["type"].as_str() {
+            Some("diff") => format!(
+                "{}\n{}\n",
+                piece["path"].as_str().unwrap(),
+                piece["newText"].as_str().unwrap()
+            ),
+            _ => format!("{}\n", piece["content"]["text"].as_str().unwrap()),
+        })
+        .collect()
+}
+
+#[test]
+fn what_makes_a_new_file_a_program_is_told() {
+    let (mut editor, session) = Editor::ready();
+    let command = "printf 'x\\n' > run; chmod 755 run; printf 'x\\n' > plain";
+    let shown = shown(&mut editor, &session, command);
+    assert!(shown.contains("run, mode 755"), "{shown}");
+    assert!(!shown.contains("plain, mode"), "{shown}");
+}
+
+#[test]
+fn a_text_is_shown_that_replaces_what_is_none_or_has_some_bytes_that_are_none() {
+    let (mut editor, session) = Editor::ready();
+    editor.put("odd", "\0\0\0\0");
+    let command = "printf 'first evil\\n' > odd; printf 'second evil\\n\\0\\377' > new";
+    let shown = shown(&mut editor, &session, command);
+    assert!(shown.contains("first evil"), "{shown}");
+    assert!(shown.contains("+second evil\n+\\x00\\xff"), "{shown}");
+}
+
+#[test]
+fn letters_nobody_sees_have_names_in_what_an_editor_is_told() {
+    let (mut editor, session) = Editor::ready();
+    editor.put("known", "old \u{202e}line\n");
+    let command = "printf 'old \u{202e}line\\nnew \u{2066}line\\n' > known; echo x > 'a\u{200b}b'";
+    let shown = shown(&mut editor, &session, command);
+    assert!(shown.contains("new \\u{2066}line"), "{shown}");
+    assert!(!shown.contains("old \\u{202e}line"), "{shown}");
+    assert!(shown.contains("a\\u{200b}b"), "{shown}");
+}
+
+#[test]
+fn a_name_that_reads_like_more_of_its_line_stands_in_quotation_marks() {
+    let (mut editor, session) = Editor::ready();
+    let shown = shown(
+        &mut editor,
+        &session,
+        "mkdir 'd, mode 700' && ln -s x 'l to y'",
+    );
+    assert!(shown.contains("d, mode 700\", mode 755"), "{shown}");
+    assert!(shown.contains("l to y\" to x"), "{shown}");
+}
