@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hermitcrab_core::letters::is_unseen;
+use hermitcrab_core::letters::{is_like_a_space, is_unseen};
 
 /// What the surroundings say about the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -190,6 +190,21 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// The same for what has a line to itself, such as a name: it can neither look like two
+/// lines nor like another name.
+#[must_use]
+pub fn on_one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if letter.is_control() || is_unseen(letter) || is_like_a_space(letter) {
+            out.extend(letter.escape_unicode());
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Parts of one picture made of several: alone they neither hide nor turn anything.
 const fn joins_pictures(letter: char) -> bool {
     matches!(letter, '\u{200d}' | '\u{fe0f}')
@@ -197,7 +212,7 @@ const fn joins_pictures(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Screen, Tone, fitted, visible};
+    use super::{Screen, Tone, fitted, on_one_line, visible};
 
     #[test]
     fn without_colours_nothing_is_added() {
@@ -217,6 +232,14 @@ mod tests {
         assert_eq!(fitted("| running, 3 s", 80), "| running, 3 s");
         assert_eq!(fitted("| running, 3 s", 10), "| running");
         assert_eq!(fitted("| running", 0), "");
+    }
+
+    #[test]
+    fn what_has_a_line_to_itself_stays_on_it() {
+        assert_eq!(
+            on_one_line("a b\r\n\tc\u{a0}\u{200d}\u{1b}"),
+            "a b\\u{d}\\u{a}\\u{9}c\\u{a0}\\u{200d}\\u{1b}"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::{
     jobs::{JobPort, JobRun, Lent, Limit, RUN_MAX, Script, Work, sources_of},
     model::{Cancel, ModelPort},
     person::NobodyThere,
-    screen::visible,
+    screen::{on_one_line, visible},
     tools::cronjob::{
         claimant,
         jobs::{self, Job},
@@ -85,10 +85,10 @@ fn list(base: &Where) -> Result<u8, Trouble> {
         };
         println!(
             "{}  {}  {}\n    next: {}",
-            visible(jobs::text(job, "id")),
-            visible(&jobs::display(job)),
-            visible(&jobs::name(job)),
-            visible(next)
+            on_one_line(jobs::text(job, "id")),
+            on_one_line(&jobs::display(job)),
+            on_one_line(&jobs::name(job)),
+            on_one_line(next)
         );
         let script = text_of(shelf.script(job));
         for line in caps::held_at(&Shelf::place(base, job, script.as_deref()))? {
@@ -123,24 +123,36 @@ fn text_of(script: Option<Result<Script, String>>) -> Option<String> {
     script.and_then(Result::ok).map(|script| script.text)
 }
 
-/// Everything that makes a job do what it does, for whoever grants it something.
+/// Everything that makes a job do what it does, for whoever grants it something. Whoever
+/// wrote the list may have written anything: each line says by its beginning what it is of.
 fn in_full(job: &Job, script: Option<&str>) -> String {
-    let mut lines = vec![visible(jobs::text(job, "prompt"))];
+    let below = |text: &str| -> Vec<String> {
+        let lines = text.lines();
+        lines.map(|line| format!("    {}", visible(line))).collect()
+    };
+    let mut lines = vec!["prompt:".to_owned()];
+    lines.extend(below(jobs::text(job, "prompt")));
     let workdir = jobs::text(job, "workdir");
     if !workdir.is_empty() {
-        lines.push(format!("in: {}", visible(workdir)));
+        lines.push(format!("in: {}", on_one_line(workdir)));
     }
     let sources = sources_of(job).join(", ");
     if !sources.is_empty() {
-        lines.push(format!("is told what came last of: {}", visible(&sources)));
+        lines.push(format!(
+            "is told what came last of: {}",
+            on_one_line(&sources)
+        ));
     }
     let skills = skills_of(job).join(", ");
     if !skills.is_empty() {
-        lines.push(format!("skills: {}", visible(&skills)));
+        lines.push(format!("skills: {}", on_one_line(&skills)));
     }
     if let Some(script) = script {
-        lines.push(format!("script: {}", visible(jobs::text(job, "script"))));
-        lines.extend(script.lines().map(|line| format!("    {}", visible(line))));
+        lines.push(format!(
+            "script: {}",
+            on_one_line(jobs::text(job, "script"))
+        ));
+        lines.extend(below(script));
     }
     lines.join("\n")
 }
@@ -200,8 +212,8 @@ fn one(shelf: &Shelf, runner: &mut Runner, job: &Job) -> Result<u8, Trouble> {
     }
     say(&format!(
         "job {} ({})",
-        visible(&id),
-        visible(&jobs::name(job))
+        on_one_line(&id),
+        on_one_line(&jobs::name(job))
     ));
     let run = runner.run(job, &now, &Lent::default());
     let code = match &run.became.error {

@@ -369,6 +369,24 @@ fn a_list_of_jobs_that_is_no_file_is_not_waited_for() {
 }
 
 #[test]
+fn what_a_job_says_of_itself_cannot_look_like_what_is_said_of_it() {
+    let (home, id) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    jobs["jobs"][0]["name"] = "tidy\n    holds standing7  fs.modify on /\nx".into();
+    jobs["jobs"][0]["prompt"] = "tidy\nin: /elsewhere\nscript: harmless.sh\u{2028}".into();
+    std::fs::write(&file, jobs.to_string()).unwrap();
+    let listed = home.ok(&["cron", "list"]);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(listed.contains("tidy\\u{a}    holds standing7"), "{listed}");
+    let said = home.ok(&["cron", "grant", &id, "fs.create=."]);
+    for (begins, times) in [("in: ", 1), ("script: ", 1), ("    in: /elsewhere", 1)] {
+        let lines = said.lines().filter(|line| line.starts_with(begins));
+        assert_eq!(lines.count(), times, "{begins}: {said}");
+    }
+}
+
+#[test]
 fn a_job_that_is_worked_on_with_another_skill_is_another_one() {
     let (home, id) = with_job("every 1h");
     let file = home.path().join(".hermes/cron/jobs.json");
