@@ -69,7 +69,7 @@ pub use self::{
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
     ceilings::{Ceilings, Talk},
     change::FileChange,
-    command::{CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
+    command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,

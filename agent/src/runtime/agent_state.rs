@@ -11,6 +11,15 @@ use regex::Regex;
 use super::{Runtime, RuntimeConfig, oldest::Oldest, writers::Moment};
 use crate::tools::{evidence::Evidence, todo};
 
+/// Where a shell left off: nowhere yet, if it is new.
+#[derive(Clone, Debug, Default)]
+pub struct LeftOff {
+    /// Where it was.
+    pub cwd: Option<PathBuf>,
+    /// The variables it exported, as it wrote them.
+    pub exported: Option<Vec<u8>>,
+}
+
 /// One agent's memory.
 #[derive(Clone, Debug)]
 pub struct AgentState {
@@ -20,6 +29,8 @@ pub struct AgentState {
     pub cwd_is_from_command: bool,
     /// The variables the last command exported, as the shell wrote them.
     pub exported: Option<Vec<u8>>,
+    /// Where the last command left off that its user typed.
+    pub person: LeftOff,
     /// Whether a file was looked at or written, for which the compared agent uses
     /// the same shell.
     pub shell_is_used: bool,
@@ -48,6 +59,7 @@ impl AgentState {
             cwd: config.workspace.clone(),
             cwd_is_from_command: false,
             exported: None,
+            person: LeftOff::default(),
             shell_is_used: false,
             check_spoke: false,
             reads: ReadMemory::default(),

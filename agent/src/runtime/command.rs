@@ -4,7 +4,8 @@
 //! The text of a command decides nothing. It reaches the shell as a file, not
 //! as part of another command line. The working directory and the exported
 //! variables it leaves are read back for the next command; they come from the
-//! command and are treated as its output.
+//! command and are treated as its output. So what a person types has a shell of its
+//! own: what commands of the model's left there would decide what it means.
 
 use std::{
     ffi::OsStr,
@@ -50,7 +51,15 @@ pub(super) use self::{
     launch::Launch,
     seen::{Seen, unless_planted},
 };
-use super::{call::ChangeSummary, hands::Hands, mounts::lexical, shown, turn::Stop, unkept, words};
+use super::{
+    agent_state::LeftOff,
+    call::ChangeSummary,
+    hands::{Hands, stop},
+    mounts::lexical,
+    shown,
+    turn::Stop,
+    unkept, words,
+};
 use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.
@@ -73,6 +82,17 @@ pub struct CommandRequest<'c> {
     pub reads: Option<&'c File>,
     /// Whether what it says of errors is told apart from what it says.
     pub apart: bool,
+    /// Who wrote it.
+    pub by: Author,
+}
+
+/// Who wrote a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// A model, or this program for it.
+    Model,
+    /// A person, at a prompt.
+    Person,
 }
 
 /// A command that ran.
@@ -98,7 +118,7 @@ pub struct CommandRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
     /// What it did, and where and with which variables it left off.
-    EffectsAndState,
+    EffectsAndState(Author),
     /// What it did.
     Effects,
     /// Nothing; its words are all that is wanted of it.
@@ -110,13 +130,13 @@ impl Hands<'_> {
     /// was overtaken by somebody's save runs again if its user wants it to.
     pub fn run(&mut self, request: &CommandRequest<'_>) -> Result<CommandRun, Stop> {
         self.run_until_it_stands(request.command, |hands| {
-            hands.run_shell(request, Kept::EffectsAndState)
+            hands.run_shell(request, Kept::EffectsAndState(request.by))
         })
     }
 
     fn run_shell(&mut self, request: &CommandRequest<'_>, kept: Kept) -> Result<CommandRun, Stop> {
         let seen = self.seen()?;
-        let base = self.cwd();
+        let (base, exported, shell) = self.left_off(request.by);
         let workdir = request.workdir.map_or_else(
             || base.as_os_str().as_bytes().to_vec(),
             |workdir| {
@@ -125,11 +145,8 @@ impl Hands<'_> {
                     .into_vec()
             },
         );
-        let state = self.state();
-        let shell = Shell::of(state);
-        let exported = state.exported.clone().unwrap_or_default();
         let inputs = vec![
-            ("env".to_owned(), exported),
+            ("env".to_owned(), exported.unwrap_or_default()),
             ("base".to_owned(), base.as_os_str().as_bytes().to_vec()),
             ("workdir".to_owned(), workdir),
             ("command".to_owned(), request.command.as_bytes().to_vec()),
@@ -148,6 +165,23 @@ impl Hands<'_> {
             timeout: request.timeout,
         };
         self.run_launch(launch, &seen, request.reads, kept)
+    }
+
+    /// Where the next command of this author begins, with which variables, in which shell.
+    fn left_off(&mut self, by: Author) -> (PathBuf, Option<Vec<u8>>, Shell) {
+        let workspace = self.runtime.config.workspace.clone();
+        let (base, state) = (self.cwd(), self.state());
+        match by {
+            Author::Model => (base, state.exported.clone(), Shell::of(state)),
+            Author::Person => {
+                let LeftOff { cwd, exported } = state.person.clone();
+                let shell = match exported {
+                    Some(_) => Shell::Used,
+                    None => Shell::New,
+                };
+                (cwd.unwrap_or(workspace), exported, shell)
+            }
+        }
     }
 
     /// Runs a program with arguments, none of which a shell reads, to its end;
@@ -272,8 +306,8 @@ impl Hands<'_> {
         self.finish(call, outcome)?;
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
-        if discarded.is_none() && kept == Kept::EffectsAndState {
-            self.remember(&finished);
+        if let (None, Kept::EffectsAndState(by)) = (&discarded, kept) {
+            self.remember(&finished, by);
         }
         Ok(self.report(&finished, discarded))
     }
@@ -422,8 +456,9 @@ impl Hands<'_> {
         }
     }
 
-    /// Keeps the working directory and variables for the next command.
-    fn remember(&mut self, finished: &Finished) {
+    /// Keeps the working directory and variables for the next command. A model goes on
+    /// where its user left off, and never the other way about.
+    fn remember(&mut self, finished: &Finished, by: Author) {
         let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX).ok();
         let cwd = finished
             .exchange
@@ -437,9 +472,15 @@ impl Hands<'_> {
             });
         let state = self.state();
         if let Some(exported) = exported {
+            if by == Author::Person {
+                state.person.exported = Some(exported.clone());
+            }
             state.exported = Some(exported);
         }
         if let Some(cwd) = cwd {
+            if by == Author::Person {
+                state.person.cwd = Some(cwd.clone());
+            }
             state.cwd = cwd;
         }
         state.cwd_is_from_command = true;

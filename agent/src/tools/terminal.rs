@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     pyjson,
-    runtime::{CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
+    runtime::{Author, CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
     tools::{
         args, args::Declared, evidence::Proof, exit_note, foreground, mistyped, output, pytext,
     },
@@ -157,6 +157,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         timeout,
         reads: None,
         apart: false,
+        by: Author::Model,
     })?;
     let was_allowed = hands.was_allowed(asked);
     let prove = |status, output: &str| hands.note_proof(command, &cwd, status, output);

@@ -68,5 +68,6 @@ mod support;
 #[path = "../models/tiny.rs"]
 mod tiny;
 mod together;
+mod typed;
 mod undo;
 mod withheld;

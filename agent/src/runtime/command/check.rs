@@ -16,7 +16,7 @@ use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
 use super::{
     super::{hands::Hands, turn::Stop},
-    CommandRequest, CommandRun, Kept, Launch,
+    Author, CommandRequest, CommandRun, Kept, Launch,
 };
 use crate::person::NobodyThere;
 
@@ -36,6 +36,7 @@ impl Hands<'_> {
             timeout,
             reads: None,
             apart: false,
+            by: Author::Model,
         };
         let run = self.unheard(|hands| hands.run_shell(&request, Kept::Nothing))?;
         self.state().check_spoke |= !run.output.trim().is_empty();

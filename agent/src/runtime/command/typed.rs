@@ -10,7 +10,7 @@ use std::{fs::File, time::Duration};
 use hermitcrab_core::{grant::AgentId, tool::Tool};
 use serde_json::Value;
 
-use super::{CommandRequest, CommandRun, Kept};
+use super::{Author, CommandRequest, CommandRun, Kept};
 use crate::runtime::{ChangeSummary, Fate, Runtime, Stop, call};
 
 /// Longer than anybody waits; what `limits.timeout_seconds` says is less.
@@ -39,8 +39,8 @@ pub struct TypedReport {
 }
 
 impl Runtime {
-    /// Runs a command as its user typed it. It goes on where the last one left off, and
-    /// what it prints is shown as it comes.
+    /// Runs a command as its user typed it. It goes on where the last one they typed left
+    /// off, whatever a model's left meanwhile, and what it prints is shown as it comes.
     pub fn run_typed(&mut self, by: AgentId, typed: &TypedCommand<'_>) -> TypedReport {
         let (mut questions, mut changes) = (Vec::new(), ChangeSummary::default());
         let answered = self.given_by_answers(by);
@@ -81,10 +81,11 @@ impl super::Hands<'_> {
             timeout: typed.timeout.unwrap_or(AS_LONG_AS_WANTED),
             reads: typed.reads,
             apart: typed.apart,
+            by: Author::Person,
         };
         // What it has read is gone, so it is not the same command a second time.
         if typed.reads.is_some() {
-            return self.run_shell(&request, Kept::EffectsAndState);
+            return self.run_shell(&request, Kept::EffectsAndState(Author::Person));
         }
         self.run(&request)
     }
