@@ -21,7 +21,7 @@ use crate::tool::Tool;
 use self::configured::Configured;
 pub use self::configured::{ConfiguredRule, Layer, Pattern, RuleError};
 pub use self::non_waivable::NonWaivable;
-pub use self::sensitive::Sensitivity;
+pub use self::sensitive::{Sensitivity, behind_a_link};
 pub use self::siblings::Siblings;
 pub use self::withheld::{Shown, Withheld};
 pub use crate::isolation::Isolation;

@@ -16,14 +16,17 @@ use std::{
 };
 
 use hermitcrab_core::{
+    action::Action,
     approval::CallId,
+    authority::Object,
     outcome::{Denial, DenialCode, Outcome},
     path::RelPath,
+    rules::behind_a_link,
     session::Event,
     tool::Tool,
 };
 use hermitcrab_sandbox::{
-    changeset::{ChangeSet, What},
+    changeset::{Change, ChangeSet, What},
     journal::Part,
     spawn::{Ending, Finished, Running, SpawnError, Stream},
 };
@@ -388,6 +391,9 @@ impl Hands<'_> {
         if actions.is_empty() {
             return Ok(None);
         }
+        for (seen, set) in &sets {
+            actions.extend(behind_links(seen, set)?);
+        }
         // Nothing to ask about: no answer could make it stand.
         if let Some((_, denial)) = sets.iter().find_map(|(_, set)| set.never_kept()) {
             return Ok(Some((denial, false)));
@@ -509,6 +515,36 @@ impl Hands<'_> {
             discarded,
         }
     }
+}
+
+/// What new links make besides themselves: behind one lies, under a name that somebody
+/// runs what it holds by, all that is where it leads. These effects come after all
+/// others, and nothing is done for them.
+fn behind_links(seen: &Seen, set: &ChangeSet) -> Result<Vec<Action>, Stop> {
+    let is_link = |change: &Change| matches!(change.what, What::CreatedSymlink { .. });
+    if !set.changes().iter().any(is_link) {
+        return Ok(Vec::new());
+    }
+    let links = set.changes().iter().zip(
+        set.actions(seen.dir)
+            .map_err(|error| Stop::Broken(error.to_string()))?,
+    );
+    links
+        .filter(|(change, _)| is_link(change))
+        .filter_map(|(_, action)| {
+            let Object::Dir { dir, below } = action.object() else {
+                return None;
+            };
+            let behind = behind_a_link(below)?;
+            Some(Action::on_path(
+                action.verb(),
+                *dir,
+                behind,
+                action.digest(),
+            ))
+        })
+        .map(|action| action.map_err(|error| Stop::Broken(error.to_string())))
+        .collect()
 }
 
 /// How much was changed.

@@ -47,6 +47,33 @@ fn read(bench: &mut Bench, path: &str) -> hermitcrab::runtime::CallReport {
 }
 
 #[test]
+fn a_link_by_whose_name_something_is_run_is_asked_about_as_what_lies_behind_it() {
+    for (script, is_asked) in [
+        (
+            "mkdir -p foo; echo x > foo/tasks.json; ln -s foo bar",
+            false,
+        ),
+        (
+            "mkdir -p foo; echo x > foo/tasks.json; ln -s foo .vscode",
+            true,
+        ),
+        ("ln -s foo x; mv x .vscode", true),
+    ] {
+        let mut bench = Bench::with_files();
+        let report = bench.call("terminal", json!({ "command": script }));
+        assert_eq!(!report.questions.is_empty(), is_asked, "{script}");
+        let made = std::fs::symlink_metadata(bench.workspace.join(".vscode"));
+        assert!(made.is_err(), "{script}");
+        if is_asked {
+            let shown = bench.user.shown.borrow();
+            assert!(shown[0].contains("new link"), "{shown:?}");
+        } else {
+            assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+        }
+    }
+}
+
+#[test]
 fn links_that_stay_inside_are_read_through() {
     for path in ["to-file", "to-link", "to-dir/a.txt"] {
         let report = read(&mut with_links(), path);

@@ -3,6 +3,8 @@
 //! Names decide here only whether a person is asked once more; no name ever
 //! makes an effect allowed. Case is ignored, because some file systems do.
 
+use alloc::vec::Vec;
+
 use crate::authority::Verb;
 use crate::path::RelPath;
 use crate::tool::Tool;
@@ -188,7 +190,10 @@ const STARTUP_DIRS: &[(&[&str], &str)] = &[
     (&[".config", "systemd"], "programs run at login"),
     (&[".config", "environment.d"], "programs run at login"),
     (&[".config", "fish"], "programs a shell runs"),
-    (&[".config", "git"], "settings of git, which can name programs"),
+    (
+        &[".config", "git"],
+        "settings of git, which can name programs",
+    ),
     (&[".config", "nvim"], "programs an editor runs"),
     (&[".vim"], "programs an editor runs"),
     (&[".emacs.d"], "programs an editor runs"),
@@ -391,6 +396,28 @@ fn within(location: &RelPath, chains: &[(&[&str], &'static str)]) -> Option<&'st
         }
     }
     None
+}
+
+/// What somebody finds behind a link of this name and would run: the first file or
+/// directory of the tables that the name leads to and is not yet. A link makes all of
+/// these at once, wherever they lie.
+#[must_use]
+pub fn behind_a_link(location: &RelPath) -> Option<RelPath> {
+    let names: Vec<&[u8]> = location.components().collect();
+    let chains = STARTUP_DIRS.iter().chain(SECRET_DIRS);
+    chains.map(|(chain, _)| *chain).find_map(|chain| {
+        let (last, above) = chain.split_last()?;
+        let from = names.len().checked_sub(above.len())?;
+        let tail = names.get(from..)?;
+        let leads_there = !above.is_empty()
+            && tail
+                .iter()
+                .zip(above)
+                .all(|(name, known)| same(name, known));
+        leads_there
+            .then(|| location.child(last.as_bytes()).ok())
+            .flatten()
+    })
 }
 
 fn lies_below(location: &RelPath, place: &[&str]) -> bool {

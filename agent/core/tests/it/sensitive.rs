@@ -127,6 +127,25 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
 }
 
 #[test]
+fn a_link_stands_for_what_is_found_behind_its_name() {
+    use hermitcrab_core::rules::behind_a_link;
+    let behind = |place: &str| {
+        behind_a_link(&RelPath::parse(place.as_bytes()).unwrap()).map(|found| found.to_string())
+    };
+    assert_eq!(
+        behind("proj/.vscode").as_deref(),
+        Some("proj/.vscode/tasks.json")
+    );
+    assert_eq!(behind(".Config").as_deref(), Some(".Config/autostart"));
+    assert_eq!(behind("proj/.git").as_deref(), Some("proj/.git/hooks"));
+    for place in ["proj/vscode", "proj/.vscode/x", "hooks", "a"] {
+        assert_eq!(behind(place), None, "{place}");
+    }
+    let found = RelPath::parse(behind("home/u/.hermes").unwrap().as_bytes()).unwrap();
+    assert!(is_asked(Tool::Terminal, Verb::FsCreate, &found.to_string()));
+}
+
+#[test]
 fn a_store_of_git_without_a_tree_has_settings_too() {
     for place in [
         "home/u/proj/docs/HEAD",
