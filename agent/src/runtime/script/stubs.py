@@ -1,39 +1,40 @@
 """Tools of the agent, called from a script; the calls go over descriptor 3."""
-import json as _json
-import os as _os
-import shlex as _shlex
-import socket as _socket
-import threading as _threading
-import time as _time
+# Scripts that take everything by `import *` get these modules with the tools, and use them.
+import json
+import os
+import shlex
+import socket
+import threading
+import time
 
-_turn = _threading.Lock()
-_line = _socket.socket(fileno=_os.dup(int(_os.environ["HERMITCRAB_RPC"])))
+_turn = threading.Lock()
+_line = socket.socket(fileno=os.dup(int(os.environ["HERMITCRAB_RPC"])))
 
 
 def _call(tool, args):
     with _turn:
-        _line.sendall(_json.dumps({"tool": tool, "args": args}).encode() + b"\n")
+        _line.sendall(json.dumps({"tool": tool, "args": args}).encode() + b"\n")
         answer = bytearray()
         while not answer.endswith(b"\n"):
             piece = _line.recv(65536)
             if not piece:
                 raise RuntimeError("Agent process disconnected")
             answer += piece
-    value = _json.loads(answer)
+    value = json.loads(answer)
     if isinstance(value, str):
         try:
-            return _json.loads(value)
+            return json.loads(value)
         except ValueError:
             return value
     return value
 
 
 def json_parse(text: str):
-    return _json.loads(text, strict=False)
+    return json.loads(text, strict=False)
 
 
 def shell_quote(s: str) -> str:
-    return _shlex.quote(s)
+    return shlex.quote(s)
 
 
 def retry(fn, max_attempts=3, delay=2):
@@ -44,7 +45,7 @@ def retry(fn, max_attempts=3, delay=2):
         except Exception as why:
             failure = why
             if attempt + 1 < max_attempts:
-                _time.sleep(delay * 2**attempt)
+                time.sleep(delay * 2**attempt)
     raise failure
 
 
