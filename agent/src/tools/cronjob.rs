@@ -163,7 +163,10 @@ fn act(hands: &mut Hands<'_>, given: &Map<String, Value>) -> Result<ToolResult, 
             update::apply(hands, given, job, &now)?;
             changed(hands, &jobs, at, &now)
         }
-        _ => Err(format!("Unknown cron action '{action}'").into()),
+        _ => {
+            let action = given.get("action").map_or_else(String::new, args::text_of);
+            Err(format!("Unknown cron action '{action}'").into())
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Seconds one wait may take, and takes if the call does not say.
-const WAIT_SECONDS_MAX: i64 = 180;
+const WAIT_SECONDS_MAX: f64 = 180.0;
 /// Lines of a log if the call does not say.
 const LOG_LINES: i64 = 200;
 
@@ -185,6 +185,13 @@ fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
     let (Some(offset), Some(limit)) = (number("offset", 0), number("limit", LOG_LINES)) else {
         return mistyped::uncaught("TypeError", &no_part(given));
     };
+    let is_part = |name: &str| matches!(given.get(name), Some(Value::Number(n)) if n.is_f64());
+    // Without an offset only the limit is counted by.
+    let counts_offset = args::truthy(given.get("offset")) || limit <= 0;
+    if is_part("limit") || (counts_offset && is_part("offset")) {
+        let problem = "slice indices must be integers or None or have an __index__ method";
+        return mistyped::uncaught("TypeError", problem);
+    }
     let text = ansi::strip(&job.output);
     let lines = pytext::lines(&text);
     let total = lines.len();
@@ -240,27 +247,27 @@ fn wait(
     job: &JobView,
     given: &Map<String, Value>,
 ) -> Result<ToolResult, Stop> {
-    let asked = match given.get("timeout") {
-        None | Some(Value::Null) => 0,
-        Some(value @ (Value::Number(_) | Value::Bool(_))) => args::whole_or(Some(value), 0),
-        Some(nothing) if !args::truthy(Some(nothing)) => 0,
+    let asked = given
+        .get("timeout")
+        .filter(|asked| args::truthy(Some(asked)));
+    let asked_seconds = match asked {
+        None => WAIT_SECONDS_MAX,
+        Some(Value::Bool(_)) => 1.0,
+        Some(Value::Number(number)) => number.as_f64().unwrap_or(WAIT_SECONDS_MAX),
         Some(other) => {
             let problem = mistyped::not_greater(other);
             return Ok(mistyped::uncaught("TypeError", &problem));
         }
     };
-    let seconds = if asked == 0 {
-        WAIT_SECONDS_MAX
-    } else {
-        asked.min(WAIT_SECONDS_MAX)
-    };
+    let seconds = asked_seconds.min(WAIT_SECONDS_MAX);
     hands.wait_for(
         &job.id,
-        Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        Duration::try_from_secs_f64(seconds).unwrap_or_default(),
     )?;
+    let asked = asked.map_or_else(|| WAIT_SECONDS_MAX.to_string(), args::text_of);
     let job = hands.job(&job.id).unwrap_or_else(|| job.clone());
     let mut result = Map::new();
-    let clamped = (asked > WAIT_SECONDS_MAX).then(|| {
+    let clamped = (asked_seconds > WAIT_SECONDS_MAX).then(|| {
         format!("Requested wait of {asked}s was clamped to configured limit of {WAIT_SECONDS_MAX}s")
     });
     match &job.end {
@@ -286,8 +293,7 @@ fn wait(
                 "output".into(),
                 ansi::strip(pytext::tail(&job.output, 1000)).into(),
             );
-            let note =
-                clamped.unwrap_or_else(|| format!("Waited {seconds}s, process still running"));
+            let note = clamped.unwrap_or_else(|| format!("Waited {asked}s, process still running"));
             result.insert("timeout_note".into(), note.into());
         }
     }

@@ -183,6 +183,16 @@ pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed
     if bytes.is_empty() {
         return Printed::Nothing;
     }
+    if bytes.contains(&0) {
+        // In what is no text a line ends at a NUL as well.
+        let ended = |byte: &u8| if *byte == 0 { b'\n' } else { *byte };
+        let lines: Vec<u8> = bytes.iter().map(ended).collect();
+        let lines = lines.strip_suffix(b"\n").unwrap_or(&lines);
+        return match hits_in_lines(lines, regex).len() {
+            0 => Printed::Nothing,
+            count => Printed::Binary(count as u64),
+        };
+    }
     let hits = match std::str::from_utf8(body) {
         // Where a word ends is quickly told among ASCII letters alone: only the lines
         // that hold others are to cost more.
@@ -201,7 +211,7 @@ pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed
             .get(*at)
             .is_some_and(|line| std::str::from_utf8(line).is_err())
     });
-    if bytes.contains(&0) || undecodable {
+    if undecodable {
         return Printed::Binary(count);
     }
     let around = usize::try_from(context).unwrap_or(usize::MAX);
@@ -288,6 +298,9 @@ mod tests {
         assert_eq!(print("one\ntwo\none", "one", 0), "f:1:one\nf:3:one\n");
         assert_eq!(print("one\n", "x", 0), "Nothing");
         assert_eq!(print("one\0\n", "one", 0), "Binary(1)");
+        assert_eq!(print("x\0one\n\0one\0", "^one", 0), "Binary(2)");
+        assert_eq!(print("one\0", "^", 0), "Binary(1)");
+        assert_eq!(print("one\0\n", "^", 0), "Binary(2)");
         assert_eq!(print("", "^", 0), "Nothing");
     }
 
