@@ -62,7 +62,9 @@ pub enum FileChange {
         from: Place,
         /// The new one.
         to: Place,
-        /// What it holds.
+        /// What it holds under the old one.
+        before: Vec<u8>,
+        /// What it holds under the new one.
         content: Vec<u8>,
     },
     /// A file, a directory or a link gets another name, whatever it holds.
@@ -122,10 +124,16 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
             };
             (from.dir, vec![edit])
         }
-        FileChange::Rename { from, to, content } => {
+        FileChange::Rename {
+            from,
+            to,
+            before,
+            content,
+        } => {
             let edit = Edit::Rename {
                 from: from.below.clone(),
                 to: to.below.clone(),
+                before: sha256(before),
                 content: content.clone(),
             };
             (from.dir, vec![edit])
@@ -345,7 +353,9 @@ impl Hands<'_> {
                 FileChange::Delete { place, .. } | FileChange::RemoveDir { place } => {
                     actions.push(action(Verb::FsDelete, place, Digest::NONE)?);
                 }
-                FileChange::Rename { from, to, content } => {
+                FileChange::Rename {
+                    from, to, content, ..
+                } => {
                     actions.push(action(Verb::FsDelete, from, Digest::NONE)?);
                     actions.push(action(Verb::FsCreate, to, sha256(content))?);
                 }
@@ -416,10 +426,15 @@ impl Hands<'_> {
                     FileChange::RemoveDir { place } => step(place, &mut |dir, permits| {
                         Some(dir.remove(permits.next()?, &place.below))
                     }),
-                    FileChange::Rename { from, to, content } => step(from, &mut |dir, permits| {
+                    FileChange::Rename {
+                        from,
+                        to,
+                        before,
+                        content,
+                    } => step(from, &mut |dir, permits| {
                         let (away, here) = (permits.next()?, permits.next()?);
                         let put = dir.write(here, &to.below, content, Base::Absent, None);
-                        Some(put.and_then(|()| dir.remove_if(away, &from.below, sha256(content))))
+                        Some(put.and_then(|()| dir.remove_if(away, &from.below, sha256(before))))
                     }),
                     FileChange::Move { from, to } => step(from, &mut |dir, permits| {
                         let (away, here) = (permits.next()?, permits.next()?);

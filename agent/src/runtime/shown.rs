@@ -246,12 +246,21 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
             FileChange::RemoveDir { place } => {
                 format!("removed directory {}\n", named(&place.absolute))
             }
-            FileChange::Rename { from, to, content } => format!(
-                "file {} becomes {}, {} bytes, unchanged\n",
-                named(&from.absolute),
-                named(&to.absolute),
-                content.len()
-            ),
+            FileChange::Rename {
+                from,
+                to,
+                before,
+                content,
+            } => {
+                let (from, to) = (named(&from.absolute), named(&to.absolute));
+                if before == content {
+                    let bytes = content.len();
+                    format!("file {from} becomes {to}, {bytes} bytes, unchanged\n")
+                } else {
+                    let changed = difference(&to, Some(before), Some(content));
+                    format!("file {from} becomes {to}\n{changed}")
+                }
+            }
             FileChange::Move { from, to } => format!(
                 "{} becomes {}, as it is\n",
                 named(&from.absolute),

@@ -83,7 +83,9 @@ pub enum Edit {
         from: RelPath,
         /// The new one, where nothing may be yet.
         to: RelPath,
-        /// What it holds.
+        /// What it holds under the old one.
+        before: Digest,
+        /// What it is to hold under the new one.
         content: Vec<u8>,
     },
 }
@@ -196,8 +198,13 @@ impl Made<'_> {
             Edit::RemoveName { path } => self.remove_name(path),
             Edit::MakeDir { path, mode } => self.make_dir(path, *mode),
             Edit::Move { from, to } => self.rename(from, to),
-            Edit::Rename { from, to, content } => {
-                let old = self.remove(from, sha256(content))?;
+            Edit::Rename {
+                from,
+                to,
+                before,
+                content,
+            } => {
+                let old = self.remove(from, *before)?;
                 self.put(to, content, old.mode, old.xattrs)
             }
         }

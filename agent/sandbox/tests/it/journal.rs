@@ -463,6 +463,7 @@ fn edits() -> Vec<Edit> {
         Edit::Rename {
             from: rel("d/x"),
             to: rel("n/o/x"),
+            before: hermitcrab_sandbox::sha256(b"x\n"),
             content: text("x\n"),
         },
         Edit::Put {

@@ -132,7 +132,12 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
                 named(&from.absolute),
                 named(&to.absolute)
             )),
-            FileChange::Rename { from, to, content } => {
+            FileChange::Rename {
+                from,
+                to,
+                before,
+                content,
+            } => {
                 besides.push(format!(
                     "{} becomes {}",
                     named(&from.absolute),
@@ -140,7 +145,7 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
                 ));
                 files.push(FileDiff {
                     path: from.absolute.clone(),
-                    before: side(content),
+                    before: side(before),
                     after: Side::Nothing,
                 });
                 files.push(FileDiff {

@@ -22,7 +22,7 @@ struct Slot {
     now: Option<Vec<u8>>,
     /// Why the file that is there cannot be written, if it cannot.
     shut: Option<String>,
-    /// Where its content was moved from, if it is still the same.
+    /// Where its content was moved from, if that was the last thing done to it.
     from: Option<String>,
 }
 
@@ -123,16 +123,19 @@ impl<'h, 'r> Files<'h, 'r> {
                 self.slots.get(*from).is_some_and(|source| {
                     source.now.is_none()
                         && source.place.dir == slot.place.dir
-                        && matches!((&source.before, &slot.now), (Before::File(old), Some(now)) if old == now)
+                        && matches!(source.before, Before::File(_))
+                        && slot.now.is_some()
                 })
             });
             if let (Some(from), Before::Nothing) = (source, &slot.before)
                 && let Some(source) = self.slots.get(from)
+                && let Before::File(before) = &source.before
             {
                 moved.push(from);
                 changes.push(FileChange::Rename {
                     from: source.place.clone(),
                     to: slot.place.clone(),
+                    before: before.clone(),
                     content: slot.now.clone().unwrap_or_default(),
                 });
             }

@@ -316,6 +316,7 @@ fn names_come_and_go_only_in_directories_that_may_be_written() {
         let rename = |from: &str, to: &str, content: &[u8]| Edit::Rename {
             from: rel(from),
             to: rel(to),
+            before: hermitcrab_sandbox::sha256(content),
             content: content.to_vec(),
         };
         let refused: [Vec<Edit>; 9] = [
