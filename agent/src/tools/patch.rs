@@ -113,6 +113,8 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     if let Some(result) = named.iter().find_map(|path| args::has_nul(path, NUL_FOUND)) {
         return Ok(result);
     }
+    let parsed = v4a::parse_or_mistakes(patch);
+    let by_name = parsed.as_deref().map(files::by_name).unwrap_or_default();
     let mut resolved = Vec::with_capacity(named.len());
     let mut warnings = Vec::new();
     for path in &named {
@@ -120,7 +122,10 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
             resolved.push((absolute, None));
             continue;
         }
-        let place = hands.resolve(path)?;
+        let mut place = hands.resolve(path)?;
+        if !by_name.contains(path.as_str()) {
+            place = hands.target(place)?;
+        }
         let stamp = hands.look(&place)?.map(|stat| stat.modified_ns);
         let warning = hands
             .staleness(&place.absolute, stamp)
@@ -129,7 +134,7 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
         resolved.push((place.absolute.clone(), Some(place)));
     }
     let warning = (!warnings.is_empty()).then(|| warnings.join(" | "));
-    let operations = match v4a::parse_or_mistakes(patch) {
+    let operations = match parsed {
         Ok(operations) => operations,
         Err(mistakes) => {
             let message = format!("Failed to parse patch: {}", mistaken(&mistakes));
@@ -198,7 +203,7 @@ fn together(hands: &mut Hands<'_>, operations: &[Operation]) -> Result<Done, Sto
             .collect();
         Done::Not(format!("{heading}:\n{}", lines.join("\n")))
     };
-    let mut files = Files::new(hands);
+    let mut files = Files::new(hands, operations);
     let problems = apply::problems(operations, &mut files)?;
     if !problems.is_empty() {
         return Ok(listed(
@@ -303,6 +308,7 @@ fn replace(
         return Ok(warned(json!({"success": false, "error": message}), None));
     }
     let place = hands.resolve(path)?;
+    let place = hands.target(place)?;
     hands.state().shell_is_used = true;
     let stat = hands.look(&place)?;
     let stamp = stat.map(|stat| stat.modified_ns);

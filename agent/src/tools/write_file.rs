@@ -65,6 +65,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         return Ok(not_written(&absolute, problem, None));
     }
     let place = hands.resolve(path)?;
+    let place = hands.target(place)?;
     if let Some(problem) = lint::refusal(&place.absolute, content) {
         let warning = warning_before_a_look(hands, path, &place);
         hands.note_unwritten(&place.absolute);

@@ -214,3 +214,75 @@ fn a_command_does_not_see_a_directory_that_a_rule_refuses_to_have_read() {
     assert_eq!(report.fate, Fate::Ran, "{}", report.text);
     assert!(!report.text.contains("needle"), "{}", report.text);
 }
+
+#[test]
+fn a_change_under_a_links_name_falls_on_the_place_it_leads_to() {
+    let mut bench = with_links();
+    bench.grant("fs.*", "notes");
+    let write = json!({"path": "to-link", "content": "written\n"});
+    let report = bench.call("write_file", write);
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(report.text.contains("notes/a.txt"), "{}", report.text);
+    let change = json!({"path": "to-dir/a.txt", "old_string": "written", "new_string": "changed"});
+    assert_eq!(bench.call("patch", change).fate, Fate::Ran);
+    let write = json!({"path": "to-dir/new/b.txt", "content": "b\n"});
+    assert_eq!(bench.call("write_file", write).fate, Fate::Ran);
+    let both = "*** Begin Patch\n*** Update File: to-file\n@@\n-changed\n+both\n*** Add File: to-dir/c.txt\n+c\n*** End Patch";
+    let report = bench.call("patch", json!({"mode": "patch", "patch": both}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("notes/a.txt").as_deref(), Some("both\n"));
+    assert_eq!(bench.text("notes/new/b.txt").as_deref(), Some("b\n"));
+    assert_eq!(bench.text("notes/c.txt").as_deref(), Some("c"));
+    let is_link = |name: &str| bench.workspace.join(name).is_symlink();
+    assert!(is_link("to-link") && is_link("to-file") && is_link("to-dir"));
+}
+
+#[test]
+fn a_change_through_a_link_is_held_to_what_covers_the_place_it_leads_to() {
+    // The names as written are covered, what they lead to is not, is sensitive, or lies outside.
+    for (path, is_asked) in [
+        ("to-file", true),
+        ("innocent.txt", true),
+        ("harmless/id_rsa", true),
+        ("out.txt", false),
+        ("dangling", false),
+        ("loop", false),
+    ] {
+        let mut bench = with_links();
+        let before = bench.text("notes/a.txt");
+        bench.grant("fs.modify", path);
+        bench.grant("fs.create", path);
+        let report = bench.call("write_file", json!({"path": path, "content": "x\n"}));
+        let asked = matches!(report.fate, Fate::AskedRefused(_));
+        assert!(
+            asked || matches!(report.fate, Fate::Refused(_) | Fate::ToolError),
+            "{path}: {:?} {}",
+            report.fate,
+            report.text
+        );
+        assert_eq!(asked, is_asked, "{path}: {:?} {}", report.fate, report.text);
+        assert_eq!(bench.text("notes/a.txt"), before, "{path}");
+        assert_eq!(
+            bench.text(".env").as_deref(),
+            Some("TOKEN=needle\n"),
+            "{path}"
+        );
+        assert_eq!(bench.text("nothing"), None, "{path}");
+        let outside =
+            std::fs::read_to_string(bench.workspace.parent().unwrap().join("outside.txt"));
+        assert_eq!(outside.unwrap(), "needle\n", "{path}");
+    }
+}
+
+#[test]
+fn a_link_that_is_deleted_or_moved_is_the_link_itself() {
+    let mut bench = with_links();
+    bench.grant("fs.*", ".");
+    let patch = |bench: &mut Bench, header: &str| {
+        let patch = format!("*** Begin Patch\n*** {header}\n*** End Patch");
+        bench.call("patch", json!({"mode": "patch", "patch": patch}))
+    };
+    patch(&mut bench, "Delete File: to-file");
+    patch(&mut bench, "Move File: to-link -> moved");
+    assert_eq!(bench.text("notes/a.txt").as_deref(), Some("alpha needle\n"));
+}

@@ -198,18 +198,19 @@ fn a_patch_keeps_modes_and_makes_directories_on_the_way() {
 }
 
 #[test]
-fn a_patch_through_a_link_is_refused_whole() {
+fn a_patch_through_a_link_that_leads_out_is_refused_whole() {
     let mut bench = filled();
     let agent = granted(&mut bench);
-    std::fs::create_dir(bench.workspace.join("dir")).unwrap();
-    std::fs::write(bench.workspace.join("dir/in.txt"), "one\n").unwrap();
-    std::os::unix::fs::symlink("dir", bench.workspace.join("way")).unwrap();
+    let outside = bench.workspace.parent().unwrap().join("dir");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("in.txt"), "one\n").unwrap();
+    std::os::unix::fs::symlink("../dir", bench.workspace.join("way")).unwrap();
     let patch = "*** Update File: a.txt\n-one\n+uno\n*** Update File: way/in.txt\n-one\n+uno\n";
     let report = bench
         .runtime
         .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
     assert!(matches!(report.fate, Fate::Refused(_)), "{}", report.text);
-    for name in ["a.txt", "dir/in.txt"] {
+    for name in ["a.txt", "../dir/in.txt"] {
         let text = std::fs::read_to_string(bench.workspace.join(name)).unwrap();
         assert_eq!(text, "one\n");
     }

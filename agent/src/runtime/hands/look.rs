@@ -194,6 +194,42 @@ impl Hands<'_> {
         self.named(place, &below)
     }
 
+    /// The place a change under this name falls on: where it leads, or for what is not there
+    /// yet, the name in the directory it would be made in. That place is what is asked for,
+    /// shown and changed, with no link on the way. A name that may not be looked at freely,
+    /// or leads out, is taken as it is: a change that meets the link is refused.
+    pub fn target(&mut self, place: Place) -> Result<Place, Stop> {
+        let mut missing: Vec<Vec<u8>> = Vec::new();
+        let mut at = place.clone();
+        loop {
+            if !self.freely(Verb::FsRead, &at) {
+                return Ok(place);
+            }
+            match self.real(&at) {
+                Ok(real) => {
+                    let mut names = missing.iter().rev();
+                    let found = names.try_fold(real, |above, name| self.child(&above, name));
+                    return Ok(found.unwrap_or(place));
+                }
+                Err(Stop::Missing) => {}
+                Err(Stop::Broken(why)) => return Err(Stop::Broken(why)),
+                Err(_) => return Ok(place),
+            }
+            let (Some(name), Some(above)) = (at.below.file_name(), at.below.parent()) else {
+                return Ok(place);
+            };
+            missing.push(name.to_vec());
+            let Some(absolute) = self.runtime.mounts.absolute(at.dir, &above) else {
+                return Ok(place);
+            };
+            at = Place {
+                dir: at.dir,
+                below: above,
+                absolute: absolute.to_string_lossy().into_owned(),
+            };
+        }
+    }
+
     /// What lies at `below` in the directory of `place`, by its own name.
     fn named(&self, place: &Place, below: &RelPath) -> Result<Place, Stop> {
         let absolute = self

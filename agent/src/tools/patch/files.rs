@@ -4,7 +4,9 @@
 //! Every file is read once, before anything is decided; the new contents go
 //! out together, in one call that is permitted or refused as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use hermitcrab_core::v4a::Operation;
 
 use super::apply::Picture;
 use crate::{
@@ -29,7 +31,22 @@ struct Slot {
 /// The files of one patch.
 pub struct Files<'h, 'r> {
     hands: &'h mut Hands<'r>,
+    by_name: BTreeSet<String>,
     slots: BTreeMap<String, Slot>,
+}
+
+/// The paths that are taken as they are, links or not: to go, or to get another name, is
+/// what becomes of a link and not of what it leads to.
+pub fn by_name(operations: &[Operation]) -> BTreeSet<&str> {
+    let mut paths = BTreeSet::new();
+    for operation in operations {
+        match operation {
+            Operation::Delete { path } => drop(paths.insert(path.as_str())),
+            Operation::Move { path, to } => paths.extend([path.as_str(), to.as_str()]),
+            Operation::Add { .. } | Operation::Update { .. } => {}
+        }
+    }
+    paths
 }
 
 /// Whether a text is asked for as it is on the disk, or as it will be.
@@ -41,15 +58,20 @@ enum Side {
 
 impl<'h, 'r> Files<'h, 'r> {
     /// None read yet.
-    pub fn new(hands: &'h mut Hands<'r>) -> Self {
+    pub fn new(hands: &'h mut Hands<'r>, operations: &[Operation]) -> Self {
+        let by_name = by_name(operations).into_iter().map(str::to_owned).collect();
         Self {
             hands,
+            by_name,
             slots: BTreeMap::new(),
         }
     }
 
     fn slot(&mut self, path: &str) -> Result<&mut Slot, Stop> {
-        let place = self.hands.resolve(path)?;
+        let mut place = self.hands.resolve(path)?;
+        if !self.by_name.contains(path) {
+            place = self.hands.target(place)?;
+        }
         let key = place.absolute.clone();
         if !self.slots.contains_key(&key) {
             let stat = self.hands.look(&place)?;
