@@ -57,7 +57,7 @@ pub(super) use self::{
 use super::{
     agent_state::LeftOff,
     call::ChangeSummary,
-    hands::{Hands, stop},
+    hands::Hands,
     mounts::lexical,
     shown,
     turn::Stop,

@@ -257,7 +257,7 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                     let bytes = content.len();
                     format!("file {from} becomes {to}, {bytes} bytes, unchanged\n")
                 } else {
-                    let changed = difference(&to, Some(before), Some(content));
+                    let changed = difference(&to, Some(before), Some(content), &mut effort);
                     format!("file {from} becomes {to}\n{changed}")
                 }
             }

@@ -500,7 +500,7 @@ fn files_holding(
     }
     let printed = output.first_rows();
     let mut results = counted(search, &lines::rows(printed));
-    results.omitted = secret.len();
+    results.unread = secret.len();
     results.withheld = tree.withheld(&kept);
     Ok(with_newline_warning(search, results))
 }

@@ -32,7 +32,10 @@ pub(super) struct Results {
     pub truncated: bool,
     pub warning: Option<String>,
     pub error: Option<String>,
+    /// Results that name files of secrets.
     pub omitted: usize,
+    /// Files of secrets, in which nothing was looked for.
+    pub unread: usize,
     /// What rules keep from being searched.
     pub withheld: Withheld,
 }
@@ -178,6 +181,14 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
             )
             .into(),
         );
+    }
+    if results.unread > 0 {
+        let note = format!(
+            "{} file(s) not searched because they may hold credentials, tokens or other secrets; whether the pattern is \
+             in them is not known.",
+            results.unread
+        );
+        out.insert("_omitted".into(), note.into());
     }
     if times >= 3 {
         out.insert(
