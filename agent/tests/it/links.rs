@@ -275,6 +275,28 @@ fn a_change_through_a_link_is_held_to_what_covers_the_place_it_leads_to() {
 }
 
 #[test]
+fn a_name_that_rules_speak_of_is_not_led_on() {
+    let mut bench = with_links();
+    symlink("notes/a.txt", bench.workspace.join(".envrc")).unwrap();
+    symlink("notes", bench.workspace.join(".husky")).unwrap();
+    bench.grant("fs.*", ".");
+    for path in [".envrc", ".husky/pre-commit"] {
+        let report = bench.call("write_file", json!({"path": path, "content": "x\n"}));
+        assert!(
+            matches!(
+                report.fate,
+                Fate::Refused(_) | Fate::AskedRefused(_) | Fate::ToolError
+            ),
+            "{path}: {:?} {}",
+            report.fate,
+            report.text
+        );
+        assert_eq!(bench.text("notes/a.txt").as_deref(), Some("alpha needle\n"));
+        assert_eq!(bench.text("notes/pre-commit"), None);
+    }
+}
+
+#[test]
 fn a_link_that_is_deleted_or_moved_is_the_link_itself() {
     let mut bench = with_links();
     bench.grant("fs.*", ".");

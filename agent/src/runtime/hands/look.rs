@@ -197,8 +197,19 @@ impl Hands<'_> {
     /// The place a change under this name falls on: where it leads, or for what is not there
     /// yet, the name in the directory it would be made in. That place is what is asked for,
     /// shown and changed, with no link on the way. A name that may not be looked at freely,
-    /// or leads out, is taken as it is: a change that meets the link is refused.
+    /// leads out, or that rules have something to say about itself (a program may be run by
+    /// it), is taken as it is: a change that meets the link is refused.
     pub fn target(&mut self, place: Place) -> Result<Place, Stop> {
+        let is_plain = |verb| {
+            action(verb, &place, Digest::NONE).is_ok_and(|change| {
+                let machine = &self.runtime.machine;
+                machine
+                    .look(|session| session.rules().judge(self.tool, &change) == Judgement::Plain)
+            })
+        };
+        if ![Verb::FsCreate, Verb::FsModify].into_iter().all(is_plain) {
+            return Ok(place);
+        }
         let mut missing: Vec<Vec<u8>> = Vec::new();
         let mut at = place.clone();
         loop {
