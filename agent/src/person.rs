@@ -148,27 +148,30 @@ impl TerminalUser {
     }
 }
 
+/// How long a wait for a line goes on without a look at the switch, in milliseconds: a
+/// signal that comes right before the wait, or to another thread, does not end it.
+const LOOKS_AGAIN_AFTER: u64 = 200;
+
 impl TerminalUser {
     /// Does a line, or the end of the terminal, come by then?
     fn answers_until(&self, until: Instant) -> io::Result<Waited> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         loop {
+            if self.cancel.is_thrown() {
+                return Ok(Waited::Interrupted);
+            }
             let left = until
                 .as_millis()
                 .saturating_sub(BootClock.now().as_millis());
             let wait = Timespec {
-                tv_sec: i64::try_from(left / 1000).unwrap_or(i64::MAX),
-                tv_nsec: i64::try_from(left % 1000 * 1_000_000).unwrap_or(0),
+                tv_sec: 0,
+                tv_nsec: i64::try_from(left.min(LOOKS_AGAIN_AFTER) * 1_000_000).unwrap_or(0),
             };
             let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
             match poll(&mut fds, Some(&wait)) {
-                Ok(0) => return Ok(Waited::Nothing),
+                Ok(0) if left == 0 => return Ok(Waited::Nothing),
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Ok(Waited::Comes),
-                Err(rustix::io::Errno::INTR) => {
-                    if self.cancel.is_thrown() {
-                        return Ok(Waited::Interrupted);
-                    }
-                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -260,5 +263,34 @@ pub struct NobodyThere;
 impl UserPort for NobodyThere {
     fn ask(&mut self, _prompt: Prompt<'_>) -> Reply {
         Reply::Failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_with_the_switch_whether_or_not_a_signal_ends_the_call() {
+        for is_thrown_before in [true, false] {
+            let (ours, _theirs) = UnixStream::pair().unwrap();
+            let cancel = Cancel::default();
+            let mut user = TerminalUser {
+                terminal: File::from(OwnedFd::from(ours)),
+                screen: Screen::default(),
+                cancel: cancel.clone(),
+                before: "",
+            };
+            let until = BootClock.now().after(QUESTION_LIFETIME);
+            if is_thrown_before {
+                cancel.throw();
+            }
+            let waiting = std::thread::spawn(move || user.typed(until));
+            cancel.throw();
+            assert!(matches!(waiting.join().unwrap(), Ok(Typed::Left)));
+        }
     }
 }
