@@ -47,11 +47,21 @@ fn page(
         .collect::<Result<Vec<_>, _>>()?;
     let summary = json::read_summary(from)
         .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))?;
+    let results = json::read_results(from).map_err(|why| format!("{why}; run the check again"))?;
+    // A page of part of them would look like one of a run that found less.
+    if results.len() != summary.ran {
+        return Err(format!(
+            "of {} cases that ran, `{}` holds {}; run the check again",
+            summary.ran,
+            from.join(json::LOG).display(),
+            results.len()
+        ));
+    }
     html::write(
         &html::Page {
             made: &ambient.today,
             summary: &summary,
-            results: &json::read_results(from)?,
+            results: &results,
             suites,
             history: &history::read(from),
             campaigns: &campaigns,
@@ -114,7 +124,13 @@ pub fn merge(ambient: &Ambient, args: &MergeArgs) -> u8 {
         sarif: args.sarif.as_deref(),
         places: (&vectors, &ambient.root),
     };
-    if let Err(message) = outputs.begin() {
+    let begun = std::fs::create_dir_all(&args.out).map_err(|error| {
+        format!(
+            "cannot make the report directory `{}`: {error}; name another one with --out",
+            args.out.display()
+        )
+    });
+    if let Err(message) = begun.and_then(|()| outputs.begin()) {
         eprintln!("error: {message}");
         return exit::USAGE;
     }

@@ -128,6 +128,39 @@ fn every_report_of_a_run_that_fails_names_file_line_and_the_command_that_shows_i
         errors(&merged)
     );
 
+    // Where no report can be, none is told of.
+    let taken = at("taken");
+    std::fs::write(&taken, "").unwrap();
+    let merged = bisim(&["merge", &from, "--vectors", place, "--out", &taken]);
+    assert_eq!(code(&merged), 64, "{}", errors(&merged));
+    assert!(
+        errors(&merged).contains("name another one with --out"),
+        "{}",
+        errors(&merged)
+    );
+    assert!(merged.stdout.is_empty(), "{merged:?}");
+
+    // A log that lost its end makes no page of a run that found less.
+    let lost = before.len() - 20;
+    std::fs::write(at("report/results.jsonl"), &before[..lost]).unwrap();
+    let other = at("other");
+    let args = [
+        "report",
+        "--vectors",
+        place,
+        "--from",
+        &from,
+        "--html",
+        &other,
+    ];
+    let made = bisim(&args);
+    assert_eq!(code(&made), 64, "{}", errors(&made));
+    assert!(
+        errors(&made).contains("run the check again"),
+        "{}",
+        errors(&made)
+    );
+
     // A disk that is full afterwards takes the file and not what was found.
     let full = bisim(&[
         "check",
