@@ -244,10 +244,12 @@ impl Repl<'_> {
     }
 
     fn mounts(&self) {
+        let peers = self.runtime.peers(self.runtime.first_agent());
         let active = Active {
             ground: &self.ground,
             isolation: self.runtime.isolation(),
             asking: self.runtime.asking(),
+            peers: &peers,
             backend: self.backend.as_ref(),
             screen: &self.screen,
         };

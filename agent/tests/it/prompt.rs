@@ -43,6 +43,19 @@ fn without_a_model_it_starts_says_what_is_active_and_what_is_missing() {
 }
 
 #[test]
+fn it_says_whom_commands_reach_as_far_as_that_was_granted() {
+    let home = settled("");
+    let shown = start(&home).shown();
+    let none = "isolated: commands run on a copy, without network, as was just tried out";
+    assert!(shown.contains(none), "{shown}");
+    home.ok(&["caps", "grant", "net.connect=example.com:443"]);
+    let shown = start(&home).shown();
+    let some = "as was just tried out, and reach example.com:443";
+    assert!(shown.contains(some), "{shown}");
+    assert!(!shown.contains("without network"), "{shown}");
+}
+
+#[test]
 fn what_is_pasted_waits_for_the_person_and_lines_can_be_joined() {
     let home = settled("");
     let mut pty = start(&home);

@@ -13,6 +13,8 @@ pub struct Active<'a> {
     pub ground: &'a Ground,
     pub isolation: Isolation,
     pub asking: hermitcrab_core::approval::Asking,
+    /// Who commands reach outside, as it was granted.
+    pub peers: &'a [String],
     pub backend: Option<&'a Backend>,
     pub screen: &'a Screen,
 }
@@ -24,20 +26,28 @@ impl Active<'_> {
         let row = |name: &str, text: String| {
             format!("{} {text}", screen.tone(Tone::Dim, &format!("{name:<10}")))
         };
-        let isolation = match self.isolation {
-            Isolation::Isolated => screen.tone(
-                Tone::Good,
-                "isolated: commands run on a copy, without network, as was just tried out",
-            ),
-            Isolation::Unisolated => screen.tone(
-                Tone::Bad,
-                "unisolated: commands are refused; `doctor` says what is missing",
-            ),
-            Isolation::Unknown => screen.tone(
-                Tone::Bad,
-                "unknown: commands are refused; `doctor` says what is missing",
-            ),
-        };
+        let isolation =
+            match self.isolation {
+                Isolation::Isolated => {
+                    let text = match self.peers {
+                    [] => "isolated: commands run on a copy, without network, as was just tried out"
+                        .to_owned(),
+                    peers => format!(
+                        "isolated: commands run on a copy, as was just tried out, and reach {}",
+                        visible(&peers.join(", "))
+                    ),
+                };
+                    screen.tone(Tone::Good, &text)
+                }
+                Isolation::Unisolated => screen.tone(
+                    Tone::Bad,
+                    "unisolated: commands are refused; `doctor` says what is missing",
+                ),
+                Isolation::Unknown => screen.tone(
+                    Tone::Bad,
+                    "unknown: commands are refused; `doctor` says what is missing",
+                ),
+            };
         let mut lines = vec![
             row("isolation", isolation),
             row(

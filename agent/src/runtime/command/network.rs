@@ -16,7 +16,7 @@ use hermitcrab_core::{
     tool::Tool,
 };
 
-use super::super::hands::Hands;
+use super::super::{Runtime, hands::Hands};
 
 impl Hands<'_> {
     /// One action for each peer, bound to what is run.
@@ -27,6 +27,20 @@ impl Hands<'_> {
         self.runtime
             .machine
             .look(|session| held(session, (self.by, tool), now, steered, digest))
+    }
+}
+
+impl Runtime {
+    /// The peers a command of this agent reaches, as they were granted.
+    #[must_use]
+    pub fn peers(&self, by: AgentId) -> Vec<String> {
+        let (now, tool) = (self.clock.now(), Tool::Terminal);
+        let held = |session: &Session| held(session, (by, tool), now, false, Digest::NONE);
+        let actions = self.machine.look(held);
+        let peers = actions
+            .iter()
+            .filter(|action| action.verb() == Verb::NetConnect);
+        peers.map(|action| action.object().to_string()).collect()
     }
 }
 
