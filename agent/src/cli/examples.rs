@@ -17,10 +17,17 @@ Examples:
   hermitcrab chat 'what is in this directory?'
   hermitcrab chat --grant fs.create=. 'write a README'      # new files unasked, changes not";
 
-pub const PLAN: &str = "\
-Examples:
+pub const PLAN: &str = r#"Examples:
   hermitcrab plan 'put the pictures into folders by month'  # made by the model, shown, not done
-  hermitcrab plan --plan tidy.json                          # yours; no model is needed";
+  hermitcrab plan --plan tidy.json                          # yours; no model is needed
+
+A plan:
+  {"version": 1, "summary": "list the notes", "steps": [
+    {"id": "found", "call": "find_files", "with": {"pattern": "*.md", "path": "."}},
+    {"id": "write", "call": "create_file", "with": {
+      "path": "all.txt", "text": {"fn": "join", "of": [{"$": "found.paths"}, "\n"]}}},
+    {"id": "say", "answer": {"text": ["notes: ", {"fn": "length", "of": [{"$": "found.paths"}]}]}}
+  ]}"#;
 
 pub const RUN: &str = "\
 Examples:

@@ -250,7 +250,10 @@ pub fn plan(plan: &Plan, workspace: &Path) -> String {
         let _ = writeln!(out, "{}", summary.escape_debug());
     }
     block(plan, plan.steps(), workspace, 0, &mut out);
-    let _ = writeln!(out, "at most {} calls", plan.calls_at_most());
+    let _ = match plan.calls_at_most() {
+        1 => writeln!(out, "at most 1 call"),
+        calls => writeln!(out, "at most {calls} calls"),
+    };
     for notice in plan.notices() {
         let _ = writeln!(out, "note: {}", self::notice(notice, plan));
     }

@@ -95,6 +95,31 @@ fn what_is_not_granted_is_refused_and_the_rest_goes_on() {
 }
 
 #[test]
+fn who_writes_no_plan_is_told_where_it_breaks_and_the_help_shows_one() {
+    let home = Home::new();
+    let ran = run_text(&home, "{\"version\": 1,\n \"steps\": [}", &[]);
+    assert_eq!(ran.code, Some(64));
+    assert!(
+        ran.err.contains("(not-json), line 2 column 12\n"),
+        "{}",
+        ran.err
+    );
+    let next = "`hermitcrab plan --help` shows what one looks like\n";
+    assert!(ran.err.ends_with(next), "{}", ran.err);
+
+    let help = home.ok(&["plan", "--help"]);
+    let (_, shown) = help.split_once("A plan:\n").unwrap();
+    std::fs::write(home.path().join("shown.json"), shown).unwrap();
+    let told = home.ok(&["plan", "--plan", "../shown.json"]);
+    assert!(told.contains("1. found: find_files"), "{told}");
+    assert!(told.ends_with("at most 2 calls\n"), "{told}");
+    let one = plan(json!([{"id": "a", "call": "list_files", "with": {"path": "."}}]));
+    std::fs::write(home.path().join("one.json"), one.to_string()).unwrap();
+    let told = home.ok(&["plan", "--plan", "../one.json"]);
+    assert!(told.ends_with("at most 1 call\n"), "{told}");
+}
+
+#[test]
 fn without_anybody_to_approve_it_nothing_of_a_plan_is_done() {
     let home = Home::new();
     std::fs::write(

@@ -78,7 +78,7 @@ fn until_it_is_one(plan: &Plan, file: &Path, person: &mut Person) -> std::io::Re
         match draft::read(&text).and_then(|draft| check(draft, toolbox, plan.rules())) {
             Ok(edited) => return Ok(Some(edited)),
             Err(errors) => {
-                say(&wrong(&errors));
+                say(&wrong(&errors, &text));
                 let again = person.line(About::Plan, "edit it again? y, n [n]: ");
                 if again.as_deref() != Some("y") {
                     return Ok(None);
