@@ -348,6 +348,13 @@ impl ChangeSet {
             .collect()
     }
 
+    /// How long a changed file was and is, together: what showing both would take.
+    #[must_use]
+    pub fn bytes_of(&self, change: &Change) -> u64 {
+        let bytes = |tree: &Tree| tree.get(&change.path).map_or(0, |node| node.bytes);
+        bytes(&self.before).saturating_add(bytes(&self.after))
+    }
+
     /// What a changed file held before, to show a difference.
     ///
     /// # Errors

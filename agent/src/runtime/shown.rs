@@ -22,6 +22,8 @@ use crate::tools::difflib::{self, Effort};
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
+/// So much of files is shown in all: of more, the longest files by size and digest only.
+const SHOWN_IN_ALL_MAX: u64 = 32 << 20;
 /// One byte in so many may be none of a text that is shown as one.
 const ODD_SHARE: usize = 8;
 /// So many may be in any case.
@@ -290,8 +292,32 @@ pub fn changes(question: &Question, command: &str, sets: &[(String, &ChangeSet)]
     }
 }
 
+/// How long a file may be, as it was and as it is together, for all shorter ones to be
+/// shown. So nothing short is hidden behind what is long.
+fn longest_shown(mut sizes: Vec<u64>) -> u64 {
+    sizes.sort_unstable();
+    let mut left = SHOWN_IN_ALL_MAX;
+    for size in sizes {
+        match left.checked_sub(size) {
+            Some(less) => left = less,
+            None => return size.saturating_sub(1),
+        }
+    }
+    u64::MAX
+}
+
+/// The same for the files of these change sets.
+fn longest_of(sets: &[(String, &ChangeSet)]) -> u64 {
+    let all = sets
+        .iter()
+        .flat_map(|(_, set)| set.changes().iter().map(|change| set.bytes_of(change)));
+    longest_shown(all.collect())
+}
+
 fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
     let mut effort = Effort::of_a_question();
+    let longest = longest_of(sets);
+    let mut untold = 0_usize;
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
@@ -327,8 +353,16 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
             } else {
                 named(&format!("{root}/{}", change.path))
             };
-            let before = || set.content_before(&change.path, SHOWN_BYTES_MAX).ok();
-            let after = || set.content_after(&change.path, SHOWN_BYTES_MAX).ok();
+            let is_shown = set.bytes_of(change) <= longest;
+            untold += usize::from(!is_shown);
+            let before = || {
+                let read = || set.content_before(&change.path, SHOWN_BYTES_MAX).ok();
+                is_shown.then(read).flatten()
+            };
+            let after = || {
+                let read = || set.content_after(&change.path, SHOWN_BYTES_MAX).ok();
+                is_shown.then(read).flatten()
+            };
             out.push_str(&match &change.what {
                 What::CreatedFile {
                     digest,
@@ -419,7 +453,19 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
             });
         }
     }
+    if untold > 0 {
+        out.push_str(&too_much(untold));
+        out.push('\n');
+    }
     out
+}
+
+/// What is said where not all files are shown.
+fn too_much(untold: usize) -> String {
+    format!(
+        "{untold} of these files are told by size and digest alone: together they are longer than {} MiB",
+        SHOWN_IN_ALL_MAX >> 20
+    )
 }
 
 /// A moment of a file's, with the parts of a second it has.
@@ -455,7 +501,7 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effort, difference, named, one_line};
+    use super::{Effort, difference, longest_shown, named, one_line};
 
     #[test]
     fn each_line_of_a_difference_has_a_line_to_itself() {
@@ -491,6 +537,16 @@ mod tests {
         assert!(instead.ends_with("+new\n"), "{instead}");
         let size = shown(Some(b"old\n"), &none);
         assert_eq!(size, "f: 4 bytes become 400 bytes, not shown as text\n");
+    }
+
+    #[test]
+    fn of_too_much_the_longest_are_left_out_and_nothing_short_is_hidden_behind_them() {
+        let most = super::SHOWN_IN_ALL_MAX;
+        assert_eq!(longest_shown(vec![most / 2; 2]), u64::MAX);
+        // Of equal ones all or none.
+        assert_eq!(longest_shown(vec![most / 2; 3]), most / 2 - 1);
+        let sizes = [vec![1 << 20; 1000], vec![300; 1000]].concat();
+        assert_eq!(longest_shown(sizes), (1 << 20) - 1);
     }
 
     #[test]

@@ -295,6 +295,21 @@ pub fn steps<T: Eq + Hash>(a: &[T], b: &[T]) -> Vec<Step> {
 fn steps_within<T: Eq + Hash>(a: &[T], b: &[T], effort: &mut Effort) -> Vec<Step> {
     let (mut at_a, mut at_b) = (0, 0);
     let mut steps = Vec::new();
+    let change = match (a.is_empty(), b.is_empty()) {
+        (true, true) => return steps,
+        (true, false) => Some(Change::Insert),
+        (false, true) => Some(Change::Delete),
+        (false, false) => None,
+    };
+    if let Some(change) = change {
+        // Nothing has to be looked for.
+        steps.push(Step {
+            change,
+            a: (0, a.len()),
+            b: (0, b.len()),
+        });
+        return steps;
+    }
     for block in Matcher::new(a, b, effort).blocks() {
         let change = match (at_a < block.at_a, at_b < block.at_b) {
             (true, true) => Some(Change::Replace),

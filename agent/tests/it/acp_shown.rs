@@ -68,3 +68,13 @@ fn a_name_that_reads_like_more_of_its_line_stands_in_quotation_marks() {
     assert!(shown.contains("d, mode 700\", mode 755"), "{shown}");
     assert!(shown.contains("l to y\" to x"), "{shown}");
 }
+
+#[test]
+fn of_more_than_is_shown_the_longest_files_are_told_by_their_size_and_none_is_hidden_behind_them() {
+    let (mut editor, session) = Editor::ready();
+    let command = "for i in $(seq 40); do yes long | head -c 1000000 > a$i; done; echo short > z";
+    let shown = shown(&mut editor, &session, command);
+    assert!(shown.len() < 100_000, "{}", shown.len());
+    assert!(shown.contains("/z\nshort\n"), "{shown}");
+    assert!(shown.contains("40 of these files are told by size"), "{shown}");
+}

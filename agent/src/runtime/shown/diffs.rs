@@ -8,7 +8,9 @@ use std::{collections::BTreeSet, io};
 use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
-use super::{FileChange, SHOWN_BYTES_MAX, difference, legible, moment, named, one_line};
+use super::{
+    FileChange, SHOWN_BYTES_MAX, difference, legible, longest_of, moment, named, one_line, too_much,
+};
 use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
@@ -161,6 +163,8 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
 
 pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<String>) {
     let mut effort = Effort::of_a_question();
+    let longest = longest_of(sets);
+    let mut untold = 0_usize;
     let mut files = Vec::new();
     let mut besides = Vec::new();
     for (root, set) in sets {
@@ -170,12 +174,16 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
             } else {
                 format!("{root}/{}", change.path)
             };
-            match of_change(set, change, &path) {
+            // What is too long reads as what is longer than it may be.
+            let is_shown = set.bytes_of(change) <= longest;
+            untold += usize::from(!is_shown);
+            let bytes_max = if is_shown { SHOWN_BYTES_MAX } else { 0 };
+            match of_change(set, change, &path, bytes_max) {
                 Ok(file) => {
                     let read = |content: io::Result<Vec<u8>>| content.ok();
                     let odd = matches!(file.after, Side::Opaque { .. });
-                    let old = || read(set.content_before(&change.path, SHOWN_BYTES_MAX));
-                    let new = || read(set.content_after(&change.path, SHOWN_BYTES_MAX));
+                    let old = || read(set.content_before(&change.path, bytes_max));
+                    let new = || read(set.content_after(&change.path, bytes_max));
                     let (old, new) = if odd { (old(), new()) } else { (None, None) };
                     let more = unshown(&file, old.as_deref(), new.as_deref(), &mut effort);
                     besides.extend(more);
@@ -200,14 +208,22 @@ pub(super) fn of_sets(sets: &[(String, &ChangeSet)]) -> (Vec<FileDiff>, Vec<Stri
             }
         }
     }
+    if untold > 0 {
+        besides.push(too_much(untold));
+    }
     (files, besides)
 }
 
 /// A change of a file's content, or any other change in words.
-fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, String> {
+fn of_change(
+    set: &ChangeSet,
+    change: &Change,
+    path: &str,
+    bytes_max: usize,
+) -> Result<FileDiff, String> {
     let shown = named(path);
     let before = |digest: Digest| {
-        set.content_before(&change.path, SHOWN_BYTES_MAX).map_or(
+        set.content_before(&change.path, bytes_max).map_or(
             Side::Opaque {
                 bytes: None,
                 digest,
@@ -216,7 +232,7 @@ fn of_change(set: &ChangeSet, change: &Change, path: &str) -> Result<FileDiff, S
         )
     };
     let after = |digest: Digest, bytes: u64| {
-        set.content_after(&change.path, SHOWN_BYTES_MAX).map_or(
+        set.content_after(&change.path, bytes_max).map_or(
             Side::Opaque {
                 bytes: Some(bytes),
                 digest,
