@@ -304,6 +304,12 @@ class Session:
 
         return offered(self.front)
 
+    def form(self, name):
+        """The form of a tool's arguments as a model is offered it, as JSON text."""
+        from hermes_shim_outside import form
+
+        return form(self.front, name)
+
     def withdraw_always(self):
         """The person takes out of the settings what was allowed for good."""
         from tools import approval

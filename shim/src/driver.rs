@@ -125,6 +125,9 @@ const MADE_BY_OLDER_ONES: [&str; 7] = [
 /// The tools of servers that are offered.
 const TOOLS_OFFERED: &str = "mcp_tools_offered";
 
+/// The form of the arguments of one of its own tools.
+const TOOL_FORM: &str = "tool_form";
+
 /// What the settings of servers of tools begin with.
 const SERVERS: &str = "mcp_servers.";
 
@@ -209,6 +212,18 @@ impl HermesDriver {
             }
             Step::Probe { name, .. } if name == TOOLS_OFFERED => {
                 let told: String = session.call_method0("offered")?.extract()?;
+                let told: Value = serde_json::from_str(&told).unwrap_or_default();
+                Ok(StepTrace {
+                    answer: json!({"decision": "none", "value": told}),
+                    ..StepTrace::of(StepOutcome::Ran)
+                })
+            }
+            Step::Probe { name, input } if name == TOOL_FORM => {
+                let tool = input
+                    .get("tool")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
+                let told: String = session.call_method1("form", (tool,))?.extract()?;
                 let told: Value = serde_json::from_str(&told).unwrap_or_default();
                 Ok(StepTrace {
                     answer: json!({"decision": "none", "value": told}),

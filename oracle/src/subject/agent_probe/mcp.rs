@@ -1,5 +1,5 @@
-//! Tools of servers outside: what the agent offers of them, and what it tells of
-//! their answers. Values, not decisions; whether a call may be made is none of this.
+//! Tools as a model is offered them: the forms of the agent's own, what it offers of
+//! servers outside, and what it tells of their answers. Values, not decisions; whether a call may be made is none of this.
 //! Servers that run are those of the case's settings.
 
 use hermitcrab::runtime::OutsideTool;
@@ -37,6 +37,7 @@ pub(super) fn answer(
             json!({"text": pyjson::text(&answer.shown)})
         }
         "mcp_tools_offered" => offered(world)?,
+        "tool_form" => form(text(input, "tool")?),
         "tool_result_framed" => {
             let (tool, text) = (text(input, "tool")?, text(input, "text")?);
             json!({"text": mcp::framed(tool, text.to_owned())})
@@ -44,6 +45,34 @@ pub(super) fn answer(
         _ => return Err(ProbeError::Unknown),
     };
     Ok(json!({"decision": "none", "value": value}))
+}
+
+/// The form of the arguments of one of the agent's own tools, without the words: they are
+/// each subject's own.
+fn form(tool: &str) -> Value {
+    let offers = hermitcrab::chat::offers(true);
+    let offer = offers.into_iter().find(|offer| offer.name == tool);
+    offer.map_or(Value::Null, |offer| without_words(&offer.parameters))
+}
+
+/// The same without descriptions; a property may be called like one.
+fn without_words(form: &Value) -> Value {
+    let Value::Object(form) = form else {
+        return form.clone();
+    };
+    let parts = form.iter().filter(|(key, _)| *key != "description");
+    parts
+        .map(|(key, value)| {
+            let value = match value {
+                Value::Object(properties) if key == "properties" => properties
+                    .iter()
+                    .map(|(name, property)| (name.clone(), without_words(property)))
+                    .collect(),
+                other => without_words(other),
+            };
+            (key.clone(), value)
+        })
+        .collect()
 }
 
 /// The tools of the case's servers as the session's own agent is offered them.
