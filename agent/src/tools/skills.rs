@@ -6,6 +6,7 @@
 
 mod front;
 mod manage;
+mod needs;
 mod shelf;
 mod sound;
 mod view;

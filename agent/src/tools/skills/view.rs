@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     front::Front,
     listed,
+    needs::Needs,
     shelf::{Shelf, below},
     unsuccessful,
 };
@@ -412,6 +413,8 @@ fn whole(shelf: &Shelf, dir: Option<&str>, file: &str, text: &str, front: &Front
     let has_linked = !linked.is_empty();
     let hint = "To view linked files, call skill_view(name, file_path) where file_path is e.g. 'references/api.md' or \
                 'assets/config.yaml'";
+    let needs = Needs::of(front);
+    let note = needs.note();
     let mut result = json!({
         "success": true,
         "name": front.get("name").cloned().unwrap_or_else(|| named.into()),
@@ -423,16 +426,22 @@ fn whole(shelf: &Shelf, dir: Option<&str>, file: &str, text: &str, front: &Front
         "skill_dir": full,
         "linked_files": if has_linked { Value::Object(linked) } else { Value::Null },
         "usage_hint": if has_linked { hint.into() } else { Value::Null },
-        "required_environment_variables": [],
+        "required_environment_variables": needs.variables,
         "required_commands": [],
-        "missing_required_environment_variables": [],
-        "missing_credential_files": [],
+        "missing_required_environment_variables": needs.missing,
+        "missing_credential_files": needs.files,
         "missing_required_commands": [],
-        "setup_needed": false,
+        "setup_needed": note.is_some(),
         "setup_skipped": false,
-        "readiness_status": "available",
+        "readiness_status": if note.is_some() { "setup_needed" } else { "available" },
     });
     if let Some(map) = result.as_object_mut() {
+        if let Some(help) = needs.help {
+            map.insert("setup_help".into(), help.into());
+        }
+        if let Some(note) = note {
+            map.insert("setup_note".into(), note.into());
+        }
         if let Some(value) = front
             .get("compatibility")
             .filter(|value| args::truthy(Some(value)))
