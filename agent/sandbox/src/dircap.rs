@@ -22,6 +22,7 @@ mod error;
 mod list;
 mod make;
 pub(crate) mod open;
+mod spelled;
 mod thing;
 mod write;
 
@@ -214,7 +215,7 @@ impl DirCap {
         let verb = look_verb(&permit);
         self.spend(permit, verb, path)?;
         self.look("stat", path, |dir, path| {
-            let fd = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+            let fd = direct::open_led_to(dir, path)?;
             let stat = rustix::fs::fstat(&fd).map_err(|errno| FsError::io("stat", path, errno))?;
             Ok(Stat::from(stat))
         })

@@ -71,7 +71,7 @@ impl Tree {
                 if below.pop().is_none() {
                     return Some(Detour(
                         "link-out-and-back",
-                        "a link that leaves the root is refused even if it comes back",
+                        "a link that leaves the root need not be followed even if it comes back",
                     ));
                 }
                 continue;
@@ -87,7 +87,7 @@ impl Tree {
             if target.starts_with('/') {
                 return Some(Detour(
                     "absolute-link",
-                    "a link with an absolute target is refused even if it points inside",
+                    "a link with an absolute target need not be followed even if it points inside",
                 ));
             }
             below.pop();

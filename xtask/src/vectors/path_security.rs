@@ -79,13 +79,13 @@ const FLAGS: &[Flag] = &[
         name: "absolute-link",
         kind: "strictness",
         description: "a link inside with an absolute target inside",
-        effect: "a file behind such a link is not served",
+        effect: "none where such a link is followed by name; else a file behind it is not served",
     },
     Flag {
         name: "link-out-and-back",
         kind: "strictness",
         description: "a chain of links that leaves the folder and comes back",
-        effect: "a file behind such a chain is not served",
+        effect: "none where such a chain is followed by name; else a file behind it is not served",
     },
     Flag {
         name: "empty-name",

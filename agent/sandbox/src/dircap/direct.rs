@@ -14,7 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_file};
-use super::{DirCap, Entry, FsError, Kind, Names, Stat, list_opened, look_verb};
+use super::{DirCap, Entry, FsError, Kind, Names, Stat, list_opened, look_verb, spelled};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -138,7 +138,7 @@ impl DirCap {
             match open_beneath(dir, path, OFlags::PATH, Links::Refuse) {
                 Ok(direct) => Ok((facts(&direct)?, Ok(path.clone()))),
                 Err(_) => {
-                    let target = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+                    let target = open_led_to(dir, path)?;
                     Ok((facts(&target)?, led_to(dir, path)))
                 }
             }
@@ -146,11 +146,23 @@ impl DirCap {
     }
 }
 
+/// What a name leads to, opened to be looked at. A link that spells out a whole path below
+/// the directory leads there, too.
+pub(super) fn open_led_to(dir: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, FsError> {
+    match open_beneath(dir, path, OFlags::PATH, Links::Follow) {
+        Err(FsError::Denied(denial)) if denial.code() == DenialCode::OutsideRoot => {
+            let real = spelled::followed(dir, &kernel_name(&dir, path)?, path)?;
+            open_beneath(dir, &real, OFlags::PATH, Links::Refuse)
+        }
+        opened => opened,
+    }
+}
+
 fn led_to(dir: BorrowedFd<'_>, path: &RelPath) -> Result<RelPath, FsError> {
     if open_beneath(dir, path, OFlags::PATH, Links::Refuse).is_ok() {
         return Ok(path.clone());
     }
-    let target = open_beneath(dir, path, OFlags::PATH, Links::Follow)?;
+    let target = open_led_to(dir, path)?;
     let real = name_of(dir, &target, path)?;
     // The name is the kernel's word of a moment ago: it counts only if it
     // leads to the same file without any link.

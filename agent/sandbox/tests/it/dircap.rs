@@ -47,6 +47,13 @@ fn stat(cap: &DirCap, path: &str) -> Result<Stat, FsError> {
     })
 }
 
+fn leads_to(cap: &DirCap, path: &str) -> Result<String, FsError> {
+    let path = rel(path);
+    with_permit(Verb::FsList, &path, Digest::NONE, |permit| {
+        cap.leads_to(permit, &path).map(|real| real.to_string())
+    })
+}
+
 fn subdir(cap: &DirCap, path: &str) -> Result<DirCap, FsError> {
     let path = rel(path);
     with_permit(Verb::FsList, &path, Digest::NONE, |permit| {
@@ -240,6 +247,61 @@ fn links_that_lead_out_are_refused_whatever_they_look_like() {
         read(&workspace.cap, "loop"),
         Err(FsError::Io { .. })
     ));
+}
+
+#[test]
+fn a_link_that_spells_out_a_place_inside_leads_there_by_name() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("f"), "secret").unwrap();
+    let workspace = Workspace::new();
+    workspace.file("in", "inside\n");
+    let here = workspace.path().canonicalize().unwrap();
+    let name = here.file_name().unwrap().to_owned();
+    std::fs::create_dir_all(here.join("d/e")).unwrap();
+    std::fs::write(here.join("d/e/f"), "deep").unwrap();
+    let to = |target: &std::path::Path, link: &str| symlink(target, here.join(link)).unwrap();
+    to(&here.join("in"), "whole");
+    to(&here.join("d"), "whole-dir");
+    to(&here.join("whole"), "chain");
+    to(&here, "self");
+    to(&std::path::Path::new("..").join(&name).join("in"), "around");
+    to(&here.join("none"), "nowhere");
+    to(&here.join("endless"), "endless");
+    to(outside.path(), "out");
+    to(&here.join("out/f"), "whole-out");
+    to(std::path::Path::new("/proc/self/root"), "magic");
+    to(&here.join("../../../../../../etc"), "above");
+    for (path, real) in [
+        ("whole", "in"),
+        ("whole-dir", "d"),
+        ("whole-dir/e/f", "d/e/f"),
+        ("chain", "in"),
+        ("self/self/d/e", "d/e"),
+        ("around", "in"),
+    ] {
+        assert_eq!(leads_to(&workspace.cap, path).unwrap(), real, "{path}");
+        stat(&workspace.cap, path).unwrap();
+    }
+    for path in [
+        "out",
+        "out/f",
+        "whole-out",
+        "magic",
+        "magic/etc/passwd",
+        "above",
+        "above/passwd",
+    ] {
+        refused(leads_to(&workspace.cap, path), DenialCode::OutsideRoot);
+        refused(stat(&workspace.cap, path), DenialCode::OutsideRoot);
+    }
+    for path in ["nowhere", "endless", "whole-dir/none"] {
+        assert!(
+            matches!(leads_to(&workspace.cap, path), Err(FsError::Io { .. })),
+            "{path}"
+        );
+    }
+    // It is told, not gone through.
+    refused(read(&workspace.cap, "whole"), DenialCode::OutsideRoot);
 }
 
 #[test]
