@@ -76,5 +76,8 @@ fn of_more_than_is_shown_the_longest_files_are_told_by_their_size_and_none_is_hi
     let shown = shown(&mut editor, &session, command);
     assert!(shown.len() < 100_000, "{}", shown.len());
     assert!(shown.contains("/z\nshort\n"), "{shown}");
-    assert!(shown.contains("40 of these files are told by size"), "{shown}");
+    assert!(
+        shown.contains("40 of these files are told by size"),
+        "{shown}"
+    );
 }
