@@ -13,6 +13,7 @@ use crate::{
     config::{self, ConfigError, edit::Edit, import, keys},
     exit,
     model::llama,
+    screen::visible,
 };
 
 /// What to do with the configuration.
@@ -340,25 +341,30 @@ fn set_backend(file: &Path, current: &Path, backend: &BackendArgs) -> Result<(),
             (_, name, _) => name.unwrap_or_default().to_owned(),
         };
         // A path on the command line begins here, one in the file beside it.
-        let model_file = backend.file.as_deref().map(|file| match backend.kind {
-            KindArg::Llama if !file.starts_with("~/") => {
-                current.join(file).to_string_lossy().into_owned()
-            }
-            _ => file.to_owned(),
-        });
+        let from_here = |file: &str| match file.starts_with("~/") {
+            true => file.to_owned(),
+            false => current.join(file).to_string_lossy().into_owned(),
+        };
+        let model_file = backend.file.as_deref().map(from_here);
+        let key_file = backend.key_file.as_deref().map(from_here);
         let given = [
             ("model", Some(name.as_str())),
             ("file", model_file.as_deref()),
             ("backend", Some(kind)),
             ("base_url", backend.base_url.as_deref()),
             ("key_env", backend.key_env.as_deref()),
-            ("key_file", backend.key_file.as_deref()),
+            ("key_file", key_file.as_deref()),
             ("key_keyring", backend.key_keyring.as_deref()),
             ("structured", backend.structured.as_deref()),
         ];
         edit.set_model(role, &given)?;
         if matches!(backend.kind, KindArg::Llama) && !llama::is_built_in() {
             say(llama::NOT_BUILT_IN);
+        }
+        for file in [&model_file, &key_file].into_iter().flatten() {
+            if !file.starts_with("~/") && !Path::new(file).exists() {
+                say(&format!("there is no `{}` yet", visible(file)));
+            }
         }
         Ok(Some(format!(
             "the {role} model is `{name}`; `hermitcrab model check` tries it out"

@@ -37,6 +37,29 @@ fn keys_are_set_shown_and_reset_and_comments_stay() {
     );
 }
 
+/// The file says where a file is beside itself; who types a command is elsewhere.
+#[test]
+fn a_file_named_on_the_command_line_is_the_one_there() {
+    let home = Home::new();
+    let script = home.project().join("answers.jsonl");
+    std::fs::write(&script, "{\"text\": \"said so\"}\n").unwrap();
+    let backend = ["config", "backend", "scripted", "--model", "s", "--file"];
+    let ran = home.run(&[&backend[..], &["answers.jsonl"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(home.ok(&["chat", "hello"]).contains("said so"));
+    let ran = home.run(&[&backend[..], &["none.jsonl"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("proj/none.jsonl` yet"), "{}", ran.err);
+
+    std::fs::write(home.project().join("key"), "secret\n").unwrap();
+    let backend = ["config", "backend", "http", "--model", "m", "--base-url"];
+    let here = ["http://127.0.0.1:1/v1", "--key-file", "key"];
+    home.ok(&[&backend[..], &here].concat());
+    let file = home.ok(&["config", "path"]);
+    let text = std::fs::read_to_string(file.trim_end()).unwrap();
+    assert!(text.contains("proj/key\""), "{text}");
+}
+
 #[test]
 fn what_means_nothing_is_refused_with_what_was_meant() {
     let home = Home::new();
