@@ -232,12 +232,15 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
         match ground.keeper(state, isolation) {
             Ok(keeper) => {
                 let all = keeper.contents();
+                let (standing, remembered) = (all.standing.len(), all.remembered.len());
+                let more = |count: usize| if count == 1 { "" } else { "s" };
                 println!(
-                    "store: holds; {} standing grants, {} of them count here, {} wait to be confirmed, {} remembered answers",
-                    all.standing.len(),
+                    "store: holds; {standing} standing grant{}, {} counting here, {} to be confirmed, \
+                     {remembered} remembered answer{}",
+                    more(standing),
                     keeper.live().count(),
                     keeper.due().count(),
-                    all.remembered.len()
+                    more(remembered)
                 );
             }
             Err((message, _)) => bad(&message),

@@ -198,6 +198,10 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
             DenialCode::NoCap => format!(
                 "what it changed is discarded ({denial}); `exec --dry-run` shows all of it, `--grant VERB=PATH` grants it"
             ),
+            // The user it says to ask is who reads this.
+            DenialCode::UntrustedFlow => format!(
+                "what it changed is discarded: {denial}; run it at a terminal, where you can say yes"
+            ),
             code => format!(
                 "what it changed is discarded ({code}): {denial}. Next step: {}.",
                 code.next_step()

@@ -152,6 +152,16 @@ fn is_moved(changes: &[FileChange], path: &RelPath) -> bool {
 }
 
 impl FileChange {
+    /// Where it begins.
+    fn place(&self) -> &Place {
+        match self {
+            Self::Write { place, .. } | Self::Delete { place, .. } | Self::RemoveDir { place } => {
+                place
+            }
+            Self::Rename { from, .. } | Self::Move { from, .. } => from,
+        }
+    }
+
     /// Where the change puts a file, if it does.
     fn target(&self) -> Option<&Place> {
         match self {
@@ -185,7 +195,10 @@ impl Hands<'_> {
                 mode,
             });
         }
-        let note = format!("{}: {} directories", self.tool, missing.len());
+        let note = match missing.as_slice() {
+            [one] => format!("{}: {}", self.tool, one.below),
+            all => format!("{}: {} directories", self.tool, all.len()),
+        };
         let show = |question: &Question| shown::directories(question, &missing);
         self.commit(&edits, &note, |_| false, show)?;
         Ok(missing)
@@ -242,7 +255,10 @@ impl Hands<'_> {
             let (dir, mut wanted) = edits_of(change);
             edits.entry(dir).or_default().append(&mut wanted);
         }
-        let note = format!("{}: {} files", self.tool, changes.len());
+        let note = match changes {
+            [one] => format!("{}: {}", self.tool, one.place().below),
+            all => format!("{}: {} files", self.tool, all.len()),
+        };
         let moved = |path: &RelPath| is_moved(changes, path);
         let show = |question: &Question| shown::files(question, changes);
         self.commit(&edits, &note, moved, show)

@@ -62,14 +62,17 @@ pub(super) fn approve(mut plan: Plan, setting: &Setting, how: &How) -> Result<Ap
             by_user: true,
             each: how.step.then_some(Risk::Low),
         };
-        let steps = plan.steps().len();
+        let these = match plan.steps().len() {
+            1 => "this step".to_owned(),
+            steps => format!("these {steps} steps"),
+        };
         let yes = if highest == Risk::High {
             "`yes` for all"
         } else {
             "y"
         };
         let question = format!(
-            "run these {steps} steps? {yes}, s for step by step, e to edit, d for what would become of them, n [n]: "
+            "run {these}? {yes}, s for step by step, e to edit, d for what would become of them, n [n]: "
         );
         match person.line(About::Plan, &question).as_deref() {
             Some("yes") => return Ok(by_user(plan)),
