@@ -6,8 +6,9 @@
 
 use std::{
     io::{Read, Write},
+    net::Shutdown,
     os::unix::net::UnixStream,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hermitcrab_core::{fault::Fault, outcome::Denial, tool::Tool};
@@ -39,6 +40,10 @@ const NOT_FOR_SCRIPTS: [&str; 4] = ["background", "pty", "notify_on_complete", "
 const CALLS_MAX: usize = 50;
 /// The longest request of a script.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
+/// How long a script may take to take an answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// Bytes of an answer that are sent at a time.
+const PIECE_BYTES: usize = 64 << 10;
 /// How long a script may run, unless it is said otherwise.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often a script's calls are looked for.
@@ -137,8 +142,11 @@ impl Hands<'_> {
         while let Some(request) = line.next() {
             let mut answer = self.answer(&request, line).into_bytes();
             answer.push(b'\n');
-            // A script that does not listen any more gets no answer.
-            let _told = line.say(&answer);
+            // A script that does not listen any more gets no answer, and after half of
+            // one it cannot tell the next apart.
+            if line.say(&answer, ANSWER_TIME_MAX).is_err() {
+                let _over = line.socket.shutdown(Shutdown::Both);
+            }
         }
     }
 
@@ -219,13 +227,83 @@ impl Line {
         }
     }
 
-    /// Sends all of it; a script that reads nothing for long is given up.
-    fn say(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    /// Sends all of it within this time; a script that does not take it by then, be it
+    /// that it reads a letter now and then, is given up.
+    fn say(&mut self, bytes: &[u8], within: Duration) -> std::io::Result<()> {
         self.socket.set_nonblocking(false)?;
-        self.socket
-            .set_write_timeout(Some(Duration::from_secs(10)))?;
-        let said = self.socket.write_all(bytes);
+        let said = self.say_until(bytes, Instant::now() + within);
         self.socket.set_nonblocking(true)?;
         said
+    }
+
+    fn say_until(&mut self, mut bytes: &[u8], end: Instant) -> std::io::Result<()> {
+        while !bytes.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+            self.socket.set_write_timeout(Some(left))?;
+            // In small pieces: a long write ends only when all of it was taken.
+            let piece = bytes.get(..PIECE_BYTES).unwrap_or(bytes);
+            match self.socket.write(piece) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read as _, os::unix::net::UnixStream, time::Duration};
+
+    use super::Line;
+
+    #[test]
+    fn a_script_that_takes_its_answer_letter_by_letter_is_given_up() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut line = Line {
+            socket: ours,
+            unread: Vec::new(),
+            calls: 0,
+            calls_max: 1,
+        };
+        let reading = std::thread::spawn(move || {
+            // Its end is the end of the other side.
+            while theirs.read(&mut [0; 512]).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let (answer, within) = (vec![b'x'; 32 << 20], Duration::from_millis(300));
+        let error = line.say(&answer, within).unwrap_err();
+        assert!(
+            matches!(
+                error.kind(),
+                std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock
+            ),
+            "{error}"
+        );
+        // One that reads gets all of it.
+        drop(line);
+        reading.join().unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut line = Line {
+            socket: ours,
+            unread: Vec::new(),
+            calls: 0,
+            calls_max: 1,
+        };
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            theirs.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        let answer = vec![b'x'; 1 << 20];
+        line.say(&answer, Duration::from_secs(60)).unwrap();
+        drop(line);
+        assert_eq!(reading.join().unwrap(), answer.len());
     }
 }
