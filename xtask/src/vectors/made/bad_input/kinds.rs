@@ -212,7 +212,7 @@ fn ways() -> Vec<Way> {
         way(
             "delegate_task",
             json!({"goal": "Knit."}),
-            &["goal", "context", "grants", "role", "tasks"],
+            &["goal", "context", "grants", "role", "tasks", "background"],
         ),
         way("process", json!({"action": "list"}), &["action", "limit"]),
         way(
@@ -292,6 +292,7 @@ fn ways() -> Vec<Way> {
                 "context_from",
                 "enabled_toolsets",
                 "workdir",
+                "attach_to_session",
             ],
         ),
         way(
