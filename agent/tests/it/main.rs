@@ -33,6 +33,7 @@ mod hermit;
 mod hostile;
 mod layers;
 mod ledger_crash;
+mod ledger_looks;
 mod links;
 mod live;
 mod midrun;
