@@ -3,69 +3,45 @@
 //! As Hermes forgets (`tools/file_state.py`, `_cap_dict`): what is known already keeps
 //! its place when it is noted again, and only what was taken out comes anew.
 
-use std::collections::BTreeMap;
+use std::hash::Hash;
 
-/// At most so many values by their keys.
+use indexmap::{Equivalent, IndexMap};
+
+/// At most so many values by their keys, which are in the order they came in.
 #[derive(Clone, Debug)]
-pub(super) struct Oldest<K, V, const MAX: usize> {
-    /// With each value, when its key came.
-    values: BTreeMap<K, (u64, V)>,
-    came: BTreeMap<u64, K>,
-    next: u64,
-}
+pub(super) struct Oldest<K, V, const MAX: usize>(IndexMap<K, V>);
 
 // Written out: neither keys nor values need a default.
 impl<K, V, const MAX: usize> Default for Oldest<K, V, MAX> {
     fn default() -> Self {
-        Self {
-            values: BTreeMap::new(),
-            came: BTreeMap::new(),
-            next: 0,
-        }
+        Self(IndexMap::default())
     }
 }
 
-impl<K: Ord + Clone, V, const MAX: usize> Oldest<K, V, MAX> {
-    pub(super) fn get<Q>(&self, key: &Q) -> Option<&V>
-    where
-        K: std::borrow::Borrow<Q>,
-        Q: Ord + ?Sized,
-    {
-        self.values.get(key).map(|(_, value)| value)
+impl<K: Hash + Eq, V, const MAX: usize> Oldest<K, V, MAX> {
+    pub(super) fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
+        self.0.get(key)
     }
 
     /// Notes a value; what came first goes where there is no room.
     pub(super) fn insert(&mut self, key: K, value: V) {
-        if let Some((_, known)) = self.values.get_mut(&key) {
-            *known = value;
-            return;
-        }
-        self.came.insert(self.next, key.clone());
-        self.values.insert(key, (self.next, value));
-        self.next = self.next.saturating_add(1);
-        while self.values.len() > MAX {
-            let Some((_, first)) = self.came.pop_first() else {
-                break;
-            };
-            self.values.remove(&first);
+        self.0.insert(key, value);
+        while self.0.len() > MAX {
+            self.0.shift_remove_index(0);
         }
     }
 
     pub(super) fn remove(&mut self, key: &K) {
-        if let Some((came, _)) = self.values.remove(key) {
-            self.came.remove(&came);
-        }
+        self.0.shift_remove(key);
     }
 
     /// Keeps those whose key is wanted.
     pub(super) fn retain(&mut self, is_wanted: impl Fn(&K) -> bool) {
-        self.values.retain(|key, _| is_wanted(key));
-        self.came.retain(|_, key| is_wanted(key));
+        self.0.retain(|key, _| is_wanted(key));
     }
 
     pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.came.clear();
+        self.0.clear();
     }
 }
 
