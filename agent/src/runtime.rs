@@ -61,7 +61,7 @@ use hermitcrab_core::{
     rules::Isolation,
     session::{Asking, Event, Parts, Session, SessionConfig},
 };
-use hermitcrab_sandbox::{Journal, spawn::Sandbox, spawner::SpawnerProgram};
+use hermitcrab_sandbox::{Journal, SpawnerProgram, spawn::Sandbox};
 
 use self::{agent_state::AgentState, machine::Machine, mounts::Mounts, writers::Writers};
 pub use self::{

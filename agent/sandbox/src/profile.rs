@@ -21,10 +21,10 @@ use rustix::fs::AtFlags;
 
 use crate::dircap::DirCap;
 use crate::net::Network;
+use crate::program::SpawnerProgram;
 use crate::spawn::{
     Builder, Command, Ending, Finished, Limits, PoolSize, Sandbox, SpawnError, View, ViewMode,
 };
-use crate::spawner::SpawnerProgram;
 
 pub use crate::confined::Confined;
 pub use crate::mechanism::{Mechanism, MechanismSet};

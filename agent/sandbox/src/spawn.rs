@@ -62,7 +62,7 @@ use crate::dircap::DirCap;
 use crate::layers::{LayerStore, Prefer};
 use crate::mechanism::MechanismSet;
 use crate::net::{Attempt, Network};
-use crate::spawner::SpawnerProgram;
+use crate::program::SpawnerProgram;
 
 /// What a call the filter kills for ends a process with.
 const SIGSYS: i32 = nix::libc::SIGSYS;

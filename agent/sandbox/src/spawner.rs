@@ -5,29 +5,8 @@
 //! that does nothing else. Every binary that uses [`crate::spawn`] calls
 //! [`maybe_run_as_child`] first in `main`.
 
-use std::path::PathBuf;
-
 use crate::ambient;
 use crate::spawn::supervisor::{self, Leaving};
-
-/// Which program to start as the spawner.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SpawnerProgram {
-    /// The running program itself.
-    Own,
-    /// Another one that calls [`maybe_run_as_child`], such as
-    /// `hermitcrab-sandbox-child` beside a test binary.
-    At(PathBuf),
-}
-
-impl SpawnerProgram {
-    pub(crate) fn path(&self) -> PathBuf {
-        match self {
-            Self::Own => PathBuf::from("/proc/self/exe"),
-            Self::At(path) => path.clone(),
-        }
-    }
-}
 
 /// Runs as a spawner and exits, if that is what this process was started for;
 /// otherwise returns at once.

@@ -12,7 +12,7 @@ use bisim_world::serves;
 use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
 use bisim_world::{Forked, Forker, WorldError};
 use hermitcrab_core::rules::Isolation;
-use hermitcrab_sandbox::spawner::SpawnerProgram;
+use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::sys;
 
 use super::agent_wire;

@@ -24,7 +24,7 @@ use hermitcrab_core::grant::{AgentId, GrantId};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
 use hermitcrab_core::time::{Instant, Millis};
-use hermitcrab_sandbox::spawner::SpawnerProgram;
+use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::Value;
 
 use self::jobs::CaseJobs;

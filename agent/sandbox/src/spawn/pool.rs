@@ -28,7 +28,7 @@ use super::interpreter::{Interpreters, Recipe};
 use super::streams::{Prepared, null};
 use crate::layers::{LayerStore, Prefer};
 use crate::mechanism::MechanismSet;
-use crate::spawner::SpawnerProgram;
+use crate::program::SpawnerProgram;
 use crate::step::{AtStep, Step, StepError};
 
 /// Surroundings remembered at once.

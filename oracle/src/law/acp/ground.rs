@@ -16,7 +16,7 @@ use hermitcrab::ports::UserPort;
 use hermitcrab::runtime::{GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
-use hermitcrab_sandbox::spawner::SpawnerProgram;
+use hermitcrab_sandbox::SpawnerProgram;
 use serde_json::Value;
 
 /// Longer than anything takes: a silent user is called off, not waited for.

@@ -9,8 +9,8 @@ use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ambient::CHILD_ARGUMENT;
+use crate::program::SpawnerProgram;
 use crate::spawn::channel::Channel;
-use crate::spawner::SpawnerProgram;
 use crate::step::{AtStep, Step, StepError};
 
 /// How long a spawner may take to end what it made once it is let go.
