@@ -262,15 +262,19 @@ mod tests {
 
     use super::Line;
 
-    #[test]
-    fn a_script_that_takes_its_answer_letter_by_letter_is_given_up() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut line = Line {
-            socket: ours,
+    fn line(socket: UnixStream) -> Line {
+        Line {
+            socket,
             unread: Vec::new(),
             calls: 0,
             calls_max: 1,
-        };
+        }
+    }
+
+    #[test]
+    fn a_script_that_takes_its_answer_letter_by_letter_is_given_up() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut ours = line(ours);
         let reading = std::thread::spawn(move || {
             // Its end is the end of the other side.
             while theirs.read(&mut [0; 512]).is_ok_and(|count| count > 0) {
@@ -278,7 +282,7 @@ mod tests {
             }
         });
         let (answer, within) = (vec![b'x'; 32 << 20], Duration::from_millis(300));
-        let error = line.say(&answer, within).unwrap_err();
+        let error = ours.say(&answer, within).unwrap_err();
         assert!(
             matches!(
                 error.kind(),
@@ -287,23 +291,18 @@ mod tests {
             "{error}"
         );
         // One that reads gets all of it.
-        drop(line);
+        drop(ours);
         reading.join().unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut line = Line {
-            socket: ours,
-            unread: Vec::new(),
-            calls: 0,
-            calls_max: 1,
-        };
+        let mut ours = line(ours);
         let reading = std::thread::spawn(move || {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).unwrap();
             all.len()
         });
         let answer = vec![b'x'; 1 << 20];
-        line.say(&answer, Duration::from_secs(60)).unwrap();
-        drop(line);
+        ours.say(&answer, Duration::from_secs(60)).unwrap();
+        drop(ours);
         assert_eq!(reading.join().unwrap(), answer.len());
     }
 }
