@@ -27,7 +27,7 @@ use hermitcrab_sandbox::{
     spawn::Builder,
 };
 
-use crate::{model::Cancel, ports::Clock, probe_place::ProbePlace, screen::Screen};
+use crate::{cancel::Cancel, ports::Clock, probe_place::ProbePlace, screen::Screen};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];

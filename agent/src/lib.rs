@@ -15,6 +15,7 @@ pub mod ambient;
 mod answers;
 pub mod approvals;
 pub mod audit;
+pub mod cancel;
 pub mod chat;
 pub mod cli;
 pub mod config;

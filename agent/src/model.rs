@@ -6,7 +6,6 @@
 //! is checked by whoever asked, whatever the backend promised. This module must
 //! never act on a reply, only carry it, and never let one be without bounds.
 
-pub mod cancel;
 mod failure;
 pub mod gguf;
 pub mod http;
@@ -25,7 +24,6 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 pub use self::{
-    cancel::Cancel,
     failure::ModelError,
     http::tls::config as trusted,
     limits::{ReplyLimits, Structured},

@@ -13,7 +13,7 @@ use hermitcrab_core::{approval::Reply, limits::QUESTION_LIFETIME, time::Instant}
 use crate::{
     ambient::{self, BootClock},
     answers,
-    model::Cancel,
+    cancel::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
     printing,
     screen::{Screen, TAKEN_BACK},

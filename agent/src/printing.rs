@@ -16,7 +16,7 @@ use std::{
 
 use rustix::fs::FileType;
 
-use crate::model::Cancel;
+use crate::cancel::Cancel;
 
 /// To the standard output.
 pub fn out(words: fmt::Arguments<'_>) {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::modes::Choice;
-use crate::model::Cancel;
+use crate::cancel::Cancel;
 
 /// What came of waiting.
 #[derive(Debug)]

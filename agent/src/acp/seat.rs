@@ -31,8 +31,9 @@ use super::{
     watcher::Watcher,
 };
 use crate::{
+    cancel::Cancel,
     chat::{Chat, ChatError, TurnEnd},
-    model::{Backend, Cancel, ModelError},
+    model::{Backend, ModelError},
     ports::UserPort,
     runtime::Runtime,
 };

@@ -14,9 +14,10 @@ use super::{
 };
 use crate::{
     ambient,
+    cancel::Cancel,
     chat::{self, Chat, ChatTurn, TurnEnd, Watch as _},
     exit,
-    model::{Cancel, ModelPort},
+    model::ModelPort,
     runtime::{Fate, GrantWords, Runtime},
 };
 

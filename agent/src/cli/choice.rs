@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::{Trouble, open};
 use crate::{
+    cancel::Cancel,
     exit,
     model::{
-        Backend, Cancel, ModelError,
+        Backend, ModelError,
         http::{HttpConfig, HttpModel},
         key::key_in,
     },

@@ -18,9 +18,10 @@ use self::shelf::{Shelf, shelf, skills_of};
 use super::{Setting, Trouble, Where, caps, choice, open, say};
 use crate::{
     ambient::{self, Interruptible},
+    cancel::Cancel,
     exit,
     jobs::{JobPort, JobRun, Lent, Limit, RUN_MAX, Script, Work, sources_of},
-    model::{Cancel, ModelPort},
+    model::ModelPort,
     person::NobodyThere,
     screen::{on_one_line, visible},
     tools::cronjob::{

@@ -25,8 +25,9 @@ use super::{
     run, say, undo,
 };
 use crate::{
-    ambient, exit,
-    model::Cancel,
+    ambient,
+    cancel::Cancel,
+    exit,
     person::TerminalUser,
     runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
     screen::visible,

@@ -12,10 +12,11 @@ mod load;
 
 use super::{Trouble, open, say};
 use crate::{
+    cancel::Cancel,
     config::models::BackendWords,
     exit,
     model::{
-        Cancel, Message, ModelRequest, ReplyLimits, Schema,
+        Message, ModelRequest, ReplyLimits, Schema,
         gguf::{self, Gguf},
         llama,
     },

@@ -29,9 +29,10 @@ use self::{
 use super::{Setting, Trouble, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
+    cancel::Cancel,
     executor::{self, NoPicker},
     exit,
-    model::{Backend, Cancel},
+    model::Backend,
     planner::{
         ask::{NoPlan, Planner},
         draft,

@@ -35,9 +35,10 @@ use self::{
 use super::{Setting, Trouble, choice, cron, exec, open, plan, run, say, seen::Seen, undo};
 use crate::{
     ambient, audit,
+    cancel::Cancel,
     chat::{Chat, ChatError, TurnEnd},
     exit,
-    model::{Backend, Cancel, ModelError},
+    model::{Backend, ModelError},
     person::TerminalUser,
     runtime::{Fate, GrantWords, Runtime, TypedCommand},
     screen::{Screen, Tone, visible},

@@ -7,9 +7,10 @@ use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::Value;
 
 use crate::{
+    cancel::Cancel,
     chat::{Then, Watch},
     cli::chat,
-    model::{Cancel, ProposedCall},
+    model::ProposedCall,
     runtime::{Fate, Runtime, ToolResult},
     screen::{Screen, Tone, visible},
     tools::title::title,

@@ -9,7 +9,7 @@ use std::{
 
 use hermitcrab_core::grant::AgentId;
 
-use crate::{chat::Watch, model::Cancel, ports::ProgressPort};
+use crate::{cancel::Cancel, chat::Watch, ports::ProgressPort};
 
 /// How long a run may take altogether.
 pub const RUN_MAX: Duration = Duration::from_secs(600);

@@ -15,8 +15,9 @@ use std::{fmt, time::Duration};
 use serde_json::{Map, Value};
 
 use super::{
-    Cancel, Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Structured, wire,
+    Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Structured, wire,
 };
+use crate::cancel::Cancel;
 
 /// How long the connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);

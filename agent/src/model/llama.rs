@@ -31,8 +31,9 @@ use self::{
     talk::{Ask, Done, End, Failed, Load, Order, Said},
 };
 use super::{
-    Cancel, Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, repeats::Repeats,
+    Finish, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, repeats::Repeats,
 };
+use crate::cancel::Cancel;
 
 /// The word by which the program knows that it is a model's process.
 pub const WORD: &str = "model-process";

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    Backend, Cancel, ModelError, ReplyLimits, Structured,
+    Backend, ModelError, ReplyLimits, Structured,
     http::{HttpConfig, HttpModel},
     key::{Surroundings, placed},
     llama::{self, LlamaConfig, LlamaModel},
     scripted::Scripted,
 };
-use crate::config::models::{BackendWords, Kind};
+use crate::{
+    cancel::Cancel,
+    config::models::{BackendWords, Kind},
+};
 
 /// Opens the model configured. Nothing is sent yet.
 ///

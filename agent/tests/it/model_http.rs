@@ -8,10 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hermitcrab::model::{
-    Cancel, Finish, Message, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Schema,
-    Structured,
-    http::{HttpConfig, HttpModel},
+use hermitcrab::{
+    cancel::Cancel,
+    model::{
+        Finish, Message, ModelError, ModelPort, ModelReply, ModelRequest, ReplyLimits, Schema,
+        Structured,
+        http::{HttpConfig, HttpModel},
+    },
 };
 use serde_json::{Value, json};
 

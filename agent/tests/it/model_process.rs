@@ -4,9 +4,12 @@
 
 use std::time::{Duration, Instant};
 
-use hermitcrab::model::{
-    Cancel, Message, ModelError, ModelPort as _, ModelReply, ModelRequest, ReplyLimits,
-    llama::{LlamaConfig, LlamaModel},
+use hermitcrab::{
+    cancel::Cancel,
+    model::{
+        Message, ModelError, ModelPort as _, ModelReply, ModelRequest, ReplyLimits,
+        llama::{LlamaConfig, LlamaModel},
+    },
 };
 
 use super::{

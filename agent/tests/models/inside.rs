@@ -3,9 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use hermitcrab::{
+    cancel::Cancel,
     model::{
-        Cancel, Finish, Message, ModelError, ModelPort as _, ModelRequest, Offer, ReplyLimits,
-        Schema,
+        Finish, Message, ModelError, ModelPort as _, ModelRequest, Offer, ReplyLimits, Schema,
         llama::{LlamaConfig, LlamaModel},
     },
     planner::form,

@@ -20,8 +20,8 @@ use rustix::{
 
 use crate::{
     ambient::BootClock,
+    cancel::Cancel,
     cli::lines::Lines,
-    model::Cancel,
     ports::{Clock as _, ProgressPort},
 };
 

@@ -16,10 +16,11 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{
     ambient::{self, Places},
+    cancel::Cancel,
     cli::{Setting, Trouble, Where, say},
     config::{self, Config, models::BackendWords},
     exit,
-    model::{self, Backend, Cancel},
+    model::{self, Backend},
     runtime::{RuntimeConfig, real},
     store::{
         State, StateError,

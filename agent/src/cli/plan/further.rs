@@ -15,9 +15,9 @@ use super::{
     person::{About, Person},
 };
 use crate::{
+    cancel::Cancel,
     cli::{Setting, Trouble, choice, open, say},
     exit,
-    model::Cancel,
     planner::{
         ask::{Planner, REQUEST_BYTES_MAX, approved_text},
         show,

@@ -10,8 +10,8 @@ use hermitcrab_core::grant::AgentId;
 
 use super::fold::Fold;
 use crate::{
+    cancel::Cancel,
     cli::lines::Lines,
-    model::Cancel,
     ports::ProgressPort,
     screen::{Screen, Sign},
 };

@@ -3,7 +3,8 @@
 use std::{cell::Cell, io::Write as _};
 
 use crate::{
-    model::{Cancel, ModelError, ModelPort, ModelReply, ModelRequest},
+    cancel::Cancel,
+    model::{ModelError, ModelPort, ModelReply, ModelRequest},
     screen::{Screen, visible},
 };
 

@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::model::{
-    Cancel, ModelError, ModelReply, ReplyLimits, repeats::Repeats, stream::Pieces, wire,
+use crate::{
+    cancel::Cancel,
+    model::{ModelError, ModelReply, ReplyLimits, repeats::Repeats, stream::Pieces, wire},
 };
 
 /// How often the switch is looked at.

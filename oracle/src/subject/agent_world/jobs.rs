@@ -4,11 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use bisim_world::protocol::{Job as CaseJob, Rule};
-use hermitcrab::jobs::{JobPort, JobRun, Lent, Limit, Moment, RUN_MAX, Script, Work, work};
-use hermitcrab::model::{Cancel, ModelPort};
-use hermitcrab::person::NobodyThere;
-use hermitcrab::runtime::{GrantWords, Runtime, RuntimeConfig};
-use hermitcrab::tools::cronjob::jobs::{Job, is_a_name, text};
+use hermitcrab::{
+    cancel::Cancel,
+    jobs::{JobPort, JobRun, Lent, Limit, Moment, RUN_MAX, Script, Work, work},
+    model::ModelPort,
+    person::NobodyThere,
+    runtime::{GrantWords, Runtime, RuntimeConfig},
+    tools::cronjob::jobs::{Job, is_a_name, text},
+};
 use hermitcrab_core::session::Asking;
 use serde_json::{Map, Value};
 

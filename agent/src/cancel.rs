@@ -1,4 +1,7 @@
 //! Calling something off that another thread or a signal started.
+//!
+//! Whoever waits (a model, a person, a printer, a command) is handed the same switch,
+//! and whoever wants them to stop throws it. It knows nobody.
 
 use std::sync::{
     Arc,
