@@ -509,8 +509,8 @@ impl Chat {
                 "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}\nOutput:\n{}",
                 job.id,
                 job.command,
-                crate::tools::output::cleaned(
-                    crate::tools::pytext::tail(&job.output, 2000),
+                crate::text::output::cleaned(
+                    crate::text::pytext::tail(&job.output, 2000),
                     &job.command
                 ),
             )

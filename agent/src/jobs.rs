@@ -28,11 +28,10 @@ use crate::{
     chat::{Chat, TurnEnd, is_no_answer},
     model::ModelPort,
     runtime::{Runtime, Stop},
-    tools::{
-        args,
-        cronjob::jobs::{self, Job},
-        cronjob::turns::Became,
-        output,
+    text::{args, output},
+    tools::cronjob::{
+        jobs::{self, Job},
+        turns::Became,
     },
 };
 

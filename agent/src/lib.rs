@@ -32,11 +32,11 @@ pub mod person;
 pub mod planner;
 pub mod ports;
 mod probe_place;
-pub mod pyjson;
 pub mod runtime;
 pub mod screen;
 mod slash;
 pub mod store;
+pub mod text;
 pub mod tools;
 pub mod values;
 

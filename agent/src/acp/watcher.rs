@@ -13,8 +13,8 @@ use super::{control::Control, link::Link, modes::InForce, scene::Scene, updates}
 use crate::{
     chat::{Then, Watch},
     model::ProposedCall,
-    pyjson,
     runtime::{Fate, Runtime, ToolResult},
+    text::pyjson,
 };
 
 /// How often an edit whose file changed meanwhile is shown anew.

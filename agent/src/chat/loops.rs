@@ -14,7 +14,7 @@ use hermitcrab_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{digest::sha256, pyjson};
+use crate::{digest::sha256, text::pyjson};
 
 /// How far into a result a sign of failure is looked for, in letters.
 const LOOKED_AT: usize = 500;
@@ -320,7 +320,7 @@ pub(super) fn is_failure(tool: &str, result: &str) -> bool {
     if says_why && (is_unsuccessful || field("error").is_some()) {
         return true;
     }
-    let start = crate::tools::pytext::head(result, LOOKED_AT).to_lowercase();
+    let start = crate::text::pytext::head(result, LOOKED_AT).to_lowercase();
     start.contains("\"error\"") || start.contains("\"failed\"") || result.starts_with("Error")
 }
 

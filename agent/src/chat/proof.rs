@@ -13,7 +13,11 @@ use super::{Chat, ChatError, unwritten};
 use crate::{
     model::Message,
     runtime::Runtime,
-    tools::{evidence::Standing, project, project::Project, pytext},
+    text::pytext,
+    tools::{
+        evidence::Standing,
+        project::{self, Project},
+    },
 };
 
 /// Words in a turn.

@@ -12,8 +12,7 @@ use serde_json::Value;
 
 use crate::{
     model::{Message, ProposedCall},
-    pyjson,
-    tools::{difflib, lint, pytext},
+    text::{difflib, json, pyjson, pytext},
 };
 
 /// Answers in a row without one tool that exists, after which the turn ends.
@@ -202,7 +201,7 @@ fn cut(name: &str) -> String {
 /// Whether a model's arguments are JSON, as the compared agent's parser has it;
 /// none at all are.
 fn is_readable(arguments: &str) -> bool {
-    arguments.trim().is_empty() || lint::json_problem(arguments).is_none()
+    arguments.trim().is_empty() || json::problem(arguments).is_none()
 }
 
 /// Arguments that are JSON but for letters that must be escaped, a comma too many

@@ -8,10 +8,7 @@ use std::{collections::HashMap, fmt::Write as _};
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    model::Message,
-    tools::{delegate::Role, pytext},
-};
+use crate::{model::Message, text::pytext, tools::delegate::Role};
 
 /// Letters of one report that are handed on.
 const REPORT_LETTERS_MAX: usize = 24_000;
@@ -285,7 +282,7 @@ fn looks_failed(result: &str) -> bool {
     if let Ok(Value::Object(fields)) = serde_json::from_str(result) {
         let error = fields.get("error");
         let status = fields.get("status").and_then(Value::as_str).unwrap_or("");
-        if crate::tools::args::truthy(error)
+        if crate::text::args::truthy(error)
             || ["error", "failed", "failure", "timeout"]
                 .contains(&status.trim().to_lowercase().as_str())
         {

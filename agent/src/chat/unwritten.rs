@@ -9,7 +9,7 @@ use std::{fmt::Write as _, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// Files that are named; more are counted.
 const NAMED_MAX: usize = 10;

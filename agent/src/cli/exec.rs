@@ -31,7 +31,7 @@ use crate::{
     person::TerminalUser,
     runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
     screen::visible,
-    tools::ansi,
+    text::ansi,
 };
 
 /// The signal that ends who writes what nobody reads.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::{screen::visible, tools::ansi};
+use crate::{screen::visible, text::ansi};
 
 /// A line that does not end is shown in parts of about this many bytes.
 const LINE_MOST: usize = 4096;

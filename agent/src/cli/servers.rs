@@ -6,9 +6,10 @@ use serde_json::json;
 use super::{Setting, Trouble, open, say};
 use crate::{
     config::servers::HELP,
-    exit, pyjson,
+    exit,
     runtime::{ExternalServer, GrantWords, Listing, Runtime},
     screen::visible,
+    text::pyjson,
 };
 
 /// Which server.

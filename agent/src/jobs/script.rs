@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     runtime::{lexical, real},
-    tools::pytext,
+    text::pytext,
 };
 
 /// The longest program, in bytes.

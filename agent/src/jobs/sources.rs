@@ -18,9 +18,9 @@ use rustix::{
 };
 use serde_json::Value;
 
-use crate::tools::{
-    cronjob::jobs::Job,
-    pytext::{head, strip},
+use crate::{
+    text::pytext::{head, strip},
+    tools::cronjob::jobs::Job,
 };
 
 /// As much of one output is told, in letters.

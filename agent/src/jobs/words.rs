@@ -7,12 +7,12 @@ use jiff::Zoned;
 use serde_json::Value;
 
 use super::sources::Source;
-use crate::tools::{
-    cronjob::{
+use crate::{
+    text::pytext,
+    tools::cronjob::{
         jobs::{self, Job},
         wording,
     },
-    pytext,
 };
 
 /// What is said instead of a report where there is none.

@@ -11,7 +11,7 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 
 use super::{Runtime, RuntimeError, hands::Hands, turn::Stop};
-use crate::{pyjson, tools};
+use crate::{text::pyjson, tools};
 
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

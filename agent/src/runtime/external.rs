@@ -46,7 +46,7 @@ use super::{
 };
 use crate::{
     digest::sha256,
-    pyjson,
+    text::pyjson,
     tools::mcp::{self, Answer, Wanted},
 };
 

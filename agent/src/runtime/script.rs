@@ -20,7 +20,7 @@ use super::{
     hands::Hands,
     turn::Stop,
 };
-use crate::pyjson;
+use crate::text::pyjson;
 
 /// What a script imports.
 const STUBS: &str = include_str!("script/stubs.py");

@@ -18,7 +18,7 @@ mod diffs;
 use rustix::time::Timespec;
 
 use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
-use crate::tools::difflib::{self, Effort};
+use crate::text::difflib::{self, Effort};
 
 /// Longer files are shown by size and digest only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;

@@ -45,8 +45,8 @@ use super::{
 };
 use crate::{
     ports::{BufferPort, Clock, FileDiff, Keep, Prompt, UserPort},
-    pyjson,
     store::keeper::Keeper,
+    text::pyjson,
 };
 
 /// Calls that run at the same time at most.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     runtime::ToolResult,
-    tools::{args, pytext},
+    text::{args, pytext},
 };
 
 /// Choices put to the user at most.

@@ -20,11 +20,11 @@ use serde_json::{Map, Value, json};
 use self::jobs::{Job, Jobs, Meant};
 pub use self::now::claimant;
 use crate::{
-    ambient, pyjson,
+    ambient,
     runtime::{Fate, Hands, Stop, ToolResult},
-    tools::{
+    text::{
         args::{self, Declared},
-        pytext,
+        pyjson, pytext,
     },
 };
 

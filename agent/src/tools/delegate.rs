@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     runtime::ToolResult,
-    tools::{args, lint, pytext},
+    text::{args, json, pytext},
 };
 
 /// The bounds of handing out work.
@@ -147,7 +147,7 @@ fn recovered_tasks(text: &str) -> Result<Value, ToolResult> {
             args::type_name(Some(&other))
         ))),
         Err(_) => {
-            let why = lint::json_problem(text).unwrap_or_default();
+            let why = json::problem(text).unwrap_or_default();
             let why = why
                 .strip_prefix("JSONDecodeError: ")
                 .and_then(|why| why.rsplit_once(" (line"))

@@ -11,8 +11,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use self::shell_words::{Quoting, segments};
-use super::{project, project::Project, pytext};
-use crate::runtime::lexical;
+use super::project::{self, Project};
+use crate::{runtime::lexical, text::pytext};
 
 /// How a script begins that is written to check one thing only.
 const AD_HOC: [&str; 2] = ["hermes-verify-", "hermes-ad-hoc-"];

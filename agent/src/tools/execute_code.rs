@@ -4,12 +4,11 @@ use hermitcrab_sandbox::spawn::{Captured, Ending};
 use serde_json::{Map, Value};
 
 use crate::{
-    pyjson,
     runtime::{Fate, Hands, ScriptRun, Stop, ToolResult},
-    tools::{
+    text::{
         ansi,
         args::{self, Declared},
-        pytext, redact,
+        pyjson, pytext, redact,
     },
 };
 

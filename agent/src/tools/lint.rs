@@ -7,17 +7,17 @@
 //! that is Python itself, on the text alone.
 
 mod interpreter;
-mod json;
 mod program;
 mod python;
 mod toml;
 mod yaml;
 
-pub use json::problem as json_problem;
-
 use serde_json::{Value, json};
 
-use crate::{runtime::Hands, tools::pytext};
+use crate::{
+    runtime::Hands,
+    text::{json, pytext},
+};
 
 /// The note to problems that were there before.
 const PRE_EXISTING: &str = "Pre-existing lint errors \u{2014} this edit didn't introduce new ones but the file is still broken.";
@@ -165,20 +165,6 @@ pub fn unreadable(hands: &mut Hands<'_>, path: &str) -> Lint {
         return Lint::Skipped(format!("Failed to read {path} for lint"));
     }
     after(hands, path, None, "", false)
-}
-
-/// Line and column, both from 1, of a byte offset.
-fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    (line, column)
 }
 
 #[cfg(test)]

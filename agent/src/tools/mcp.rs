@@ -26,7 +26,7 @@ pub use self::{
     stock::{fit, told},
     utility::{Announced, Kind, Utility, Wanted},
 };
-use super::pytext;
+use crate::text::pytext;
 
 /// What the names of such tools begin with.
 pub const PREFIX: &str = "mcp__";

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     runtime::{Before, Hands, Place, Stop, ToolResult},
-    tools::{args, pytext},
+    text::{args, pytext},
 };
 
 /// What stands between two notes.

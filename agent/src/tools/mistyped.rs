@@ -7,8 +7,7 @@
 
 use serde_json::Value;
 
-use super::args::type_name;
-use crate::runtime::ToolResult;
+use crate::{runtime::ToolResult, text::args::type_name};
 
 /// The value was asked for something only texts have.
 #[must_use]
@@ -112,6 +111,13 @@ pub fn uncaught(kind: &str, message: &str) -> ToolResult {
     ToolResult::error(&format!(
         "[TOOL_ERROR] Tool execution failed: {kind}: {message}"
     ))
+}
+
+/// The result for a text with a NUL where the system takes none.
+#[must_use]
+pub fn has_nul(text: &str, before: &str) -> Option<ToolResult> {
+    text.contains('\0')
+        .then(|| ToolResult::error(&format!("{before}embedded null byte")))
 }
 
 #[cfg(test)]

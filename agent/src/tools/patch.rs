@@ -15,13 +15,13 @@ use self::files::Files;
 
 use crate::{
     runtime::{Before, Hands, Stop, ToolResult},
-    tools::{
-        args,
-        args::Declared,
+    text::{
+        args::{self, Declared},
         difflib,
         fuzzy::{self, Occurrences, Replaced},
-        lint, mistyped, pytext, write_file,
+        pytext,
     },
+    tools::{lint, mistyped, write_file},
 };
 
 /// The advice for a text that is not there.
@@ -110,7 +110,10 @@ fn several(hands: &mut Hands<'_>, path: Option<&str>, patch: &str) -> Result<Too
     if patch.is_empty() {
         return Ok(ToolResult::error("patch content required"));
     }
-    if let Some(result) = named.iter().find_map(|path| args::has_nul(path, NUL_FOUND)) {
+    if let Some(result) = named
+        .iter()
+        .find_map(|path| mistyped::has_nul(path, NUL_FOUND))
+    {
         return Ok(result);
     }
     let parsed = v4a::parse_or_mistakes(patch);
@@ -300,7 +303,7 @@ fn replace(
     new: &Value,
     occurrences: Occurrences,
 ) -> Result<ToolResult, Stop> {
-    if let Some(result) = args::has_nul(path, NUL_FOUND) {
+    if let Some(result) = mistyped::has_nul(path, NUL_FOUND) {
         return Ok(result);
     }
     if let Some(absolute) = hands.is_too_long(path) {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    pyjson,
     runtime::{Fate, Hands, JobView, Notice, Stop, ToolResult},
-    tools::{
+    text::{
         ansi,
         args::{self, Declared},
-        mistyped, output, pytext, redact,
+        output, pyjson, pytext, redact,
     },
+    tools::mistyped,
 };
 
 /// Seconds one wait may take, and takes if the call does not say.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     runtime::{Hands, Place},
-    tools::lint,
+    text::json,
 };
 
 /// Names that make a directory a project's, in no order.
@@ -192,7 +192,7 @@ fn described(hands: &mut Hands<'_>, inside: &Inside) -> Option<Project> {
 /// The scripts of a `package.json` that check something. What is written there
 /// may be anything: names are sought in a table, a list and a text alike.
 fn scripts(text: &str) -> Option<Vec<&'static str>> {
-    let value: Value = match lint::json_problem(text) {
+    let value: Value = match json::problem(text) {
         None => serde_json::from_str(text).unwrap_or_default(),
         Some(_) => Value::Null,
     };

@@ -13,9 +13,12 @@ use serde_json::{Map, Value, json};
 
 use self::paged::Paged;
 use crate::{
-    pyjson,
     runtime::{Fate, Hands, Place, Stop, ToolResult},
-    tools::{args, args::Declared, documents, fence, pytext, write_file::UNCHANGED},
+    text::{
+        args::{self, Declared},
+        fence, pyjson, pytext,
+    },
+    tools::{documents, mistyped, write_file::UNCHANGED},
 };
 
 /// Lines of a part if the call does not say.
@@ -64,7 +67,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     };
     let offset = args::wide_or(given.get("offset"), 1).max(1);
     let limit = args::whole_or(given.get("limit"), LIMIT_DEFAULT).clamp(1, LIMIT_MAX);
-    if let Some(result) = args::has_nul(&path, "") {
+    if let Some(result) = mistyped::has_nul(&path, "") {
         return Ok(result);
     }
     if hands.is_of_nobody(path.trim_start_matches("./")) {

@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 
 use crate::{
     runtime::{Hands, Place, Spot, Stop, ToolResult},
+    text::{
+        args::{self, Declared},
+        pytext,
+    },
     tools::{
-        args,
-        args::Declared,
-        mistyped, pytext, read_file,
+        mistyped, read_file,
         search::{basic_regex, glob, lines, options},
     },
 };
@@ -139,7 +141,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     if let Some(result) = texts
         .into_iter()
         .flatten()
-        .find_map(|text| args::has_nul(text, ""))
+        .find_map(|text| mistyped::has_nul(text, ""))
     {
         return Ok(result);
     }

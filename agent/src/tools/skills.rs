@@ -13,12 +13,11 @@ mod view;
 
 use serde_json::{Map, Value, json};
 
-pub use self::manage::run as manage;
-pub use self::view::run as view;
 use self::{front::Front, shelf::Shelf};
+pub use self::{manage::run as manage, view::run as view};
 use crate::{
     runtime::{Hands, Stop, ToolResult},
-    tools::{args, pytext},
+    text::{args, pytext},
 };
 
 /// Letters of a name at most.

@@ -7,11 +7,12 @@ use hermitcrab_sandbox::spawn::Ending;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    pyjson,
     runtime::{Author, CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
-    tools::{
-        args, args::Declared, evidence::Proof, exit_note, foreground, mistyped, output, pytext,
+    text::{
+        args::{self, Declared},
+        output, pyjson, pytext,
     },
+    tools::{evidence::Proof, exit_note, foreground, mistyped},
 };
 
 /// Seconds a command may take if the call does not say.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     runtime::{Hands, ToolResult},
-    tools::{args, pytext},
+    text::{args, pytext},
 };
 
 /// Letters of one item at most.

@@ -10,14 +10,14 @@ use hermitcrab_core::{authority::Verb, outcome::DenialCode, tool::Tool};
 use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Map, Value, json};
 
-use super::{
-    args::{self, Declared},
-    fuzzy::{self, Occurrences, Replaced},
-    patch,
-};
+use super::patch;
 use crate::{
-    pyjson,
     runtime::{Fate, Hands, Stop, ToolResult},
+    text::{
+        args::{self, Declared},
+        fuzzy::{self, Occurrences, Replaced},
+        pyjson,
+    },
 };
 
 /// The result of an edit that cannot be shown; `None` for any other call.

@@ -7,7 +7,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     runtime::{Before, Hands, Place, Stop, ToolResult},
-    tools::{args, args::Declared, lint, pytext},
+    text::{
+        args::{self, Declared},
+        pytext,
+    },
+    tools::{lint, mistyped},
 };
 
 /// The status text of a repeated read; it is never a file's content.
@@ -57,7 +61,9 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
              or reconstruct the intended file contents before writing.",
         ));
     }
-    if let Some(result) = args::has_nul(path, "[TOOL_ERROR] Tool execution failed: ValueError: ") {
+    if let Some(result) =
+        mistyped::has_nul(path, "[TOOL_ERROR] Tool execution failed: ValueError: ")
+    {
         return Ok(result);
     }
     if let Some(absolute) = hands.is_too_long(path) {

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use hermitcrab::tools::ansi;
+use hermitcrab::text::ansi;
 use serde_json::json;
 
 use crate::support::{editor::model, home::Home, pty::Pty};

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use hermitcrab::tools::redact::{Mask, masked};
+use hermitcrab::text::redact::{Mask, masked};
 use serde_json::Value;
 
 /// What stands in a secret's place.

@@ -24,8 +24,8 @@ use crate::{
     digest::sha256,
     exit,
     jobs::{Script, content},
-    pyjson,
     screen::visible,
+    text::pyjson,
     tools::cronjob::{
         jobs::{self, Job},
         schedule,

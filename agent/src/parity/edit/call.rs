@@ -10,8 +10,10 @@ use hermitcrab_core::edit::{
 };
 use serde_json::Value;
 
-use crate::tools::args::truthy;
-use crate::tools::fuzzy::{self, Replaced};
+use crate::text::{
+    args::truthy,
+    fuzzy::{self, Replaced},
+};
 
 /// Looks at files of the file system the process is in, and changes none.
 #[derive(Clone, Copy, Debug)]

@@ -171,7 +171,7 @@ impl State {
 
     /// Keeps the end of a long output.
     pub(super) fn cut(&mut self) {
-        let kept = crate::tools::pytext::tail(&self.output, OUTPUT_LETTERS_MAX).len();
+        let kept = crate::text::pytext::tail(&self.output, OUTPUT_LETTERS_MAX).len();
         let from = self.output.len() - kept;
         self.output.drain(..from);
     }

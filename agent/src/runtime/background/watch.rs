@@ -72,7 +72,7 @@ impl Watch {
         }
         let mut word = None;
         let mut lines = Vec::new();
-        for line in crate::tools::pytext::lines(text) {
+        for line in crate::text::pytext::lines(text) {
             if let Some(found) = self.words.iter().find(|word| line.contains(word.as_str())) {
                 word.get_or_insert_with(|| found.clone());
                 lines.push(line.trim_end());
@@ -100,7 +100,7 @@ impl Watch {
         self.seen = true;
         lines.truncate(LINES_MAX);
         let mut lines = lines.join("\n");
-        let head = crate::tools::pytext::head(&lines, LETTERS_MAX).len();
+        let head = crate::text::pytext::head(&lines, LETTERS_MAX).len();
         if head < lines.len() {
             lines.truncate(head);
             lines.push_str("\n...(truncated)");

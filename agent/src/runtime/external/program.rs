@@ -4,7 +4,7 @@ use std::fmt;
 
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
-use crate::tools::args;
+use crate::text::args;
 
 /// Words of a command, and variables beside it.
 const WORDS_MAX: usize = 256;

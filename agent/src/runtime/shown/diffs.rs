@@ -15,7 +15,7 @@ use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
     runtime::{hands::Before, place::Place},
-    tools::difflib::Effort,
+    text::difflib::Effort,
 };
 
 /// Lines with letters nobody sees that are told of a file.

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     ambient,
     runtime::{Hands, Stop, ToolResult},
-    tools::{args, mistyped, pytext},
+    text::{args, pytext},
+    tools::mistyped,
 };
 
 /// Makes a job and puts it at the end of the list.

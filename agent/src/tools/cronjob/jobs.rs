@@ -9,9 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::schedule;
 use crate::{
-    pyjson,
     runtime::{Before, Hands, Place, Stop},
-    tools::{args, pytext},
+    text::{args, pyjson, pytext},
 };
 
 /// Where the jobs are kept.

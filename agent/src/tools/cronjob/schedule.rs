@@ -7,7 +7,7 @@ use jiff::{
 use serde_json::{Map, Value, json};
 
 use super::expression::Expression;
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// How late a job for one moment may still be, in seconds.
 pub const GRACE_SECONDS: i64 = 120;

@@ -11,7 +11,7 @@ use super::{
     jobs::{self, Job},
     schedule,
 };
-use crate::tools::args;
+use crate::text::args;
 
 /// How long a claim counts that nobody took back, in seconds.
 const CLAIM_SECONDS: i64 = 300;

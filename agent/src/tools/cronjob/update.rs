@@ -12,7 +12,8 @@ use hermitcrab_sandbox::dircap::Kind;
 
 use crate::{
     runtime::Hands,
-    tools::{args, mistyped, pytext},
+    text::{args, pytext},
+    tools::mistyped,
 };
 
 /// Sets a field.

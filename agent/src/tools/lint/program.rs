@@ -9,7 +9,7 @@ use std::time::Duration;
 use hermitcrab_sandbox::spawn::Ending;
 
 use super::{Lint, PRE_EXISTING};
-use crate::{runtime::Hands, tools::pytext};
+use crate::{runtime::Hands, text::pytext};
 
 /// How long a check may take.
 const SECONDS_MAX: u64 = 30;

@@ -4,7 +4,7 @@
 //! the grammar says; nothing else is judged, so a text that passes here may
 //! still be wrong.
 
-use super::place;
+use crate::text::place;
 
 struct Scan<'t> {
     text: &'t str,

@@ -1,6 +1,6 @@
 //! TOML, by the `toml` crate; the message is worded here.
 
-use super::place;
+use crate::text::place;
 
 /// What is wrong with the text, if anything.
 pub fn problem(text: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
-use super::place;
+use crate::text::place;
 
 /// What the parser says of a name that is defined nowhere; the form is no worse
 /// for it.

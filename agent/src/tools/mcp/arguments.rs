@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// The largest whole number a text is taken for.
 const WHOLE_MAX: f64 = 9.0e15;

@@ -10,7 +10,7 @@ use super::{
     fitted,
     utility::Utility,
 };
-use crate::{pyjson, tools::pytext};
+use crate::text::{pyjson, pytext};
 
 /// The answer to such a request, from what was said in the protocol's spelling.
 #[must_use]

@@ -9,7 +9,7 @@ use hermitcrab_core::v4a::{Hunk, Line, Operation};
 
 use crate::{
     runtime::Stop,
-    tools::{
+    text::{
         difflib,
         fuzzy::{self, Occurrences, Replaced},
         pytext,

@@ -11,7 +11,8 @@ use hermitcrab_core::v4a::Operation;
 use super::apply::Picture;
 use crate::{
     runtime::{Before, FileChange, Hands, Place, Stop},
-    tools::{fence, lint, pytext, read_file, write_file},
+    text::{fence, pytext},
+    tools::{lint, read_file, write_file},
 };
 
 /// Endings of pictures; their text counts as empty.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// A pattern of this module; one that does not compile finds nothing, and then
 /// the tests fail.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tools::{pytext, redact};
+use crate::text::{pytext, redact};
 
 /// Letters of a line that are shown.
 const LINE_LETTERS_MAX: usize = 2000;

@@ -8,7 +8,7 @@ use std::{fmt::Write as _, sync::LazyLock};
 use regex::Regex;
 
 use super::basic_regex;
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// Letters of a line that a match shows.
 const CONTENT_LETTERS_MAX: usize = 500;

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::walk::Withheld;
-use super::{Mode, Search};
+use super::{Mode, Search, walk::Withheld};
 use crate::{
-    pyjson,
     runtime::{Fate, ToolResult},
-    tools::{pytext, redact, search::lines},
+    text::{pyjson, pytext, redact},
+    tools::search::lines,
 };
 
 /// From this many matches on, they are grouped by file.

@@ -3,7 +3,7 @@
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-use crate::tools::{args, pytext};
+use crate::text::{args, pytext};
 
 /// Values nested deeper than this are not read.
 const DEPTH_MAX: usize = 64;

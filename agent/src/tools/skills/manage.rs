@@ -12,13 +12,14 @@ use super::{
 };
 use crate::{
     runtime::{Before, FileChange, Hands, Stop, ToolResult},
-    tools::{
-        args,
-        args::Declared,
+    text::{
+        args::{self, Declared},
         fuzzy::{self, Occurrences, Replaced},
+        pytext,
+    },
+    tools::{
         mistyped,
         patch::{Swapped, swapped},
-        pytext,
     },
 };
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::front::Front;
-use crate::tools::{args, pytext};
+use crate::text::{args, pytext};
 
 /// What is needed.
 #[derive(Debug, Default)]

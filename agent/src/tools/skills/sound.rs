@@ -7,7 +7,7 @@ use super::{
     front::{self, divided},
     shelf::PARTS,
 };
-use crate::tools::{args, pytext};
+use crate::text::{args, pytext};
 
 /// Letters of a skill's file at most.
 const CONTENT_LETTERS_MAX: usize = 100_000;

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     runtime::{Hands, Stop, ToolResult},
-    tools::{args, mistyped, pytext},
+    text::{args, pytext},
+    tools::mistyped,
 };
 
 const INSIDE_HINT: &str = "Use a skill name or relative path within the skills directory.";

@@ -2,12 +2,13 @@
 //! servers outside, and what it tells of their answers. Values, not decisions; whether a call may be made is none of this.
 //! Servers that run are those of the case's settings.
 
-use hermitcrab::runtime::OutsideTool;
-use hermitcrab::{pyjson, tools::mcp};
+use hermitcrab::{runtime::OutsideTool, text::pyjson, tools::mcp};
 use serde_json::{Value, json};
 
-use super::ProbeError;
-use super::input::{field, text};
+use super::{
+    ProbeError,
+    input::{field, text},
+};
 use crate::subject::agent_world::AgentWorld;
 
 /// Asks the agent one of the questions of this family.

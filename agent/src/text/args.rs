@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{runtime::ToolResult, tools::pytext};
+use super::pytext;
 
 /// The declared type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,13 +105,6 @@ pub fn whole_or(value: Option<&Value>, default: i64) -> i64 {
         Some(Value::String(text)) => pytext::strip(text).parse().unwrap_or(default),
         _ => default,
     }
-}
-
-/// The result for a text with a NUL where the system takes none.
-#[must_use]
-pub fn has_nul(text: &str, before: &str) -> Option<ToolResult> {
-    text.contains('\0')
-        .then(|| ToolResult::error(&format!("{before}embedded null byte")))
 }
 
 /// Whether the value counts as true.

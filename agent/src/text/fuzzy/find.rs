@@ -1,7 +1,7 @@
 //! The ways of finding, from exact to vague.
 
 use super::Span;
-use crate::tools::{difflib, pytext};
+use crate::text::{difflib, pytext};
 
 /// One way of finding a quotation in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -450,7 +450,7 @@ pub fn unified_within(
 #[cfg(test)]
 mod tests {
     use super::{Change, Effort, ratio, steps_within, unified};
-    use crate::tools::pytext::lines_kept;
+    use crate::text::pytext::lines_kept;
 
     fn diff(a: &str, b: &str) -> String {
         unified(&lines_kept(a), &lines_kept(b), "a/f", "b/f")

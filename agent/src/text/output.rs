@@ -3,7 +3,7 @@
 //! Long output keeps its beginning (where errors often are) and, with more
 //! room, its end. The limit counts letters, not bytes.
 
-use crate::tools::{ansi, pytext, redact};
+use crate::text::{ansi, pytext, redact};
 
 /// Letters of output a result may hold.
 pub const LETTERS_MAX: usize = 50_000;

@@ -1,7 +1,7 @@
 //! Putting the new text in place of what was found.
 
 use super::{Span, find};
-use crate::tools::{difflib, pytext};
+use crate::text::{difflib, pytext};
 
 fn regions(content: &str, spans: &[Span]) -> String {
     spans

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// How a found token is masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 mod find;
 mod replace;
 
-use crate::tools::{difflib, pytext};
+use crate::text::{difflib, pytext};
 
 /// A part of the file's text, in bytes.
 pub type Span = (usize, usize);

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::tools::pytext;
+use crate::text::pytext;
 
 /// The word in the output marks.
 const MARK: &str = "__HERMES_FENCE_";
