@@ -26,6 +26,7 @@ pub mod exit;
 pub mod handles;
 pub mod jobs;
 pub mod live;
+pub mod mcp;
 pub mod model;
 pub mod parity;
 pub mod person;

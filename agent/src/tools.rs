@@ -13,7 +13,6 @@ pub mod execute_code;
 pub mod exit_note;
 pub mod foreground;
 pub mod lint;
-pub mod mcp;
 pub mod memory;
 pub mod mistyped;
 pub mod patch;

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::{CALLS_PER_ANSWER_MAX, Chat, ChatError, ChatTurn, Ports, arguments, result_of};
 use crate::{
+    mcp,
     model::{Message, ProposedCall},
     runtime::{Proposal, Runtime, ToolResult},
-    tools::mcp,
 };
 
 /// The calls without those that say once more what an earlier one of the same

@@ -9,9 +9,9 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::Deserialize;
 
 use crate::{
+    mcp::component,
     model::key::{KeyPlaces, Surroundings},
     runtime::{ExternalServer, Key, Program, Web},
-    tools::mcp::component,
 };
 
 /// How a server is declared, for whoever asks the program.

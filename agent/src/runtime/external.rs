@@ -46,8 +46,8 @@ use super::{
 };
 use crate::{
     digest::sha256,
+    mcp::{self, Answer, Wanted},
     text::pyjson,
-    tools::mcp::{self, Answer, Wanted},
 };
 
 /// Letters of an answer that reach the model.

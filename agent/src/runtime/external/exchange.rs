@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
 use super::{ExternalServer, Request, http::Carrier, listing::LISTING_BYTES_MAX, web::Web};
-use crate::tools::mcp::{self, Announced, Answer, Kind, Utility};
+use crate::mcp::{self, Announced, Answer, Kind, Utility};
 
 /// How long a server may take to say which tools it has.
 const LISTING_TIME_MAX: Duration = Duration::from_secs(30);

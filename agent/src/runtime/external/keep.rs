@@ -10,11 +10,11 @@ use hermitcrab_core::{grant::AgentId, tool::Tool};
 use super::ExternalServer;
 use crate::{
     digest::sha256,
+    mcp::{Answer, Piece},
     runtime::{
         Runtime,
         call::{Asked, ChangeSummary, in_words},
     },
-    tools::mcp::{Answer, Piece},
 };
 
 /// Pieces of one answer that are kept.

@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     digest::sha256,
+    mcp::{self, Announced, Utility, Wanted},
     runtime::Runtime,
-    tools::mcp::{self, Announced, Utility, Wanted},
 };
 
 /// Bytes of everything a server may say about its tools.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::shown::one_line;
-use crate::tools::mcp::{Utility, Wanted};
+use crate::mcp::{Utility, Wanted};
 
 /// What a server is asked, whole.
 #[derive(Clone, Debug, PartialEq)]

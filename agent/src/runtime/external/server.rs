@@ -12,7 +12,7 @@ use super::{
     Program,
     web::{self, Web},
 };
-use crate::tools::mcp::{self, Announced, Utility, Wanted};
+use crate::mcp::{self, Announced, Utility, Wanted};
 
 /// How long a call may take if nothing is said, the connection included.
 pub const CALL_TIME_USUAL: Duration = Duration::from_mins(5);

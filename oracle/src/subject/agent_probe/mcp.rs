@@ -2,7 +2,7 @@
 //! servers outside, and what it tells of their answers. Values, not decisions; whether a call may be made is none of this.
 //! Servers that run are those of the case's settings.
 
-use hermitcrab::{runtime::OutsideTool, text::pyjson, tools::mcp};
+use hermitcrab::{mcp, runtime::OutsideTool, text::pyjson};
 use serde_json::{Value, json};
 
 use super::{

@@ -2,7 +2,8 @@
 //!
 //! How a server's tool is called here, how the form of its arguments is put,
 //! and what its answer looks like to a model. Everything a server says is data
-//! from the network: nothing here reads it for anything but showing it. Pure.
+//! from the network: nothing here reads it for anything but showing it. Pure;
+//! who speaks the Model Context Protocol with a server is `runtime/external`.
 
 mod answer;
 mod arguments;
