@@ -78,6 +78,7 @@ pub use self::{
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,
+    proof::{Proof, Standing, project},
     proposals::Proposed,
     remote::Remote,
     rules::Explained,

@@ -12,12 +12,11 @@ use serde_json::Value;
 use super::{Chat, ChatError, unwritten};
 use crate::{
     model::Message,
-    runtime::Runtime,
-    text::pytext,
-    tools::{
-        evidence::Standing,
+    runtime::{
+        Runtime, Standing,
         project::{self, Project},
     },
+    text::pytext,
 };
 
 /// Words in a turn.
@@ -242,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Unproved, is_prose, worded};
-    use crate::tools::{evidence::Standing, project::Project};
+    use crate::runtime::{Standing, project::Project};
 
     #[test]
     fn prose_needs_no_check_and_everything_else_does() {

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
-use super::{Runtime, RuntimeConfig, oldest::Oldest, writers::Moment};
-use crate::tools::{evidence::Evidence, todo};
+use super::{Runtime, RuntimeConfig, oldest::Oldest, proof::evidence::Evidence, writers::Moment};
+use crate::tools::todo;
 
 /// Where a shell left off: nowhere yet, if it is new.
 #[derive(Clone, Debug, Default)]

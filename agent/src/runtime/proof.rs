@@ -2,6 +2,9 @@
 //!
 //! Looking asks nobody: what needs a question, or is not held, is not there.
 
+pub mod evidence;
+pub mod project;
+
 use std::path::Path;
 
 use hermitcrab_core::digest::Digest;
@@ -11,8 +14,9 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::dircap::{Entry, Kind};
 
+pub use self::evidence::{Proof, Standing};
+use self::project::Project;
 use super::{Hands, Place, Runtime, call::ChangeSummary, hands::action};
-use crate::tools::{evidence, evidence::Standing, project, project::Project};
 
 impl Hands<'_> {
     /// Looks made beside what a tool is for are those of one that only reads.
@@ -76,7 +80,7 @@ impl Hands<'_> {
         cwd: &str,
         status: i32,
         output: &str,
-    ) -> Option<evidence::Proof> {
+    ) -> Option<Proof> {
         if !evidence::may_prove(command) {
             return None;
         }

@@ -7,12 +7,14 @@ use hermitcrab_sandbox::spawn::Ending;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    runtime::{Author, CommandRequest, CommandRun, Fate, Hands, JobRequest, Stop, ToolResult},
+    runtime::{
+        Author, CommandRequest, CommandRun, Fate, Hands, JobRequest, Proof, Stop, ToolResult,
+    },
     text::{
         args::{self, Declared},
         output, pyjson, pytext,
     },
-    tools::{evidence::Proof, exit_note, foreground, mistyped},
+    tools::{exit_note, foreground, mistyped},
 };
 
 /// Seconds a command may take if the call does not say.
