@@ -31,19 +31,14 @@ use self::slips::{Next, Slips};
 use self::unwritten::Unwritten;
 use self::watch::Ports;
 pub use self::{
-    loops::{Counts, Guard},
     offered::offers,
-    proof::Reminder,
     slips::is_no_answer,
     watch::{Then, Unwatched, Watch},
 };
 use crate::{
     model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, Offer, ProposedCall},
-    runtime::{CallReport, Fate, Runtime, Talk, ToolResult},
-    tools::{
-        clarify,
-        delegate::{Limits, Role},
-    },
+    runtime::{CallReport, Fate, Guard, Reminder, Runtime, Talk, ToolResult, WorkLimits},
+    tools::{clarify, delegate::Role},
 };
 
 /// Answers of the model one turn may take.
@@ -63,7 +58,7 @@ pub struct Chat {
     depth: u32,
     rounds_max: u32,
     role: Role,
-    limits: Limits,
+    limits: WorkLimits,
     delegated: Vec<Batch>,
     batches: u32,
     judge: Option<String>,
@@ -194,7 +189,7 @@ impl Chat {
 
     /// With other bounds for agents that start agents.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: WorkLimits) -> Self {
         self.limits = limits;
         self
     }

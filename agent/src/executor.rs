@@ -13,8 +13,7 @@ use hermitcrab_core::plan::{
 use crate::{
     actions::{self, Did, Trouble},
     planner::show,
-    runtime::{Asked, Runtime, Steering},
-    tools::clarify::Asking,
+    runtime::{Asked, Inquiry, Runtime, Steering},
     values::{json, whole_text},
 };
 
@@ -240,7 +239,7 @@ fn ask_user(runtime: &mut Runtime, question: String, schema: &Type) -> Reply {
         _ => None,
     };
     let by = runtime.first_agent();
-    let answer = match runtime.clarify(by, &Asking { question, choices }) {
+    let answer = match runtime.clarify(by, &Inquiry { question, choices }) {
         Ok(Some(answer)) => answer,
         Ok(None) => return Reply::Failed(Failure::NobodyToAsk),
         Err(_) => return Reply::Failed(Failure::Refused),

@@ -37,6 +37,7 @@ mod sandboxes;
 mod script;
 mod shown;
 mod standing;
+mod talk;
 mod together;
 mod turn;
 mod undo;
@@ -65,11 +66,13 @@ use hermitcrab_sandbox::{Journal, SpawnerProgram, spawn::Sandbox};
 
 use self::{agent_state::AgentState, machine::Machine, mounts::Mounts, writers::Writers};
 pub use self::{
+    agent_state::TodoItem,
     background::{JobEnd, JobRequest, JobView, Notice},
     call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
-    ceilings::{Ceilings, Talk},
+    ceilings::Ceilings,
     change::FileChange,
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
+    converse::Inquiry,
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
@@ -85,6 +88,7 @@ pub use self::{
     sandboxes::builder,
     script::ScriptRun,
     standing::TakenIn,
+    talk::{Counts, Guard, Reminder, Talk, WorkLimits},
     together::Proposal,
     turn::Stop,
     undo::{UndoReport, UndoTrouble},

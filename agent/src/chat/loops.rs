@@ -14,53 +14,10 @@ use hermitcrab_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{digest::sha256, text::pyjson};
+use crate::{digest::sha256, runtime::Guard, text::pyjson};
 
 /// How far into a result a sign of failure is looked for, in letters.
 const LOOKED_AT: usize = 500;
-
-/// When a model is told that it goes round in circles, and when it is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// Whether it is told.
-    pub warns: bool,
-    /// Whether it is ended.
-    pub stops: bool,
-    /// From which count on it is told.
-    pub told: Counts,
-    /// From which count on it is ended.
-    pub ended: Counts,
-}
-
-/// How often something happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Failures of exactly the same call.
-    pub same_call: u32,
-    /// Failures of the same tool in a row.
-    pub same_tool: u32,
-    /// Times that the same question got the same answer.
-    pub same_answer: u32,
-}
-
-impl Default for Guard {
-    fn default() -> Self {
-        Self {
-            warns: true,
-            stops: false,
-            told: Counts {
-                same_call: 2,
-                same_tool: 3,
-                same_answer: 2,
-            },
-            ended: Counts {
-                same_call: 5,
-                same_tool: 8,
-                same_answer: 5,
-            },
-        }
-    }
-}
 
 /// Tools that change nothing, whose repeated answer says that nothing changed.
 const READING: [&str; 10] = [

@@ -47,24 +47,6 @@ const ADVICE: &str = "[Coding] Before you run tests/linters or call this done: i
                       commit. And before every commit, clean your work: keep it KISS/DRY, match the surrounding code \
                       style, and be elitist, shorthand, clever, concise, efficient, and elegant.";
 
-/// Whether a model is reminded, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reminder {
-    /// It is.
-    pub is_wanted: bool,
-    /// With advice on checking and cleaning.
-    pub advises: bool,
-}
-
-impl Default for Reminder {
-    fn default() -> Self {
-        Self {
-            is_wanted: true,
-            advises: true,
-        }
-    }
-}
-
 /// What a turn has changed, and how often its model was reminded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unproved {

@@ -6,11 +6,7 @@
 use serde::Deserialize;
 
 use super::settings::least;
-use crate::{
-    chat::{Counts, Guard, Reminder},
-    runtime::Talk,
-    tools::delegate::Limits,
-};
+use crate::runtime::{Counts, Guard, Reminder, Talk, WorkLimits};
 
 /// The table.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -78,7 +74,7 @@ impl ChatWords {
     /// What both say: either may stop more, and neither less than the other.
     #[must_use]
     pub fn both(&self, other: &Self) -> Talk {
-        let (guard, work) = (Guard::default(), Limits::default());
+        let (guard, work) = (Guard::default(), WorkLimits::default());
         let count = |one, other, usual| least(one, other).unwrap_or(usual);
         Talk {
             names_unwritten: either(self.name_unwritten, other.name_unwritten),
@@ -110,7 +106,7 @@ impl ChatWords {
                 },
                 ..guard
             },
-            work: Limits {
+            work: WorkLimits {
                 depth_max: count(
                     self.children_depth_max,
                     other.children_depth_max,

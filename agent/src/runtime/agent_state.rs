@@ -9,7 +9,6 @@ use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
 use super::{Runtime, RuntimeConfig, oldest::Oldest, proof::evidence::Evidence, writers::Moment};
-use crate::tools::todo;
 
 /// Where a shell left off: nowhere yet, if it is new.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +17,17 @@ pub struct LeftOff {
     pub cwd: Option<PathBuf>,
     /// The variables it exported, as it wrote them.
     pub exported: Option<Vec<u8>>,
+}
+
+/// One thing that is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TodoItem {
+    /// What the model calls it.
+    pub id: String,
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: String,
 }
 
 /// One agent's memory.
@@ -46,7 +56,7 @@ pub struct AgentState {
     /// What was proved about what it changes.
     pub evidence: Evidence,
     /// What is to do.
-    pub todo: Vec<todo::Item>,
+    pub todo: Vec<TodoItem>,
     /// Failures in a row to make room for a note.
     pub memory_failures: u32,
 }

@@ -14,11 +14,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
-use super::{Runtime, sandboxes};
-use crate::{
-    chat::{Guard, Reminder},
-    tools::delegate,
-};
+use super::{Runtime, sandboxes, talk::Talk};
 
 /// The ceilings of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,30 +48,6 @@ pub struct Ceilings {
     pub leaves_owners: bool,
     /// What bounds a conversation.
     pub talk: Talk,
-}
-
-/// What bounds a conversation and the agents it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Talk {
-    /// A model that goes round in circles.
-    pub guard: Guard,
-    /// Work that is handed out.
-    pub work: delegate::Limits,
-    /// Whether files that a turn was to change and did not are named.
-    pub names_unwritten: bool,
-    /// A model that ends without a check of what it changed.
-    pub reminder: Reminder,
-}
-
-impl Default for Talk {
-    fn default() -> Self {
-        Self {
-            guard: Guard::default(),
-            work: delegate::Limits::default(),
-            names_unwritten: true,
-            reminder: Reminder::default(),
-        }
-    }
 }
 
 impl Ceilings {

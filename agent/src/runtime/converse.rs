@@ -21,7 +21,16 @@ use super::{
     planned,
     turn::{Stop, Turn},
 };
-use crate::{digest::sha256, tools::clarify::Asking};
+use crate::digest::sha256;
+
+/// A question for the user that wants words, not a yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inquiry {
+    /// The question.
+    pub question: String,
+    /// What may be picked; `None` for an open question.
+    pub choices: Option<Vec<String>>,
+}
 
 impl Runtime {
     /// Data from a source reached an agent's context. From now on its grants
@@ -102,7 +111,7 @@ impl Runtime {
     ///
     /// # Errors
     /// The refusal, such as for an agent that may not ask.
-    pub fn clarify(&mut self, by: AgentId, asking: &Asking) -> Result<Option<String>, Denial> {
+    pub fn clarify(&mut self, by: AgentId, asking: &Inquiry) -> Result<Option<String>, Denial> {
         let action = (
             Verb::UserAsk,
             Object::Session,

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    runtime::ToolResult,
+    runtime::{Inquiry, ToolResult},
     text::{args, pytext},
 };
 
@@ -15,20 +15,11 @@ const CHOICES_MAX: usize = 4;
 /// What a choice's words may be called when a model sends an object.
 const LABELS: [&str; 4] = ["label", "description", "text", "title"];
 
-/// A question for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
-    /// The question.
-    pub question: String,
-    /// What may be picked; `None` for an open question.
-    pub choices: Option<Vec<String>>,
-}
-
 /// Reads a call.
 ///
 /// # Errors
 /// The result that says what is wrong with it.
-pub fn read(given: &Value) -> Result<Asking, ToolResult> {
+pub fn read(given: &Value) -> Result<Inquiry, ToolResult> {
     // A conversation's own tools are given their arguments as they are.
     let given = given.as_object().cloned().unwrap_or_default();
     let question = match given.get("question") {
@@ -61,7 +52,7 @@ pub fn read(given: &Value) -> Result<Asking, ToolResult> {
         }
         Some(_) => return Err(ToolResult::error("choices must be a list of strings.")),
     };
-    Ok(Asking { question, choices })
+    Ok(Inquiry { question, choices })
 }
 
 /// A choice as the words a person picks.
@@ -92,7 +83,7 @@ fn labelled(fields: &Map<String, Value>) -> String {
 
 /// The result with the user's words; `None` if there is nobody to ask.
 #[must_use]
-pub fn worded(asking: &Asking, answer: Option<&str>) -> ToolResult {
+pub fn worded(asking: &Inquiry, answer: Option<&str>) -> ToolResult {
     match answer {
         Some(answer) => ToolResult::ran(&json!({
             "question": asking.question,
@@ -107,7 +98,7 @@ pub fn worded(asking: &Asking, answer: Option<&str>) -> ToolResult {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Asking, read, worded};
+    use super::{Inquiry, read, worded};
 
     fn check(given: &Value, expected: Result<(&str, Option<&[&str]>), &str>) {
         match (read(given), expected) {
@@ -115,7 +106,7 @@ mod tests {
                 let choices = choices.map(|c| c.iter().map(|c| (*c).to_owned()).collect());
                 assert_eq!(
                     asking,
-                    Asking {
+                    Inquiry {
                         question: question.to_owned(),
                         choices
                     },
@@ -167,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_trimmed_and_nobody_is_an_error() {
-        let asking = Asking {
+        let asking = Inquiry {
             question: "q".into(),
             choices: None,
         };

@@ -6,30 +6,9 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    runtime::ToolResult,
+    runtime::{ToolResult, WorkLimits},
     text::{args, json, pytext},
 };
-
-/// The bounds of handing out work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How deep agents may start agents; 1 is the first one only.
-    pub depth_max: u32,
-    /// Tasks one call may hand out, and calls of one answer that may hand out some.
-    pub tasks_max: usize,
-    /// Answers a child's work may take.
-    pub rounds_max: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            depth_max: 1,
-            tasks_max: 3,
-            rounds_max: 50,
-        }
-    }
-}
 
 /// Whether a child may hand out work itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,8 +50,8 @@ const NOTHING: &str = "Provide either 'goal' (single task) or 'tasks' (batch).";
 ///
 /// # Errors
 /// The result that says what is wrong with it.
-pub fn read(given: &Value, depth: u32, limits: Limits) -> Result<HandOut, ToolResult> {
-    let Limits {
+pub fn read(given: &Value, depth: u32, limits: WorkLimits) -> Result<HandOut, ToolResult> {
+    let WorkLimits {
         depth_max,
         tasks_max,
         rounds_max: _,
@@ -208,11 +187,11 @@ fn role(given: Option<&Value>, above: Role) -> Role {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Limits, Role, read};
+    use super::{Role, WorkLimits, read};
 
     fn goals(given: &Value) -> Vec<String> {
-        let handed =
-            read(given, 0, Limits::default()).unwrap_or_else(|result| panic!("{}", result.text));
+        let handed = read(given, 0, WorkLimits::default())
+            .unwrap_or_else(|result| panic!("{}", result.text));
         handed.tasks.into_iter().map(|task| task.goal).collect()
     }
 
@@ -253,17 +232,17 @@ mod tests {
             (json!({"tasks": [1, 2, 3, 4]}), "Too many tasks: 4 provided"),
             (Value::Null, "Provide either"),
         ] {
-            let result = read(&given, 0, Limits::default()).expect_err("refused");
+            let result = read(&given, 0, WorkLimits::default()).expect_err("refused");
             assert!(result.text.contains(part), "{given}: {}", result.text);
         }
-        let result = read(&json!({"goal": "a"}), 1, Limits::default()).expect_err("too deep");
+        let result = read(&json!({"goal": "a"}), 1, WorkLimits::default()).expect_err("too deep");
         assert!(result.text.contains("depth limit reached"));
     }
 
     #[test]
     fn roles_are_inherited_and_unknown_ones_are_the_lesser() {
         let given = json!({"role": "Orchestrator", "tasks": [{"goal": "a"}, {"goal": "b", "role": "boss"}]});
-        let tasks = read(&given, 0, Limits::default()).expect("tasks").tasks;
+        let tasks = read(&given, 0, WorkLimits::default()).expect("tasks").tasks;
         assert_eq!(
             (tasks[0].role, tasks[1].role),
             (Role::Orchestrator, Role::Leaf)

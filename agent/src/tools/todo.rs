@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    runtime::{Hands, ToolResult},
+    runtime::{Hands, TodoItem, ToolResult},
     text::{args, pytext},
 };
 
@@ -17,14 +17,6 @@ const ITEMS_MAX: usize = 256;
 const CUT: &str = "\u{2026} [truncated]";
 /// What an item's status can be.
 const STATUSES: [&str; 4] = ["pending", "in_progress", "completed", "cancelled"];
-
-/// One item.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    id: String,
-    content: String,
-    status: String,
-}
 
 /// Runs the call.
 pub fn run(hands: &mut Hands<'_>, given: &Value) -> ToolResult {
@@ -100,9 +92,9 @@ fn capped(content: String) -> String {
     format!("{}{CUT}", pytext::head(&content, kept))
 }
 
-fn item(value: &Value) -> Item {
+fn item(value: &Value) -> TodoItem {
     if !value.is_object() {
-        return Item {
+        return TodoItem {
             id: "?".into(),
             content: "(invalid item)".into(),
             status: "pending".into(),
@@ -113,7 +105,7 @@ fn item(value: &Value) -> Item {
             .filter(|text| !text.is_empty())
             .unwrap_or_else(|| empty.to_owned())
     };
-    Item {
+    TodoItem {
         id: filled("id", "?"),
         content: capped(filled("content", "(no description)")),
         status: text(value, "status")
@@ -123,7 +115,7 @@ fn item(value: &Value) -> Item {
 }
 
 /// Changes what is given of known items, adds the others.
-fn merge(list: &mut Vec<Item>, todos: &[&Value]) {
+fn merge(list: &mut Vec<TodoItem>, todos: &[&Value]) {
     for given in todos {
         let Some(id) = text(given, "id").filter(|id| !id.is_empty()) else {
             continue;
@@ -152,7 +144,7 @@ fn merge(list: &mut Vec<Item>, todos: &[&Value]) {
     });
 }
 
-fn shown(list: &[Item]) -> ToolResult {
+fn shown(list: &[TodoItem]) -> ToolResult {
     let todos: Vec<Value> = list
         .iter()
         .map(|item| json!({"id": item.id, "content": item.content, "status": item.status}))

@@ -7,10 +7,9 @@ use crate::support;
 use std::{collections::VecDeque, os::unix::fs::PermissionsExt as _};
 
 use hermitcrab::{
-    chat::{Chat, ChatError, ChatTurn, Reminder, TurnEnd},
+    chat::{Chat, ChatError, ChatTurn, TurnEnd},
     model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall},
-    runtime::{Fate, GrantWords},
-    tools::delegate::Limits,
+    runtime::{Fate, GrantWords, Reminder, WorkLimits},
 };
 use hermitcrab_core::outcome::DenialCode;
 use serde_json::{Value, json};
@@ -454,10 +453,10 @@ fn an_unknown_grant_is_not_forwarded_and_no_child_starts() {
 #[test]
 fn an_orchestrator_hands_on_at_once_where_the_depth_allows_it() {
     let mut bench = bench(false);
-    let limits = Limits {
+    let limits = WorkLimits {
         depth_max: 2,
         tasks_max: 2,
-        ..Limits::default()
+        ..WorkLimits::default()
     };
     let mut chat = Chat::new(&bench.runtime, "m").with_limits(limits);
     let mut script = Script::default()

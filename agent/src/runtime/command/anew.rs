@@ -9,10 +9,7 @@
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::CommandRun;
-use crate::{
-    runtime::{Hands, Stop},
-    tools::clarify::Asking,
-};
+use crate::runtime::{Hands, Inquiry, Stop};
 
 /// How often a command is begun; whoever saves faster than it runs wins.
 const RUNS_MAX: u32 = 3;
@@ -43,7 +40,7 @@ impl Hands<'_> {
         if denial.code() != DenialCode::ChangedSinceShown {
             return false;
         }
-        let asking = Asking {
+        let asking = Inquiry {
             question: format!(
                 "Somebody else changed a file while this command was at it ({denial}). Nothing it did was kept: {}",
                 about.escape_debug()

@@ -8,10 +8,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use hermitcrab::chat::{Chat, Counts, Guard, Reminder};
+use hermitcrab::chat::Chat;
 use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, ProposedCall};
-use hermitcrab::runtime::GrantWords;
-use hermitcrab::tools::delegate::Limits;
+use hermitcrab::runtime::{Counts, GrantWords, Guard, Reminder, WorkLimits};
 use serde_json::{Map, Value, json};
 
 use super::ProbeError;
@@ -196,9 +195,9 @@ fn number(settings: &Map<String, Value>, name: &str) -> Option<u32> {
 }
 
 /// The bounds on agents that start agents, under the names Hermes gives them.
-fn limits(settings: &Map<String, Value>) -> Limits {
-    let usual = Limits::default();
-    Limits {
+fn limits(settings: &Map<String, Value>) -> WorkLimits {
+    let usual = WorkLimits::default();
+    WorkLimits {
         depth_max: number(settings, "delegation.max_spawn_depth").unwrap_or(usual.depth_max),
         tasks_max: number(settings, "delegation.max_concurrent_children")
             .and_then(|number| usize::try_from(number).ok())
