@@ -5,7 +5,6 @@
 //! of its own session. It must never open that session itself, read anything the
 //! caller holds, or start another job.
 
-mod lent;
 mod limit;
 mod script;
 mod sources;
@@ -13,26 +12,21 @@ mod words;
 
 use std::path::Path;
 
-use hermitcrab_core::label::Label;
 use hermitcrab_sandbox::spawn::Ending;
 use jiff::Zoned;
 
+use self::{limit::Switch, sources::Source};
 pub use self::{
-    lent::Lent,
     limit::{Limit, RUN_MAX},
     script::{Script, content},
     sources::named as sources_of,
 };
-use self::{limit::Switch, sources::Source};
 use crate::{
     chat::{Chat, TurnEnd, is_no_answer},
     model::ModelPort,
-    runtime::{Runtime, Stop},
+    runtime::{Became, Job, JobRun, Lent, Runtime, Stop},
     text::{args, output},
-    tools::cronjob::{
-        jobs::{self, Job},
-        turns::Became,
-    },
+    tools::cronjob::jobs,
 };
 
 /// A moment by the wall, as jobs are noted with.
@@ -42,41 +36,6 @@ pub type Moment = Zoned;
 const NOT_FOR_JOBS: [&str; 2] = ["cronjob", "clarify"];
 const NOTHING_SAID: &str =
     "Agent completed but produced empty response (model error, timeout, or misconfiguration)";
-
-/// Runs jobs for a session that may not run them itself.
-pub trait JobPort {
-    /// Runs one job of the list to its end, with what its caller lends to it.
-    fn run(&mut self, job: &Job, now: &Zoned, lent: &Lent) -> JobRun;
-}
-
-/// What came of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobRun {
-    /// What is kept of it, for people to read; `None`: it did not get that far.
-    pub document: Option<String>,
-    /// What it has to tell; empty where it failed.
-    pub said: String,
-    /// What is noted in the list of jobs.
-    pub became: Became,
-    /// Whether it failed because something was refused.
-    pub was_refused: bool,
-    /// What the run had seen by its end: no cleaner is what it reports.
-    pub label: Option<Label>,
-}
-
-impl JobRun {
-    /// A run that could not begin.
-    #[must_use]
-    pub fn failed(why: &str) -> Self {
-        Self {
-            became: Became {
-                error: Some(why.to_owned()),
-                undelivered: None,
-            },
-            ..Self::default()
-        }
-    }
-}
 
 /// Whether a model is needed to run a job.
 #[must_use]

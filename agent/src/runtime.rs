@@ -73,6 +73,7 @@ pub use self::{
     change::FileChange,
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
     converse::Inquiry,
+    errand::{Became, Job, JobPort, JobRun, Lent},
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
@@ -100,7 +101,6 @@ use crate::{
     control::{self, Control},
     digest::sha256,
     handles::Exports,
-    jobs::JobPort,
     ports::{BufferPort, Clock, ProgressPort, UserPort},
     store::{keeper::Keeper, own_file},
 };

@@ -20,14 +20,13 @@ use crate::{
     ambient::{self, Interruptible},
     cancel::Cancel,
     exit,
-    jobs::{JobPort, JobRun, Lent, Limit, RUN_MAX, Script, Work, sources_of},
+    jobs::{Limit, RUN_MAX, Script, Work, sources_of},
     model::ModelPort,
     person::NobodyThere,
+    runtime::{Job, JobPort, JobRun, Lent},
     screen::{on_one_line, visible},
     tools::cronjob::{
-        claimant,
-        jobs::{self, Job},
-        schedule,
+        claimant, jobs, schedule,
         turns::{self, Claim},
     },
 };

@@ -19,8 +19,8 @@ use rustix::{
 use serde_json::Value;
 
 use crate::{
+    runtime::Job,
     text::pytext::{head, strip},
-    tools::cronjob::jobs::Job,
 };
 
 /// As much of one output is told, in letters.

@@ -8,11 +8,9 @@ use serde_json::Value;
 
 use super::sources::Source;
 use crate::{
+    runtime::Job,
     text::pytext,
-    tools::cronjob::{
-        jobs::{self, Job},
-        wording,
-    },
+    tools::cronjob::{jobs, wording},
 };
 
 /// What is said instead of a report where there is none.

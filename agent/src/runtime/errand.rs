@@ -4,6 +4,9 @@
 //! The session that asks lends nothing to the run. What it needs for itself is the
 //! list of jobs, which it changes before and after with permits of its own.
 
+mod lent;
+mod port;
+
 use std::time::Duration;
 
 use hermitcrab_core::{
@@ -16,7 +19,12 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Input, Output, Streams};
 use jiff::Zoned;
+use serde_json::Value;
 
+pub use self::{
+    lent::Lent,
+    port::{Became, Job, JobPort, JobRun},
+};
 use super::{
     GrantWords, Runtime,
     call::ChangeSummary,
@@ -24,10 +32,6 @@ use super::{
     hands::Hands,
     script::ScriptRun,
     turn::Stop,
-};
-use crate::{
-    jobs::{JobPort, JobRun, Lent},
-    tools::cronjob::jobs::{self, Job},
 };
 
 impl Runtime {
@@ -57,7 +61,7 @@ impl Runtime {
     }
 
     /// What an agent holds on files, as it would be granted.
-    pub(crate) fn files_in_words(&self, agent: AgentId) -> Vec<GrantWords> {
+    fn files_in_words(&self, agent: AgentId) -> Vec<GrantWords> {
         self.machine.look(|session| {
             let held = session.held_by(agent);
             let caps = held.flat_map(|grant| grant.authority().caps().iter());
@@ -121,7 +125,8 @@ impl Hands<'_> {
         let Some(mut port) = self.runtime.job_port.take() else {
             return Err(Stop::Broken("there is nobody to run jobs".to_owned()));
         };
-        let id = jobs::text(job, "id").escape_debug().to_string();
+        let id = job.get("id").and_then(Value::as_str).unwrap_or_default();
+        let id = id.escape_debug().to_string();
         let lent = if fault::is(Fault::JobBorrowsRights) {
             Lent::all_of(self.runtime, self.by)
         } else {

@@ -17,11 +17,11 @@ pub mod wording;
 use jiff::Zoned;
 use serde_json::{Map, Value, json};
 
-use self::jobs::{Job, Jobs, Meant};
+use self::jobs::{Jobs, Meant};
 pub use self::now::claimant;
 use crate::{
     ambient,
-    runtime::{Fate, Hands, Stop, ToolResult},
+    runtime::{Fate, Hands, Job, Stop, ToolResult},
     text::{
         args::{self, Declared},
         pyjson, pytext,

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use super::{
     super::{Trouble, Where, exec::quoted, open},
-    jobs::{self, Job},
+    jobs,
 };
 use crate::{
     exit,
-    runtime::{lexical, real, tilde_expanded},
+    runtime::{Job, lexical, real, tilde_expanded},
     screen::visible,
     store::State,
 };

@@ -24,12 +24,10 @@ use crate::{
     digest::sha256,
     exit,
     jobs::{Script, content},
+    runtime::Job,
     screen::visible,
     text::pyjson,
-    tools::cronjob::{
-        jobs::{self, Job},
-        schedule,
-    },
+    tools::cronjob::{jobs, schedule},
 };
 
 /// The longest list of jobs, in bytes.

@@ -5,19 +5,16 @@
 //! job may do.
 
 use jiff::Zoned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::schedule;
 use crate::{
-    runtime::{Before, Hands, Place, Stop},
+    runtime::{Before, Hands, Job, Place, Stop},
     text::{args, pyjson, pytext},
 };
 
 /// Where the jobs are kept.
 pub const FILE: &str = "~/.hermes/cron/jobs.json";
-
-/// One job as it is kept.
-pub type Job = Map<String, Value>;
 
 /// The jobs, and the file they came from.
 pub struct Jobs {

@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 
 use super::{
     Short,
-    jobs::{self, Job, Jobs},
+    jobs::{self, Jobs},
     note,
     turns::{self, Claim},
 };
 use crate::{
     ambient,
-    jobs::JobRun,
-    runtime::{Hands, ToolResult},
+    runtime::{Hands, Job, JobRun, ToolResult},
 };
 
 const PAUSED: &str = "Job is paused/disabled; resume it before running.";

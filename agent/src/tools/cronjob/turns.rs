@@ -7,11 +7,11 @@
 use jiff::Zoned;
 use serde_json::{Map, Value, json};
 
-use super::{
-    jobs::{self, Job},
-    schedule,
+use super::{jobs, schedule};
+use crate::{
+    runtime::{Became, Job},
+    text::args,
 };
-use crate::text::args;
 
 /// How long a claim counts that nobody took back, in seconds.
 const CLAIM_SECONDS: i64 = 300;
@@ -62,15 +62,6 @@ pub fn is_claimed(job: &Job, now: &Zoned) -> bool {
         let age = now.timestamp().as_second() - at.timestamp().as_second();
         at <= *now && age < CLAIM_SECONDS
     })
-}
-
-/// What became of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Became {
-    /// Why it failed, if it did.
-    pub error: Option<String>,
-    /// Why nobody was told, if somebody was to be.
-    pub undelivered: Option<String>,
 }
 
 /// Notes a run that ended; `false` if the job is to be taken off the list.

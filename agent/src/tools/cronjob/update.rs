@@ -5,9 +5,10 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     Short,
-    jobs::{self, Job, Jobs},
+    jobs::{self, Jobs},
     schedule as times_of, wording,
 };
+use crate::runtime::Job;
 use hermitcrab_sandbox::dircap::Kind;
 
 use crate::{

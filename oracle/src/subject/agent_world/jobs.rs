@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use bisim_world::protocol::{Job as CaseJob, Rule};
 use hermitcrab::{
     cancel::Cancel,
-    jobs::{JobPort, JobRun, Lent, Limit, Moment, RUN_MAX, Script, Work, work},
+    jobs::{Limit, Moment, RUN_MAX, Script, Work, work},
     model::ModelPort,
     person::NobodyThere,
-    runtime::{GrantWords, Runtime, RuntimeConfig},
-    tools::cronjob::jobs::{Job, is_a_name, text},
+    runtime::{GrantWords, Job, JobPort, JobRun, Lent, Runtime, RuntimeConfig},
+    tools::cronjob::jobs::{is_a_name, text},
 };
 use hermitcrab_core::session::Asking;
 use serde_json::{Map, Value};

@@ -13,12 +13,12 @@ pub struct Lent(Vec<GrantWords>);
 
 impl Lent {
     /// Everything the caller holds. Only a planted fault lends it.
-    pub(crate) fn all_of(caller: &Runtime, agent: AgentId) -> Self {
+    pub(super) fn all_of(caller: &Runtime, agent: AgentId) -> Self {
         Self(caller.files_in_words(agent))
     }
 
     /// Gives it to the session of a run.
-    pub(super) fn give_to(&self, run: &mut Runtime) {
+    pub fn give_to(&self, run: &mut Runtime) {
         let agent = run.first_agent();
         for words in &self.0 {
             // A fault that cannot be planted is one that is not found.
