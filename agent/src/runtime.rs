@@ -68,7 +68,7 @@ use self::{agent_state::AgentState, machine::Machine, mounts::Mounts, writers::W
 pub use self::{
     agent_state::TodoItem,
     background::{JobEnd, JobRequest, JobView, Notice},
-    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, unreadable},
+    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, Tools, unreadable},
     ceilings::Ceilings,
     change::FileChange,
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
@@ -112,6 +112,8 @@ pub struct RuntimeConfig {
     pub workspace: PathBuf,
     /// Where `~` leads, absolute.
     pub home: PathBuf,
+    /// What carries out the calls of tools.
+    pub tools: Tools,
     /// Where the ledger lies; outside every directory an agent is given.
     pub state_dir: PathBuf,
     /// More places no grant reaches, absolute.

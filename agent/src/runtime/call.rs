@@ -11,7 +11,10 @@ use hermitcrab_core::{
 use serde_json::{Value, json};
 
 use super::{Runtime, RuntimeError, hands::Hands, turn::Stop};
-use crate::{text::pyjson, tools};
+use crate::text::pyjson;
+
+/// Carries out one call of a tool, with its reach.
+pub type Tools = fn(&mut Hands<'_>, Tool, &Value) -> Result<ToolResult, Stop>;
 
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +131,7 @@ impl Runtime {
             (Ok(()), Some(tool)) => {
                 let done = self.with_hands((by, tool), &mut questions, &mut changes, |hands| {
                     hands.look_after()?;
+                    let run = hands.runtime.config.tools;
                     run(hands, tool, args)
                 });
                 done.unwrap_or_else(|stop| stopped(tool, &stop))
@@ -244,44 +248,6 @@ pub fn unreadable(tool: &str, why: &str) -> ToolResult {
     match Tool::offered(tool) {
         Some(tool) => stopped(tool, &Stop::Io(message)),
         None => ToolResult::error(&message),
-    }
-}
-
-fn run(hands: &mut Hands<'_>, tool: Tool, args: &Value) -> Result<ToolResult, Stop> {
-    if hands.runtime.is_an_editors
-        && let Some(result) = tools::unprepared::result(hands, tool, args)?
-    {
-        return Ok(result);
-    }
-    match tool {
-        Tool::ReadFile => tools::read_file::run(hands, args),
-        Tool::WriteFile => tools::write_file::run(hands, args),
-        Tool::Patch => tools::patch::run(hands, args),
-        Tool::SearchFiles => tools::search_files::run(hands, args),
-        Tool::Terminal => tools::terminal::run(hands, args),
-        // Only a conversation can hand out work.
-        Tool::DelegateTask => Ok(ToolResult::error(
-            "delegate_task must be handled by the agent loop",
-        )),
-        Tool::Clarify => Ok(match tools::clarify::read(args) {
-            Ok(asking) => {
-                let answer = hands.runtime.clarify(hands.by, &asking);
-                tools::clarify::worded(&asking, answer.ok().flatten().as_deref())
-            }
-            Err(result) => result,
-        }),
-        Tool::Todo => Ok(tools::todo::run(hands, args)),
-        Tool::Memory => tools::memory::run(hands, args),
-        Tool::SkillsList => tools::skills::list(hands, args),
-        Tool::SkillView => tools::skills::view(hands, args),
-        Tool::SkillManage => tools::skills::manage(hands, args),
-        Tool::Cronjob => tools::cronjob::run(hands, args),
-        Tool::Process => tools::process::run(hands, args),
-        Tool::ExecuteCode => tools::execute_code::run(hands, args),
-        Tool::External | Tool::Converse | Tool::Directory => Err(Stop::Refused {
-            denial: Denial::new(DenialCode::UnknownTool, tool),
-            asked: false,
-        }),
     }
 }
 

@@ -16,7 +16,7 @@ use hermitcrab_core::{
 };
 
 use super::{
-    Runtime,
+    Hands, Runtime,
     call::Asked,
     planned,
     turn::{Stop, Turn},
@@ -269,6 +269,16 @@ impl Runtime {
             user: &mut *self.user,
             questions,
         }
+    }
+}
+
+impl Hands<'_> {
+    /// Puts a question to the user; `None` if nobody can be asked.
+    ///
+    /// # Errors
+    /// As for [`Runtime::clarify`].
+    pub fn clarify(&mut self, inquiry: &Inquiry) -> Result<Option<String>, Denial> {
+        self.runtime.clarify(self.by, inquiry)
     }
 }
 

@@ -136,6 +136,12 @@ impl Hands<'_> {
         self.runtime.ends_with_its_turn
     }
 
+    /// Whether an editor is shown every edit before its tool is called.
+    #[must_use]
+    pub fn is_an_editors(&self) -> bool {
+        self.runtime.is_an_editors
+    }
+
     /// How many questions this call has led to so far.
     #[must_use]
     pub fn asked(&self) -> usize {

@@ -190,6 +190,7 @@ fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
         state_dir: dir.join("state"),
         workspace: workspace.clone(),
         protected: Vec::new(),
+        tools: hermitcrab::tools::run,
         env: Vec::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Refuse,

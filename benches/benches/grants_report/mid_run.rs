@@ -46,6 +46,7 @@ fn one() -> Option<Duration> {
         state_dir: root.join("state"),
         workspace: workspace.clone(),
         protected: Vec::new(),
+        tools: hermitcrab::tools::run,
         env: Vec::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Refuse,

@@ -258,6 +258,7 @@ impl<'j> AgentWorld<'j> {
             home: PathBuf::from("/home/u"),
             state_dir: PathBuf::from(STATE_DIR),
             protected: Vec::new(),
+            tools: hermitcrab::tools::run,
             env: ENVIRONMENT
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -26,6 +26,7 @@ use crate::{
         State, StateError,
         keeper::{self, Keeper},
     },
+    tools,
 };
 
 /// Where a command works, before anything is opened.
@@ -269,6 +270,7 @@ impl Ground {
             home: self.places.home.clone(),
             workspace: self.workspace.clone(),
             state_dir: self.state_dir.clone(),
+            tools: tools::run,
             isolation,
             asking,
             session: ambient::session_number()

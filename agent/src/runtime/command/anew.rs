@@ -48,6 +48,6 @@ impl Hands<'_> {
             choices: Some(vec![AGAIN.to_owned(), LEAVE.to_owned()]),
         };
         // Whoever cannot be asked has not wished for anything.
-        matches!(self.runtime.clarify(self.by, &asking), Ok(Some(words)) if words == AGAIN)
+        matches!(self.clarify(&asking), Ok(Some(words)) if words == AGAIN)
     }
 }

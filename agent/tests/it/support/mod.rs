@@ -73,6 +73,7 @@ pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
         home: workspace.parent().unwrap().to_owned(),
         workspace,
         state_dir: state,
+        tools: hermitcrab::tools::run,
         protected: Vec::new(),
         env: vec![
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),

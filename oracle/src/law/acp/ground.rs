@@ -131,6 +131,7 @@ fn open(
         home: home.to_owned(),
         state_dir: place.dir.clone(),
         protected: Vec::new(),
+        tools: hermitcrab::tools::run,
         env: Vec::new(),
         // Nothing here is isolated, and nothing here is run.
         isolation: Isolation::Isolated,
