@@ -5,6 +5,8 @@
 //! This module must never choose a step, repeat one of its own accord, or take
 //! a text for anything but a value.
 
+pub mod pick;
+
 use hermitcrab_core::plan::{
     Failure, Kind, Level, Machine, Plan, Raw, Toolbox, Type, Value,
     interp::{Concern, Next, Reply, Status, ToolCall},

@@ -10,7 +10,6 @@ pub mod draft;
 pub mod form;
 pub mod json;
 pub mod outside;
-pub mod pick;
 pub mod schema;
 pub mod show;
 pub mod write;

@@ -20,11 +20,10 @@ use hermitcrab_core::session::Asking;
 use super::{modes::InForce, person::Person, updates};
 use crate::{
     actions::{Did, Risk, Trouble, risk},
-    executor::{self, Go, Onlooker, Picker},
+    executor::{self, Go, Onlooker, Picker, pick::ModelPicker},
     model::Backend,
     planner::{
         ask::{self, Planner},
-        pick::ModelPicker,
         show,
     },
     runtime::Runtime,

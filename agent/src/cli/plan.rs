@@ -30,14 +30,13 @@ use super::{Setting, Trouble, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
     cancel::Cancel,
-    executor::{self, NoPicker},
+    executor::{self, NoPicker, pick::ModelPicker},
     exit,
     model::Backend,
     planner::{
         ask::{NoPlan, Planner},
         draft,
         outside::{self, Outside},
-        pick::ModelPicker,
         show,
     },
     runtime::{GrantWords, Runtime},

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 use hermitcrab_core::plan::{Failure, Kind, Raw, Type};
 use serde_json::{Value, json};
 
-use super::{form, json::Strict};
 use crate::{
     actions::Trouble,
     executor::Picker,
     model::{Finish, Message, ModelError, ModelPort, ModelRequest},
+    planner::{form, json::Strict},
     runtime::Runtime,
     values,
 };
