@@ -27,7 +27,12 @@ use hermitcrab_sandbox::{
     spawn::Builder,
 };
 
-use crate::{cancel::Cancel, ports::Clock, probe_place::ProbePlace, screen::Screen};
+use crate::{
+    cancel::Cancel,
+    ports::Clock,
+    probe_place::{self, ProbePlace},
+    screen::Screen,
+};
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
@@ -315,7 +320,7 @@ pub fn probe(program: &SpawnerProgram) -> io::Result<IsolationProfile> {
 /// As for [`probe`].
 pub fn probe_as(builder: Builder) -> io::Result<IsolationProfile> {
     let place = ProbePlace::make(&std::env::temp_dir(), session_number)?;
-    let cap = crate::runtime::a_handle()
+    let cap = probe_place::a_handle()
         .map_err(io::Error::other)
         .and_then(|id| DirCap::open_ambient_dir(place.path(), id))?;
     Ok(profile::probe_as(builder, &cap))

@@ -13,7 +13,6 @@ pub mod key;
 mod keyring;
 mod limits;
 pub mod llama;
-pub mod open;
 mod repeats;
 pub mod scripted;
 mod stream;

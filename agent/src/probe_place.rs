@@ -6,6 +6,8 @@
 //! what another one uses, and the next start removes it.
 //!
 //! It must never remove a directory that holds anything, nor one in use.
+//!
+//! To be used it needs a name in a session, so one that decides nothing lends it one.
 
 use std::fs;
 use std::io;
@@ -13,7 +15,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use hermitcrab_core::audit::Head;
+use hermitcrab_core::authority::DirId;
+use hermitcrab_core::path::RelPath;
+use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::session::{Asking, Session, SessionConfig};
+use hermitcrab_core::time::Instant;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+
+use crate::digest::sha256;
 
 const PREFIX: &str = "hermitcrab-probe-";
 /// Names of the parent directory that are looked at.
@@ -92,6 +102,25 @@ fn sweep(parent: &Path) {
             let _gone = fs::remove_dir(entry.path());
         }
     }
+}
+
+/// A directory handle of a session that decides nothing, to try things out with.
+///
+/// # Errors
+/// The refusal, in words.
+pub(crate) fn a_handle() -> Result<DirId, String> {
+    let (mut session, _) = Session::open(SessionConfig {
+        id: 0,
+        hash: sha256,
+        isolation: Isolation::Unknown,
+        protected: Vec::new(),
+        asking: Asking::Refuse,
+        ledger: Head::EMPTY,
+        opened_at: Instant::BOOT,
+    });
+    session
+        .add_dir(RelPath::root())
+        .map_err(|denial| denial.to_string())
 }
 
 #[cfg(test)]

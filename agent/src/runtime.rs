@@ -540,25 +540,6 @@ impl Runtime {
     }
 }
 
-/// A directory handle of a session that decides nothing, to try things out with.
-///
-/// # Errors
-/// The refusal, in words.
-pub(crate) fn a_handle() -> Result<hermitcrab_core::authority::DirId, String> {
-    let (mut session, _) = Session::open(SessionConfig {
-        id: 0,
-        hash: sha256,
-        isolation: Isolation::Unknown,
-        protected: Vec::new(),
-        asking: Asking::Refuse,
-        ledger: hermitcrab_core::audit::Head::EMPTY,
-        opened_at: hermitcrab_core::time::Instant::BOOT,
-    });
-    session
-        .add_dir(RelPath::root())
-        .map_err(|denial| denial.to_string())
-}
-
 /// The agent's own places, both as written and where they really are.
 fn own_places(config: &RuntimeConfig) -> Result<Vec<RelPath>, RuntimeError> {
     let mut places = Vec::new();

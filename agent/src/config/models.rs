@@ -1,6 +1,8 @@
 //! The models in the configuration file: the one that plans, and the one that
 //! reads what nobody vouches for.
 
+pub mod open;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

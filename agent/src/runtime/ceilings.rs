@@ -180,7 +180,7 @@ mod tests {
     use super::Ceilings;
 
     fn actions(all: &[(Verb, &str)]) -> Vec<Action> {
-        let dir = crate::runtime::a_handle().expect("a handle");
+        let dir = crate::probe_place::a_handle().expect("a handle");
         all.iter()
             .map(|(verb, path)| {
                 let path = RelPath::parse(path.as_bytes()).expect("a path");

@@ -9,12 +9,11 @@ use serde_json::json;
 
 use crate::{
     cli::{Trouble, open},
-    config::models::Kind,
+    config::models::{Kind, open as opening},
     exit,
     model::{
         Message, ModelError, ModelPort as _, ModelRequest, ReplyLimits, Schema,
         llama::{self, LlamaConfig, LlamaModel},
-        open as opening,
     },
     screen::visible,
 };

@@ -18,7 +18,10 @@ use crate::{
     ambient::{self, Places},
     cancel::Cancel,
     cli::{Setting, Trouble, Where, say},
-    config::{self, Config, models::BackendWords},
+    config::{
+        self, Config,
+        models::{self, BackendWords},
+    },
     exit,
     model::{self, Backend},
     runtime::{RuntimeConfig, real},
@@ -88,7 +91,7 @@ fn around(places: &Places) -> model::key::Surroundings<'_> {
 }
 
 fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Backend, Trouble> {
-    model::open::open(words, &around(places), cancel)
+    models::open::open(words, &around(places), cancel)
         .map_err(|error| (error.to_string(), exit::USAGE))
 }
 

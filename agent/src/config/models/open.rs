@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{
-    Backend, ModelError, ReplyLimits, Structured,
-    http::{HttpConfig, HttpModel},
-    key::{Surroundings, placed},
-    llama::{self, LlamaConfig, LlamaModel},
-    scripted::Scripted,
-};
 use crate::{
     cancel::Cancel,
     config::models::{BackendWords, Kind},
+    model::{
+        Backend, ModelError, ReplyLimits, Structured,
+        http::{HttpConfig, HttpModel},
+        key::{Surroundings, placed},
+        llama::{self, LlamaConfig, LlamaModel},
+        scripted::Scripted,
+    },
 };
 
 /// Opens the model configured. Nothing is sent yet.
