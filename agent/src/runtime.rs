@@ -31,6 +31,7 @@ mod place;
 mod planned;
 mod proof;
 mod proposals;
+mod reachable;
 mod remote;
 mod rules;
 mod sandboxes;
@@ -64,7 +65,13 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{Journal, SpawnerProgram, spawn::Sandbox};
 
-use self::{agent_state::AgentState, machine::Machine, mounts::Mounts, writers::Writers};
+use self::{
+    agent_state::AgentState,
+    machine::Machine,
+    mounts::Mounts,
+    reachable::{Control, Reach},
+    writers::Writers,
+};
 pub use self::{
     agent_state::TodoItem,
     background::{JobEnd, JobRequest, JobView, Notice},
@@ -98,7 +105,6 @@ pub use self::{
 use crate::{
     approvals::SharedDesk,
     audit::{Ledger, LedgerError, Opened, Tail},
-    control::{self, Control},
     digest::sha256,
     handles::Exports,
     ports::{BufferPort, Clock, ProgressPort, UserPort},
@@ -404,7 +410,7 @@ impl Runtime {
     /// # Errors
     /// The socket cannot be made.
     pub fn be_reachable(&mut self, laxest: Asking) -> io::Result<()> {
-        let reach = control::Reach {
+        let reach = Reach {
             remote: self.remote(),
             laxest,
         };

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Reply, Request, SOCKET_NAME, serve::through_directory};
+use super::{Reply, Request, SOCKET_NAME, through_directory};
 
 /// Why nothing came back.
 #[derive(Debug)]

@@ -1,12 +1,9 @@
-//! The end of the socket that answers.
+//! The session's end of the way in from other terminals: the socket that answers.
 
 use std::{
     fmt, fs, io,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    os::{
-        fd::AsRawFd as _,
-        unix::net::{UnixListener, UnixStream},
-    },
+    os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -19,8 +16,8 @@ use std::{
 use hermitcrab_core::approval::Asking;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Reply, Request, SOCKET_NAME};
-use crate::runtime::Remote;
+use super::Remote;
+use crate::control::{Reply, Request, SOCKET_NAME, through_directory};
 
 /// Conversations at one time.
 const CONVERSATIONS_MAX: u32 = 16;
@@ -61,20 +58,6 @@ impl fmt::Debug for Control {
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
-}
-
-/// Names a file by way of its directory's descriptor: a socket's name may not
-/// be long, a directory's may.
-pub(super) fn through_directory<R>(
-    dir: &Path,
-    name: &str,
-    act: impl FnOnce(PathBuf) -> io::Result<R>,
-) -> io::Result<R> {
-    let opened = fs::File::open(dir)?;
-    act(PathBuf::from(format!(
-        "/proc/self/fd/{}/{name}",
-        opened.as_raw_fd()
-    )))
 }
 
 impl Control {
