@@ -17,7 +17,7 @@
 //! ([`disk::Roomy`]).
 //!
 //! It does not protect against somebody who can rewrite the whole file. A tail
-//! cut off is noticed against the [anchor](crate::store::anchor), or against
+//! cut off is noticed against the [anchor](crate::state_dir::anchor), or against
 //! a head that was published elsewhere.
 
 pub mod disk;
@@ -38,15 +38,15 @@ use hermitcrab_core::{
     digest::Digest,
 };
 
-use self::{disk::Roomy, read::Start};
+use self::disk::Roomy;
 pub use self::{
     ledger::{Ledger, Opened, hold},
     read::{Tail, Unfinished, Verified},
     show::each,
     wire::line,
 };
-use crate::store::{
-    anchor::AnchorError,
+use crate::state_dir::{
+    anchor::{AnchorError, Start},
     own_file::{self, Access, OwnFileError},
 };
 

@@ -36,6 +36,7 @@ mod probe_place;
 pub mod runtime;
 pub mod screen;
 mod slash;
+pub mod state_dir;
 pub mod store;
 pub mod text;
 pub mod tools;

@@ -108,7 +108,8 @@ use crate::{
     digest::sha256,
     handles::Exports,
     ports::{BufferPort, Clock, ProgressPort, UserPort},
-    store::{keeper::Keeper, own_file},
+    state_dir::own_file,
+    store::keeper::Keeper,
 };
 
 /// What a runtime starts with. Nothing else is taken from the surroundings.

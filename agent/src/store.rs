@@ -5,13 +5,10 @@
 //! through the core's checks; a store that cannot be trusted in full counts as
 //! an empty one, is left as it is, and is said to be so.
 
-pub mod anchor;
 mod begin;
 pub mod contents;
 pub mod db;
 pub mod keeper;
-pub mod key;
-pub mod own_file;
 pub mod repair;
 pub mod rows;
 mod state;
@@ -21,3 +18,6 @@ pub use self::{
     db::StoreError,
     state::{State, StateError},
 };
+
+/// The store's name in the state directory.
+pub const FILE_NAME: &str = "store.redb";

@@ -16,7 +16,7 @@ use crate::{
     ambient,
     audit::{self, LedgerError},
     model::{Message, ProposedCall},
-    store::own_file::{self, Access},
+    state_dir::own_file::{self, Access},
 };
 
 /// Where the sessions of clients are, in the state directory.

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use crate::store::own_file::{self, Access};
+use crate::state_dir::own_file::{self, Access};
 
 const FILE: &str = "question";
 /// The longest that is shown again.

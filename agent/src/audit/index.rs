@@ -13,7 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::read::SessionStart;
-use crate::store::own_file::{self, Access, OwnFileError};
+use crate::state_dir::own_file::{self, Access, OwnFileError};
 
 /// The index' name in the state directory.
 pub const FILE_NAME: &str = "ledger.index";

@@ -12,11 +12,11 @@ use super::{
     FILE_NAME, LedgerError,
     disk::{Disk, Roomy},
     index::Index,
-    read::{self, SessionStart, Start, Tail},
+    read::{self, SessionStart, Tail},
     wire,
 };
-use crate::store::{
-    anchor::Anchor,
+use crate::state_dir::{
+    anchor::{Anchor, Start},
     own_file::{self, Access},
 };
 

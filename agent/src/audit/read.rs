@@ -18,7 +18,7 @@ use super::{
     disk::{self, Disk},
     wire,
 };
-use crate::digest::sha256;
+use crate::{digest::sha256, state_dir::anchor::Start};
 
 /// Longer lines are not records.
 const LINE_BYTES_MAX: u64 = 16 << 20;
@@ -95,23 +95,6 @@ impl fmt::Display for Verified {
         }
         Ok(())
     }
-}
-
-/// Where reading begins: a place the caller vouches for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The chain up to there.
-    pub head: Head,
-    /// The place in the file.
-    pub offset: u64,
-}
-
-impl Start {
-    /// The first record.
-    pub const BEGINNING: Start = Start {
-        head: Head::EMPTY,
-        offset: 0,
-    };
 }
 
 /// Checks every record from `start` on and hands it to `seen`, with the place

@@ -13,7 +13,7 @@ use std::{
 use hermitcrab_core::audit::Record;
 
 use super::{FILE_NAME, LedgerError, disk::Roomy, index, read, wire};
-use crate::store::own_file::{self, Access};
+use crate::state_dir::own_file::{self, Access};
 
 /// How often a ledger that is followed is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);

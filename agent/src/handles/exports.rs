@@ -14,7 +14,7 @@ use hermitcrab_core::{
 };
 
 use super::{no_such_object, object_ref::ObjectRef};
-use crate::store::key::{Key, Purpose, Tag};
+use crate::state_dir::key::{Key, Purpose, Tag};
 
 /// Names one session may have given out and not seen again.
 const NAMES_MAX: usize = 4096;

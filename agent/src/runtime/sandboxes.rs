@@ -13,7 +13,7 @@ use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
 use hermitcrab_sandbox::spawn::{Builder, Sandbox};
 
 use super::{Ceilings, RuntimeConfig};
-use crate::store::own_file;
+use crate::state_dir::own_file;
 
 /// The directory of layers, in the agent's own.
 const LAYERS: &str = "layers";

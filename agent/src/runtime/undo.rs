@@ -18,7 +18,7 @@ use hermitcrab_sandbox::{
     journal::{Commit, CommitFailure, CommitId, JournalError, Kept, Undo, UndoError},
 };
 
-use crate::{audit::LedgerError, store::own_file};
+use crate::{audit::LedgerError, state_dir::own_file};
 
 use super::{
     Runtime, RuntimeError,

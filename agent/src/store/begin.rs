@@ -7,11 +7,11 @@
 
 use std::{fmt, path::Path};
 
-use super::{
-    own_file::OwnFileError,
-    state::{State, StateError},
+use super::state::{State, StateError};
+use crate::{
+    audit::{Ledger, LedgerError, Opened},
+    state_dir::own_file::OwnFileError,
 };
-use crate::audit::{Ledger, LedgerError, Opened};
 
 /// What a session begins with.
 #[derive(Debug)]

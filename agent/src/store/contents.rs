@@ -11,7 +11,7 @@ use hermitcrab_core::{
     standing::{Audience, BootId, PortableCap, Standing, StandingId, WallTime},
 };
 
-use super::key::Tag;
+use crate::state_dir::key::Tag;
 
 /// Standing grants, sturdy references or remembered answers there can be.
 pub const ROWS_MAX: usize = 4096;

@@ -25,16 +25,17 @@ use redb::{
 use rustix::{fs::RenameFlags, io::Errno};
 
 use super::{
-    anchor::AnchorError,
+    FILE_NAME,
     contents::Contents,
-    key::{Key, Purpose},
-    own_file::{self, Access, OwnFileError},
     rows::{self, Rows},
     state::State,
 };
+use crate::state_dir::{
+    anchor::AnchorError,
+    key::{Key, Purpose},
+    own_file::{self, Access, OwnFileError},
+};
 
-/// The store's name in the state directory.
-pub const FILE_NAME: &str = "store.redb";
 /// The version of the rows this program writes and reads.
 const VERSION: u64 = 1;
 /// Memory the library may use: more than a store ever holds.

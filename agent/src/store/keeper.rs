@@ -22,13 +22,14 @@ use hermitcrab_core::{
 
 use super::{
     StoreError,
-    anchor::Anchor,
     contents::{Contents, KeptAnswer, KeptGrant, Said, SturdyRef},
     db,
-    key::Purpose,
     state::State,
 };
-use crate::handles::{ObjectRef, no_such_object};
+use crate::{
+    handles::{ObjectRef, no_such_object},
+    state_dir::{anchor::Anchor, key::Purpose},
+};
 
 /// How long a remembered answer is repeated at most.
 pub const REMEMBERED_FOR: Millis = Millis::from_hours(12);

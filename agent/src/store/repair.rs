@@ -16,18 +16,18 @@ use std::{
 
 use hermitcrab_core::standing::BootId;
 
-use super::{
-    State, StoreError,
-    anchor::{self, Anchor, AnchorError},
-    db,
-    key::{self, Key, KeyError},
-    own_file::{self, Access, OwnFileError},
-};
-use crate::audit::{
-    self, LedgerError, Tail,
-    disk::{Disk as _, Roomy},
-    index,
-    read::Start,
+use super::{FILE_NAME, State, StoreError, db};
+use crate::{
+    audit::{
+        self, LedgerError, Tail,
+        disk::{Disk as _, Roomy},
+        index,
+    },
+    state_dir::{
+        anchor::{self, Anchor, AnchorError, Start},
+        key::{self, Key, KeyError},
+        own_file::{self, Access, OwnFileError},
+    },
 };
 
 /// What is looked after, in the order it is put in order.
@@ -36,7 +36,7 @@ const FILES: [&str; 5] = [
     anchor::FILE_NAME,
     audit::FILE_NAME,
     index::FILE_NAME,
-    db::FILE_NAME,
+    FILE_NAME,
 ];
 
 /// What was done.
@@ -162,7 +162,7 @@ impl Repair<'_> {
                         .map_err(Self::failed(&path))?;
                     self.did(format!("closed `{name}`, which had mode {mode:04o}"));
                     let could_write = mode & 0o022 != 0;
-                    if name == key::FILE_NAME || (could_write && name == db::FILE_NAME) {
+                    if name == key::FILE_NAME || (could_write && name == FILE_NAME) {
                         self.set_aside(name, "others could reach it")?;
                     }
                 }
@@ -276,7 +276,7 @@ impl Repair<'_> {
 
     /// The number of the store's last change, after it was put in order.
     fn store(&mut self, key: &Key, anchor: Option<&Anchor>) -> Result<u64, OwnFileError> {
-        let path = self.dir.join(db::FILE_NAME);
+        let path = self.dir.join(FILE_NAME);
         if std::fs::symlink_metadata(&path).is_err() {
             if anchor.is_some_and(|anchor| anchor.generation() > 0) {
                 self.did("the store is gone; an empty one begins");
@@ -292,7 +292,7 @@ impl Repair<'_> {
                     Some(known) if contents.generation >= known => Ok(contents.generation),
                     Some(known) => {
                         self.set_aside(
-                            db::FILE_NAME,
+                            FILE_NAME,
                             &StoreError::Older(path, contents.generation, known).to_string(),
                         )?;
                         Ok(0)
@@ -317,7 +317,7 @@ impl Repair<'_> {
                                 Ok(generation)
                             }
                             Err(error) => {
-                                self.set_aside(db::FILE_NAME, &error.to_string())?;
+                                self.set_aside(FILE_NAME, &error.to_string())?;
                                 Ok(0)
                             }
                         }
@@ -330,7 +330,7 @@ impl Repair<'_> {
                 io::Error::other("another process uses it; wait for its end"),
             )),
             Err(error) => {
-                self.set_aside(db::FILE_NAME, &error.to_string())?;
+                self.set_aside(FILE_NAME, &error.to_string())?;
                 Ok(0)
             }
         }

@@ -2,13 +2,15 @@
 
 use std::{fmt, path::Path};
 
-use super::{
-    anchor::{self, Anchor, AnchorError},
-    db,
-    key::{self, Key, KeyError},
-    own_file::{self, OwnFileError},
+use super::FILE_NAME;
+use crate::{
+    audit,
+    state_dir::{
+        anchor::{self, Anchor, AnchorError, Start},
+        key::{self, Key, KeyError},
+        own_file::{self, OwnFileError},
+    },
 };
-use crate::audit::{self, read::Start};
 
 /// Why what is kept cannot be trusted.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ impl State {
         };
         let key = match Key::read(state_dir) {
             Err(KeyError::File(error)) if error.is_missing() => {
-                if there(anchor::FILE_NAME) || there(db::FILE_NAME) {
+                if there(anchor::FILE_NAME) || there(FILE_NAME) {
                     return Err(StateError::KeyLost);
                 }
                 Key::make(state_dir)
@@ -108,7 +110,7 @@ impl State {
         .map_err(StateError::Key)?;
         let anchor = match Anchor::read(state_dir, &key) {
             Err(AnchorError::File(error)) if error.is_missing() => {
-                if there(audit::FILE_NAME) || there(db::FILE_NAME) {
+                if there(audit::FILE_NAME) || there(FILE_NAME) {
                     return Err(StateError::AnchorLost);
                 }
                 Anchor::make(state_dir, &key, Start::BEGINNING, 0)

@@ -10,12 +10,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use hermitcrab::store::{
-    State, StoreError,
-    contents::Contents,
-    db::{self, FILE_NAME},
-    key::{Key, Purpose},
-    rows,
+use hermitcrab::{
+    state_dir::key::{Key, Purpose},
+    store::{FILE_NAME, State, StoreError, contents::Contents, db, rows},
 };
 use hermitcrab_core::standing::Kept;
 use redb::{Database, ReadableDatabase as _, StorageBackend, TableDefinition};
@@ -271,9 +268,9 @@ fn a_store_that_is_a_link_a_directory_or_open_to_others_is_refused() {
     if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
         refused("another user's");
     } else {
-        let passwd = hermitcrab::store::own_file::open(
+        let passwd = hermitcrab::state_dir::own_file::open(
             Path::new("/etc/passwd"),
-            hermitcrab::store::own_file::Access::Read,
+            hermitcrab::state_dir::own_file::Access::Read,
         );
         assert!(passwd.is_err(), "another user's");
     }

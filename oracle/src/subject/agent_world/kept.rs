@@ -13,11 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bisim_world::damage;
 use bisim_world::protocol::{Harm, Kept, Restart, StepOutcome, StepTrace};
-use hermitcrab::approvals::{Desk, SharedDesk};
-use hermitcrab::audit::disk::Disk;
-use hermitcrab::audit::{self, Ledger, Opened};
-use hermitcrab::store::keeper::{self, Keeper, Place};
-use hermitcrab::store::{self, State, anchor, db, key, repair};
+use hermitcrab::{
+    approvals::{Desk, SharedDesk},
+    audit::{self, Ledger, Opened, disk::Disk},
+    state_dir::{anchor, key},
+    store::{
+        self, State,
+        keeper::{self, Keeper, Place},
+        repair,
+    },
+};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::standing::{BootId, StandingId, Surroundings, WallTime};
 
@@ -126,7 +131,7 @@ impl Surrounding {
         let state_dir = Path::new(STATE_DIR);
         if let Some(damage) = restart.damage {
             let file = match damage.of {
-                Kept::Answers => Some(db::FILE_NAME),
+                Kept::Answers => Some(store::FILE_NAME),
                 Kept::Ledger => Some(audit::FILE_NAME),
                 Kept::Key => Some(key::FILE_NAME),
                 Kept::Anchor => Some(anchor::FILE_NAME),

@@ -27,7 +27,6 @@ use super::{
     key::{Key, Purpose},
     own_file::{self, Access, OwnFileError},
 };
-use crate::audit::read::Start;
 
 /// The anchor's name in the state directory.
 pub const FILE_NAME: &str = "anchor";
@@ -36,6 +35,23 @@ pub const FILE_NAME: &str = "anchor";
 const BYTES: usize = 512;
 /// The version this program writes and reads.
 const VERSION: u32 = 1;
+
+/// A place in the ledger somebody vouches for: reading may begin there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The chain up to there.
+    pub head: Head,
+    /// The place in the file.
+    pub offset: u64,
+}
+
+impl Start {
+    /// The first record.
+    pub const BEGINNING: Start = Start {
+        head: Head::EMPTY,
+        offset: 0,
+    };
+}
 
 /// Why the anchor cannot be used.
 #[derive(Debug)]
@@ -136,7 +152,7 @@ impl Anchor {
     }
 
     /// One that knows nothing and is not in any file, for putting things in order.
-    pub(super) fn floating(state_dir: &Path, key: &Key) -> Self {
+    pub fn floating(state_dir: &Path, key: &Key) -> Self {
         Self {
             path: state_dir.join(FILE_NAME),
             key: key.clone(),
@@ -148,7 +164,7 @@ impl Anchor {
     }
 
     /// The same, known to somebody else, who reads it for himself.
-    pub(super) fn another(&self) -> Self {
+    pub fn another(&self) -> Self {
         Self {
             path: self.path.clone(),
             key: self.key.clone(),
@@ -270,7 +286,7 @@ mod tests {
     use hermitcrab_core::{audit::Head, digest::Digest};
 
     use super::{Anchor, AnchorError, FILE_NAME};
-    use crate::{audit::read::Start, store::key::Key};
+    use crate::state_dir::{anchor::Start, key::Key};
 
     fn at(next: u64) -> Start {
         Start {

@@ -1,0 +1,9 @@
+//! What the files of the state directory rest on: they are their owner's alone, lie under
+//! one key, and how far ledger and store were known to reach is kept beside them.
+//!
+//! The ledger ([`audit`](crate::audit)) and the store ([`store`](crate::store)) are built
+//! on it; it knows the form of neither.
+
+pub mod anchor;
+pub mod key;
+pub mod own_file;
