@@ -17,6 +17,7 @@ mod ceilings;
 mod change;
 mod command;
 mod converse;
+mod edit;
 mod errand;
 mod error;
 mod external;
@@ -33,6 +34,7 @@ mod proof;
 mod proposals;
 mod reachable;
 mod remote;
+mod result;
 mod rules;
 mod sandboxes;
 mod script;
@@ -43,6 +45,7 @@ mod together;
 mod turn;
 mod undo;
 mod unkept;
+mod visible;
 mod warden;
 mod words;
 mod writers;
@@ -75,16 +78,16 @@ use self::{
 pub use self::{
     agent_state::TodoItem,
     background::{JobEnd, JobRequest, JobView, Notice},
-    call::{Asked, CallReport, ChangeSummary, Fate, ToolResult, Tools, unreadable},
+    call::{Tools, unreadable},
     ceilings::Ceilings,
-    change::FileChange,
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
     converse::Inquiry,
+    edit::{Before, FileChange},
     errand::{Became, Job, JobPort, JobRun, Lent},
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
-    hands::{Before, Hands},
+    hands::Hands,
     mounts::{lexical, real},
     outside::Given,
     place::{Place, Spot, tilde_expanded},
@@ -92,6 +95,7 @@ pub use self::{
     proof::{Proof, Standing, project},
     proposals::Proposed,
     remote::Remote,
+    result::{Asked, CallReport, ChangeSummary, Fate, ToolResult},
     rules::Explained,
     sandboxes::builder,
     script::ScriptRun,

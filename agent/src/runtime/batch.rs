@@ -15,7 +15,7 @@ use hermitcrab_core::{
     tool::Tool,
 };
 
-use super::{Runtime, call::ChangeSummary, hands::Hands, mounts, place::Place, turn::Stop};
+use super::{Runtime, hands::Hands, mounts, place::Place, result::ChangeSummary, turn::Stop};
 use crate::parity::batch::footprint_by;
 
 /// Looks at no link.

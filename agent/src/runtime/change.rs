@@ -18,7 +18,8 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
-    hands::{Before, Hands, NEW_FILE_MODE, Offshoot, action, stop, unknown},
+    edit::{Before, FileChange},
+    hands::{Hands, NEW_FILE_MODE, Offshoot, action, stop, unknown},
     place::{Place, Spot},
     planned, shown,
     turn::Stop,
@@ -31,50 +32,6 @@ type Act<'a> = &'a mut dyn FnMut(
     &hermitcrab_sandbox::dircap::DirCap,
     &mut dyn Iterator<Item = hermitcrab_core::Permit<'_>>,
 ) -> Option<Result<(), FsError>>;
-
-/// One file's change.
-#[derive(Clone, Debug)]
-pub enum FileChange {
-    /// It gets this content.
-    Write {
-        /// Where.
-        place: Place,
-        /// What was there.
-        before: Before,
-        /// What will be there.
-        content: Vec<u8>,
-    },
-    /// It goes.
-    Delete {
-        /// Where.
-        place: Place,
-        /// What was there.
-        before: Vec<u8>,
-    },
-    /// A directory goes that is empty by then, or a link, or what is special.
-    RemoveDir {
-        /// Where.
-        place: Place,
-    },
-    /// It gets another name.
-    Rename {
-        /// The old one.
-        from: Place,
-        /// The new one.
-        to: Place,
-        /// What it holds under the old one.
-        before: Vec<u8>,
-        /// What it holds under the new one.
-        content: Vec<u8>,
-    },
-    /// A file, a directory or a link gets another name, whatever it holds.
-    Move {
-        /// The old one.
-        from: Place,
-        /// The new one.
-        to: Place,
-    },
-}
 
 /// A change as edits of the directory it lies in.
 fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {

@@ -55,7 +55,7 @@ pub(super) use self::{
     seen::{Seen, unless_planted},
 };
 use super::{
-    agent_state::LeftOff, call::ChangeSummary, hands::Hands, mounts::lexical, shown, turn::Stop,
+    agent_state::LeftOff, hands::Hands, mounts::lexical, result::ChangeSummary, shown, turn::Stop,
     unkept, words,
 };
 use crate::{digest::sha256, ports::ProgressPort};

@@ -16,9 +16,8 @@ use hermitcrab_core::{
 };
 
 use super::{
-    Hands, Runtime,
-    call::Asked,
-    planned,
+    Hands, Runtime, planned,
+    result::Asked,
     turn::{Stop, Turn},
 };
 use crate::digest::sha256;

@@ -27,9 +27,9 @@ pub use self::{
 };
 use super::{
     GrantWords, Runtime,
-    call::ChangeSummary,
     command::{Care, LOOK_EVERY, Launch},
     hands::Hands,
+    result::ChangeSummary,
     script::ScriptRun,
     turn::Stop,
 };

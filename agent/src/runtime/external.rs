@@ -42,7 +42,7 @@ pub use self::{
 };
 use super::{
     Runtime,
-    call::{Asked, Fate, ToolResult},
+    result::{Asked, Fate, ToolResult},
 };
 use crate::{
     digest::sha256,

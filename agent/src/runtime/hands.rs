@@ -33,11 +33,13 @@ use hermitcrab_sandbox::{
 use super::{
     Runtime,
     agent_state::AgentState,
-    call::{Asked, ChangeSummary},
+    edit::Before,
     mounts::Mounts,
     place::{self, Place},
+    result::{Asked, ChangeSummary},
     shown,
     turn::{Reach, Stop, Turn},
+    visible,
 };
 use crate::digest::sha256;
 
@@ -74,17 +76,6 @@ pub struct Hands<'r> {
     pub(super) seen_dir: Option<(DirId, RelPath)>,
     /// Whether this call did anything but look.
     pub(super) has_acted: bool,
-}
-
-/// What a place held before a write.
-#[derive(Clone, Debug)]
-pub enum Before {
-    /// Nothing.
-    Nothing,
-    /// A file with this content.
-    File(Vec<u8>),
-    /// A file this agent may not read.
-    Unread,
 }
 
 impl Runtime {
@@ -264,7 +255,7 @@ impl Hands<'_> {
         let action = action(verb, place, content)?;
         self.perform(
             vec![action],
-            |_| format!("{verb} {}", shown::one_line(&place.absolute)),
+            |_| format!("{verb} {}", visible::one_line(&place.absolute)),
             |mounts, mut permits| {
                 let (Some(mount), Some(permit)) = (mounts.get(place.dir), permits.pop()) else {
                     return Err(unknown(place));

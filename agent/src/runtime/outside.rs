@@ -11,7 +11,7 @@ use hermitcrab_core::{
 };
 use serde_json::Value;
 
-use super::{Runtime, call::Asked, external::Request, planned::Steering};
+use super::{Runtime, external::Request, planned::Steering, result::Asked};
 
 /// Bytes of an answer that a plan can hold.
 const ANSWER_BYTES_MAX: usize = 4 << 20;

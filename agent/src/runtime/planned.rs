@@ -9,8 +9,8 @@ use hermitcrab_core::{
 
 use super::{
     Runtime,
-    call::{Asked, ChangeSummary},
     hands::Hands,
+    result::{Asked, ChangeSummary},
     turn::Stop,
 };
 

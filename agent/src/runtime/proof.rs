@@ -16,7 +16,7 @@ use hermitcrab_sandbox::dircap::{Entry, Kind};
 
 pub use self::evidence::{Proof, Standing};
 use self::project::Project;
-use super::{Hands, Place, Runtime, call::ChangeSummary, hands::action};
+use super::{Hands, Place, Runtime, hands::action, result::ChangeSummary};
 
 impl Hands<'_> {
     /// Looks made beside what a tool is for are those of one that only reads.

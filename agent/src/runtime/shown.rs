@@ -2,12 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermitcrab_core::{
-    approval::Question,
-    authority::Verb,
-    letters::{is_like_a_space, is_unseen},
-    path::RelPath,
-};
+use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, Rename, What, Whose},
     journal::Undo,
@@ -17,7 +12,12 @@ mod diffs;
 
 use rustix::time::Timespec;
 
-use super::{change::FileChange, hands::Before, place::Place, turn::Shown};
+use super::{
+    edit::{Before, FileChange},
+    place::Place,
+    turn::Shown,
+    visible::{escaped, marked, named, one_line},
+};
 use crate::text::difflib::{self, Effort};
 
 /// Longer files are shown by size and digest only.
@@ -120,53 +120,6 @@ fn lines(text: &str) -> Vec<Cow<'_, str>> {
         None => Cow::Owned(format!("{line}\n\\ no newline at the end\n")),
     };
     text.split_inclusive('\n').map(line).collect()
-}
-
-/// Control letters made visible: a file must not be able to draw on the
-/// terminal that asks about it.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => out.push(letter),
-            letter if letter.is_control() || is_unseen(letter) => {
-                out.push_str(&letter.escape_unicode().to_string())
-            }
-            letter => out.push(letter),
-        }
-    }
-    out
-}
-
-/// The same for what has a line to itself, most often a name: it must not look like
-/// two, nor like another.
-pub(super) fn one_line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in escaped(text).chars() {
-        if matches!(letter, '\n' | '\t') || is_like_a_space(letter) {
-            out.extend(letter.escape_unicode());
-        } else {
-            out.push(letter);
-        }
-    }
-    out
-}
-
-/// A name of a file in a line that says more than the name: where it could be taken
-/// for more of that line, it stands in quotation marks, and holds none itself.
-fn named(path: &str) -> String {
-    let path = one_line(path);
-    if path.contains([' ', ',', '"']) {
-        format!("\"{}\"", path.replace('"', "\\u{22}"))
-    } else {
-        path
-    }
-}
-
-/// A command of several lines, the later ones marked: it must not be able to
-/// write lines that look like the list of its changes.
-pub(super) fn marked(command: &str) -> String {
-    escaped(command).replace('\n', "\n       | ")
 }
 
 /// A file about to be written.
@@ -501,7 +454,7 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effort, difference, longest_shown, named, one_line};
+    use super::{Effort, difference, longest_shown, one_line};
 
     #[test]
     fn each_line_of_a_difference_has_a_line_to_itself() {
@@ -547,19 +500,6 @@ mod tests {
         assert_eq!(longest_shown(vec![most / 2; 3]), most / 2 - 1);
         let sizes = [vec![1 << 20; 1000], vec![300; 1000]].concat();
         assert_eq!(longest_shown(sizes), (1 << 20) - 1);
-    }
-
-    #[test]
-    fn a_name_that_reads_like_more_of_its_line_stands_in_quotation_marks() {
-        for (name, shown) in [
-            ("/w/notes.txt", "/w/notes.txt"),
-            ("/w/a, 4 bytes, mode 600", "\"/w/a, 4 bytes, mode 600\""),
-            ("/w/a to b", "\"/w/a to b\""),
-            ("/w/a\" to \"b", "\"/w/a\\u{22} to \\u{22}b\""),
-            ("/w/a\nb", "/w/a\\u{a}b"),
-        ] {
-            assert_eq!(named(name), shown);
-        }
     }
 
     #[test]

@@ -36,10 +36,10 @@ use super::{
     Ceilings, Runtime, RuntimeConfig, Steering,
     agent_state::AgentState,
     background,
-    call::{CallReport, ChangeSummary, Fate},
     external::Declared,
     machine::Machine,
     mounts::Mounts,
+    result::{CallReport, ChangeSummary, Fate},
     warden,
     writers::Writers,
 };

@@ -15,7 +15,7 @@ use hermitcrab_core::{
     session::{Event, Parts, Session},
 };
 
-use super::{call::Asked, machine::Machine};
+use super::{machine::Machine, result::Asked};
 use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort};
 
 /// Lines a person sees at once.
@@ -166,7 +166,7 @@ impl Turn<'_> {
             None => shown,
         };
         // Names, too, are chosen by somebody else: none draws on what asks about it.
-        let shown = super::shown::escaped(&shown);
+        let shown = super::visible::escaped(&shown);
         let mut repeat = false;
         let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
             Reply::Yes(Scope::Once)

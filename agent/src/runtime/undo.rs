@@ -22,9 +22,9 @@ use crate::{audit::LedgerError, state_dir::own_file};
 
 use super::{
     Runtime, RuntimeError,
-    call::Asked,
     machine::Machine,
     mounts::Mounts,
+    result::Asked,
     shown,
     turn::{Stop, Turn},
     words,

@@ -16,7 +16,7 @@ use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
 
 use super::{
-    super::{hands::Hands, shown::marked, turn::Stop},
+    super::{hands::Hands, turn::Stop, visible::marked},
     Seen,
     network::in_words,
 };

@@ -13,7 +13,8 @@ use crate::{
     mcp::{Answer, Piece},
     runtime::{
         Runtime,
-        call::{Asked, ChangeSummary, in_words},
+        call::in_words,
+        result::{Asked, ChangeSummary},
     },
 };
 

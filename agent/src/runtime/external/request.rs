@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::shown::one_line;
+use super::super::visible::one_line;
 use crate::mcp::{Utility, Wanted};
 
 /// What a server is asked, whole.

@@ -14,9 +14,9 @@ use crate::{
     digest::sha256,
     runtime::{
         Runtime,
-        call::{Asked, ChangeSummary},
         command::{Launch, Over},
         hands::Hands,
+        result::{Asked, ChangeSummary},
         turn::Stop,
     },
 };

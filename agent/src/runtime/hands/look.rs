@@ -14,7 +14,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::dircap::{Kind, Names, Stat};
 
 use super::{
-    super::{place::Place, shown::one_line, turn::Stop},
+    super::{place::Place, turn::Stop, visible::one_line},
     Hands, action, stop, unknown,
 };
 

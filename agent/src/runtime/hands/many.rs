@@ -22,8 +22,8 @@ use hermitcrab_sandbox::dircap::{DirCap, Names, Stat};
 use super::{
     super::{
         place::{Place, Spot},
-        shown::one_line,
         turn::Stop,
+        visible::one_line,
     },
     FILE_BYTES_MAX, Hands,
 };

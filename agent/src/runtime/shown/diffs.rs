@@ -8,13 +8,15 @@ use std::{collections::BTreeSet, io};
 use hermitcrab_core::{digest::Digest, letters::is_unseen};
 use hermitcrab_sandbox::changeset::{Change, ChangeSet, What};
 
-use super::{
-    FileChange, SHOWN_BYTES_MAX, difference, legible, longest_of, moment, named, one_line, too_much,
-};
+use super::{SHOWN_BYTES_MAX, difference, legible, longest_of, moment, too_much};
 use crate::{
     digest::sha256,
     ports::{FileDiff, Side},
-    runtime::{hands::Before, place::Place},
+    runtime::{
+        edit::{Before, FileChange},
+        place::Place,
+        visible::{named, one_line},
+    },
     text::difflib::Effort,
 };
 

@@ -1,0 +1,58 @@
+//! A change of one file as a tool wants it: what is there, and what is to be.
+
+use super::place::Place;
+
+/// What a place held before a write.
+#[derive(Clone, Debug)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// A file with this content.
+    File(Vec<u8>),
+    /// A file this agent may not read.
+    Unread,
+}
+
+/// One file's change.
+#[derive(Clone, Debug)]
+pub enum FileChange {
+    /// It gets this content.
+    Write {
+        /// Where.
+        place: Place,
+        /// What was there.
+        before: Before,
+        /// What will be there.
+        content: Vec<u8>,
+    },
+    /// It goes.
+    Delete {
+        /// Where.
+        place: Place,
+        /// What was there.
+        before: Vec<u8>,
+    },
+    /// A directory goes that is empty by then, or a link, or what is special.
+    RemoveDir {
+        /// Where.
+        place: Place,
+    },
+    /// It gets another name.
+    Rename {
+        /// The old one.
+        from: Place,
+        /// The new one.
+        to: Place,
+        /// What it holds under the old one.
+        before: Vec<u8>,
+        /// What it holds under the new one.
+        content: Vec<u8>,
+    },
+    /// A file, a directory or a link gets another name, whatever it holds.
+    Move {
+        /// The old one.
+        from: Place,
+        /// The new one.
+        to: Place,
+    },
+}
