@@ -18,7 +18,7 @@ use crate::{
     chat::{self, Chat, ChatTurn, TurnEnd, Watch as _},
     exit,
     model::ModelPort,
-    runtime::{Fate, GrantWords, Runtime},
+    runtime::{GrantWords, Runtime},
 };
 
 pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
@@ -116,18 +116,6 @@ fn each_line(
         }
     }
     code
-}
-
-/// What became of a call, in words.
-pub fn fate(fate: &Fate) -> String {
-    match fate {
-        Fate::Ran => "done".to_owned(),
-        Fate::RanDiscarded(code) => format!("discarded ({code})"),
-        Fate::Refused(code) => format!("refused ({code})"),
-        Fate::AskedRefused(code) => format!("refused when asked ({code})"),
-        Fate::ToolError => "failed".to_owned(),
-        Fate::Failed(why) => format!("broke: {}", crate::screen::visible(why)),
-    }
 }
 
 /// Why a turn, or its last answer, ended before the model was done, if it did so by itself.

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::{
     cancel::Cancel,
     chat::{Then, Watch},
-    cli::chat,
     model::ProposedCall,
     runtime::{Fate, Runtime, ToolResult},
     screen::{Screen, Tone, visible},
@@ -111,12 +110,24 @@ impl Watch for Seen {
     }
 }
 
+/// What became of a call, in words.
+pub fn fate(fate: &Fate) -> String {
+    match fate {
+        Fate::Ran => "done".to_owned(),
+        Fate::RanDiscarded(code) => format!("discarded ({code})"),
+        Fate::Refused(code) => format!("refused ({code})"),
+        Fate::AskedRefused(code) => format!("refused when asked ({code})"),
+        Fate::ToolError => "failed".to_owned(),
+        Fate::Failed(why) => format!("broke: {}", visible(why)),
+    }
+}
+
 /// Why a call did not come to its end: what became of it, and what the model is told.
 fn reason(result: &ToolResult) -> String {
     if let Some(status) = status(result).filter(|_| result.fate == Fate::Ran) {
         return format!("ended with status {status}");
     }
-    let fate = chat::fate(&result.fate);
+    let fate = fate(&result.fate);
     let error = serde_json::from_str::<Value>(&result.text)
         .ok()
         .and_then(|told| told.get("error")?.as_str().map(str::to_owned));

@@ -13,7 +13,7 @@ use hermitcrab_core::rules::Isolation;
 use rustix::fs::{Access, AtFlags, CWD, FsWord, StatVfsMountFlags};
 
 use crate::{
-    cli::{exec, open, say},
+    cli::{exec, open, say, seen},
     exit,
     runtime::{Fate, TypedCommand},
 };
@@ -125,6 +125,6 @@ fn works(ground: &open::Ground, isolation: Isolation) -> Result<Works, String> {
         (Fate::Ran, 0) => Ok(Works::Whole),
         (Fate::Ran, MAKES_NOTHING) => Ok(Works::ReadsOnly(run.strange)),
         (Fate::Ran, status) => Err(format!("`ls` ended with status {status} there")),
-        (fate, _) => Err(crate::cli::chat::fate(&fate)),
+        (fate, _) => Err(seen::fate(&fate)),
     }
 }

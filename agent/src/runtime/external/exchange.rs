@@ -17,9 +17,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
-use super::{ExternalServer, Request, http::Carrier, listing::LISTING_BYTES_MAX, web::Web};
+use super::{ExternalServer, Request, http::Carrier, web::Web};
 use crate::mcp::{self, Announced, Answer, Kind, Utility};
 
+/// Bytes of everything a server may say about its tools.
+pub(super) const LISTING_BYTES_MAX: usize = 4 << 20;
 /// How long a server may take to say which tools it has.
 const LISTING_TIME_MAX: Duration = Duration::from_secs(30);
 /// Tools one server may have; there are servers with more than eight hundred.

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     ExternalServer,
-    exchange::{self, Said},
+    exchange::{self, LISTING_BYTES_MAX, Said},
 };
 use crate::{
     digest::sha256,
@@ -26,8 +26,6 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Bytes of everything a server may say about its tools.
-pub(super) const LISTING_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a tool's name here; backends take no longer ones.
 const NAME_BYTES_MAX: usize = 128;
 
