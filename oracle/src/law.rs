@@ -17,6 +17,7 @@ mod difference;
 mod generated;
 mod journal;
 mod ledger;
+mod opened;
 mod plan;
 mod protocol;
 mod relpath;

@@ -35,6 +35,7 @@ pub mod check;
 pub mod doctor;
 pub mod leaks;
 pub mod migrate;
+pub mod retold;
 pub mod selftest;
 pub mod speed;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use bisim::cli::{Cli, Command};
 use bisim::{
-    ambient, campaign, check, doctor, exit, leaks, migrate, report, selftest, speed, subject,
+    ambient, campaign, check, doctor, exit, leaks, migrate, retold, selftest, speed, subject,
 };
 use clap::Parser;
 
@@ -40,10 +40,10 @@ fn main() -> ExitCode {
         Command::Patterns(args) => campaign::patterns(&ambient::read(), &args),
         Command::Operators(args) => campaign::operators(&ambient::read(), &args),
         Command::Replay(args) => campaign::replay(&ambient::read(), &args),
-        Command::Report(args) => report::command::report(&ambient::read(), &args),
+        Command::Report(args) => retold::report(&ambient::read(), &args),
         Command::Migrate(args) => migrate::command(&ambient::read(), &args),
         Command::Shadow(args) => migrate::shadow::command(&ambient::read(), &args),
-        Command::Merge(args) => report::command::merge(&ambient::read(), &args),
+        Command::Merge(args) => retold::merge(&ambient::read(), &args),
         Command::Leaks(args) => leaks::command(&ambient::read(), &args),
         Command::Speed(args) => speed::command(&ambient::read(), &args),
         Command::Selftest(args) => selftest::command(&ambient::read(), &args),

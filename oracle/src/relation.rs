@@ -13,10 +13,12 @@ use crate::noise::{self, Mask};
 use crate::observation::{Canary, Observation, StepSeen, observe};
 
 mod lifecycle;
+mod pair;
 mod service;
 mod step;
 
-use step::{Pair, judge_step, what};
+use pair::Pair;
+use step::{judge_step, what};
 
 /// What the relation is given.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,5 @@
 //! What a run says afterwards, in every form somebody reads.
 
-pub mod command;
 pub mod explain;
 pub mod history;
 pub mod html;

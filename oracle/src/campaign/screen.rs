@@ -16,7 +16,8 @@ mod desk;
 mod guard;
 mod lane;
 mod novelty;
-mod rounds;
+pub(super) mod rounds;
+mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,13 +25,12 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
 pub use self::guard::{Guard, HermesGuard, NoGuard};
 pub use self::lane::{Batch, Piece, Screened, deal, screen};
 pub use self::novelty::{Agreement, Chosen, Key, Known, agreement};
 use self::rounds::Rounds;
 pub use self::rounds::{Round, Told, of as rounds_of};
+pub use self::said::Said;
 use super::examine::{Examined, Trio};
 use super::keep::{self, Log};
 use super::tally::Tally;
@@ -43,39 +43,6 @@ pub const PIECE: u64 = 4096;
 const ROUND: u64 = 4 * PIECE;
 /// How often a piece is asked about when its worker is lost.
 const TRIES: usize = 2;
-
-/// What a guard says of a command before it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Said {
-    /// It may run, and nobody is asked.
-    Permit,
-    /// Its user is asked.
-    Ask,
-    /// It is refused, whoever there is to ask.
-    Deny,
-}
-
-impl Said {
-    /// Its word in counts.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Permit => "permit",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-
-    const fn of_letter(letter: char) -> Option<Self> {
-        match letter {
-            'p' => Some(Self::Permit),
-            'a' => Some(Self::Ask),
-            'd' => Some(Self::Deny),
-            _ => None,
-        }
-    }
-}
 
 /// The workers of one thread.
 struct Bench {

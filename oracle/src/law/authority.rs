@@ -15,7 +15,7 @@ const NAMES: &[&str] = &["a", "b.a", "c.b.a", "x"];
 /// Build three authorities over few names, so that they often meet.
 pub fn check(bytes: &[u8]) -> Verdict {
     let mut bytes = Unstructured::new(bytes);
-    let dirs = super::session::two_dirs().ok_or("no directories")?;
+    let dirs = super::opened::two_dirs().ok_or("no directories")?;
     let [Some(a), Some(b), Some(c)] = [(); 3].map(|()| authority(&mut bytes, dirs)) else {
         return Ok(());
     };

@@ -9,7 +9,7 @@ use super::{Verdict, ensure};
 /// Build three caps over few names, so that they often meet.
 pub fn check(bytes: &[u8]) -> Verdict {
     let mut bytes = Unstructured::new(bytes);
-    let dirs = super::session::two_dirs().ok_or("no directories")?;
+    let dirs = super::opened::two_dirs().ok_or("no directories")?;
     let [Some(a), Some(b), Some(c)] = [(); 3].map(|()| cap(&mut bytes, dirs)) else {
         return Ok(());
     };

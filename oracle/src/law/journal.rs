@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arbitrary::Unstructured;
 use hermitcrab_sandbox::journal::{Journal, Then, UndoError, Watch};
 
-use self::ground::{Fate, Ground, NAMES, Stranger};
-use self::picture::{Picture, expected};
+use self::ground::{Ground, Stranger};
+use self::picture::{Fate, NAMES, Picture, expected};
 use super::{Verdict, ensure};
 
 /// The most steps before which something happens; later is never.

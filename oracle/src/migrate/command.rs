@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::config;
-use super::database::Database;
-use super::history::Sink;
-use super::home::Home;
-use super::journal::{self, Journal};
-use super::note::Note;
-use super::opinion::Opinion;
-use super::parallel::{Ended, Machine, Parts, Pass};
-use super::recorded::{History, OnlyRead};
-use super::replay::{Class, Proof, Unreplayable};
-use super::report::{self, Report, grouped};
-use super::source::{DATABASE, Snapshot};
-use super::{suggest, translate};
+use super::{
+    config,
+    database::Database,
+    figures::grouped,
+    history::Sink,
+    home::Home,
+    journal::{self, Journal},
+    note::Note,
+    opinion::Opinion,
+    parallel::{Ended, Machine, Parts, Pass},
+    recorded::{History, OnlyRead},
+    replay::{Class, Proof, Unreplayable},
+    report::{self, Report},
+    source::{DATABASE, Snapshot},
+    suggest, translate,
+};
 use crate::ambient::Ambient;
 use crate::cli::MigrateArgs;
 use crate::environment::Lack;

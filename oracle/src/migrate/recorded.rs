@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::database::Database;
-use super::history::{Call, Counts, Session, Sink};
-use super::note::Note;
-use super::report::grouped;
-use super::source::{DATABASE, Snapshot};
-use super::trajectory;
+use super::{
+    database::Database,
+    figures::grouped,
+    history::{Call, Counts, Session, Sink},
+    note::Note,
+    source::{DATABASE, Snapshot},
+    trajectory,
+};
 
 /// How often reading says how far it is.
 const LINE_EVERY_CALLS: u64 = 10_000;

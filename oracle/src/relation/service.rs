@@ -1,7 +1,7 @@
 //! The same service: what is owed where both subjects acted inside the grants.
 
 use super::Finding;
-use super::step::Pair;
+use super::pair::Pair;
 use crate::canon::same_value;
 use crate::noise::Mask;
 use crate::observation::StepSeen;

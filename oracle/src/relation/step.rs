@@ -2,19 +2,11 @@
 
 use bisim_world::protocol::Step;
 
+use super::pair::Pair;
 use super::service::{explain_difference, same_inside, service};
 use super::{Finding, Reach, StepJudgement, lifecycle};
 use crate::noise::Mask;
 use crate::observation::{Class, Level, StepSeen};
-
-/// A step as both subjects took it.
-pub(super) struct Pair<'a> {
-    pub(super) step: &'a Step,
-    pub(super) hermes: &'a StepSeen,
-    pub(super) agent: &'a StepSeen,
-    pub(super) outside_h: &'a [String],
-    pub(super) outside_a: &'a [String],
-}
 
 /// Judges one step.
 pub(super) fn judge_step(

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::campaign::Seen;
 use crate::case::Case;
 use crate::report::history::Entry;
 use crate::result::{CaseResult, Summary};
@@ -44,7 +43,7 @@ pub struct Page<'p> {
     /// Earlier runs, oldest first.
     pub history: &'p [Entry],
     /// Campaigns to show beside it.
-    pub campaigns: &'p [Seen],
+    pub campaigns: &'p [Value],
 }
 
 /// Writes the page into a directory; its path.

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::escape::is_guarded;
 use super::super::examine::{Examined, Fate};
-use super::Said;
 use super::lane::Screened;
+use super::said::Said;
 use crate::generate::SEEDS;
 
 /// A variant need not keep its effect; after so many that did not, it is left alone.

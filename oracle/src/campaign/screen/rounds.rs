@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Said;
 use super::lane::Piece;
 use super::novelty::{Agreement, Chosen, agreement};
+use super::said::Said;
 use crate::campaign::Examined;
 
 /// The name of the log inside a campaign's directory.

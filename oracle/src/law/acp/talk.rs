@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::super::Verdict;
 use super::book::{Book, Turn};
 use super::ground::Ground;
-use super::turn::Client;
 use super::wire::Wire;
 
 const ACTIONS_MAX: usize = 14;
@@ -116,6 +115,13 @@ fn converse(choices: &[u8]) -> Result<Reached, String> {
     let disk = talk.ground.texts()?;
     talk.book.settle(&talk.left, disk)?;
     Ok(talk.reached)
+}
+
+/// Whether the client is still there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    Stays,
+    Leaves,
 }
 
 impl Talk<'_> {

@@ -8,20 +8,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::book::Turn;
 use super::ground::Text;
-use super::talk::Talk;
+use super::talk::{Client, Talk};
 
 /// How often one question is beaten about the bush before it is answered.
 const DETOURS_MAX: u32 = 4;
 
 /// A change a question shows: where, from what, to what.
 type Shown = (String, Text, Text);
-
-/// Whether the client is still there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Client {
-    Stays,
-    Leaves,
-}
 
 impl Talk<'_> {
     /// A question of the server.

@@ -20,33 +20,10 @@ use hermitcrab_sandbox::dircap::DirCap;
 use hermitcrab_sandbox::journal::{Journal, Part, UndoError};
 use hermitcrab_sandbox::sha256;
 
-use super::picture::Picture;
+use super::picture::{Fate, NAMES, Picture};
 
-/// What lies in the directory.
-pub(super) const NAMES: [&str; 5] = ["a", "b", "d", "e", "l"];
 /// What somebody else writes.
 const MINE: &str = "mine\n";
-
-/// What becomes of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Stays,
-    Moved,
-    MovedInto,
-    Deleted,
-    /// A file gets another content; anything else stays.
-    Changed,
-}
-
-impl Fate {
-    pub(super) const ALL: [Self; 5] = [
-        Self::Stays,
-        Self::Moved,
-        Self::MovedInto,
-        Self::Deleted,
-        Self::Changed,
-    ];
-}
 
 /// The directory and the journal's own.
 pub(super) struct Ground {

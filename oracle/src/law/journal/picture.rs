@@ -5,7 +5,28 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use super::ground::{Fate, NAMES};
+/// What lies in the directory.
+pub(super) const NAMES: [&str; 5] = ["a", "b", "d", "e", "l"];
+/// What becomes of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Stays,
+    Moved,
+    MovedInto,
+    Deleted,
+    /// A file gets another content; anything else stays.
+    Changed,
+}
+
+impl Fate {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Stays,
+        Self::Moved,
+        Self::MovedInto,
+        Self::Deleted,
+        Self::Changed,
+    ];
+}
 
 /// Every name below a directory, with what it stands for.
 #[derive(Clone, Debug)]

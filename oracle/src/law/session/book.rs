@@ -13,8 +13,8 @@ use hermitcrab_core::path::RelPath;
 use hermitcrab_core::session::{Event, Parts, Session};
 use hermitcrab_core::time::Instant;
 
+use super::super::opened::{LOCATIONS, PROTECTED, sha256};
 use super::super::{Verdict, ensure};
-use super::{LOCATIONS, PROTECTED, sha256};
 
 /// What the book has to know about an event to judge the turn.
 pub(super) enum Kind {

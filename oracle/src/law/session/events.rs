@@ -12,8 +12,8 @@ use hermitcrab_core::time::Millis;
 use hermitcrab_core::tool::Tool;
 
 use super::super::authority::{cap, rel_path};
+use super::super::opened::sha256;
 use super::book::{Book, Kind};
-use super::sha256;
 
 const ACTIONS_MAX: usize = 4;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::migrate::report::grouped;
+use crate::migrate::figures::grouped;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, calls, grouped};
-use crate::migrate::replay::{Class, Replayed};
-use crate::migrate::translate::{About, Proposal};
+use super::Report;
+use crate::migrate::{
+    figures::{calls, grouped},
+    replay::{Class, Replayed},
+    translate::{About, Proposal},
+};
 
 /// Rows of calls that are shown; the JSON has more.
 const ROWS_MAX: usize = 200;

@@ -6,9 +6,14 @@
 mod calls;
 mod least;
 
-use super::{Report, grouped};
-use crate::migrate::translate::About;
-use crate::report::html::{STYLE, text};
+use super::Report;
+use crate::{
+    migrate::{
+        figures::{calls, grouped},
+        translate::About,
+    },
+    report::html::{STYLE, text},
+};
 
 const ROWS_MAX: usize = 500;
 const OWN_STYLE: &str = "h3{font-size:.95rem;margin:1.6rem 0 .4rem}thead th,td.why,td.call{text-align:left}tbody th{white-space:normal;overflow-wrap:anywhere}section>p{max-width:52rem;color:var(--quiet)}td.call,td.why{white-space:normal;text-align:left;overflow-wrap:anywhere}td.call{font:13px/1.45 ui-monospace,monospace}section>ul{padding-left:1.2rem}details{border:1px solid var(--line);border-radius:8px;margin:.35rem 0;background:var(--card);padding:.45rem .7rem}summary{cursor:pointer}svg polyline{fill:none;stroke:var(--named);stroke-width:2}";
@@ -136,7 +141,7 @@ fn facts(page: &mut Page, report: &Report) {
     page.item(&format!(
         "{} sessions, {} ({} repeated in conversation files, {} not readable)",
         grouped(report.counts.sessions),
-        super::calls(report.counts.calls),
+        calls(report.counts.calls),
         grouped(report.counts.repeated),
         grouped(report.counts.broken)
     ));
@@ -164,7 +169,7 @@ fn facts(page: &mut Page, report: &Report) {
     let mut tools: Vec<_> = report.tools.iter().collect();
     tools.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (tool, count) in tools {
-        page.item(&format!("{} of {tool}", super::calls(*count)));
+        page.item(&format!("{} of {tool}", calls(*count)));
     }
     page.raw("</ul>\n</section>\n");
 }

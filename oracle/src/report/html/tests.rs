@@ -62,16 +62,17 @@ pub(super) fn page_with(results: &[CaseResult]) -> String {
         exit: 0,
     };
     let fates = BTreeMap::from([(crate::campaign::Fate::HermesSilent, 3)]);
+    let campaign = crate::campaign::Seen {
+        headline: "seed 1: 3 variants".to_owned(),
+        classes: BTreeMap::from([("wrapper", fates)]),
+    };
     render(&Page {
         made: "2026-01-02",
         summary: &summary,
         results,
         suites: &Suites::default(),
         history: &[run("2026-01-01"), run("2026-01-02")],
-        campaigns: &[Seen {
-            headline: "seed 1: 3 variants".to_owned(),
-            classes: BTreeMap::from([("wrapper", fates)]),
-        }],
+        campaigns: &[serde_json::to_value(campaign).unwrap()],
     })
     .unwrap()
 }

@@ -1,9 +1,11 @@
 //! What became of the calls: the figures, why the agent would ask and what would
 //! change that, and the calls themselves.
 
-use super::super::{Report, grouped};
-use super::{Page, ROWS_MAX};
-use crate::migrate::replay::{Class, Proof, Replayed};
+use super::{super::Report, Page, ROWS_MAX};
+use crate::migrate::{
+    figures::grouped,
+    replay::{Class, Proof, Replayed},
+};
 
 const fn colour(class: Class) -> &'static str {
     match class {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::{Report, grouped};
-use super::{Page, ROWS_MAX};
+use super::{super::Report, Page, ROWS_MAX};
+use crate::migrate::figures::{calls, grouped};
 
 /// Questions left over grants, as a line; the table beneath says the same.
 pub(super) fn render(page: &mut Page, report: &Report) {
@@ -62,7 +62,7 @@ fn outside(page: &mut Page, report: &Report) {
     }
     page.raw("<section>\n<h2>Outside the workspace, so not suggested</h2>\n<ul>");
     for (place, count) in outside.iter().take(ROWS_MAX) {
-        page.item(&format!("{place} ({})", super::super::calls(*count)));
+        page.item(&format!("{place} ({})", calls(*count)));
     }
     page.raw("</ul>\n</section>\n");
 }

@@ -43,7 +43,9 @@ fn page(
 ) -> Result<PathBuf, String> {
     let campaigns = fuzz
         .iter()
-        .map(|folder| campaign::read(folder))
+        .map(|folder| {
+            serde_json::to_value(campaign::read(folder)?).map_err(|error| error.to_string())
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let summary = json::read_summary(from)
         .map_err(|why| format!("{why}; run `cargo bisim check` first, or name its --report"))?;
