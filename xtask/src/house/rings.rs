@@ -21,17 +21,25 @@ impl Arrows {
     pub fn of(files: &[(String, String)]) -> syn::Result<Self> {
         let modules: BTreeSet<String> = files.iter().filter_map(|(name, _)| top(name)).collect();
         let mut renamed = BTreeMap::new();
-        let mut arrows = Self::default();
-        // What the root hands on under a name of its own lies in a module.
+        let mut for_tests = Vec::new();
+        let mut read = Vec::new();
         for (name, text) in files {
+            let mut names = Names::of(&module(name), &syn::parse_file(text)?);
+            for_tests.append(&mut names.for_tests);
+            // What the root hands on under a name of its own lies in a module.
             if top(name).is_none() {
-                let names = Names::of(&[], &syn::parse_file(text)?);
-                renamed.extend(names.handed_on);
+                let of_ours = names
+                    .handed_on
+                    .drain(..)
+                    .filter(|(_, of)| modules.contains(of));
+                renamed.extend(of_ours);
             }
+            read.push((name, names));
         }
-        for (name, text) in files {
+        read.retain(|(_, names)| !for_tests.iter().any(|tests| names.at.starts_with(tests)));
+        let mut arrows = Self::default();
+        for (name, names) in read {
             let Some(from) = top(name) else { continue };
-            let names = Names::of(&module(name), &syn::parse_file(text)?);
             for (to, line) in names.used {
                 let to = renamed.get(&to).cloned().unwrap_or(to);
                 if to != from && modules.contains(&to) {
@@ -122,6 +130,8 @@ struct Names {
     used: Vec<(String, usize)>,
     /// Names it hands on, and the module each is of.
     handed_on: Vec<(String, String)>,
+    /// The modules it has for tests alone, in files of their own.
+    for_tests: Vec<Vec<String>>,
 }
 
 impl Names {
@@ -130,6 +140,7 @@ impl Names {
             at: at.to_vec(),
             used: Vec::new(),
             handed_on: Vec::new(),
+            for_tests: Vec::new(),
         };
         names.visit_file(file);
         names
@@ -241,11 +252,13 @@ fn is_for_tests(attrs: &[syn::Attribute]) -> bool {
 
 impl<'ast> Visit<'ast> for Names {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.at.push(item.ident.to_string());
         if !is_for_tests(&item.attrs) {
-            self.at.push(item.ident.to_string());
             visit::visit_item_mod(self, item);
-            self.at.pop();
+        } else if item.content.is_none() {
+            self.for_tests.push(self.at.clone());
         }
+        self.at.pop();
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
@@ -338,11 +351,35 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_there_for_tests_alone_make_no_ring() {
+        let all = |how: &str| {
+            let deep = format!("{how} mod deep;");
+            let a = "use crate::b::Thing;";
+            rings(&[
+                ("a.rs", a),
+                ("b.rs", &deep),
+                ("b/deep.rs", "mod further;"),
+                ("b/deep/further.rs", "use crate::a::X;"),
+            ])
+        };
+        assert_eq!(all("#[cfg(test)]"), Vec::<String>::new());
+        assert_eq!(all(""), ["a -> b (a.rs:1), b -> a (b/deep/further.rs:1)"]);
+    }
+
+    #[test]
     fn what_the_root_hands_on_leads_to_the_module_it_is_of() {
         let files = [
             ("lib.rs", "pub mod a; pub mod b; pub use a::Thing;"),
             ("a.rs", "use crate::b::f;"),
             ("b.rs", "pub fn f(_: crate::Thing) {}"),
+        ];
+        assert_eq!(rings(&files), ["a -> b (a.rs:1), b -> a (b.rs:1)"]);
+        // What a program takes from its own library has the names it has there.
+        let files = [
+            files[0],
+            files[1],
+            files[2],
+            ("main.rs", "use ours::{a, b};"),
         ];
         assert_eq!(rings(&files), ["a -> b (a.rs:1), b -> a (b.rs:1)"]);
     }
