@@ -7,27 +7,18 @@ mod batch;
 mod command;
 mod conversation;
 mod edit;
+pub mod error;
 mod input;
 mod mcp;
 mod path;
 mod plan;
 mod undo;
 
+pub use error::ProbeError;
 pub use plan::{PLAN_PROBE, PLANNER};
 use serde_json::Value;
 
 use super::agent_world::AgentWorld;
-
-/// Why a probe has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProbeError {
-    /// No family knows the name.
-    Unknown,
-    /// The input is not what the probe needs.
-    BadInput(String),
-    /// The agent failed.
-    Failed(String),
-}
 
 /// A family's half of the dispatch.
 type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;

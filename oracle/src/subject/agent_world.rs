@@ -11,15 +11,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bisim_world::WorldError;
 use bisim_world::environment::ENVIRONMENT;
-use bisim_world::protocol::{
-    Context, Held, Job, QuestionTrace, Restart, Step, StepOutcome, StepTrace,
-};
+use bisim_world::protocol::{Context, Held, Job, Restart, Step, StepOutcome, StepTrace};
 use hermitcrab::approvals::DeskUser;
 use hermitcrab::model::ModelPort;
 use hermitcrab::ports::{Clock, UserPort};
-use hermitcrab::runtime::{CallReport, Fate, GrantWords, Runtime, RuntimeConfig};
+use hermitcrab::runtime::{CallReport, GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::grant::{AgentId, GrantId};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
@@ -29,9 +26,8 @@ use serde_json::Value;
 
 use self::jobs::CaseJobs;
 use self::kept::Surrounding;
-use self::left::left_behind;
 use self::user::{CaseUser, Said};
-use super::agent_probe::{self, PLAN_PROBE, ProbeError};
+use super::agent_probe::error::ProbeError;
 
 mod bounds;
 mod jobs;
@@ -39,6 +35,7 @@ mod kept;
 mod left;
 mod rules;
 mod servers;
+mod step;
 mod user;
 
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
@@ -358,140 +355,6 @@ impl<'j> AgentWorld<'j> {
                 .map_err(|error| error.to_string())
         }
     }
-
-    /// What the sandbox can do here, by doing it in an empty directory.
-    fn isolation(&self) -> Result<Value, ProbeError> {
-        let profile = hermitcrab::ambient::probe(&self.machine.spawner)
-            .map_err(|error| ProbeError::Failed(error.to_string()))?;
-        let word = match profile.isolation {
-            Isolation::Isolated => ISOLATED,
-            Isolation::Unisolated => "unisolated",
-            Isolation::Unknown => "unknown",
-        };
-        let missing: Vec<String> = profile
-            .rows
-            .iter()
-            .filter(|row| row.mandatory && row.available != Some(true))
-            .map(|row| {
-                format!(
-                    "{} ({}): {}",
-                    row.mechanism.as_str(),
-                    row.seen,
-                    row.lost_without
-                )
-            })
-            .chain(profile.failure.iter().map(ToString::to_string))
-            .collect();
-        Ok(serde_json::json!({
-            "decision": "none",
-            "value": {"isolation": word, "missing": missing},
-        }))
-    }
-
-    /// Runs one step of the script.
-    ///
-    /// # Errors
-    /// The harness failed.
-    pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
-        let broken = |message: String| WorldError::new("open the agent's runtime", message);
-        if self.is_closed.get() {
-            return Ok(self.not_started());
-        }
-        match step {
-            Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
-            Step::Probe { name, input } => {
-                self.said.take_asked();
-                let trace = probe(agent_probe::answer(self, name, input));
-                // A plan's steps are no calls of the script: what they asked is told here.
-                let questions = self.said.take_asked();
-                Ok(match name.as_str() {
-                    PLAN_PROBE => StepTrace { questions, ..trace },
-                    _ => trace,
-                })
-            }
-            Step::Call { tool, args, by } => self
-                .with_open(|open| {
-                    let agent = match by {
-                        None => Some(open.runtime.first_agent()),
-                        Some(child) => open.children.get(child).copied(),
-                    };
-                    match agent {
-                        Some(agent) => {
-                            let trace = report(open.runtime.call(agent, tool, args));
-                            match left_behind(&open.runtime) {
-                                Ok(left) if left.is_empty() => trace,
-                                Ok(left) => StepTrace {
-                                    outcome: StepOutcome::Raised(format!(
-                                        "processes outlive the call: {}",
-                                        left.join(", ")
-                                    )),
-                                    ..trace
-                                },
-                                Err(error) => StepTrace {
-                                    outcome: StepOutcome::Raised(format!(
-                                        "cannot look for processes: {error}"
-                                    )),
-                                    ..trace
-                                },
-                            }
-                        }
-                        None => StepTrace::of(StepOutcome::Refused("no-such-child".to_owned())),
-                    }
-                })
-                .map_err(broken),
-            Step::Grant(held) => self
-                .with_open(|open| give(open, held))
-                .and_then(|given| given)
-                .map(|()| StepTrace::of(StepOutcome::Ran))
-                .map_err(broken),
-            Step::Revoke { grant } => self
-                .with_open(|open| match open.grants.get(grant).copied() {
-                    Some(id) => match open.runtime.revoke(id) {
-                        Ok(_) => StepTrace::of(StepOutcome::Ran),
-                        Err(denial) => refused(&denial),
-                    },
-                    None => StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned())),
-                })
-                .map_err(broken),
-            Step::Advance { seconds } => {
-                self.with_open(|_| ()).map_err(broken)?;
-                self.advance(*seconds);
-                Ok(StepTrace::of(StepOutcome::Ran))
-            }
-            Step::EndSession {} => self
-                .with_open(|open| {
-                    open.runtime
-                        .begin_session()
-                        .map_err(|error| error.to_string())?;
-                    open.grants.clear();
-                    open.children.clear();
-                    self.furnish(open)
-                })
-                .and_then(|begun| begun)
-                .map(|()| StepTrace::of(StepOutcome::Ran))
-                .map_err(broken),
-            Step::Restart(restart) => self.restart(restart).map_err(broken),
-            Step::Spawn { child, forward } => self
-                .with_open(|open| {
-                    let ids: Option<Vec<GrantId>> = forward
-                        .iter()
-                        .map(|name| open.grants.get(name).copied())
-                        .collect();
-                    let Some(ids) = ids else {
-                        return StepTrace::of(StepOutcome::Refused("unknown-grant".to_owned()));
-                    };
-                    let first = open.runtime.first_agent();
-                    match open.runtime.spawn(first, &ids) {
-                        Ok(id) => {
-                            open.children.insert(child.clone(), id);
-                            StepTrace::of(StepOutcome::Ran)
-                        }
-                        Err(denial) => refused(&denial),
-                    }
-                })
-                .map_err(broken),
-        }
-    }
 }
 
 /// Whether there is somebody to ask.
@@ -527,46 +390,6 @@ fn give(open: &mut Open, held: &Held) -> Result<(), String> {
 /// The program refuses to start; whoever wants something of it gets nothing.
 fn refused(denial: &hermitcrab_core::outcome::Denial) -> StepTrace {
     StepTrace::of(StepOutcome::Refused(denial.code().as_str().to_owned()))
-}
-
-fn report(report: CallReport) -> StepTrace {
-    let outcome = match report.fate {
-        Fate::Ran => StepOutcome::Ran,
-        Fate::RanDiscarded(code) => StepOutcome::RanDiscarded(code.as_str().to_owned()),
-        Fate::Refused(code) => StepOutcome::Refused(code.as_str().to_owned()),
-        Fate::AskedRefused(code) => StepOutcome::AskedRefused(code.as_str().to_owned()),
-        Fate::ToolError => StepOutcome::ToolError,
-        Fate::Failed(message) => StepOutcome::Raised(message),
-    };
-    let questions = report
-        .questions
-        .into_iter()
-        .map(|asked| QuestionTrace {
-            shown: asked.shown,
-            answer: asked.answer,
-        })
-        .collect();
-    StepTrace {
-        text: report.text,
-        questions,
-        ..StepTrace::of(outcome)
-    }
-}
-
-fn probe(answer: Result<Value, ProbeError>) -> StepTrace {
-    match answer {
-        Ok(answer) => StepTrace {
-            answer,
-            ..StepTrace::of(StepOutcome::Ran)
-        },
-        Err(ProbeError::Unknown) => {
-            StepTrace::of(StepOutcome::Unsupported("no-such-probe".to_owned()))
-        }
-        Err(ProbeError::BadInput(why)) => {
-            StepTrace::of(StepOutcome::Raised(format!("bad probe input: {why}")))
-        }
-        Err(ProbeError::Failed(why)) => StepTrace::of(StepOutcome::Raised(why)),
-    }
 }
 
 /// A clock that moves only when the script says so.
