@@ -9,6 +9,7 @@
 //! It must never act on a path text after deciding on another form of it, and
 //! never let a result say more than what happened.
 
+mod afoot;
 mod agent_state;
 mod background;
 mod batch;
@@ -69,6 +70,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::{Journal, SpawnerProgram, spawn::Sandbox};
 
 use self::{
+    afoot::Afoot,
     agent_state::AgentState,
     machine::Machine,
     mounts::Mounts,
@@ -156,6 +158,7 @@ pub struct Runtime {
     writers: Writers,
     externals: Vec<external::Declared>,
     jobs: background::Jobs,
+    afoot: Afoot,
     progress: Option<Box<dyn ProgressPort>>,
     buffers: Option<Box<dyn BufferPort>>,
     /// Runs jobs of the list, in sessions of their own.
@@ -243,6 +246,7 @@ impl Runtime {
             writers: Writers::default(),
             externals: Vec::new(),
             jobs: background::Jobs::default(),
+            afoot: Afoot::default(),
             progress: None,
             buffers: None,
             job_port: None,
@@ -533,6 +537,7 @@ impl Runtime {
         let workspace = self.config.workspace.clone();
         self.mounts.open(&self.machine, &workspace)?;
         self.jobs = background::Jobs::default();
+        self.afoot = Afoot::default();
         self.agents.clear();
         self.writers = Writers::default();
         self.agents

@@ -281,6 +281,16 @@ fn is_unruled(request: &Request<'_>) -> bool {
         || (fault::is(Fault::ChildrenAreUnruled) && request.by != AgentId::FIRST)
 }
 
+/// The grant that would be charged for one action no rule asks about.
+pub(crate) fn find_uncharged(
+    table: &CapTable,
+    request: &Request<'_>,
+    action: (usize, &Action),
+    now: Instant,
+) -> Option<GrantId> {
+    find_grant(table, request, action, None, now).ok()
+}
+
 fn find_grant(
     table: &CapTable,
     request: &Request<'_>,

@@ -52,6 +52,7 @@ mod event;
 mod explain;
 mod grants;
 mod proposals;
+mod so_far;
 
 /// What a session starts with.
 #[derive(Clone, Debug)]
@@ -262,6 +263,7 @@ impl Session {
             Event::Call(call) => self.call(call),
             Event::SteeredCall { call, by_data } => self.steered_call(call, &by_data),
             Event::Effects { call, actions } => self.effects(call, actions),
+            Event::EffectsSoFar { call, actions } => self.effects_so_far(call, actions),
             Event::Answer(answer) => self.answer(answer, Keep::Forget),
             Event::AnswerAndRemember(answer) => self.answer(answer, Keep::Remember),
             Event::Forget(which) => self.forget(which),
@@ -316,6 +318,7 @@ impl Session {
             Event::Call(_)
             | Event::SteeredCall { .. }
             | Event::Effects { .. }
+            | Event::EffectsSoFar { .. }
             | Event::Answer(_)
             | Event::AnswerAndRemember(_)
             | Event::Forget(_)

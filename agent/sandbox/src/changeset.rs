@@ -27,6 +27,7 @@ pub(crate) mod node;
 pub(crate) mod owners;
 mod renames;
 mod scan;
+pub(crate) mod settled;
 pub(crate) mod steps;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
+pub(crate) use self::scan::Terms;
+use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
 use crate::layers::KeptLayer;
@@ -67,6 +70,8 @@ pub struct ChangeSet {
     renames: Vec<Rename>,
     /// Things that get another name, whatever they hold.
     moves: Vec<edits::Moved>,
+    /// What was seen of the layer, if its command runs still.
+    noted: Vec<(RelPath, Option<copied::Seen>)>,
     layer: Layer,
     upper: OwnedFd,
     lower: OwnedFd,
@@ -202,16 +207,21 @@ impl ChangeSet {
         bytes_max: u64,
         started: Timespec,
     ) -> Result<Self, ChangeSetError> {
-        Self::read_of(None, upper, dir, bytes_max, started)
+        let terms = Terms {
+            started,
+            owners: None,
+            bytes_max,
+            settled: Settled::default(),
+            while_it_runs: None,
+        };
+        Self::read_of(upper, dir, terms)
     }
 
-    /// The same of a layer whose owners are read so.
+    /// The same on these terms.
     pub(crate) fn read_of(
-        owners: Option<Owners>,
         upper: OwnedFd,
         dir: &DirCap,
-        bytes_max: u64,
-        started: Timespec,
+        terms: Terms,
     ) -> Result<Self, ChangeSetError> {
         let lower = dir
             .as_fd()
@@ -221,10 +231,9 @@ impl ChangeSet {
                 path: String::from("."),
                 source,
             })?;
-        let of_layer = owners.clone();
+        let owners = terms.owners.clone();
         let compare = move || {
-            let (above, below) = (upper.as_fd(), lower.as_fd());
-            let found = scan::scan(above, below, bytes_max, (started, of_layer));
+            let found = scan::scan(upper.as_fd(), lower.as_fd(), terms);
             found.map(|found| (found, upper, lower))
         };
         let patience = dir.patience().cloned();
@@ -247,6 +256,7 @@ impl ChangeSet {
             after: found.after,
             unchanged: found.unchanged,
             moves: Vec::new(),
+            noted: found.noted,
             layer: found.layer,
             upper,
             lower,
@@ -268,6 +278,7 @@ impl ChangeSet {
             unchanged: BTreeMap::new(),
             renames: Vec::new(),
             moves: Vec::new(),
+            noted: Vec::new(),
             layer: Layer::Overlay,
             upper,
             lower: dir.as_fd().try_clone_to_owned()?,
@@ -275,6 +286,18 @@ impl ChangeSet {
             prefix: dir.prefix().clone(),
             kept: None,
         })
+    }
+
+    /// Notes what was seen of the layer as carried over.
+    pub(crate) fn settle_in(&self, settled: &mut Settled, lower: BorrowedFd<'_>) {
+        for (path, above) in &self.noted {
+            let below = match self.after.get(path) {
+                Some(node) => settled::left_as(lower, path, node),
+                None => None,
+            };
+            let above = above.clone();
+            settled.note(path, Stood { above, below });
+        }
     }
 
     /// Its layer stays there until this is dropped.
@@ -438,6 +461,16 @@ impl fmt::Display for ChangeSetError {
             "cannot {} `{}` of the command's view: {}; nothing was applied",
             self.operation, self.path, self.source
         )
+    }
+}
+
+impl From<io::Error> for ChangeSetError {
+    fn from(source: io::Error) -> Self {
+        Self {
+            operation: "hold",
+            path: String::from("."),
+            source,
+        }
     }
 }
 

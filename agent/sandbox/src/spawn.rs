@@ -32,6 +32,7 @@ pub(crate) mod spec;
 pub(crate) mod stage;
 pub(crate) mod streams;
 pub(crate) mod supervisor;
+pub(crate) mod underway;
 pub(crate) mod zygote;
 
 use std::fmt;
@@ -53,6 +54,7 @@ pub use self::output::Captured;
 pub use self::pool::PoolSize;
 pub use self::running::Running;
 pub use self::streams::{Input, Output, Stream, Streams};
+pub use self::underway::{SoFar, Underway};
 pub use crate::step::{Step, StepError};
 use hermitcrab_core::rules::Withheld;
 

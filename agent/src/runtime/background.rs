@@ -4,7 +4,8 @@
 //! it, and ends it when told to. What it does happens on its own copies and is
 //! decided when it has ended, under the call that started it, at the next call
 //! of any tool: covered changes are kept, the rest is asked about or thrown
-//! away. While it runs nobody else sees its changes.
+//! away. What is held without a question is kept while it runs (`afoot`), and
+//! nobody else sees the rest before its end.
 //!
 //! This module must never keep a command running whose grant was revoked or
 //! whose session is over.
@@ -106,7 +107,7 @@ struct Job {
     command: String,
     cwd: String,
     started: Instant,
-    seen: Vec<Seen>,
+    seen: Arc<[Seen]>,
     notify: bool,
     started_at: String,
     shared: Arc<Attended>,
@@ -189,6 +190,7 @@ impl Hands<'_> {
         );
         let cwd = cwd.to_string_lossy().into_owned();
         let seen = unless_planted(Fault::BackgroundIsShownAll, self.seen()?);
+        let seen: Arc<[Seen]> = seen.into();
         let launch = Launch {
             tool: Tool::Terminal,
             about: request.command,
@@ -207,10 +209,12 @@ impl Hands<'_> {
         };
         let (terminal, streams) = streams(request.terminal)?;
         let (call, running) = self.launch(launch, &seen, streams)?;
-        let running = match running {
+        let mut running = match running {
             Ok(running) => running,
             Err(error) => return Err(self.not_started(call, error)?),
         };
+        let afoot = &self.runtime.afoot;
+        afoot.begin(call, request.command, &seen, &mut running);
         let id = crate::ambient::session_number()
             .map(|number| format!("proc_{:012x}", number & 0xffff_ffff_ffff));
         let id = match id {
@@ -360,8 +364,15 @@ impl Hands<'_> {
         jobs.find(|job| job.id == id && job.by == by)
     }
 
-    /// Decides what commands did that have ended since the last look.
+    /// Decides what commands did that have ended since the last look, and what those that
+    /// run have made so far.
     pub fn look_after(&mut self) -> Result<(), Stop> {
+        self.look_after_ended()?;
+        self.keep_so_far();
+        Ok(())
+    }
+
+    fn look_after_ended(&mut self) -> Result<(), Stop> {
         while let Some(place) = self.runtime.jobs.0.iter().position(Job::is_undecided) {
             let Some(job) = self.runtime.jobs.0.get_mut(place) else {
                 break;
@@ -372,7 +383,7 @@ impl Hands<'_> {
             };
             let (call, command, killed) = (job.call, job.command.clone(), job.killed);
             let on_terminal = job.shared.terminal().is_some();
-            let seen = std::mem::take(&mut job.seen);
+            let seen = std::mem::replace(&mut job.seen, Arc::new([]));
             if let Some(denial) = stopped {
                 job.killed = true;
                 job.end = Some(JobEnd::stopped(denial));
@@ -476,7 +487,7 @@ impl Runtime {
                 job.killed = true;
                 job.shared.stop();
                 job.shared.wait(LIFETIME);
-                job.seen.clear();
+                job.seen = Arc::new([]);
                 let mut state = job.shared.lock();
                 state.finished = None;
                 let reported = state.stopped.take();

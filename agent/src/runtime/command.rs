@@ -16,20 +16,10 @@ use std::{
 };
 
 use hermitcrab_core::{
-    action::Action,
-    approval::CallId,
-    authority::Object,
     outcome::{Denial, DenialCode, Outcome},
-    path::RelPath,
-    rules::behind_a_link,
-    session::Event,
     tool::Tool,
 };
-use hermitcrab_sandbox::{
-    changeset::{Change, ChangeSet, What},
-    journal::Part,
-    spawn::{Ending, Finished, Running, SpawnError, Stream},
-};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Running, SpawnError, Stream};
 
 mod anew;
 mod attended;
@@ -40,6 +30,7 @@ mod launch;
 mod letters;
 mod network;
 mod seen;
+mod settle;
 mod shell;
 mod typed;
 
@@ -53,11 +44,9 @@ pub(super) use self::{
     conclude::Over,
     launch::Launch,
     seen::{Seen, unless_planted},
+    settle::{behind_links, summary},
 };
-use super::{
-    agent_state::LeftOff, hands::Hands, mounts::lexical, result::ChangeSummary, shown, turn::Stop,
-    unkept, words,
-};
+use super::{agent_state::LeftOff, hands::Hands, mounts::lexical, turn::Stop};
 use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.
@@ -359,104 +348,6 @@ impl Hands<'_> {
         ended
     }
 
-    /// Commits what is held or granted now; says why not otherwise.
-    pub(super) fn settle(
-        &mut self,
-        call: CallId,
-        command: &str,
-        seen: &[Seen],
-        finished: &Finished,
-    ) -> Result<Option<(Denial, bool)>, Stop> {
-        // What it did until it was stopped may not stand.
-        if let Some(denial) = self.stopped(call) {
-            return Ok(Some((denial, false)));
-        }
-        let sets: Vec<(&Seen, &ChangeSet)> = seen
-            .iter()
-            .zip(&finished.changes)
-            .filter(|(_, set)| !set.is_empty())
-            .collect();
-        let mut actions = Vec::new();
-        for (seen, set) in &sets {
-            actions.extend(
-                set.actions(seen.dir)
-                    .map_err(|error| Stop::Broken(error.to_string()))?,
-            );
-        }
-        if actions.is_empty() {
-            return Ok(None);
-        }
-        for (seen, set) in &sets {
-            actions.extend(behind_links(seen, set)?);
-        }
-        // Nothing to ask about: no answer could make it stand.
-        if let Some((_, denial)) = sets.iter().find_map(|(_, set)| set.never_kept()) {
-            return Ok(Some((denial, false)));
-        }
-        let is_moved = |path: &RelPath| {
-            let mut renames = sets.iter().flat_map(|(_, set)| set.renames());
-            renames.any(|rename| path.starts_with(&rename.from))
-        };
-        if let Err(denial) = self.runtime.ceilings.check(&actions, is_moved) {
-            return Ok(Some((denial, false)));
-        }
-        let listed: Vec<(String, &ChangeSet)> = sets
-            .iter()
-            .map(|(seen, set)| (seen.at.to_string_lossy().into_owned(), *set))
-            .collect();
-        let state_dir = self.runtime.config.state_dir.clone();
-        let (mut turn, mounts, journal) = self.turn_with_journal()?;
-        let begun = turn.begin(
-            Event::Effects { call, actions },
-            |question| shown::changes(question, command, &listed),
-            |permits| {
-                let mut permits = permits.into_iter();
-                let mut parts = Vec::new();
-                for (seen, set) in &sets {
-                    let dir = match &seen.part {
-                        Some(part) => part,
-                        None => {
-                            &mounts
-                                .get(seen.dir)
-                                .ok_or_else(|| {
-                                    Stop::refused(Denial::new(DenialCode::NoCap, seen.dir))
-                                })?
-                                .cap
-                        }
-                    };
-                    parts.push(Part {
-                        dir,
-                        set,
-                        permits: permits.by_ref().take(set.changes().len()).collect(),
-                    });
-                }
-                match journal.commit(parts, command).failure {
-                    None => Ok(()),
-                    Some(failure) if failure.stuck.is_empty() => {
-                        Err(unkept::stop(&failure, &state_dir, |part| {
-                            sets.get(part).map(|(seen, _)| &*seen.at)
-                        }))
-                    }
-                    Some(failure) => Err(Stop::Broken(format!(
-                        "{}; they were taken back except at {}; what was there is kept in the journal",
-                        failure.error,
-                        words::listed(&failure.stuck),
-                    ))),
-                }
-            },
-        );
-        match begun {
-            Ok((_, Ok(()))) => Ok(None),
-            Ok((_, Err(Stop::Refused { denial, asked }))) => Ok(Some((denial, asked))),
-            Ok((_, Err(stop))) => Err(Stop::Broken(format!(
-                "the changes of the command could not be kept: {}",
-                stop.words()
-            ))),
-            Err(Stop::Refused { denial, asked }) => Ok(Some((denial, asked))),
-            Err(stop) => Err(stop),
-        }
-    }
-
     /// Keeps the working directory and variables for the next command. A model goes on
     /// where its user left off, and never the other way about.
     fn remember(&mut self, finished: &Finished, by: Author) {
@@ -510,64 +401,4 @@ impl Hands<'_> {
             discarded,
         }
     }
-}
-
-/// What new links make besides themselves: behind one lies, under a name that somebody
-/// runs what it holds by, all that is where it leads. These effects come after all
-/// others, and nothing is done for them.
-fn behind_links(seen: &Seen, set: &ChangeSet) -> Result<Vec<Action>, Stop> {
-    let is_link = |change: &Change| matches!(change.what, What::CreatedSymlink { .. });
-    if !set.changes().iter().any(is_link) {
-        return Ok(Vec::new());
-    }
-    let links = set.changes().iter().zip(
-        set.actions(seen.dir)
-            .map_err(|error| Stop::Broken(error.to_string()))?,
-    );
-    links
-        .filter(|(change, _)| is_link(change))
-        .filter_map(|(_, action)| {
-            let Object::Dir { dir, below } = action.object() else {
-                return None;
-            };
-            let behind = behind_a_link(below)?;
-            Some(Action::on_path(
-                action.verb(),
-                *dir,
-                behind,
-                action.digest(),
-            ))
-        })
-        .map(|action| action.map_err(|error| Stop::Broken(error.to_string())))
-        .collect()
-}
-
-/// How much was changed.
-pub(super) fn summary(sets: &[ChangeSet]) -> ChangeSummary {
-    let mut summary = ChangeSummary::default();
-    for change in sets.iter().flat_map(ChangeSet::changes) {
-        match change.what {
-            What::CreatedFile { .. }
-            | What::CreatedDir { .. }
-            | What::CreatedSymlink { .. }
-            | What::CreatedSpecial
-            | What::MovedHere { .. } => {
-                summary.created += 1;
-            }
-            What::ModifiedFile { .. }
-            | What::ModifiedMode { .. }
-            | What::ModifiedTime { .. }
-            | What::Xattrs { .. } => {
-                summary.modified += 1;
-            }
-            What::DeletedFile { .. }
-            | What::DeletedSymlink { .. }
-            | What::DeletedDir
-            | What::DeletedSpecial
-            | What::MovedAway => {
-                summary.deleted += 1;
-            }
-        }
-    }
-    summary
 }

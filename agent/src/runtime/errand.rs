@@ -174,7 +174,7 @@ impl Hands<'_> {
         script: &str,
         most: Duration,
     ) -> Result<ScriptRun, Stop> {
-        let seen = self.seen()?;
+        let seen = self.seen()?.into();
         let text = |text: &str| text.as_bytes().to_vec();
         let ceilings = self.runtime.ceilings;
         let timeout = ceilings

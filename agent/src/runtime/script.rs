@@ -2,7 +2,8 @@
 //!
 //! The calls come over a socket that the script holds as a descriptor; each is
 //! a call of its own agent like any other, decided and recorded by itself. The
-//! script's own changes are decided when it has ended.
+//! script's own changes are decided when it has ended; what is held without a question
+//! stands before a tool it calls looks (`afoot`).
 
 use std::{
     io::{Read, Write},
@@ -70,7 +71,7 @@ pub struct ScriptRun {
 impl Hands<'_> {
     /// Runs a script to its end, serving its calls.
     pub fn run_script(&mut self, code: &str) -> Result<ScriptRun, Stop> {
-        let seen = unless_planted(Fault::ScriptsAreShownAll, self.seen()?);
+        let seen = unless_planted(Fault::ScriptsAreShownAll, self.seen()?).into();
         let (ours, theirs) = UnixStream::pair().map_err(|error| Stop::Io(error.to_string()))?;
         ours.set_nonblocking(true)
             .map_err(|error| Stop::Io(error.to_string()))?;

@@ -34,12 +34,13 @@ use serde_json::{Value, json};
 
 use super::{
     Ceilings, Runtime, RuntimeConfig, Steering,
+    afoot::Afoot,
     agent_state::AgentState,
     background,
     external::Declared,
     machine::Machine,
     mounts::Mounts,
-    result::{CallReport, ChangeSummary, Fate},
+    result::{Asked, CallReport, ChangeSummary, Fate},
     warden,
     writers::Writers,
 };
@@ -128,11 +129,30 @@ impl Runtime {
                     reports.push(self.call(by, tool, args));
                 }
             } else {
-                reports.extend(self.at_once(by, first, part));
+                let asked = self.looked_after(by);
+                let mut came = self.at_once(by, first, part);
+                if let Some(report) = came.first_mut() {
+                    report.questions.splice(..0, asked);
+                }
+                reports.extend(came);
             }
         }
         self.user.about(0);
         reports
+    }
+
+    /// Decides what commands in the background did before any of the calls looks; what
+    /// was asked for that.
+    fn looked_after(&mut self, by: AgentId) -> Vec<Asked> {
+        let (mut asked, mut changes) = (Vec::new(), ChangeSummary::default());
+        let tool = Tool::Process;
+        let done = self.with_hands((by, tool), &mut asked, &mut changes, |hands| {
+            hands.look_after()
+        });
+        if let Err(stop) = done {
+            self.told.push(stop.words());
+        }
+        asked
     }
 
     /// `first`: the place of the first of these among all.
@@ -321,6 +341,7 @@ impl Share {
             writers: self.writers,
             externals: self.externals,
             jobs: background::Jobs::default(),
+            afoot: Afoot::default(),
             progress: None,
             buffers,
             job_port: None,

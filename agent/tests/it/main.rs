@@ -11,6 +11,7 @@ mod acp_peers;
 mod acp_plan;
 mod acp_reach;
 mod acp_shown;
+mod afoot;
 mod audit_cli;
 mod background;
 mod bearers;

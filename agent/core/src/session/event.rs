@@ -33,6 +33,15 @@ pub enum Event {
         /// The change set, one action for each change.
         actions: Vec<Action>,
     },
+    /// A running call's command, which has not ended, did this so far: may it stand
+    /// already? Nobody is asked, and nothing that is counted is used up: what needs
+    /// either waits for [`Event::Effects`].
+    EffectsSoFar {
+        /// The call.
+        call: CallId,
+        /// The change set, one action for each change.
+        actions: Vec<Action>,
+    },
     /// The user answered.
     Answer(Answer),
     /// The user answered, and wants exactly this answered the same way again.

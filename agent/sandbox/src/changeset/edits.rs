@@ -171,6 +171,7 @@ impl ChangeSet {
             after,
             unchanged: BTreeMap::new(),
             moves,
+            noted: Vec::new(),
             layer: Layer::Overlay,
             upper,
             lower,

@@ -2,6 +2,7 @@
 
 mod look;
 mod of_copy;
+mod so_far;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,13 +14,14 @@ use rustix::fs::{Mode, Stat};
 use rustix::time::Timespec;
 
 use self::look::{child_of, dir_node, failed, is_retimed, modified, node_of, read_link, stat_name};
-use super::copied::Copied;
+use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
 use super::node::{
     Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir, too_deep, xattrs_of,
 };
 use super::owners::Owners;
+use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
 use crate::digest::digest_file;
 use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
@@ -27,6 +29,26 @@ use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
 /// How much longer files may be together than the layer is big, because of
 /// their holes. Each has to be hashed from end to end.
 const HOLES_FACTOR: u64 = 8;
+
+/// The longest file that is looked at while its command runs.
+const SO_FAR_BYTES_MAX: i64 = 8 << 20;
+/// Names of a layer that are looked at while its command runs.
+const SO_FAR_NAMES_MAX: usize = 10_000;
+
+/// On what terms a layer is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    /// When the command had seen nothing yet.
+    pub started: Timespec,
+    /// How owners are read, if they are not those of outside.
+    pub owners: Option<Owners>,
+    /// How long its files may be together, holes aside.
+    pub bytes_max: u64,
+    /// What was decided before.
+    pub settled: Settled,
+    /// Names that are not looked at, if the command runs still.
+    pub while_it_runs: Option<BTreeSet<RelPath>>,
+}
 
 /// What the layer held.
 pub(super) struct Scanned {
@@ -41,14 +63,22 @@ pub(super) struct Scanned {
     /// name of the same file is a link to this one.
     pub unchanged: BTreeMap<u64, RelPath>,
     pub layer: Layer,
+    /// What was seen of it, if its command runs still.
+    pub noted: Vec<(RelPath, Option<Seen>)>,
 }
 
 pub(super) fn scan(
     upper: BorrowedFd<'_>,
     lower: BorrowedFd<'_>,
-    bytes_max: u64,
-    (started, owners): (Timespec, Option<Owners>),
+    terms: Terms,
 ) -> Result<Scanned, ChangeSetError> {
+    let Terms {
+        started,
+        owners,
+        bytes_max,
+        settled,
+        while_it_runs,
+    } = terms;
     let root = RelPath::root();
     let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
     let copied = match layer {
@@ -74,6 +104,10 @@ pub(super) fn scan(
         never: Never::default(),
         stand_ins,
         owners,
+        settled,
+        while_it_runs,
+        noted: Vec::new(),
+        looked_at: 0,
     };
     let stat =
         |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
@@ -113,6 +147,11 @@ struct Scan {
     /// Files of a copy that stand for what could not be copied, by their number.
     stand_ins: BTreeSet<u64>,
     owners: Option<Owners>,
+    settled: Settled,
+    /// Names that are not looked at, if the command runs still.
+    while_it_runs: Option<BTreeSet<RelPath>>,
+    noted: Vec<(RelPath, Option<Seen>)>,
+    looked_at: usize,
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -136,6 +175,7 @@ impl Scan {
             after: self.after,
             unchanged: self.unchanged,
             layer: self.layer,
+            noted: self.noted,
         }
     }
 
@@ -144,7 +184,8 @@ impl Scan {
     fn note_age(&mut self, old: &Stat, path: &RelPath) {
         let started = (self.started.tv_sec, self.started.tv_nsec);
         let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
-        if (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir {
+        let is_late = (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir;
+        if is_late && !self.settled.was_left(path, old) {
             self.never.overtaken.get_or_insert_with(|| path.clone());
         }
     }
@@ -186,18 +227,69 @@ impl Scan {
             self.one(upper, lower, &entry.name, &child, depth)?;
         }
         self.is_hidden = outside;
-        if let (Some(lower), true) = (lower, hides) {
-            // Whatever is not here again is gone. Both lists are sorted by name.
+        let Some(lower) = lower else {
+            return Ok(());
+        };
+        // Whatever is not here again is gone. Both lists are sorted by name.
+        let is_here = |name: &[u8]| {
+            let found = entries.binary_search_by(|kept| kept.name.as_slice().cmp(name));
+            found.is_ok()
+        };
+        let is_settled = self.is_settled(upper, path)?;
+        if hides && self.copied.is_none() && !is_settled {
             for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
-                let kept = entries.binary_search_by(|kept| kept.name.cmp(&entry.name));
-                let child = child_of(path, &entry.name)?;
-                // What was never copied came from somebody else meanwhile.
-                if kept.is_err() && (self.copied.is_none() || self.seen(&child).is_some()) {
-                    self.deleted(lower, &entry.name, &child, depth, Gone::ForGood)?;
+                if !is_here(&entry.name) {
+                    self.missing(lower, &entry.name, path, depth)?;
                 }
             }
+            return Ok(());
+        }
+        // What was never in the layer came from somebody else meanwhile.
+        let mut gone: Vec<Vec<u8>> = Vec::new();
+        if is_settled {
+            gone.extend(self.settled.names_in(path).map(<[u8]>::to_vec));
+        }
+        if hides && self.copied.is_some() {
+            for entry in list_dir(lower).map_err(|error| failed("list", path, error))? {
+                if self.seen(&child_of(path, &entry.name)?).is_some() {
+                    gone.push(entry.name);
+                }
+            }
+            gone.sort();
+            gone.dedup();
+        }
+        for name in gone.iter().filter(|name| !is_here(name)) {
+            self.missing(lower, name, path, depth)?;
         }
         Ok(())
+    }
+
+    /// Whether a directory of the layer is the one that was decided.
+    fn is_settled(&self, upper: BorrowedFd<'_>, path: &RelPath) -> Result<bool, ChangeSetError> {
+        if path.is_root() {
+            return Ok(true);
+        }
+        let stat = || rustix::fs::fstat(upper).map_err(|errno| failed("stat", path, errno));
+        Ok(match self.settled.seen(path) {
+            Some(seen) => seen.is_the_one(&stat()?),
+            None => false,
+        })
+    }
+
+    /// A name that the layer held, or hides, and holds no longer.
+    fn missing(
+        &mut self,
+        lower: BorrowedFd<'_>,
+        name: &[u8],
+        dir: &RelPath,
+        depth: usize,
+    ) -> Result<(), ChangeSetError> {
+        let path = child_of(dir, name)?;
+        if self.is_left_alone(&path) || self.settled.is_gone(&path) {
+            return Ok(());
+        }
+        self.note(&path, None);
+        self.deleted(lower, name, &path, depth, Gone::ForGood)
     }
 
     fn one(
@@ -208,8 +300,14 @@ impl Scan {
         path: &RelPath,
         depth: usize,
     ) -> Result<(), ChangeSetError> {
+        if self.is_left_alone(path) {
+            return Ok(());
+        }
         let mut new = stat_name(upper, name, path)?
             .ok_or_else(|| failed("find", path, io::ErrorKind::NotFound))?;
+        if self.waits_for_its_end(&new, path)? {
+            return Ok(());
+        }
         if kind_of(&new) == Kind::File && new.st_nlink > 1 {
             new = *self.first_seen.entry(new.st_ino).or_insert(new);
         }
@@ -217,13 +315,17 @@ impl Scan {
             Some(lower) => stat_name(lower, name, path)?.map(|old| (lower, old)),
             None => None,
         };
-        layer::unlock(upper, name, &new).map_err(|error| failed("unlock", path, error))?;
+        if self.while_it_runs.is_none() {
+            layer::unlock(upper, name, &new).map_err(|error| failed("unlock", path, error))?;
+        }
         let whiteout = self
             .layer
             .is_whiteout(upper, name, &new)
             .map_err(|error| failed("read the marks of", path, error))?;
         if whiteout {
-            if let Some((lower, _)) = old {
+            // What has the name since then is somebody else's.
+            if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path)) {
+                self.note(path, None);
                 self.deleted(lower, name, path, depth, Gone::ForGood)?;
             }
             return Ok(());
@@ -248,7 +350,10 @@ impl Scan {
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;
                 None
             }
-            Some((_, old)) if kind_of(&old) == Kind::Symlink => return Ok(()),
+            Some((_, old)) if kind_of(&old) == Kind::Symlink => {
+                self.note(path, Some(Seen::of(&new)));
+                return Ok(());
+            }
             old => old,
         };
         match kind_of(&new) {
@@ -256,6 +361,7 @@ impl Scan {
             Kind::Dir => self.dir(upper, name, path, &new, old, depth),
             Kind::Symlink => {
                 let target = read_link(upper, name, path)?;
+                self.note(path, Some(Seen::of(&new)));
                 self.created(
                     path,
                     What::CreatedSymlink {
@@ -319,6 +425,7 @@ impl Scan {
         let opened =
             |dir: BorrowedFd<'_>| open_dir(dir, name).map_err(|error| failed("open", path, error));
         let upper_dir = opened(upper)?;
+        self.note_dir(upper_dir.as_fd(), new, path)?;
         let deeper = depth.saturating_add(1);
         if let Some((lower, old)) = old {
             let lower_dir = opened(lower)?;
@@ -366,6 +473,11 @@ impl Scan {
             })
             .map_err(|error| failed("read", path, error))?;
         let (digest, bytes, mode) = (node.digest(), node.bytes, node.mode);
+        let seen = Seen {
+            content: Some(digest),
+            ..Seen::of(new)
+        };
+        self.note(path, Some(seen));
         let Some((lower, old)) = old else {
             self.created(
                 path,

@@ -29,10 +29,11 @@ use super::output::Collector;
 use super::pool::Pool;
 use super::spec::{self, Program, Report, UsageSpec};
 use super::streams::{Ours, Stream, Streams};
+use super::underway::Underway;
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
-use crate::changeset::ChangeSet;
 use crate::changeset::owners::Owners;
+use crate::changeset::{ChangeSet, Terms};
 use crate::confined::Confined;
 use crate::dircap::DirCap;
 use crate::mechanism::Mechanism;
@@ -76,6 +77,8 @@ pub struct Running {
     owners: Option<Owners>,
     /// Their upper layers and the exchange directory, once they exist.
     layers: Vec<OwnedFd>,
+    /// Somebody's way to what it has made so far.
+    underway: Option<Underway>,
     /// The way out, until the command ends: what it may reach, and the proxy.
     allow: Option<AllowList>,
     proxy: Option<Proxy>,
@@ -183,6 +186,7 @@ impl Running {
             views,
             owners,
             layers: Vec::new(),
+            underway: None,
             allow: command
                 .network
                 .has_peers()
@@ -234,6 +238,23 @@ impl Running {
     #[must_use]
     pub fn killer(&self) -> Killer {
         self.killer.clone()
+    }
+
+    /// A way to what it has made so far, for others than who waits for its end.
+    ///
+    /// # Errors
+    /// No more descriptors can be had.
+    pub fn underway(&mut self) -> io::Result<Underway> {
+        if let Some(underway) = &self.underway {
+            return Ok(underway.clone());
+        }
+        let owners = self.owners.clone();
+        let made = Underway::new(&self.views, self.began, owners, self.view_bytes_max)?;
+        if !self.layers.is_empty() {
+            made.lies_in(&self.layers)?;
+        }
+        self.underway = Some(made.clone());
+        Ok(made)
     }
 
     /// How long it has run, its sandbox included.
@@ -450,6 +471,9 @@ impl Running {
             let proxy = Proxy::start(listener, allow, Box::new(SystemResolver));
             self.proxy = Some(proxy.at(Step::Network, "proxy")?);
         }
+        if let Some(underway) = &self.underway {
+            underway.lies_in(&self.layers).at(Step::Talk, "layers")?;
+        }
         Ok(())
     }
 
@@ -525,16 +549,27 @@ impl Running {
             .at(Step::Talk, "stderr")?;
         let mut layers = std::mem::take(&mut self.layers).into_iter();
         let mut changes = Vec::new();
+        let mut settled = match &self.underway {
+            Some(underway) => underway.end(),
+            None => Vec::new(),
+        }
+        .into_iter();
         for view in &self.views {
+            let settled = settled.next().unwrap_or_default();
             let upper = layers.next().ok_or_else(missing_layer)?;
             let mut set = if ending == Ending::OutOfRoom {
                 let nothing = ChangeSet::nothing_of(upper, view);
                 nothing.at(Step::ViewSource, view.prefix().to_string())?
             } else {
                 let bytes_max = self.room.bytes_max().unwrap_or(self.view_bytes_max);
-                let owners = self.owners.clone();
-                let set = ChangeSet::read_of(owners, upper, view, bytes_max, self.began);
-                set.map_err(SpawnError::ChangeSet)?
+                let terms = Terms {
+                    started: self.began,
+                    owners: self.owners.clone(),
+                    bytes_max,
+                    settled,
+                    while_it_runs: None,
+                };
+                ChangeSet::read_of(upper, view, terms).map_err(SpawnError::ChangeSet)?
             };
             set.lies_in(self.room.kept());
             changes.push(set);
@@ -563,6 +598,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Some(underway) = &self.underway {
+            underway.end();
+        }
         if !self.is_over() && !self.orphans {
             // Closing the conversation ends a sandbox that has no command yet.
             self.kill_first();

@@ -1,6 +1,6 @@
 //! A program whose output is read when it is over: started, looked after, concluded.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hermitcrab_core::outcome::Denial;
 use hermitcrab_sandbox::spawn::{Finished, Streams};
@@ -26,7 +26,7 @@ impl Hands<'_> {
         &mut self,
         launch: Launch<'_>,
         streams: Streams,
-        seen: &[Seen],
+        seen: &Arc<[Seen]>,
         care: &Care,
         mut meanwhile: impl FnMut(&mut Self),
     ) -> Result<(Finished, Option<Denial>), Stop> {
@@ -36,6 +36,7 @@ impl Hands<'_> {
             Ok(running) => running,
             Err(error) => return Err(self.not_started(call, error)?),
         };
+        self.runtime.afoot.begin(call, about, seen, &mut running);
         let mut wanted = true;
         let over = loop {
             match running.attend(care.every, |_, _| {}) {

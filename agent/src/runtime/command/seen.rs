@@ -41,7 +41,7 @@ const NOT_THERE: &str = "No such file or directory";
 /// A directory a command sees.
 #[derive(Debug)]
 pub(in crate::runtime) struct Seen {
-    pub(super) dir: DirId,
+    pub(in crate::runtime) dir: DirId,
     pub(super) at: PathBuf,
     /// A narrower capability, where only a part is held.
     pub(super) part: Option<DirCap>,

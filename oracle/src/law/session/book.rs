@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Call,
     /// Effects of this call; permits only if it still runs.
     Effects(CallId),
+    /// The same before its end: nobody is asked, and nothing counted is used up.
+    EarlyEffects(CallId),
     /// Permits only after a yes to exactly this question as it was shown.
     Answer(Answer),
     Revoke(GrantId),
@@ -110,6 +112,9 @@ impl Book {
         })?;
         self.may_permit(kind, &permits)?;
         if let Some(question) = question {
+            ensure(!matches!(kind, Kind::EarlyEffects(_)), || {
+                "a question about what a command did so far".to_owned()
+            })?;
             self.may_ask(question.by())?;
             ensure(self.digests.insert(question.digest()), || {
                 format!("{} has the digest of another", question.id())
@@ -154,7 +159,11 @@ impl Book {
                     "the session goes on after its end".to_owned()
                 })?;
             }
-            Kind::Call | Kind::Effects(_) | Kind::Derive(..) | Kind::Other => {}
+            Kind::Call
+            | Kind::Effects(_)
+            | Kind::EarlyEffects(_)
+            | Kind::Derive(..)
+            | Kind::Other => {}
         }
         // A deadline or a lost upstream stops calls too, in turns of any kind.
         self.stopped.extend(&stopped);
@@ -168,9 +177,11 @@ impl Book {
         }
         match kind {
             Kind::Call => Ok(()),
-            Kind::Effects(call) => ensure(!self.stopped.contains(call), || {
-                "effects of a stopped call stand".to_owned()
-            }),
+            Kind::Effects(call) | Kind::EarlyEffects(call) => {
+                ensure(!self.stopped.contains(call), || {
+                    "effects of a stopped call stand".to_owned()
+                })
+            }
             Kind::Answer(answer) => {
                 ensure(matches!(answer.reply, Reply::Yes(_)), || {
                     format!("a permit after {}", word(&answer.reply))

@@ -40,7 +40,15 @@ pub(super) fn event(
         4 | 5 => {
             let call = call(bytes)?;
             let actions = actions(bytes, dirs);
-            (Event::Effects { call, actions }, Kind::Effects(call))
+            let early = bytes.ratio(1_u8, 4).unwrap_or(false);
+            if early {
+                (
+                    Event::EffectsSoFar { call, actions },
+                    Kind::EarlyEffects(call),
+                )
+            } else {
+                (Event::Effects { call, actions }, Kind::Effects(call))
+            }
         }
         6..=8 => {
             let answer = answer(bytes, book)?;

@@ -199,3 +199,54 @@ fn no_command_runs_where_isolation_was_not_proved() {
         );
     }
 }
+
+#[test]
+fn what_a_command_did_so_far_stands_if_it_is_held_without_count_and_nobody_is_asked() {
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let held = bench.on_files(WRITE, "out");
+    bench.grant(held, Uses::Uncounted, SESSION);
+    let counted = bench.on_files(WRITE, "log");
+    let counted = bench.grant(counted, Uses::AtMost(2), SESSION);
+    bench.run("serve");
+    let call = bench.call.unwrap();
+    let so_far = |bench: &mut Bench, paths: &[&str]| {
+        let actions = paths.iter().map(|path| bench.file(Verb::FsCreate, path));
+        let actions = actions.collect();
+        bench.step(Event::EffectsSoFar { call, actions })
+    };
+    assert_eq!(so_far(&mut bench, &["out/a", "out/b"]), Came::Permitted(2));
+    assert_eq!(so_far(&mut bench, &["out/a"]), Came::Permitted(1), "again");
+    let not_covered = Came::Denied(DenialCode::EffectNotCovered);
+    // Nothing is used up that counts, nothing asked, nothing done by half.
+    assert_eq!(so_far(&mut bench, &["log/a"]), not_covered);
+    assert_eq!(so_far(&mut bench, &["out/a", "elsewhere"]), not_covered);
+    // Names that are asked about each time are asked about in the end.
+    assert_eq!(so_far(&mut bench, &["out/.env"]), not_covered);
+    let used = bench.session.table().get(counted).map(|grant| grant.used());
+    assert_eq!(used, Some(0));
+    let at_the_end = vec![bench.file(Verb::FsCreate, "log/a")];
+    assert_eq!(bench.effects(at_the_end), Came::Permitted(1));
+    bench.finish();
+    assert_eq!(
+        so_far(&mut bench, &["out/a"]),
+        Came::Denied(DenialCode::UnknownCall)
+    );
+}
+
+#[test]
+fn what_a_stopped_command_did_so_far_does_not_stand() {
+    let mut bench = Bench::new(Asking::Prompt);
+    let running = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let files = bench.on_files(WRITE, ".");
+    bench.grant(files, Uses::Uncounted, SESSION);
+    bench.run("serve");
+    let call = bench.call.unwrap();
+    bench.step(Event::Revoke(running));
+    let actions = vec![bench.file(Verb::FsCreate, "a")];
+    assert_eq!(bench.session.may_stand_early(call, &actions), [false]);
+    assert_eq!(
+        bench.step(Event::EffectsSoFar { call, actions }),
+        Came::Denied(DenialCode::Revoked)
+    );
+}

@@ -33,9 +33,11 @@ pub(super) fn list(
 }
 
 impl Scan {
-    /// What stood under this name in a copy before the command.
+    /// What stood under this name when it was decided last, or in a copy before the
+    /// command.
     pub(super) fn seen(&self, path: &RelPath) -> Option<&Seen> {
-        self.copied.as_ref()?.names.get(path)
+        let copied = || self.copied.as_ref()?.names.get(path);
+        self.settled.seen(path).or_else(copied)
     }
 
     /// Whether a name of a copy is as the command found it. A directory only
@@ -52,6 +54,10 @@ impl Scan {
         };
         if kind_of(new) == Kind::Dir {
             return Ok(seen.closed && seen.is(new));
+        }
+        // What was written without the kernel's taking note is found at the end.
+        if self.while_it_runs.is_some() {
+            return Ok(seen.is(new));
         }
         seen.is_untouched(upper, name, new)
             .map_err(|error| failed("read", path, error))

@@ -1,0 +1,61 @@
+//! What a running command did so far: what of it may stand before the command's end.
+//!
+//! Whatever stands early is covered as it would be at the end. What differs is that it is
+//! looked at again and again, and while nobody waits: so no question is asked for it, and
+//! no use of a counted grant is charged, which one command could use up by itself.
+
+use alloc::vec::Vec;
+
+use super::calls::Stage;
+use super::{Effects, Session};
+use crate::action::Action;
+use crate::approval::{CallId, Stance};
+use crate::monitor::{self, Request};
+use crate::outcome::{Denial, DenialCode};
+use crate::rules::Judgement;
+
+impl Session {
+    /// Which of these effects of a running call may stand before its end, one by one.
+    #[must_use]
+    pub fn may_stand_early(&self, call: CallId, actions: &[Action]) -> Vec<bool> {
+        let Some(flight) = self.flights.get(&call) else {
+            return actions.iter().map(|_| false).collect();
+        };
+        let (by, tool) = (flight.by, flight.tool);
+        let (verbs, isolation) = (tool.effect_verbs(), self.rules.isolation());
+        let request = Request::new(call, by, tool, actions).within(&self.flow);
+        let is_held = |place, action: &Action| {
+            let found = monitor::find_uncharged(&self.table, &request, (place, action), self.now);
+            found.is_some_and(|grant| !self.table.is_counted(grant))
+        };
+        let by_mode = |action: &Action| {
+            let class = action.cap().reversibility();
+            self.asking.stance(isolation, class) == Stance::Allow
+                && !self.flow.taints(by, call, action)
+        };
+        actions
+            .iter()
+            .enumerate()
+            .map(|(place, action)| {
+                flight.stage == Stage::Running
+                    && verbs.contains(&action.verb())
+                    && self.rules.judge(tool, action) == Judgement::Plain
+                    && (is_held(place, action) || by_mode(action))
+            })
+            .collect()
+    }
+
+    pub(super) fn effects_so_far(&mut self, call: CallId, actions: Vec<Action>) -> Effects<'_> {
+        let early = self.may_stand_early(call, &actions);
+        let runs = |flight: &super::calls::Flight| flight.stage == Stage::Running;
+        let late = early.iter().zip(&actions).find(|(may, _)| !**may);
+        match late.filter(|_| self.flights.get(&call).is_some_and(runs)) {
+            // Whether the call may have effects at all is said there.
+            None => self.effects(call, actions),
+            Some((_, action)) => {
+                let denial = Denial::of(DenialCode::EffectNotCovered, action.cap());
+                self.refuse(Some(call), denial)
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What of a layer was decided while its command still ran.
+//!
+//! What for: what a running command has made so far can be carried over, and goes on
+//! lying in its layer. At the next look it is no change any more, unless the command
+//! changed it again; and the file it became outside was left by nobody else, unless that
+//! was changed again.
+//!
+//! It must never call something settled that a command could have changed since: as with
+//! copies, the kernel's times tell, and at the end of the command the content.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use hermitcrab_core::path::RelPath;
+use rustix::fs::Stat;
+
+use super::copied::Seen;
+use super::node::{Node, kind_of};
+use crate::dircap::Kind;
+use crate::dircap::open::{open_parent, stat_name};
+
+/// Everything that was decided, by the directory it lies in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settled(BTreeMap<RelPath, BTreeMap<Vec<u8>, Stood>>);
+
+/// One name that was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stood {
+    /// What the layer held; nothing if the command had deleted it.
+    pub above: Option<Seen>,
+    /// What it became outside, if that is known to be the same.
+    pub below: Option<Left>,
+}
+
+/// Something outside, as it was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl Left {
+    /// As these facts say.
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let seen = Seen::of(stat);
+        Self {
+            inode: seen.inode,
+            changed: seen.changed,
+        }
+    }
+}
+
+impl Settled {
+    /// What the layer held under a name.
+    pub(super) fn seen(&self, path: &RelPath) -> Option<&Seen> {
+        self.at(path)?.above.as_ref()
+    }
+
+    /// Whether a name was deleted in the layer, and outside.
+    pub(super) fn is_gone(&self, path: &RelPath) -> bool {
+        self.at(path).is_some_and(|stood| stood.above.is_none())
+    }
+
+    /// Whether what is outside was left so, and by nobody else.
+    pub(super) fn was_left(&self, path: &RelPath, stat: &Stat) -> bool {
+        kind_of(stat) != Kind::Dir
+            && self.at(path).and_then(|stood| stood.below) == Some(Left::of(stat))
+    }
+
+    /// The names in a directory that the layer held.
+    pub(super) fn names_in(&self, dir: &RelPath) -> impl Iterator<Item = &[u8]> {
+        let names = self.0.get(dir).into_iter().flatten();
+        names
+            .filter(|(_, stood)| stood.above.is_some())
+            .map(|(name, _)| name.as_slice())
+    }
+
+    /// Notes what was decided about a name. What lay below it counts no longer unless it
+    /// is the directory it was.
+    pub(crate) fn note(&mut self, path: &RelPath, mut stood: Stood) {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return;
+        };
+        let old = self.at(path);
+        let is_same = |old: &Stood| match (&old.above, &stood.above) {
+            (Some(old), Some(new)) => old.inode == new.inode,
+            _ => false,
+        };
+        if let Some(old) = old.filter(|old| is_same(old)) {
+            stood.below = stood.below.or(old.below);
+        } else {
+            self.0.retain(|dir, _| !dir.starts_with(path));
+        }
+        self.0.entry(dir).or_default().insert(name.to_vec(), stood);
+    }
+
+    fn at(&self, path: &RelPath) -> Option<&Stood> {
+        self.0.get(&path.parent()?)?.get(path.file_name()?)
+    }
+}
+
+/// How something was left outside, if it is what was put there: what somebody else put in
+/// its place meanwhile is not.
+pub(super) fn left_as(root: BorrowedFd<'_>, path: &RelPath, node: &Node) -> Option<Left> {
+    let (parent, name) = open_parent(root, path).ok()?;
+    let look = || stat_name(parent.as_fd(), &name, path).ok()?;
+    let first = look()?;
+    let (now, _) = Node::read(parent.as_fd(), &name).ok()??;
+    let last = look()?;
+    let is_it = now.kind == node.kind && now.holds == node.holds;
+    (is_it && Left::of(&first) == Left::of(&last)).then(|| Left::of(&last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lay_in_a_directory_that_is_another_now_counts_no_longer() {
+        let temp = tempfile::tempdir().unwrap();
+        let seen = |name: &str| {
+            let path = temp.path().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Some(Seen::of(&rustix::fs::lstat(&path).unwrap()))
+        };
+        let path = |name: &str| RelPath::parse(name.as_bytes()).unwrap();
+        let mut settled = Settled::default();
+        let mut note = |at: &str, above| {
+            let stood = Stood { above, below: None };
+            settled.note(&path(at), stood);
+            let of_b = settled.seen(&path("a/b")).is_some();
+            (settled.names_in(&path("a")).count(), of_b)
+        };
+        let a = seen("a");
+        assert_eq!(note("a", a.clone()), (0, false));
+        assert_eq!(note("a/b", seen("b")), (1, true));
+        assert_eq!(note("a", a), (1, true), "the same one");
+        assert_eq!(note("a", seen("other")), (0, false));
+        assert_eq!(note("a/b", None), (0, false));
+        assert!(settled.is_gone(&path("a/b")));
+    }
+}

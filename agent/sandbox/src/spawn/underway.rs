@@ -1,0 +1,219 @@
+//! What a command that runs has made so far.
+//!
+//! What for: others who look at the same directories are to see what a command in the
+//! background or a script wrote, as they would without a sandbox, and not only after its
+//! end. So its layers can be read while it writes, what is found can be decided like the
+//! changes of a command that ended, and what was decided is no change at the end.
+//!
+//! It must never take part in what the command does: nothing in its layers is changed.
+//! And it must never let the end of the command be read with what was decided before only
+//! half on note: whoever reads its end waits for a look that goes on.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hermitcrab_core::authority::Verb;
+use hermitcrab_core::path::RelPath;
+use rustix::time::Timespec;
+
+use crate::changeset::owners::Owners;
+use crate::changeset::settled::Settled;
+use crate::changeset::{ChangeSet, ChangeSetError, Terms};
+use crate::dircap::DirCap;
+
+/// How often names that are never kept are taken out of one look.
+const ROUNDS_MAX: usize = 16;
+
+/// A way to what a command has made so far. Clones lead to the same.
+#[derive(Clone, Debug)]
+pub struct Underway(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    views: Vec<DirCap>,
+    started: Timespec,
+    owners: Option<Owners>,
+    bytes_max: u64,
+    /// Once they exist.
+    layers: OnceLock<Vec<OwnedFd>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// What was decided, of each view.
+    settled: Vec<Settled>,
+    /// It has ended, or there is too much to look at.
+    is_over: bool,
+}
+
+/// One look at what a command has made. While it lives the command's end is not read.
+#[derive(Debug)]
+pub struct SoFar<'u> {
+    of: &'u Inner,
+    state: MutexGuard<'u, State>,
+    left: Vec<BTreeSet<RelPath>>,
+    sets: Vec<ChangeSet>,
+}
+
+impl Underway {
+    pub(crate) fn new(
+        views: &[DirCap],
+        started: Timespec,
+        owners: Option<Owners>,
+        bytes_max: u64,
+    ) -> io::Result<Self> {
+        let views: io::Result<Vec<DirCap>> = views.iter().map(DirCap::duplicate).collect();
+        let views = views?;
+        Ok(Self(Arc::new(Inner {
+            state: Mutex::new(State {
+                settled: vec![Settled::default(); views.len()],
+                is_over: false,
+            }),
+            views,
+            started,
+            owners,
+            bytes_max,
+            layers: OnceLock::new(),
+        })))
+    }
+
+    /// Its layers are these, the first of them for each view.
+    pub(crate) fn lies_in(&self, layers: &[OwnedFd]) -> io::Result<()> {
+        let layers: io::Result<Vec<OwnedFd>> = layers
+            .iter()
+            .take(self.0.views.len())
+            .map(OwnedFd::try_clone)
+            .collect();
+        // They are told once.
+        let _known = self.0.layers.set(layers?);
+        Ok(())
+    }
+
+    /// Ends all looks, after the one that goes on; what was decided of each view.
+    pub(crate) fn end(&self) -> Vec<Settled> {
+        let mut state = self.0.state();
+        state.is_over = true;
+        std::mem::take(&mut state.settled)
+    }
+
+    /// Whether there is nothing to look at any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.state().is_over
+    }
+
+    /// Looks at what it has made since the last look that was decided, without what is
+    /// never kept. `None` before it began and after its end, and where that cannot be
+    /// told now; then its end tells.
+    #[must_use]
+    pub fn so_far(&self) -> Option<SoFar<'_>> {
+        let state = self.0.state();
+        if state.is_over || self.0.layers.get().is_none() {
+            return None;
+        }
+        let mut look = SoFar {
+            of: &self.0,
+            state,
+            left: vec![BTreeSet::new(); self.0.views.len()],
+            sets: Vec::new(),
+        };
+        for _ in 0..ROUNDS_MAX {
+            look.read().ok()?;
+            let never: Vec<(usize, RelPath)> = look
+                .sets
+                .iter()
+                .enumerate()
+                .filter_map(|(view, set)| {
+                    let (change, _) = set.never_kept()?;
+                    Some((view, change.path.clone()))
+                })
+                .collect();
+            if never.is_empty() {
+                return Some(look);
+            }
+            look.leave(never);
+        }
+        None
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing in it is left half done by a panic elsewhere.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SoFar<'_> {
+    /// What it changed in each view.
+    #[must_use]
+    pub fn sets(&self) -> &[ChangeSet] {
+        &self.sets
+    }
+
+    /// The same look without these changes, each of a view by its place, and without
+    /// what cannot be kept apart from them. `None` if that cannot be told.
+    #[must_use]
+    pub fn without(mut self, changes: Vec<(usize, RelPath)>) -> Option<Self> {
+        self.leave(changes);
+        self.read().ok()?;
+        // What is left may show what is never kept by itself.
+        let is_kept = self.sets.iter().all(|set| set.never_kept().is_none());
+        is_kept.then_some(self)
+    }
+
+    /// Notes that all of it was carried over.
+    pub fn stands(mut self) {
+        for ((settled, set), view) in self
+            .state
+            .settled
+            .iter_mut()
+            .zip(&self.sets)
+            .zip(&self.of.views)
+        {
+            set.settle_in(settled, view.as_fd());
+        }
+    }
+
+    fn leave(&mut self, changes: Vec<(usize, RelPath)>) {
+        for (view, path) in changes {
+            if let (Some(left), Some(set)) = (self.left.get_mut(view), self.sets.get(view)) {
+                left.insert(outermost(set, path));
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), ChangeSetError> {
+        let layers = self.of.layers.get().map_or(&[][..], Vec::as_slice);
+        let places = self.of.views.iter().zip(layers).zip(&self.state.settled);
+        let mut sets = Vec::new();
+        for (((view, layer), settled), left) in places.zip(&self.left) {
+            let upper = layer.try_clone().map_err(ChangeSetError::from)?;
+            let terms = Terms {
+                started: self.of.started,
+                owners: self.of.owners.clone(),
+                bytes_max: self.of.bytes_max,
+                settled: settled.clone(),
+                while_it_runs: Some(left.clone()),
+            };
+            sets.push(ChangeSet::read_of(upper, view, terms)?);
+        }
+        self.sets = sets;
+        Ok(())
+    }
+}
+
+/// What goes with a change: a directory that is gone has gone with everything in it.
+fn outermost(set: &ChangeSet, mut path: RelPath) -> RelPath {
+    let is_deleted = |path: &RelPath| {
+        let mut changes = set.changes().iter();
+        changes.any(|change| change.path == *path && change.what.verb() == Verb::FsDelete)
+    };
+    while let Some(above) = path.parent().filter(&is_deleted) {
+        path = above;
+    }
+    path
+}

@@ -1,0 +1,181 @@
+//! Commands that run while others look at the same files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use hermitcrab::runtime::{Ceilings, Fate};
+use hermitcrab_core::outcome::DenialCode;
+use serde_json::{Value, json};
+
+use crate::support::Bench;
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn value(bench: &mut Bench, tool: &str, args: Value) -> Value {
+    let report = bench.call(tool, args);
+    serde_json::from_str(&report.text).unwrap()
+}
+
+/// Starts a command in the background and waits until it said this.
+fn started(bench: &mut Bench, command: &str, said: &str) -> String {
+    let args = json!({"command": command, "background": true});
+    let started = value(bench, "terminal", args);
+    let id = started["session_id"].as_str().unwrap().to_owned();
+    says(bench, &id, said);
+    id
+}
+
+fn process(bench: &mut Bench, action: &str, id: &str) -> Value {
+    let args = json!({"action": action, "session_id": id, "timeout": 60});
+    value(bench, "process", args)
+}
+
+fn says(bench: &mut Bench, id: &str, said: &str) {
+    let begun = Instant::now();
+    while !process(bench, "poll", id)["output_preview"]
+        .as_str()
+        .unwrap_or_default()
+        .contains(said)
+    {
+        assert!(begun.elapsed() < PATIENCE, "{}", process(bench, "log", id));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn read(bench: &mut Bench, path: &str) -> Value {
+    value(bench, "read_file", json!({"path": path}))["content"].clone()
+}
+
+fn printed(bench: &mut Bench, command: &str) -> String {
+    let said = value(bench, "terminal", json!({"command": command}));
+    said["output"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_a_running_command_wrote_is_seen_and_its_later_changes_stand_as_well() {
+    let mut bench = Bench::with_files();
+    bench.put("old.txt", "old\n");
+    bench.put("gone.txt", "gone\n");
+    let id = started(
+        &mut bench,
+        "mkdir -p d/e; echo one > d/e/made.txt; echo more >> old.txt; rm gone.txt; ln -s d link; \
+         echo fir''st; read -t 1 x < <(sleep 1); \
+         echo two >> d/e/made.txt; rm link; echo new > d/other.txt; echo se''cond; sleep 600",
+        "first",
+    );
+    assert_eq!(read(&mut bench, "d/e/made.txt"), "1|one\n2|");
+    assert_eq!(
+        printed(&mut bench, "cat old.txt link/e/made.txt; ls"),
+        "old\nmore\none\nd\nlink\nold.txt"
+    );
+    assert_eq!(bench.text("gone.txt"), None);
+    says(&mut bench, &id, "second");
+    assert_eq!(
+        printed(&mut bench, "cat d/e/made.txt d/other.txt; ls"),
+        "one\ntwo\nnew\nd\nold.txt"
+    );
+    let killed = process(&mut bench, "kill", &id);
+    assert_eq!(killed["status"], "killed", "{killed}");
+    assert_eq!(bench.text("d/e/made.txt").as_deref(), Some("one\ntwo\n"));
+    assert_eq!(bench.text("old.txt").as_deref(), Some("old\nmore\n"));
+    assert!(!bench.workspace.join("link").is_symlink());
+}
+
+#[test]
+fn what_others_changed_after_it_was_kept_is_theirs() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "mkdir d; echo one > d/made.txt; echo one > d/gone.txt; echo fir''st; sleep 600",
+        "first",
+    );
+    let written = bench.call(
+        "write_file",
+        json!({"path": "d/made.txt", "content": "mine\n"}),
+    );
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    assert_eq!(
+        printed(&mut bench, "rm d/gone.txt; echo x > d/theirs.txt; ls d"),
+        "made.txt\ntheirs.txt"
+    );
+    process(&mut bench, "kill", &id);
+    assert_eq!(bench.text("d/made.txt").as_deref(), Some("mine\n"));
+    assert_eq!(bench.text("d/gone.txt"), None);
+    assert_eq!(bench.text("d/theirs.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
+fn what_would_be_asked_about_waits_for_the_end() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "echo x > plain.txt; echo SECRET=1 > .env; mkfifo pipe; ln -s .env link; echo fir''st; rm pipe; echo se''cond; sleep 600",
+        "second",
+    );
+    let report = bench.call("read_file", json!({"path": "plain.txt"}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!((report.questions.len(), bench.text(".env")), (0, None));
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(report.questions.len(), 1, "{}", report.text);
+    assert_eq!(
+        (bench.text("plain.txt").as_deref(), bench.text(".env")),
+        (Some("x\n"), None)
+    );
+}
+
+#[test]
+fn with_a_ceiling_of_changes_all_waits_for_the_end() {
+    let mut bench = Bench::with_files();
+    bench.runtime.set_ceilings(Ceilings {
+        files_max: Some(1),
+        ..Ceilings::default()
+    });
+    let id = started(
+        &mut bench,
+        "echo x > a.txt; echo fir''st; sleep 600",
+        "first",
+    );
+    assert_eq!(bench.text("a.txt"), None);
+    process(&mut bench, "kill", &id);
+    assert_eq!(bench.text("a.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
+fn what_both_changed_since_it_was_kept_is_not_overwritten() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "echo one > made.txt; echo fir''st; read -t 1 x < <(sleep 1); echo two >> made.txt; echo se''cond; sleep 600",
+        "first",
+    );
+    let written = bench.call(
+        "write_file",
+        json!({"path": "made.txt", "content": "mine\n"}),
+    );
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    says(&mut bench, &id, "second");
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(bench.text("made.txt").as_deref(), Some("mine\n"));
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::ChangedSinceShown),
+        "{}",
+        report.text
+    );
+}
+
+#[test]
+fn a_script_and_the_tools_it_calls_see_what_each_wrote() {
+    let mut bench = Bench::with_files();
+    let code = "from hermes_tools import read_file, terminal, patch\n\
+        open('made.txt', 'w').write('one\\n')\n\
+        print(read_file('made.txt')['content'])\n\
+        print(terminal('cat made.txt; mkdir d; echo theirs > d/t.txt')['output'])\n\
+        open('d/own.txt', 'w').write(open('d/t.txt').read() + 'own\\n')\n\
+        print(terminal('cat d/own.txt; rm made.txt')['output'])\n";
+    let ran = value(&mut bench, "execute_code", json!({"code": code}));
+    assert_eq!(ran["output"], "1|one\n2|\none\ntheirs\nown\n", "{ran}");
+    assert_eq!(bench.text("made.txt"), None);
+    assert_eq!(bench.text("d/own.txt").as_deref(), Some("theirs\nown\n"));
+}
