@@ -6,12 +6,25 @@
 //! made so far is decided, under the call that started it; what is held stands from then
 //! on, and the rest waits for the command's end, with whatever is to be asked about.
 //!
+//! And what others changed is brought to it: of what it has looked at before, its view
+//! would go on showing what was there then.
+//!
 //! It must never ask about half of what a command does, and never let anything stand
 //! that would not stand at its end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermitcrab_core::{approval::CallId, path::RelPath, session::Event};
+use hermitcrab_core::{
+    Permit,
+    action::Action,
+    approval::CallId,
+    authority::{DirId, Object, Verb},
+    digest::Digest,
+    path::RelPath,
+    rules::Judgement,
+    session::{Event, Session},
+    tool::Tool,
+};
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, What},
     spawn::{Running, SoFar, Underway},
@@ -20,11 +33,24 @@ use hermitcrab_sandbox::{
 use super::{
     command::{Seen, behind_links},
     hands::Hands,
+    machine::Machine,
 };
+
+/// Names that are brought at one time at most; there is no end to what one command may
+/// change.
+const TOUCHED_MAX: usize = 10_000;
 
 /// All that run; what is copied from it is the same one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Afoot(Arc<Mutex<Vec<Step>>>);
+pub(super) struct Afoot(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    steps: Vec<Step>,
+    /// Names that were changed since the last time what others changed was brought, in
+    /// order.
+    touched: Vec<(DirId, RelPath)>,
+}
 
 /// One of them.
 #[derive(Clone, Debug)]
@@ -46,7 +72,7 @@ impl Afoot {
         running: &mut Running,
     ) {
         if let Ok(underway) = running.underway() {
-            self.list().push(Step {
+            self.list().steps.push(Step {
                 call,
                 about: about.to_owned(),
                 seen: Arc::clone(seen),
@@ -57,12 +83,73 @@ impl Afoot {
 
     /// Those that run still.
     fn running(&self) -> Vec<Step> {
-        let mut list = self.list();
-        list.retain(|step| !step.underway.is_over());
-        list.clone()
+        let steps = self.list().steps.clone();
+        // Not under the list's own lock: whoever looks at one of them notes what it changed.
+        let (ended, running): (Vec<Step>, Vec<Step>) =
+            steps.into_iter().partition(|step| step.underway.is_over());
+        let has_ended = |step: &Step| ended.iter().any(|ended| ended.call == step.call);
+        self.list().steps.retain(|step| !has_ended(step));
+        running
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Step>> {
+    /// What these permits change, if anybody is to be told of it.
+    pub(super) fn touches(&self, permits: &[Permit<'_>]) -> Vec<(DirId, RelPath)> {
+        if self.list().steps.is_empty() {
+            return Vec::new();
+        }
+        let changed = permits.iter().map(Permit::action).filter(|action| {
+            matches!(
+                action.verb(),
+                Verb::FsCreate | Verb::FsModify | Verb::FsDelete
+            )
+        });
+        changed
+            .filter_map(|action| match action.object() {
+                Object::Dir { dir, below } => Some((*dir, below.clone())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Notes names that were changed.
+    pub(super) fn touched(&self, names: Vec<(DirId, RelPath)>) {
+        let mut list = self.list();
+        let room = TOUCHED_MAX.saturating_sub(list.touched.len());
+        list.touched.extend(names.into_iter().take(room));
+    }
+
+    /// Brings what was changed to all that see it and run, where no rule keeps it from
+    /// commands.
+    pub(super) fn bring(&self, machine: &Machine) {
+        let touched = std::mem::take(&mut self.list().touched);
+        if touched.is_empty() {
+            return;
+        }
+        let is_plain = |dir: DirId, below: &RelPath| {
+            let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE);
+            action.is_ok_and(|action| {
+                let judged = |session: &Session| session.rules().judge(Tool::Terminal, &action);
+                machine.look(judged) == Judgement::Plain
+            })
+        };
+        let steps = self.running();
+        for (dir, below) in touched {
+            if !is_plain(dir, &below) {
+                continue;
+            }
+            for step in &steps {
+                for (view, seen) in step.seen.iter().enumerate() {
+                    if seen.dir == dir
+                        && let Some(path) = seen.within(&below)
+                    {
+                        step.underway.bring(view, &path);
+                    }
+                }
+            }
+        }
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
         // Nothing in here can be half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,6 +158,10 @@ impl Afoot {
 impl Hands<'_> {
     /// Lets stand what commands that run have made so far, as far as it may.
     pub(super) fn keep_so_far(&mut self) {
+        // Where calls run beside each other it was done before the first of them.
+        if self.runtime.heard_late.is_some() {
+            return;
+        }
         // What one operation may do at most is told by all that it did.
         let ceilings = &self.runtime.ceilings;
         if ceilings.files_max.is_some() || ceilings.keeps_trees {

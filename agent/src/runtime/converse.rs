@@ -261,6 +261,7 @@ impl Runtime {
     fn own_turn<'t>(&'t mut self, questions: &'t mut Vec<Asked>) -> Turn<'t> {
         Turn {
             machine: &self.machine,
+            afoot: &self.afoot,
             note: self
                 .steering
                 .as_ref()

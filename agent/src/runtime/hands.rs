@@ -100,6 +100,7 @@ impl Runtime {
         };
         let done = act(&mut hands);
         let has_acted = hands.has_acted;
+        self.afoot.bring(&self.machine);
         match self.machine.settle_looks() {
             Ok(()) => done,
             Err(error) if has_acted => Err(Stop::Broken(error.to_string())),
@@ -486,10 +487,12 @@ impl Hands<'_> {
             mounts,
             journal,
             steering,
+            afoot,
             ..
         } = &mut *self.runtime;
         let turn = Turn {
             machine,
+            afoot,
             note: steering.as_ref().map(|steering| steering.note.as_str()),
             user: &mut **user,
             questions: self.questions,

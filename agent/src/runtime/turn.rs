@@ -15,7 +15,7 @@ use hermitcrab_core::{
     session::{Event, Parts, Session},
 };
 
-use super::{machine::Machine, result::Asked};
+use super::{afoot::Afoot, machine::Machine, result::Asked};
 use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort};
 
 /// Lines a person sees at once.
@@ -101,6 +101,8 @@ pub struct Turn<'r> {
     pub questions: &'r mut Vec<Asked>,
     /// What every question here begins with.
     pub note: Option<&'r str>,
+    /// Who has to see what it changes.
+    pub(super) afoot: &'r Afoot,
 }
 
 /// What a call may do to the world.
@@ -233,7 +235,12 @@ impl Turn<'_> {
                 return Came::Refused(denial);
             }
             match (parts.call, spend.take()) {
-                (Some(call), Some(spend)) => Came::Done(call, spend(parts.permits)),
+                (Some(call), Some(spend)) => {
+                    let touches = self.afoot.touches(&parts.permits);
+                    let done = spend(parts.permits);
+                    self.afoot.touched(touches);
+                    Came::Done(call, done)
+                }
                 _ => Came::Refused(Denial::new(DenialCode::UnknownCall, "")),
             }
         };

@@ -103,6 +103,7 @@ impl Runtime {
         let mut questions = Vec::new();
         let mut turn = Turn {
             machine: &self.machine,
+            afoot: &self.afoot,
             note: None,
             user: &mut *self.user,
             questions: &mut questions,
@@ -137,6 +138,7 @@ impl Runtime {
                 Err(_) => Outcome::Failed,
             },
         )?;
+        self.afoot.bring(&self.machine);
         Ok(UndoReport {
             undone: undo.kept().clone(),
             id: done?,

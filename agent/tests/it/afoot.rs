@@ -4,7 +4,12 @@
 use std::time::{Duration, Instant};
 
 use hermitcrab::runtime::{Ceilings, Fate};
-use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::{
+    approval::Stance,
+    authority::Verb,
+    outcome::DenialCode,
+    rules::{ConfiguredRule, Layer, Pattern},
+};
 use serde_json::{Value, json};
 
 use crate::support::Bench;
@@ -149,11 +154,9 @@ fn what_both_changed_since_it_was_kept_is_not_overwritten() {
         "echo one > made.txt; echo fir''st; read -t 1 x < <(sleep 1); echo two >> made.txt; echo se''cond; sleep 600",
         "first",
     );
-    let written = bench.call(
-        "write_file",
-        json!({"path": "made.txt", "content": "mine\n"}),
-    );
-    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    assert_eq!(read(&mut bench, "made.txt"), "1|one\n2|");
+    // By nobody this program knows of.
+    bench.put("made.txt", "mine\n");
     says(&mut bench, &id, "second");
     let report = bench.call("process", json!({"action": "kill", "session_id": id}));
     assert_eq!(bench.text("made.txt").as_deref(), Some("mine\n"));
@@ -178,4 +181,149 @@ fn a_script_and_the_tools_it_calls_see_what_each_wrote() {
     assert_eq!(ran["output"], "1|one\n2|\none\ntheirs\nown\n", "{ran}");
     assert_eq!(bench.text("made.txt"), None);
     assert_eq!(bench.text("d/own.txt").as_deref(), Some("theirs\nown\n"));
+}
+
+/// Says what these names show, again and again, as soon as they show something else.
+fn watcher(names: &str) -> String {
+    format!(
+        "last=; while :; do now=$(for f in {names}; do cat $f 2>/dev/null || echo none; done | tr '\\n' ,); \
+         if [ \"$now\" != \"$last\" ]; then echo \"<$now>\"; last=$now; fi; sleep 0.02; done"
+    )
+}
+
+#[test]
+fn what_others_change_is_seen_by_a_command_that_had_looked_before() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "one\n");
+    bench.put("d/b.txt", "one\n");
+    let names = "a.txt d/b.txt d/new.txt n/m/deep.txt";
+    let id = started(&mut bench, &watcher(names), "<one,one,none,none,>");
+    let write = |bench: &mut Bench, path: &str, content: &str| {
+        let args = json!({"path": path, "content": content});
+        let written = bench.call("write_file", args);
+        assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    };
+    write(&mut bench, "a.txt", "two\n");
+    says(&mut bench, &id, "<two,one,none,none,>");
+    write(&mut bench, "d/new.txt", "new\n");
+    says(&mut bench, &id, "<two,one,new,none,>");
+    assert_eq!(
+        printed(
+            &mut bench,
+            "rm d/b.txt; mkdir -p n/m; echo deep > n/m/deep.txt"
+        ),
+        ""
+    );
+    says(&mut bench, &id, "<two,none,new,deep,>");
+    assert_eq!(
+        printed(
+            &mut bench,
+            "echo back > d/b.txt; rm -r n; mv a.txt other.txt"
+        ),
+        ""
+    );
+    says(&mut bench, &id, "<none,back,new,none,>");
+    let patch = "*** Begin Patch\n*** Move File: other.txt -> a.txt\n*** End Patch";
+    let patched = bench.call("patch", json!({"mode": "patch", "patch": patch}));
+    assert_eq!(patched.fate, Fate::Ran, "{}", patched.text);
+    says(&mut bench, &id, "<two,back,new,none,>");
+    // None of it is the command's own.
+    let before: Vec<Option<String>> = names.split(' ').map(|name| bench.text(name)).collect();
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(
+        (report.fate, report.changes.created),
+        (Fate::Ran, 0),
+        "{}",
+        report.text
+    );
+    let after: Vec<Option<String>> = names.split(' ').map(|name| bench.text(name)).collect();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_command_goes_on_from_what_others_made_of_its_files() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "echo one > made.txt; echo fir''st; until [ -e go.txt ]; do sleep 0.02; done; \
+         cat made.txt; echo three >> made.txt; echo se''cond; sleep 600",
+        "first",
+    );
+    for (path, content) in [("made.txt", "one\ntwo\n"), ("go.txt", "")] {
+        let written = bench.call("write_file", json!({"path": path, "content": content}));
+        assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    }
+    says(&mut bench, &id, "two\nsecond");
+    assert_eq!(printed(&mut bench, "cat made.txt"), "one\ntwo\nthree");
+    process(&mut bench, "kill", &id);
+    assert_eq!(bench.text("made.txt").as_deref(), Some("one\ntwo\nthree\n"));
+}
+
+#[test]
+fn what_a_command_watches_tells_it_of_others_changes() {
+    let mut bench = Bench::with_files();
+    bench.put("src/a.txt", "one\n");
+    // The kernel's own watch, as servers have it.
+    let code = "import ctypes, os\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        fd = libc.inotify_init1(0)\n\
+        libc.inotify_add_watch(fd, b'src', 0x80 | 0x100 | 0x200 | 0x8)\n\
+        print('watching', flush=True)\n\
+        while True:\n\
+        \x20   os.read(fd, 65536)\n\
+        \x20   print('saw', open('src/a.txt').read().strip(), flush=True)\n";
+    bench.put("watch.py", code);
+    let id = started(&mut bench, "python3 watch.py", "watching");
+    let written = bench.call(
+        "write_file",
+        json!({"path": "src/a.txt", "content": "two\n"}),
+    );
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    says(&mut bench, &id, "saw two");
+    process(&mut bench, "kill", &id);
+}
+
+#[test]
+fn a_script_sees_what_the_tools_it_calls_made_of_what_it_had_read() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "one\n");
+    let code = "import os\n\
+        from hermes_tools import patch, terminal, write_file\n\
+        print(open('a.txt').read(), os.path.exists('b.txt'), os.listdir('.'))\n\
+        patch(path='a.txt', old_string='one', new_string='two')\n\
+        terminal('echo made > b.txt')\n\
+        print(open('a.txt').read(), open('b.txt').read(), sorted(os.listdir('.')))\n\
+        open('a.txt', 'a').write('three\\n')\n\
+        write_file('b.txt', 'again\\n')\n\
+        print(open('b.txt').read(), terminal('cat a.txt; rm a.txt')['output'], os.path.exists('a.txt'))\n";
+    let ran = value(&mut bench, "execute_code", json!({"code": code}));
+    assert_eq!(
+        ran["output"],
+        "one\n False ['a.txt']\ntwo\n made\n ['a.txt', 'b.txt']\nagain\n two\nthree False\n",
+        "{ran}"
+    );
+    assert_eq!(
+        (bench.text("a.txt"), bench.text("b.txt").as_deref()),
+        (None, Some("again\n"))
+    );
+}
+
+#[test]
+fn what_is_kept_from_commands_is_not_brought_to_them() {
+    let mut bench = Bench::with_files();
+    let (written, pattern) = (
+        ("config.toml", 7, Layer::User),
+        Pattern::Named("*.sealed".to_owned()),
+    );
+    let verbs = vec![Verb::FsRead];
+    let rule = ConfiguredRule::new("no-keys", Stance::Deny, verbs, pattern, written).unwrap();
+    bench.runtime.add_rule(rule).unwrap();
+    let id = started(&mut bench, &watcher("new.sealed plain.txt"), "<none,none,>");
+    for path in ["new.sealed", "plain.txt"] {
+        let written = bench.call("write_file", json!({"path": path, "content": "x\n"}));
+        assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    }
+    says(&mut bench, &id, "<none,x,>");
+    process(&mut bench, "kill", &id);
+    assert_eq!(bench.text("new.sealed").as_deref(), Some("x\n"));
 }

@@ -88,7 +88,7 @@ impl Seen {
     }
 
     /// Whether the facts about the name are the same still.
-    pub(super) fn is(&self, stat: &Stat) -> bool {
+    pub(crate) fn is(&self, stat: &Stat) -> bool {
         let now = Self::of(stat);
         (
             self.inode,

@@ -46,7 +46,7 @@ pub(super) enum Mark {
 
 impl Layer {
     /// Which kind the layer with this root is.
-    pub(super) fn of(upper: BorrowedFd<'_>) -> io::Result<Self> {
+    pub(crate) fn of(upper: BorrowedFd<'_>) -> io::Result<Self> {
         match rustix::fs::statat(upper, WORK, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => return Ok(Self::Overlay),
             Err(Errno::NOENT) => {}
@@ -68,7 +68,7 @@ impl Layer {
     }
 
     /// Whether this name of the layer stands for a deletion.
-    pub(super) fn is_whiteout(
+    pub(crate) fn is_whiteout(
         self,
         upper: BorrowedFd<'_>,
         name: &[u8],

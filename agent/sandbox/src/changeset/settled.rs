@@ -94,7 +94,8 @@ impl Settled {
         self.0.entry(dir).or_default().insert(name.to_vec(), stood);
     }
 
-    fn at(&self, path: &RelPath) -> Option<&Stood> {
+    /// What was decided about a name.
+    pub(crate) fn at(&self, path: &RelPath) -> Option<&Stood> {
         self.0.get(&path.parent()?)?.get(path.file_name()?)
     }
 }

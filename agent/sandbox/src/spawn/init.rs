@@ -178,6 +178,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
         .uppers
         .iter()
         .chain(std::iter::once(&built.exchange))
+        .chain(&built.merged)
         .chain(built.on_disk.as_ref().map(|disk| &disk.held))
         .chain(&listener)
         .map(AsFd::as_fd)

@@ -64,6 +64,8 @@ const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys"];
 pub(crate) struct Built {
     /// The upper layer of each copy-on-write view, in order.
     pub uppers: Vec<OwnedFd>,
+    /// What is seen of each.
+    pub merged: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
     /// What holds the place of those that lie on disk, if any do.
@@ -100,6 +102,7 @@ pub(crate) fn build(
     own(spec)?;
     let views::Placed {
         uppers,
+        merged,
         copied,
         on_disk,
         not_on_disk,
@@ -111,6 +114,7 @@ pub(crate) fn build(
     enter()?;
     Ok(Built {
         uppers,
+        merged,
         copied,
         on_disk,
         not_on_disk,

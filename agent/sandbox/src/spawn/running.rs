@@ -77,6 +77,8 @@ pub struct Running {
     owners: Option<Owners>,
     /// Their upper layers and the exchange directory, once they exist.
     layers: Vec<OwnedFd>,
+    /// What the command sees of each.
+    merged: Vec<OwnedFd>,
     /// Somebody's way to what it has made so far.
     underway: Option<Underway>,
     /// The way out, until the command ends: what it may reach, and the proxy.
@@ -186,6 +188,7 @@ impl Running {
             views,
             owners,
             layers: Vec::new(),
+            merged: Vec::new(),
             underway: None,
             allow: command
                 .network
@@ -251,7 +254,7 @@ impl Running {
         let owners = self.owners.clone();
         let made = Underway::new(&self.views, self.began, owners, self.view_bytes_max)?;
         if !self.layers.is_empty() {
-            made.lies_in(&self.layers)?;
+            made.lies_in(&self.layers, &self.merged)?;
         }
         self.underway = Some(made.clone());
         Ok(made)
@@ -458,12 +461,13 @@ impl Running {
         Ok(())
     }
 
-    /// Takes what came besides the layers and the exchange directory: its room on
-    /// disk, if it has any, and the socket that listens inside, which is answered.
+    /// Takes what came besides the layers and the exchange directory: what the command
+    /// sees of the layers, its room on disk, if it has any, and the socket that listens inside, which is answered.
     fn is_ready(&mut self, on_disk: Option<Vec<u8>>) -> Result<(), StepError> {
         let after = self.views.len().saturating_add(1);
         let more = self.layers.split_off(after.min(self.layers.len()));
         let mut more = more.into_iter();
+        self.merged = more.by_ref().take(self.views.len()).collect();
         if let Some(name) = on_disk {
             self.takes_room(name, more.next())?;
         }
@@ -472,7 +476,8 @@ impl Running {
             self.proxy = Some(proxy.at(Step::Network, "proxy")?);
         }
         if let Some(underway) = &self.underway {
-            underway.lies_in(&self.layers).at(Step::Talk, "layers")?;
+            let known = underway.lies_in(&self.layers, &self.merged);
+            known.at(Step::Talk, "layers")?;
         }
         Ok(())
     }
@@ -547,6 +552,7 @@ impl Running {
             .stderr
             .finish(&mut |bytes| show(Stream::Stderr, bytes))
             .at(Step::Talk, "stderr")?;
+        self.merged.clear();
         let mut layers = std::mem::take(&mut self.layers).into_iter();
         let mut changes = Vec::new();
         let mut settled = match &self.underway {

@@ -9,15 +9,18 @@
 //! And it must never let the end of the command be read with what was decided before only
 //! half on note: whoever reads its end waits for a look that goes on.
 
+mod brought;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
+use self::brought::Brought;
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
 use crate::changeset::{ChangeSet, ChangeSetError, Terms};
@@ -36,15 +39,26 @@ struct Inner {
     started: Timespec,
     owners: Option<Owners>,
     bytes_max: u64,
-    /// Once they exist.
-    layers: OnceLock<Vec<OwnedFd>>,
     state: Mutex<State>,
+}
+
+/// Where a view lies.
+#[derive(Debug)]
+struct Layer {
+    /// What the command wrote.
+    upper: OwnedFd,
+    /// What it sees.
+    merged: OwnedFd,
 }
 
 #[derive(Debug)]
 struct State {
+    /// One for each view, once they exist and until the end.
+    layers: Vec<Layer>,
     /// What was decided, of each view.
     settled: Vec<Settled>,
+    /// What it was shown of others' changes.
+    brought: Brought,
     /// It has ended, or there is too much to look at.
     is_over: bool,
 }
@@ -69,26 +83,32 @@ impl Underway {
         let views = views?;
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(State {
+                layers: Vec::new(),
                 settled: vec![Settled::default(); views.len()],
+                brought: Brought::default(),
                 is_over: false,
             }),
             views,
             started,
             owners,
             bytes_max,
-            layers: OnceLock::new(),
         })))
     }
 
-    /// Its layers are these, the first of them for each view.
-    pub(crate) fn lies_in(&self, layers: &[OwnedFd]) -> io::Result<()> {
-        let layers: io::Result<Vec<OwnedFd>> = layers
+    /// Its layers are these, and what is seen of them.
+    pub(crate) fn lies_in(&self, uppers: &[OwnedFd], merged: &[OwnedFd]) -> io::Result<()> {
+        let layers: io::Result<Vec<Layer>> = uppers
             .iter()
+            .zip(merged)
             .take(self.0.views.len())
-            .map(OwnedFd::try_clone)
+            .map(|(upper, merged)| {
+                Ok(Layer {
+                    upper: upper.try_clone()?,
+                    merged: merged.try_clone()?,
+                })
+            })
             .collect();
-        // They are told once.
-        let _known = self.0.layers.set(layers?);
+        self.0.state().layers = layers?;
         Ok(())
     }
 
@@ -96,6 +116,7 @@ impl Underway {
     pub(crate) fn end(&self) -> Vec<Settled> {
         let mut state = self.0.state();
         state.is_over = true;
+        state.layers.clear();
         std::mem::take(&mut state.settled)
     }
 
@@ -111,7 +132,7 @@ impl Underway {
     #[must_use]
     pub fn so_far(&self) -> Option<SoFar<'_>> {
         let state = self.0.state();
-        if state.is_over || self.0.layers.get().is_none() {
+        if state.is_over || state.layers.is_empty() {
             return None;
         }
         let mut look = SoFar {
@@ -187,11 +208,11 @@ impl SoFar<'_> {
     }
 
     fn read(&mut self) -> Result<(), ChangeSetError> {
-        let layers = self.of.layers.get().map_or(&[][..], Vec::as_slice);
-        let places = self.of.views.iter().zip(layers).zip(&self.state.settled);
+        let layers = self.of.views.iter().zip(&self.state.layers);
+        let places = layers.zip(&self.state.settled);
         let mut sets = Vec::new();
         for (((view, layer), settled), left) in places.zip(&self.left) {
-            let upper = layer.try_clone().map_err(ChangeSetError::from)?;
+            let upper = layer.upper.try_clone().map_err(ChangeSetError::from)?;
             let terms = Terms {
                 started: self.of.started,
                 owners: self.of.owners.clone(),

@@ -51,6 +51,16 @@ pub(in crate::runtime) struct Seen {
     pub(in crate::runtime) by_grant: GrantId,
 }
 
+impl Seen {
+    /// A place below its directory, as it is named from what is seen.
+    pub(in crate::runtime) fn within(&self, below: &RelPath) -> Option<RelPath> {
+        match &self.part {
+            Some(part) => below.strip_prefix(part.prefix()),
+            None => Some(below.clone()),
+        }
+    }
+}
+
 /// The same, and all that rules withhold of it where this fault is planted.
 pub(in crate::runtime) fn unless_planted(fault: Fault, mut seen: Vec<Seen>) -> Vec<Seen> {
     if fault::is(fault) {

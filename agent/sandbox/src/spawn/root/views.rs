@@ -20,6 +20,8 @@ use crate::step::{Step, StepError};
 pub(super) struct Placed {
     /// The layers of the views that have one, in order.
     pub uppers: Vec<OwnedFd>,
+    /// What is seen of each.
+    pub merged: Vec<OwnedFd>,
     /// Why some of them are copies, if they are.
     pub copied: Option<String>,
     /// What holds the place of those that lie on disk, if any do.
@@ -42,7 +44,7 @@ pub(super) fn place_all(
     template: &Template,
     copier: Option<Channel>,
 ) -> Result<Placed, StepError> {
-    let mut uppers = Vec::new();
+    let (mut uppers, mut merged) = (Vec::new(), Vec::new());
     let mut copied = None;
     let mut bare = None;
     let mut grounds = Grounds::of(spec, template, copier);
@@ -64,6 +66,7 @@ pub(super) fn place_all(
             let made = grounds.make(&layer)?;
             if spec.places.views.contains(view) {
                 uppers.push(made.upper);
+                merged.push(open_dir(&target, Step::ViewPlace)?);
             }
             is_copy = made.copied.is_some();
             copied = copied.or(made.copied);
@@ -79,6 +82,7 @@ pub(super) fn place_all(
     }
     Ok(Placed {
         uppers,
+        merged,
         copied,
         on_disk: grounds.on_disk,
         not_on_disk: grounds.not_on_disk,

@@ -1,0 +1,353 @@
+//! What others changed, brought to a command that runs.
+//!
+//! What for: a command that has looked at a name goes on seeing what it saw then, because
+//! the kernel keeps that for its view, whatever becomes of the directory below. So a
+//! server would never see the file that was edited for it. What others changed is written
+//! into its view as if it had been changed there: it is seen, and watches tell of it.
+//!
+//! The command may do anything to its view meanwhile, and loses or gains nothing by it
+//! but there. It must never be given what it does not see by its name anyway, never lose
+//! what it changed itself, and none of it is its own change afterwards.
+
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, XattrFlags};
+
+use super::{Inner, Layer, State};
+use crate::changeset::copied::Seen;
+use crate::changeset::node::{Xattrs, kind_of, mode_of, xattrs_of};
+use crate::changeset::settled::{Left, Settled, Stood};
+use crate::changeset::{Layer as Kept, xattr_digest};
+use crate::digest::sha256;
+use crate::dircap::open::{Links, open_beneath, open_file, open_parent, read_file, stat_name};
+use crate::dircap::{DEPTH_MAX, Kind, list_dir, temporary_name};
+
+/// The longest file that is brought.
+const FILE_BYTES_MAX: usize = 8 << 20;
+/// What one command is brought at most: it lies where its own changes do.
+const BYTES_MAX: u64 = 64 << 20;
+/// Names one command is brought at most.
+const NAMES_MAX: u64 = 10_000;
+/// Kept from a mode: rights that were given to somebody else's file.
+const MODE: u32 = 0o777;
+
+/// How much a command was brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Brought {
+    bytes: u64,
+    names: u64,
+}
+
+/// What is outside under a name.
+enum Outside {
+    Nothing,
+    File(Vec<u8>, Xattrs, Stat),
+    Link(Vec<u8>, Stat),
+    Dir(Stat),
+}
+
+/// Works in a view with the rights of the command it is for. Only root's agent needs
+/// that: files of the kernel's nobody cannot be made there.
+struct Rights(Option<(Uid, Gid)>);
+
+impl Rights {
+    fn of(layer: &Layer) -> Option<Self> {
+        let owner = rustix::fs::fstat(&layer.upper).ok()?;
+        if owner.st_uid == nix::unistd::geteuid().as_raw() {
+            return Some(Self(None));
+        }
+        // The group first: without the user's rights it could not be changed.
+        let group = setfsgid(Gid::from_raw(owner.st_gid));
+        let user = setfsuid(Uid::from_raw(owner.st_uid));
+        Some(Self(Some((user, group))))
+    }
+}
+
+impl Drop for Rights {
+    fn drop(&mut self) {
+        if let Some((user, group)) = self.0 {
+            setfsuid(user);
+            setfsgid(group);
+        }
+    }
+}
+
+impl super::Underway {
+    /// Somebody else changed this name of one of its views: it is shown to the command as
+    /// it is now, unless the command changed it, too. What cannot be shown stays as it was.
+    pub fn bring(&self, view: usize, path: &RelPath) {
+        let mut state = self.0.state();
+        if !state.is_over {
+            let _shown = self.0.bring(&mut state, view, path);
+        }
+    }
+}
+
+impl Inner {
+    fn bring(&self, state: &mut State, view: usize, path: &RelPath) -> Option<()> {
+        let layer = state.layers.get(view)?;
+        // A copy is as old as its command.
+        if Kept::of(layer.upper.as_fd()).ok()? == Kept::Copy {
+            return None;
+        }
+        let lower = self.views.get(view)?;
+        let settled = state.settled.get_mut(view)?;
+        let mut bringing = Bringing {
+            layer,
+            lower: lower.as_fd(),
+            settled,
+            brought: &mut state.brought,
+        };
+        bringing.name(path, 0)
+    }
+}
+
+/// One name, and what comes with it.
+struct Bringing<'b> {
+    layer: &'b Layer,
+    lower: BorrowedFd<'b>,
+    settled: &'b mut Settled,
+    brought: &'b mut Brought,
+}
+
+impl Bringing<'_> {
+    fn name(&mut self, path: &RelPath, depth: usize) -> Option<()> {
+        if depth > DEPTH_MAX || !self.is_untouched(path) {
+            return None;
+        }
+        let outside = outside(self.lower, path)?;
+        if self.is_shown(path, &outside) {
+            return Some(());
+        }
+        let (above, below) = match &outside {
+            Outside::Nothing => {
+                self.remove(path)?;
+                (None, None)
+            }
+            Outside::File(content, xattrs, stat) => {
+                self.charge(content.len())?;
+                self.put(path, stat, Made::File(content, xattrs))?;
+                (Some(sha256(content)), Some(Left::of(stat)))
+            }
+            Outside::Link(target, stat) => {
+                self.charge(target.len())?;
+                self.put(path, stat, Made::Link(target))?;
+                (Some(Digest::NONE), Some(Left::of(stat)))
+            }
+            Outside::Dir(stat) => return self.dir(path, stat, depth),
+        };
+        let above = match above {
+            None => None,
+            Some(content) => Some(Seen {
+                content: (content != Digest::NONE).then_some(content),
+                ..Seen::of(&self.in_layer(path)?)
+            }),
+        };
+        self.settled.note(path, Stood { above, below });
+        Some(())
+    }
+
+    /// Whether the command left a name as it found it, or as it was decided.
+    fn is_untouched(&self, path: &RelPath) -> bool {
+        match (self.in_layer(path), self.settled.at(path)) {
+            (None, None) => true,
+            (Some(now), Some(stood)) => match &stood.above {
+                Some(seen) => seen.is(&now),
+                None => self.is_deleted(path, &now),
+            },
+            (None, Some(stood)) => stood.above.is_none(),
+            // A directory that holds something is no change by itself.
+            (Some(now), None) => kind_of(&now) == Kind::Dir,
+        }
+    }
+
+    /// Whether the layer holds it as it is outside.
+    fn is_shown(&self, path: &RelPath, outside: &Outside) -> bool {
+        let Some(stood) = self.settled.at(path) else {
+            return false;
+        };
+        match (outside, &stood.above) {
+            (Outside::Nothing, None) => true,
+            (Outside::File(content, _, stat), Some(seen)) => {
+                stood.below == Some(Left::of(stat))
+                    || (seen.content == Some(sha256(content))
+                        && seen.mode & MODE == stat.st_mode & MODE)
+            }
+            (Outside::Link(_, stat), Some(_)) => stood.below == Some(Left::of(stat)),
+            _ => false,
+        }
+    }
+
+    /// Whether what the layer holds is the mark of a deletion.
+    fn is_deleted(&self, path: &RelPath, stat: &Stat) -> bool {
+        let Ok((parent, name)) = open_parent(self.layer.upper.as_fd(), path) else {
+            return false;
+        };
+        let marked = Kept::Overlay.is_whiteout(parent.as_fd(), &name, stat);
+        marked.unwrap_or(false)
+    }
+
+    /// What the layer holds under a name.
+    fn in_layer(&self, path: &RelPath) -> Option<Stat> {
+        let (parent, name) = open_parent(self.layer.upper.as_fd(), path).ok()?;
+        stat_name(parent.as_fd(), &name, path).ok()?
+    }
+
+    fn charge(&mut self, bytes: usize) -> Option<()> {
+        let bytes = self
+            .brought
+            .bytes
+            .saturating_add(u64::try_from(bytes).ok()?);
+        let names = self.brought.names.saturating_add(1);
+        if bytes > BYTES_MAX || names > NAMES_MAX {
+            return None;
+        }
+        *self.brought = Brought { bytes, names };
+        Some(())
+    }
+
+    fn remove(&self, path: &RelPath) -> Option<()> {
+        let _rights = Rights::of(self.layer)?;
+        let Ok((parent, name)) = open_parent(self.layer.merged.as_fd(), path) else {
+            // Nor is there what it lay in.
+            return Some(());
+        };
+        let Some(stat) = stat_name(parent.as_fd(), &name, path).ok()? else {
+            return Some(());
+        };
+        let flags = match kind_of(&stat) {
+            Kind::Dir => AtFlags::REMOVEDIR,
+            Kind::File | Kind::Symlink | Kind::Special => AtFlags::empty(),
+        };
+        rustix::fs::unlinkat(&parent, name.as_slice(), flags).ok()
+    }
+
+    fn put(&self, path: &RelPath, stat: &Stat, made: Made<'_>) -> Option<()> {
+        let _rights = Rights::of(self.layer)?;
+        let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
+        if let Some(there) = stat_name(parent.as_fd(), &name, path).ok()?
+            && kind_of(&there) == Kind::Dir
+        {
+            return None;
+        }
+        let beside = temporary_name().ok()?;
+        let done = made.make(&parent, &beside, stat).and_then(|()| {
+            let (beside, name) = (beside.as_slice(), name.as_slice());
+            rustix::fs::renameat(&parent, beside, &parent, name).ok()
+        });
+        if done.is_none() {
+            // Should it stay, it is seen by the command alone, and thrown away with its view.
+            let _gone = rustix::fs::unlinkat(&parent, beside.as_slice(), AtFlags::empty());
+        }
+        done
+    }
+
+    /// A directory that is there outside: the command sees it, with all that is in it,
+    /// unless it had looked for it before it was made.
+    fn dir(&mut self, path: &RelPath, stat: &Stat, depth: usize) -> Option<()> {
+        let made = {
+            let _rights = Rights::of(self.layer)?;
+            let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
+            match stat_name(parent.as_fd(), &name, path).ok()? {
+                Some(_) => return Some(()),
+                None => {
+                    let mode = Mode::from_raw_mode(stat.st_mode & MODE);
+                    rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU).ok()?;
+                    let at = rustix::fs::openat(
+                        &parent,
+                        name.as_slice(),
+                        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+                        Mode::empty(),
+                    )
+                    .ok()?;
+                    rustix::fs::fchmod(&at, mode).ok()?;
+                    xattrs_of(at.as_fd()).ok()?
+                }
+            }
+        };
+        self.charge(0)?;
+        let above = Seen {
+            attributes: xattr_digest(&made),
+            ..Seen::of(&self.in_layer(path)?)
+        };
+        let above = Some(above);
+        self.settled.note(path, Stood { above, below: None });
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let dir = open_beneath(self.lower, path, flags, Links::Refuse).ok()?;
+        // It hides all that is in it outside, so all of that is brought as well.
+        for entry in list_dir(&dir).ok()? {
+            let child = path.child(&entry.name).ok()?;
+            self.name(&child, depth.saturating_add(1))?;
+        }
+        Some(())
+    }
+}
+
+/// Something finished, under a name of its own.
+enum Made<'m> {
+    File(&'m [u8], &'m Xattrs),
+    Link(&'m [u8]),
+}
+
+impl Made<'_> {
+    fn make(&self, parent: &OwnedFd, name: &[u8], like: &Stat) -> Option<()> {
+        match self {
+            Self::Link(target) => rustix::fs::symlinkat(*target, parent, name).ok(),
+            Self::File(content, xattrs) => {
+                let flags = OFlags::WRONLY
+                    | OFlags::CREATE
+                    | OFlags::EXCL
+                    | OFlags::NOFOLLOW
+                    | OFlags::CLOEXEC;
+                let mode = Mode::RUSR | Mode::WUSR;
+                let file = rustix::fs::openat(parent, name, flags, mode).ok()?;
+                let mut file = std::fs::File::from(file);
+                file.write_all(content).ok()?;
+                for (name, value) in xattrs.iter().filter(|(name, _)| name.starts_with(b"user.")) {
+                    // A layer that keeps none has shown none.
+                    let _kept =
+                        rustix::fs::fsetxattr(&file, name.as_slice(), value, XattrFlags::empty());
+                }
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(like.st_mode & MODE)).ok()?;
+                let time = Timespec {
+                    tv_sec: like.st_mtime,
+                    tv_nsec: i64::try_from(like.st_mtime_nsec).ok()?,
+                };
+                let times = Timestamps {
+                    last_access: time,
+                    last_modification: time,
+                };
+                rustix::fs::futimens(&file, &times).ok()
+            }
+        }
+    }
+}
+
+/// What is under a name now; `None` where that is nothing to be brought.
+fn outside(root: BorrowedFd<'_>, path: &RelPath) -> Option<Outside> {
+    let Ok((parent, name)) = open_parent(root, path) else {
+        return Some(Outside::Nothing);
+    };
+    let Some(stat) = stat_name(parent.as_fd(), &name, path).ok()? else {
+        return Some(Outside::Nothing);
+    };
+    match kind_of(&stat) {
+        Kind::File => {
+            let (file, stat) = open_file(root, path, Links::Refuse).ok()?;
+            let xattrs = xattrs_of(file.as_fd()).ok()?;
+            let content = read_file(&file, &stat, FILE_BYTES_MAX).ok()?;
+            Some(Outside::File(content, xattrs, stat))
+        }
+        Kind::Symlink => {
+            let target = rustix::fs::readlinkat(&parent, name.as_slice(), Vec::new()).ok()?;
+            Some(Outside::Link(target.into_bytes(), stat))
+        }
+        // What the mode of one says is its own directory's.
+        Kind::Dir => (mode_of(&stat) & 0o500 == 0o500).then_some(Outside::Dir(stat)),
+        Kind::Special => None,
+    }
+}
