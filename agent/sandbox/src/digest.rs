@@ -24,7 +24,13 @@ pub fn sha256(bytes: &[u8]) -> Digest {
 
 /// The digest and length of an open file, from its beginning to its end.
 pub(crate) fn digest_file(file: impl AsFd) -> io::Result<(Digest, u64)> {
-    through(file.as_fd(), |_, _| Ok(()))
+    digest_at_most(file, u64::MAX)
+}
+
+/// The same of a file that somebody may write to meanwhile; one that is longer than this
+/// by then is an error, however long it gets.
+pub(crate) fn digest_at_most(file: impl AsFd, bytes_max: u64) -> io::Result<(Digest, u64)> {
+    through(file.as_fd(), bytes_max, |_, _| Ok(()))
 }
 
 /// Fills the empty file `to` with what `from` holds, holes kept; the digest
@@ -32,11 +38,20 @@ pub(crate) fn digest_file(file: impl AsFd) -> io::Result<(Digest, u64)> {
 ///
 /// Where both lie on a file system that shares blocks, nothing is copied.
 pub(crate) fn copy_file(from: impl AsFd, to: impl AsFd) -> io::Result<(Digest, u64)> {
+    copy_at_most(from, to, u64::MAX)
+}
+
+/// The same of a file that somebody may write to meanwhile, as [`digest_at_most`].
+pub(crate) fn copy_at_most(
+    from: impl AsFd,
+    to: impl AsFd,
+    bytes_max: u64,
+) -> io::Result<(Digest, u64)> {
     let (from, to) = (from.as_fd(), to.as_fd());
     if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        return digest_file(to);
+        return digest_at_most(to, bytes_max);
     }
-    let (digest, bytes) = through(from, |piece, at| write_at(to, piece, at))?;
+    let (digest, bytes) = through(from, bytes_max, |piece, at| write_at(to, piece, at))?;
     // A hole at the end has been written by nobody.
     rustix::fs::ftruncate(to, bytes)?;
     Ok((digest, bytes))
@@ -45,21 +60,27 @@ pub(crate) fn copy_file(from: impl AsFd, to: impl AsFd) -> io::Result<(Digest, u
 /// Hands every piece of data to `each` with its place, in order.
 fn through(
     file: BorrowedFd<'_>,
+    bytes_max: u64,
     mut each: impl FnMut(&[u8], u64) -> io::Result<()>,
 ) -> io::Result<(Digest, u64)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0_u8; PIECE_BYTES];
     let mut at = 0_u64;
+    let bounded = |end: u64| match end > bytes_max {
+        true => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
+        false => Ok(end),
+    };
     loop {
         // The next data; everything before it is a hole.
         match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(data) => {
+                bounded(data)?;
                 hash_zeroes(&mut hasher, data.saturating_sub(at));
                 at = at.max(data);
             }
             Err(Errno::NXIO) => {
                 // A hole up to the end, or the end itself.
-                let end = rustix::fs::seek(file, SeekFrom::End(0))?;
+                let end = bounded(rustix::fs::seek(file, SeekFrom::End(0))?)?;
                 hash_zeroes(&mut hasher, end.saturating_sub(at));
                 return Ok((Digest::from_bytes(hasher.finalize().into()), at.max(end)));
             }
@@ -82,7 +103,7 @@ fn through(
             let data = buffer.get(..count).unwrap_or_default();
             hasher.update(data);
             each(data, at)?;
-            at = at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+            at = bounded(at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)))?;
         }
     }
 }
@@ -117,7 +138,7 @@ mod tests {
     use std::io::{Seek as _, SeekFrom, Write as _};
     use std::os::unix::fs::MetadataExt as _;
 
-    use super::{copy_file, digest_file, sha256};
+    use super::{copy_file, digest_at_most, digest_file, sha256};
 
     #[test]
     fn holes_count_as_zeroes_and_stay_holes_in_a_copy() {
@@ -144,5 +165,23 @@ mod tests {
         check(&[], 4 << 20);
         check(&[(0, b"head"), (2 << 20, b"middle")], 4 << 20);
         check(&[((1 << 20) + 7, b"tail")], (1 << 20) + 11);
+    }
+    #[test]
+    fn what_is_longer_than_it_was_is_not_read_to_its_end() {
+        let mut file = tempfile::tempfile().expect("file");
+        file.write_all(b"plain").expect("write");
+        assert!(digest_at_most(&file, 5).is_ok());
+        let too_long = |file: &std::fs::File| {
+            let error = digest_at_most(file, 5).expect_err("too long");
+            assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
+        };
+        file.write_all(b"!").expect("write");
+        too_long(&file);
+        // Of nothing at all, but more than anybody would wait for.
+        file.set_len(1 << 42).expect("length");
+        too_long(&file);
+        file.set_len(0).expect("length");
+        file.set_len(1 << 42).expect("length");
+        too_long(&file);
     }
 }

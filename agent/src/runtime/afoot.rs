@@ -1,5 +1,5 @@
-//! Commands that run while others look at the same files: those in the background, and
-//! scripts that call tools.
+//! Commands that run while others look at the same files: those in the background,
+//! scripts that call tools, and beside them whatever else runs.
 //!
 //! What for: without a sandbox, what one of them has written is there for whoever comes
 //! next. Here it lies in the command's own layer. So before a tool looks, what each has
@@ -12,7 +12,10 @@
 //! It must never ask about half of what a command does, and never let anything stand
 //! that would not stand at its end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use hermitcrab_core::{
     Permit,
@@ -40,6 +43,11 @@ use super::{
 /// change.
 const TOUCHED_MAX: usize = 10_000;
 
+/// How many times longer than a look at all that run nobody looks after it.
+const REST: u32 = 10;
+/// And at least so long.
+const REST_MIN: Duration = Duration::from_millis(50);
+
 /// All that run; what is copied from it is the same one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Afoot(Arc<Mutex<List>>);
@@ -60,6 +68,16 @@ struct Step {
     about: String,
     seen: Arc<[Seen]>,
     underway: Underway,
+    stands: Stands,
+}
+
+/// When what one of them makes may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// As soon as somebody looks.
+    Early,
+    /// All at its end, as somebody waits for that.
+    AtItsEnd,
 }
 
 impl Afoot {
@@ -69,7 +87,7 @@ impl Afoot {
         call: CallId,
         about: &str,
         seen: &Arc<[Seen]>,
-        running: &mut Running,
+        (running, stands): (&mut Running, Stands),
     ) {
         if let Ok(underway) = running.underway() {
             self.list().steps.push(Step {
@@ -77,8 +95,14 @@ impl Afoot {
                 about: about.to_owned(),
                 seen: Arc::clone(seen),
                 underway,
+                stands,
             });
         }
+    }
+
+    /// Whether any may run.
+    pub(super) fn has_any(&self) -> bool {
+        !self.list().steps.is_empty()
     }
 
     /// Those that run still.
@@ -167,10 +191,24 @@ impl Hands<'_> {
         if ceilings.files_max.is_some() || ceilings.keeps_trees {
             return;
         }
-        for step in self.runtime.afoot.running() {
+        let running = self.runtime.afoot.running().into_iter();
+        for step in running.filter(|step| step.stands == Stands::Early) {
             // Whatever does not stand now is decided at its end.
             let _later = self.keep_of(&step);
         }
+    }
+
+    /// The same while another command runs that sees them, and brings it what came of
+    /// that. Looking takes its time, which is to be a small part of all.
+    pub(super) fn keep_meanwhile(&mut self, next: &mut Instant) {
+        let begun = Instant::now();
+        if begun < *next {
+            return;
+        }
+        self.keep_so_far();
+        self.runtime.afoot.bring(&self.runtime.machine);
+        let rest = begun.elapsed().saturating_mul(REST).max(REST_MIN);
+        *next = Instant::now() + rest;
     }
 
     fn keep_of(&mut self, step: &Step) -> Option<()> {

@@ -32,6 +32,7 @@ pub use self::watch::Notice;
 use self::{attended::Attended, terminal::Terminal, watch::Watch};
 use super::{
     Runtime,
+    afoot::Stands,
     command::{Launch, Seen, summary, unless_planted},
     hands::Hands,
     turn::Stop,
@@ -214,7 +215,7 @@ impl Hands<'_> {
             Err(error) => return Err(self.not_started(call, error)?),
         };
         let afoot = &self.runtime.afoot;
-        afoot.begin(call, request.command, &seen, &mut running);
+        afoot.begin(call, request.command, &seen, (&mut running, Stands::Early));
         let id = crate::ambient::session_number()
             .map(|number| format!("proc_{:012x}", number & 0xffff_ffff_ffff));
         let id = match id {

@@ -12,7 +12,8 @@ use std::{
     fs::File,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use hermitcrab_core::{
@@ -46,7 +47,7 @@ pub(super) use self::{
     seen::{Seen, unless_planted},
     settle::{behind_links, summary},
 };
-use super::{agent_state::LeftOff, hands::Hands, mounts::lexical, turn::Stop};
+use super::{afoot::Stands, agent_state::LeftOff, hands::Hands, mounts::lexical, turn::Stop};
 use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.
@@ -122,7 +123,7 @@ impl Hands<'_> {
     }
 
     fn run_shell(&mut self, request: &CommandRequest<'_>, kept: Kept) -> Result<CommandRun, Stop> {
-        let seen = self.seen()?;
+        let seen = self.seen()?.into();
         let (base, exported, shell) = self.left_off(request.by);
         let workdir = request.workdir.map_or_else(
             || base.as_os_str().as_bytes().to_vec(),
@@ -192,7 +193,7 @@ impl Hands<'_> {
         words: &[String],
         timeout: Duration,
     ) -> Result<CommandRun, Stop> {
-        let seen = self.seen()?;
+        let seen = self.seen()?.into();
         let mut argv: Vec<Vec<u8>> = [
             "/usr/bin/bash",
             "-c",
@@ -225,7 +226,7 @@ impl Hands<'_> {
     fn run_launch(
         &mut self,
         launch: Launch<'_>,
-        seen: &[Seen],
+        seen: &Arc<[Seen]>,
         reads: Option<&File>,
         kept: Kept,
     ) -> Result<CommandRun, Stop> {
@@ -237,6 +238,10 @@ impl Hands<'_> {
         let (call, running) = self.launch(launch, seen, feed::streams(feeder.as_ref()))?;
         let mut wanted = true;
         let finished = running.and_then(|mut running| {
+            let afoot = &self.runtime.afoot;
+            if afoot.has_any() {
+                afoot.begin(call, about, seen, (&mut running, Stands::AtItsEnd));
+            }
             if let (Some(feeder), Some(end)) = (feeder, running.take_stdin()) {
                 feeder.feed(end);
             }
@@ -306,9 +311,13 @@ impl Hands<'_> {
         mut running: Running,
         wanted: &mut bool,
     ) -> Result<Finished, SpawnError> {
-        let (by, progress) = (self.by, &mut self.runtime.progress);
-        let Some(progress) = progress else {
-            return running.wait();
+        let by = self.by;
+        let has_others = self.runtime.afoot.has_any();
+        let Some(mut progress) = self.runtime.progress.take() else {
+            return match has_others {
+                false => running.wait(),
+                true => self.beside_others(running),
+            };
         };
         let (mut plain, mut error) = (Letters::default(), Letters::default());
         let mut show = |progress: &mut dyn ProgressPort, stream, bytes: &[u8]| {
@@ -324,17 +333,19 @@ impl Hands<'_> {
             }
         };
         progress.began(by);
+        let mut next = Instant::now();
         let ended = loop {
             match running.attend(LOOK_EVERY, |stream, bytes| {
-                show(&mut **progress, stream, bytes);
+                show(&mut *progress, stream, bytes);
             }) {
                 Ok(true) => {
-                    break running.wait_with(|stream, bytes| show(&mut **progress, stream, bytes));
+                    break running.wait_with(|stream, bytes| show(&mut *progress, stream, bytes));
                 }
                 Ok(false) if *wanted && !progress.is_wanted() => {
                     *wanted = false;
                     running.kill();
                 }
+                Ok(false) if has_others => self.keep_meanwhile(&mut next),
                 Ok(false) => {}
                 Err(error) => break Err(error),
             }
@@ -345,7 +356,17 @@ impl Hands<'_> {
             }
         }
         progress.ended(by);
+        self.runtime.progress = Some(progress);
         ended
+    }
+
+    /// Waits for a command's end, beside which others run.
+    fn beside_others(&mut self, mut running: Running) -> Result<Finished, SpawnError> {
+        let mut next = Instant::now();
+        while !running.attend(LOOK_EVERY, |_, _| {})? {
+            self.keep_meanwhile(&mut next);
+        }
+        running.wait()
     }
 
     /// Keeps the working directory and variables for the next command. A model goes on

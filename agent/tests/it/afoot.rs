@@ -327,3 +327,40 @@ fn what_is_kept_from_commands_is_not_brought_to_them() {
     process(&mut bench, "kill", &id);
     assert_eq!(bench.text("new.sealed").as_deref(), Some("x\n"));
 }
+
+#[test]
+fn a_command_that_waits_for_another_sees_what_that_one_makes() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "echo fir''st; until [ -e go.txt ]; do sleep 0.02; done; sleep 0.3; echo answer > answer.txt; sleep 600",
+        "first",
+    );
+    // It goes on only after this was written, and while the next command runs.
+    let written = bench.call("write_file", json!({"path": "go.txt", "content": ""}));
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    let waits =
+        "until [ -e answer.txt ]; do sleep 0.02; done; cat answer.txt; echo mine > mine.txt";
+    assert_eq!(printed(&mut bench, waits), "answer");
+    assert_eq!(bench.text("mine.txt").as_deref(), Some("mine\n"));
+    process(&mut bench, "kill", &id);
+    assert_eq!(bench.text("answer.txt").as_deref(), Some("answer\n"));
+}
+
+#[test]
+fn a_command_that_others_run_beside_is_kept_whole_or_not_at_all() {
+    let mut bench = Bench::with_files();
+    let id = started(&mut bench, "echo fir''st; sleep 600", "first");
+    let report = bench.call(
+        "terminal",
+        json!({"command": "echo x > early.txt; sleep 0.5; echo SECRET=1 > .env"}),
+    );
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::RejectedByUser),
+        "{}",
+        report.text
+    );
+    assert_eq!((bench.text("early.txt"), bench.text(".env")), (None, None));
+    process(&mut bench, "kill", &id);
+}

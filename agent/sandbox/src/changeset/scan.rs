@@ -23,7 +23,7 @@ use super::node::{
 use super::owners::Owners;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
-use crate::digest::digest_file;
+use crate::digest::digest_at_most;
 use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
 
 /// How much longer files may be together than the layer is big, because of
@@ -462,7 +462,7 @@ impl Scan {
             })?;
         let mut node = open_plain(upper, name)
             .and_then(|file| {
-                let (digest, bytes) = digest_file(&file)?;
+                let (digest, bytes) = digest_at_most(&file, self.longest(new))?;
                 Ok(Node {
                     kind: Kind::File,
                     mode: mode_of(new),

@@ -1,12 +1,19 @@
 //! How long what was displaced is kept: bounded by number, size and age.
 //!
-//! The newest commit is always kept, whatever its size.
+//! The newest commit is always kept, whatever its size. Those of one command count as
+//! one: what it makes while it runs is carried over piece by piece, and is not to push
+//! everything else out.
+
+use std::collections::BTreeSet;
 
 use super::entry::{Entry, State};
+use super::plan::Plan;
 use super::{Journal, JournalError};
 
-/// Commits kept at most.
+/// Commits kept at most, those with the same note counted once.
 pub const ENTRIES_MAX: usize = 50;
+/// Commits kept at most, whatever their notes.
+const PIECES_MAX: usize = 500;
 /// Bytes their displaced files may have together.
 pub const BYTES_MAX: u64 = 1 << 30;
 /// Age in seconds: 30 days.
@@ -20,12 +27,17 @@ pub(super) fn prune(journal: &Journal, newest: u64) -> Result<(), JournalError> 
         let entry = Entry::open(journal, number)?;
         let state = entry.state()?;
         if let (Some(State::Committed | State::Stuck), Ok(Some(plan))) = (state, entry.plan()) {
-            kept.push((entry, plan.made_at, plan.bytes_before));
+            kept.push((entry, plan));
         }
     }
-    let facts: Vec<(u64, u64)> = kept.iter().map(|(_, at, bytes)| (*at, *bytes)).collect();
+    let fact = |plan: &Plan| Fact {
+        made_at: plan.made_at,
+        bytes: plan.bytes_before,
+        note: plan.note.clone(),
+    };
+    let facts: Vec<Fact> = kept.iter().map(|(_, plan)| fact(plan)).collect();
     let surplus = surplus(&facts, now);
-    for (entry, ..) in kept.into_iter().take(surplus) {
+    for (entry, _) in kept.into_iter().take(surplus) {
         if entry.number != newest {
             entry.remove()?;
         }
@@ -33,13 +45,23 @@ pub(super) fn prune(journal: &Journal, newest: u64) -> Result<(), JournalError> 
     Ok(())
 }
 
-/// How many of these, oldest first, are too many. Each has its time and size.
-fn surplus(kept: &[(u64, u64)], now: u64) -> usize {
-    let mut bytes = 0_u64;
-    for (count, (made_at, size)) in kept.iter().rev().enumerate() {
-        bytes = bytes.saturating_add(*size);
-        let old = now.saturating_sub(*made_at) > AGE_MAX;
-        if count > 0 && (count >= ENTRIES_MAX || bytes > BYTES_MAX || old) {
+/// What counts of a commit.
+#[derive(Clone, Debug)]
+struct Fact {
+    made_at: u64,
+    bytes: u64,
+    note: Vec<u8>,
+}
+
+/// How many of these, oldest first, are too many.
+fn surplus(kept: &[Fact], now: u64) -> usize {
+    let (mut bytes, mut notes) = (0_u64, BTreeSet::new());
+    for (count, fact) in kept.iter().rev().enumerate() {
+        bytes = bytes.saturating_add(fact.bytes);
+        notes.insert(&fact.note);
+        let many = notes.len() > ENTRIES_MAX || count >= PIECES_MAX;
+        let old = now.saturating_sub(fact.made_at) > AGE_MAX;
+        if count > 0 && (many || bytes > BYTES_MAX || old) {
             return kept.len().saturating_sub(count);
         }
     }
@@ -48,13 +70,22 @@ fn surplus(kept: &[(u64, u64)], now: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{AGE_MAX, BYTES_MAX, ENTRIES_MAX, surplus};
+    use super::{AGE_MAX, BYTES_MAX, ENTRIES_MAX, Fact, PIECES_MAX, surplus};
+
+    fn noted(note: usize, (made_at, bytes): (u64, u64)) -> Fact {
+        Fact {
+            made_at,
+            bytes,
+            note: note.to_string().into_bytes(),
+        }
+    }
 
     #[test]
     fn the_oldest_go_by_number_size_and_age_and_the_newest_stays() {
         let now = 10 * AGE_MAX;
         let check = |kept: &[(u64, u64)], expected: usize| {
-            assert_eq!(surplus(kept, now), expected, "{} kept", kept.len());
+            let kept: Vec<Fact> = (0..).zip(kept).map(|(n, fact)| noted(n, *fact)).collect();
+            assert_eq!(surplus(&kept, now), expected, "{} kept", kept.len());
         };
         check(&[], 0);
         check(&[(now, 1); ENTRIES_MAX], 0);
@@ -66,5 +97,18 @@ mod tests {
             2,
         );
         check(&[(0, u64::MAX)], 0);
+    }
+
+    #[test]
+    fn pieces_of_one_command_push_no_other_commit_out() {
+        let now = 10 * AGE_MAX;
+        // Every other one is of the command that runs.
+        let kept = |others: usize| {
+            let pairs = (1..=others).flat_map(|other| [noted(0, (now, 1)), noted(other, (now, 1))]);
+            pairs.collect::<Vec<_>>()
+        };
+        assert_eq!(surplus(&kept(ENTRIES_MAX - 1), now), 0);
+        assert_eq!(surplus(&kept(ENTRIES_MAX), now), 2);
+        assert_eq!(surplus(&vec![noted(0, (now, 1)); PIECES_MAX + 2], now), 2);
     }
 }

@@ -19,7 +19,7 @@ use crate::changeset::node::{
     ACCESS_LISTS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself, owner_reads,
 };
 use crate::changeset::owners::Owners;
-use crate::digest::copy_file;
+use crate::digest::copy_at_most;
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
 use crate::dircap::{DIR_FLAGS, FsError, Kind};
 
@@ -334,7 +334,13 @@ impl<'a> Stager<'a> {
             }
         };
         self.step("write what is staged", path)?;
-        let (digest, _) = copy_file(from, to).map_err(failed("stage"))?;
+        let changed = |error: &io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        let (digest, _) = match copy_at_most(from, to, node.bytes) {
+            Err(error) if changed(&error) => {
+                return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
+            }
+            copied => copied.map_err(failed("stage"))?,
+        };
         if digest != node.digest() {
             return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
         }

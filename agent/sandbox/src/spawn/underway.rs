@@ -20,7 +20,6 @@ use hermitcrab_core::authority::Verb;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
-use self::brought::Brought;
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
 use crate::changeset::{ChangeSet, ChangeSetError, Terms};
@@ -40,6 +39,13 @@ struct Inner {
     owners: Option<Owners>,
     bytes_max: u64,
     state: Mutex<State>,
+}
+
+/// How much a command was shown of others' changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Brought {
+    bytes: u64,
+    names: u64,
 }
 
 /// Where a view lies.

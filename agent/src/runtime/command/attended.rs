@@ -8,7 +8,7 @@ use hermitcrab_sandbox::spawn::{Finished, Streams};
 use super::{Launch, Over, Seen};
 use crate::{
     digest::sha256,
-    runtime::{hands::Hands, turn::Stop},
+    runtime::{afoot::Stands, hands::Hands, turn::Stop},
 };
 
 /// How a program is looked after while it runs.
@@ -36,7 +36,8 @@ impl Hands<'_> {
             Ok(running) => running,
             Err(error) => return Err(self.not_started(call, error)?),
         };
-        self.runtime.afoot.begin(call, about, seen, &mut running);
+        let afoot = &self.runtime.afoot;
+        afoot.begin(call, about, seen, (&mut running, Stands::Early));
         let mut wanted = true;
         let over = loop {
             match running.attend(care.every, |_, _| {}) {

@@ -5,7 +5,7 @@
 //! command's output, and nothing it does is kept. What it says to the model counts as
 //! said by a command: the program, or what it reads besides, may be the workspace's.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use hermitcrab_core::{
     authority::{Cap, Object, Program, Verb},
@@ -16,7 +16,7 @@ use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
 use super::{
     super::{hands::Hands, turn::Stop},
-    Author, CommandRequest, CommandRun, Kept, Launch,
+    Author, CommandRequest, CommandRun, Kept, Launch, Seen,
 };
 use crate::person::NobodyThere;
 
@@ -61,7 +61,8 @@ impl Hands<'_> {
             merge_stderr: false,
             timeout,
         };
-        self.unheard(|hands| hands.run_launch(launch, &[], None, Kept::Nothing))
+        let seen: Arc<[Seen]> = Arc::new([]);
+        self.unheard(|hands| hands.run_launch(launch, &seen, None, Kept::Nothing))
     }
 
     /// Nobody is asked and nobody is shown what this prints.

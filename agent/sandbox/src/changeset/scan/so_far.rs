@@ -49,6 +49,14 @@ impl Scan {
         })
     }
 
+    /// How long a file may be by now, if somebody may write to it still.
+    pub(super) fn longest(&self, seen: &Stat) -> u64 {
+        match self.while_it_runs {
+            Some(_) => u64::try_from(seen.st_size).unwrap_or(0),
+            None => u64::MAX,
+        }
+    }
+
     /// Notes what was seen of a name, or that it is gone.
     pub(super) fn note(&mut self, path: &RelPath, seen: Option<Seen>) {
         if self.while_it_runs.is_some() {

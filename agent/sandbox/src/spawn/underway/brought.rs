@@ -17,7 +17,7 @@ use hermitcrab_core::path::RelPath;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, XattrFlags};
 
-use super::{Inner, Layer, State};
+use super::{Brought, Inner, Layer, State};
 use crate::changeset::copied::Seen;
 use crate::changeset::node::{Xattrs, kind_of, mode_of, xattrs_of};
 use crate::changeset::settled::{Left, Settled, Stood};
@@ -35,13 +35,6 @@ const NAMES_MAX: u64 = 10_000;
 /// Kept from a mode: rights that were given to somebody else's file.
 const MODE: u32 = 0o777;
 
-/// How much a command was brought.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Brought {
-    bytes: u64,
-    names: u64,
-}
-
 /// What is outside under a name.
 enum Outside {
     Nothing,
@@ -50,30 +43,23 @@ enum Outside {
     Dir(Stat),
 }
 
-/// Works in a view with the rights of the command it is for. Only root's agent needs
-/// that: files of the kernel's nobody cannot be made there.
-struct Rights(Option<(Uid, Gid)>);
-
-impl Rights {
-    fn of(layer: &Layer) -> Option<Self> {
-        let owner = rustix::fs::fstat(&layer.upper).ok()?;
-        if owner.st_uid == nix::unistd::geteuid().as_raw() {
-            return Some(Self(None));
-        }
-        // The group first: without the user's rights it could not be changed.
-        let group = setfsgid(Gid::from_raw(owner.st_gid));
-        let user = setfsuid(Uid::from_raw(owner.st_uid));
-        Some(Self(Some((user, group))))
+/// Works in a view with the rights of the command it is for. Only root's agent needs that:
+/// a file of somebody the view has no id for cannot be made there. It has a thread for it,
+/// which keeps nothing of these rights, nor does the agent.
+fn as_its_own<R: Send>(layer: &Layer, act: impl FnOnce() -> Option<R> + Send) -> Option<R> {
+    let owner = rustix::fs::fstat(&layer.upper).ok()?;
+    if owner.st_uid == nix::unistd::geteuid().as_raw() {
+        return act();
     }
-}
-
-impl Drop for Rights {
-    fn drop(&mut self) {
-        if let Some((user, group)) = self.0 {
-            setfsuid(user);
-            setfsgid(group);
-        }
-    }
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // The group first: with the user's rights it could not be changed.
+            setfsgid(Gid::from_raw(owner.st_gid));
+            setfsuid(Uid::from_raw(owner.st_uid));
+            act()
+        });
+        thread.join().ok()?
+    })
 }
 
 impl super::Underway {
@@ -211,7 +197,10 @@ impl Bringing<'_> {
     }
 
     fn remove(&self, path: &RelPath) -> Option<()> {
-        let _rights = Rights::of(self.layer)?;
+        as_its_own(self.layer, || self.remove_there(path))
+    }
+
+    fn remove_there(&self, path: &RelPath) -> Option<()> {
         let Ok((parent, name)) = open_parent(self.layer.merged.as_fd(), path) else {
             // Nor is there what it lay in.
             return Some(());
@@ -227,7 +216,10 @@ impl Bringing<'_> {
     }
 
     fn put(&self, path: &RelPath, stat: &Stat, made: Made<'_>) -> Option<()> {
-        let _rights = Rights::of(self.layer)?;
+        as_its_own(self.layer, || self.put_there(path, stat, &made))
+    }
+
+    fn put_there(&self, path: &RelPath, stat: &Stat, made: &Made<'_>) -> Option<()> {
         let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
         if let Some(there) = stat_name(parent.as_fd(), &name, path).ok()?
             && kind_of(&there) == Kind::Dir
@@ -246,28 +238,26 @@ impl Bringing<'_> {
         done
     }
 
+    /// Makes a directory where the command sees nothing; its attributes, or `None` where
+    /// it sees one already.
+    fn make_there(&self, path: &RelPath, stat: &Stat) -> Option<Option<Xattrs>> {
+        let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
+        if stat_name(parent.as_fd(), &name, path).ok()?.is_some() {
+            return Some(None);
+        }
+        rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU).ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&parent, name.as_slice(), flags, Mode::empty()).ok()?;
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(stat.st_mode & MODE)).ok()?;
+        Some(Some(xattrs_of(made.as_fd()).ok()?))
+    }
+
     /// A directory that is there outside: the command sees it, with all that is in it,
     /// unless it had looked for it before it was made.
     fn dir(&mut self, path: &RelPath, stat: &Stat, depth: usize) -> Option<()> {
-        let made = {
-            let _rights = Rights::of(self.layer)?;
-            let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
-            match stat_name(parent.as_fd(), &name, path).ok()? {
-                Some(_) => return Some(()),
-                None => {
-                    let mode = Mode::from_raw_mode(stat.st_mode & MODE);
-                    rustix::fs::mkdirat(&parent, name.as_slice(), Mode::RWXU).ok()?;
-                    let at = rustix::fs::openat(
-                        &parent,
-                        name.as_slice(),
-                        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-                        Mode::empty(),
-                    )
-                    .ok()?;
-                    rustix::fs::fchmod(&at, mode).ok()?;
-                    xattrs_of(at.as_fd()).ok()?
-                }
-            }
+        let made = as_its_own(self.layer, || self.make_there(path, stat))?;
+        let Some(made) = made else {
+            return Some(());
         };
         self.charge(0)?;
         let above = Seen {
