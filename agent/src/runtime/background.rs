@@ -227,6 +227,8 @@ impl Hands<'_> {
             }
         };
         let shared = Attended::new(Watch::new(request.watch.clone()), terminal);
+        // What is done next is done to the directories it was to see.
+        shared.until_it_begins(&mut running);
         let thread = std::thread::Builder::new().name(id.clone()).spawn({
             let (shared, machine) = (Arc::clone(&shared), self.runtime.machine.clone());
             move || shared.attend(running, &machine, call)

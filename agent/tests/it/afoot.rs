@@ -364,3 +364,22 @@ fn a_command_that_others_run_beside_is_kept_whole_or_not_at_all() {
     assert_eq!((bench.text("early.txt"), bench.text(".env")), (None, None));
     process(&mut bench, "kill", &id);
 }
+
+#[test]
+fn a_command_that_has_only_begun_sees_what_is_written_then() {
+    let mut bench = Bench::with_files();
+    for turn in 0..10 {
+        let (asks, answers) = (format!("q{turn}.txt"), format!("a{turn}.txt"));
+        let command =
+            format!("until [ -e {asks} ]; do sleep 0.1; done; cat {asks} > {answers}; sleep 60");
+        let started = bench.call("terminal", json!({"command": command, "background": true}));
+        assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+        std::thread::sleep(Duration::from_millis(turn * 3));
+        let written = bench.call("write_file", json!({"path": asks, "content": "what\n"}));
+        assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+        let waits = format!(
+            "for i in $(seq 100); do [ -s {answers} ] && break; sleep 0.1; done; cat {answers}"
+        );
+        assert_eq!(printed(&mut bench, &waits), "what");
+    }
+}

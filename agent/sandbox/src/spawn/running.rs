@@ -307,6 +307,12 @@ impl Running {
         Ok(self.turn(Some(patience), &mut show)?)
     }
 
+    /// Whether its sandbox is made, or failed to be.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        !self.layers.is_empty() || self.failure.is_some() || self.is_over()
+    }
+
     /// What to wait on for reading; see [`Running::next_deadline`].
     pub(crate) fn sources(&self) -> Vec<BorrowedFd<'_>> {
         let mut sources = Vec::with_capacity(4);

@@ -65,6 +65,8 @@ struct State {
     settled: Vec<Settled>,
     /// What it was shown of others' changes.
     brought: Brought,
+    /// What it is to be shown of them as soon as it can be.
+    waiting: Vec<(usize, RelPath)>,
     /// It has ended, or there is too much to look at.
     is_over: bool,
 }
@@ -92,6 +94,7 @@ impl Underway {
                 layers: Vec::new(),
                 settled: vec![Settled::default(); views.len()],
                 brought: Brought::default(),
+                waiting: Vec::new(),
                 is_over: false,
             }),
             views,
@@ -114,7 +117,12 @@ impl Underway {
                 })
             })
             .collect();
-        self.0.state().layers = layers?;
+        let mut state = self.0.state();
+        state.layers = layers?;
+        for (view, path) in std::mem::take(&mut state.waiting) {
+            // What cannot be shown stays as it was.
+            let _shown = self.0.bring(&mut state, view, &path);
+        }
         Ok(())
     }
 

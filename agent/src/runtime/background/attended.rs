@@ -27,6 +27,8 @@ use super::{
 
 /// Output letters kept of one command.
 pub(super) const OUTPUT_LETTERS_MAX: usize = 200_000;
+/// How long the beginning of one is waited for.
+const BEGINNING_MAX: Duration = Duration::from_secs(2);
 /// How often a thread looks whether its command is to end.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -97,6 +99,17 @@ impl Attended {
     fn take_typed(&self) {
         if let Some(terminal) = &self.terminal {
             terminal.read(|bytes| self.take(bytes));
+        }
+    }
+
+    /// Waits until it sees its directories, which are changed by whatever comes next.
+    pub(super) fn until_it_begins(&self, running: &mut Running) {
+        while !running.has_begun() && self.started.elapsed() < BEGINNING_MAX {
+            let over = running.attend(PATIENCE, |_, bytes| self.take(bytes));
+            if !matches!(over, Ok(false)) {
+                // Its thread finds out why.
+                return;
+            }
         }
     }
 

@@ -1,6 +1,9 @@
 //! A program whose output is read when it is over: started, looked after, concluded.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hermitcrab_core::outcome::Denial;
 use hermitcrab_sandbox::spawn::{Finished, Streams};
@@ -37,13 +40,17 @@ impl Hands<'_> {
             Err(error) => return Err(self.not_started(call, error)?),
         };
         let afoot = &self.runtime.afoot;
+        let has_others = afoot.has_any();
         afoot.begin(call, about, seen, (&mut running, Stands::Early));
-        let mut wanted = true;
+        let (mut wanted, mut next) = (true, Instant::now());
         let over = loop {
             match running.attend(care.every, |_, _| {}) {
                 Ok(true) => break Ok(()),
                 Ok(false) => {
                     meanwhile(self);
+                    if has_others {
+                        self.keep_meanwhile(&mut next);
+                    }
                     let progress = self.runtime.progress.as_mut();
                     if wanted && progress.is_some_and(|progress| !progress.is_wanted()) {
                         wanted = false;

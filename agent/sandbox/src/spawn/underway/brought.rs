@@ -67,14 +67,20 @@ impl super::Underway {
     /// it is now, unless the command changed it, too. What cannot be shown stays as it was.
     pub fn bring(&self, view: usize, path: &RelPath) {
         let mut state = self.0.state();
-        if !state.is_over {
+        if state.is_over {
+            return;
+        }
+        if state.layers.is_empty() {
+            // It may have begun to look already, and nobody heard yet where.
+            state.waiting.push((view, path.clone()));
+        } else {
             let _shown = self.0.bring(&mut state, view, path);
         }
     }
 }
 
 impl Inner {
-    fn bring(&self, state: &mut State, view: usize, path: &RelPath) -> Option<()> {
+    pub(super) fn bring(&self, state: &mut State, view: usize, path: &RelPath) -> Option<()> {
         let layer = state.layers.get(view)?;
         // A copy is as old as its command.
         if Kept::of(layer.upper.as_fd()).ok()? == Kept::Copy {
