@@ -81,15 +81,16 @@ impl Settled {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return;
         };
-        let old = self.at(path);
-        let is_same = |old: &Stood| match (&old.above, &stood.above) {
-            (Some(old), Some(new)) => old.inode == new.inode,
-            _ => false,
-        };
-        if let Some(old) = old.filter(|old| is_same(old)) {
+        if let Some(old) = self.at(path) {
+            let is_same = match (&old.above, &stood.above) {
+                (Some(old), Some(new)) => old.inode == new.inode,
+                _ => false,
+            };
+            // Who left what is outside does not change with what the layer holds.
             stood.below = stood.below.or(old.below);
-        } else {
-            self.0.retain(|dir, _| !dir.starts_with(path));
+            if !is_same {
+                self.0.retain(|dir, _| !dir.starts_with(path));
+            }
         }
         self.0.entry(dir).or_default().insert(name.to_vec(), stood);
     }

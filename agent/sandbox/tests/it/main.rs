@@ -31,6 +31,7 @@ mod refused_by_kernel;
 mod spawner_death;
 mod support;
 mod told;
+mod underway;
 mod warm;
 mod withheld;
 mod zygotes;

@@ -40,8 +40,8 @@ fn terminal() -> Offer {
         "Run a shell command on a copy of the workspace. The working directory and exported variables stay for the next \
          command. What it changes is kept if that is granted or the user says so. It returns as soon as the command \
          ends, however long it may take. With background=true it goes on running; look after it with `process`, or have \
-         its end told with notify_on_complete=true. What a background command changes is seen by other calls when it has \
-         ended. Files are better read, found and edited by read_file, search_files and patch.",
+         its end told with notify_on_complete=true. What a background command changes is seen by other calls while it \
+         runs, unless it has to be asked about. Files are better read, found and edited by read_file, search_files and patch.",
         json!({
             "command": text("the command"),
             "background": truth("keep it running and return at once", Some(false)),
@@ -274,8 +274,8 @@ fn execute_code() -> Offer {
         "execute_code",
         "Run a Python script, where work needs several calls with something between them. `from hermes_tools import \
          terminal, read_file, write_file, patch, search_files` calls tools from it, up to 50 times; what it prints comes \
-         back. What the script writes by itself is kept when it has ended: a tool it calls sees only what tools wrote, so \
-         use write_file for that.",
+         back. What the script writes by itself is seen by the tools it calls, unless it has to be asked about, which is \
+         done when it has ended.",
         json!({"code": text("the script")}),
         &["code"],
     )

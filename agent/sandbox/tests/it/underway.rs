@@ -1,0 +1,226 @@
+//! What a command that runs has made so far, and what others make of its files.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::support;
+
+use std::time::{Duration, Instant};
+
+use hermitcrab_sandbox::Journal;
+use hermitcrab_sandbox::changeset::ChangeSet;
+use hermitcrab_sandbox::spawn::{Finished, Running, Underway};
+use support::{Workspace, commit_in, rel, start};
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One that runs until it finds the file `stop` in its exchange.
+struct Started<'w> {
+    workspace: &'w Workspace,
+    journal: Journal,
+    running: Running,
+    underway: Underway,
+    state: tempfile::TempDir,
+}
+
+/// The journal, in its directory.
+struct Kept(
+    Journal,
+    #[expect(dead_code, reason = "it goes with this")] tempfile::TempDir,
+);
+
+fn started<'w>(workspace: &'w Workspace, script: &str) -> Started<'w> {
+    let state = tempfile::tempdir().unwrap();
+    let (journal, _) = Journal::open(state.path()).unwrap();
+    let mut running = start(&workspace.command(script));
+    let underway = running.underway().unwrap();
+    Started {
+        workspace,
+        journal,
+        running,
+        underway,
+        state,
+    }
+}
+
+impl Started<'_> {
+    fn says(&mut self, wanted: &str) {
+        let (begun, mut said) = (Instant::now(), String::new());
+        while !said.contains(wanted) {
+            assert!(begun.elapsed() < PATIENCE, "{said}");
+            let over = self.running.attend(Duration::from_millis(10), |_, bytes| {
+                said.push_str(&String::from_utf8_lossy(bytes));
+            });
+            assert!(!over.unwrap() || said.contains(wanted), "it ended: {said}");
+        }
+    }
+
+    /// Carries over what it has made so far; the changes, or `None` where that cannot be
+    /// told or was not as it was seen.
+    fn keep(&self) -> Option<Vec<String>> {
+        let look = self.underway.so_far()?;
+        let [set] = look.sets() else {
+            panic!("one view");
+        };
+        let changes = listed(set);
+        let commit = commit_in(&self.journal, set, self.workspace);
+        if commit.failure.is_some() {
+            return None;
+        }
+        look.stands();
+        Some(changes)
+    }
+
+    fn ended(self) -> (Finished, Kept) {
+        let mut running = self.running;
+        running.kill();
+        (running.wait().unwrap(), Kept(self.journal, self.state))
+    }
+}
+
+fn listed(set: &ChangeSet) -> Vec<String> {
+    let all = set.changes().iter();
+    all.map(|change| format!("{} {}", change.what.verb(), change.path))
+        .collect()
+}
+
+#[test]
+fn what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again() {
+    let workspace = Workspace::new();
+    workspace.file("old", "old\n");
+    workspace.file("tree/a", "a\n");
+    let mut command = started(
+        &workspace,
+        "mkdir d; echo one > d/made; echo two > again; rm -r tree; mkdir tree; echo new > tree/b; \
+         ln -s d link; chmod 600 old; echo first; read -t 0.2 x < <(sleep 1); echo more >> again; rm d/made; \
+         echo other > d/late; echo second; sleep 600",
+    );
+    command.says("first");
+    let kept = command.keep().unwrap();
+    let all = "fs.create again, fs.create d, fs.create d/made, fs.create link, fs.create tree/b, fs.delete tree/a, fs.modify old";
+    let mut sorted = kept.clone();
+    sorted.sort();
+    assert_eq!(sorted.join(", "), all);
+    assert_eq!(workspace.read("d/made"), "one\n");
+    assert_eq!(command.keep(), Some(Vec::new()), "nothing new");
+    // Somebody else's, beside the command's own: neither is the other's.
+    workspace.file("d/theirs", "theirs\n");
+    workspace.file("tree/theirs", "theirs\n");
+    command.says("second");
+    let (finished, journal) = command.ended();
+    let mut last = listed(&finished.changes[0]);
+    last.sort();
+    assert_eq!(
+        last.join(", "),
+        "fs.create d/late, fs.delete d/made, fs.modify again"
+    );
+    let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    assert_eq!(workspace.read("again"), "two\nmore\n");
+    assert_eq!(
+        workspace.read("d/theirs") + &workspace.read("tree/theirs"),
+        "theirs\ntheirs\n"
+    );
+    assert!(!workspace.path().join("d/made").exists());
+}
+
+#[test]
+fn what_is_written_while_it_is_looked_at_is_decided_as_it_was_seen_or_not_at_all() {
+    let workspace = Workspace::new();
+    let mut command = started(
+        &workspace,
+        "echo begun; i=0; while :; do i=$((i+1)); printf \"$i\\n$i\\n\" > pair.tmp; mv pair.tmp pair; \
+         ln -sfn /etc/passwd swap; rm -f swap; echo $i > swap; echo $i >> log; done",
+    );
+    command.says("begun");
+    let (mut kept, begun) = (0, Instant::now());
+    while kept < 25 {
+        assert!(begun.elapsed() < PATIENCE, "only {kept}");
+        // Its output would hold it up.
+        let _over = command.running.attend(Duration::from_millis(1), |_, _| {});
+        let Some(changes) = command.keep() else {
+            continue;
+        };
+        if changes.iter().any(|change| change.ends_with(" pair")) {
+            kept += 1;
+            let pair = workspace.read("pair");
+            let (one, other) = pair.trim().split_once('\n').unwrap();
+            assert_eq!(one, other);
+        }
+        // A link stands as a link, and what it leads to as nothing of the command's.
+        let swap = workspace.path().join("swap");
+        if swap.symlink_metadata().is_ok_and(|swap| swap.is_file()) {
+            assert!(workspace.read("swap").trim().parse::<u32>().is_ok());
+        }
+    }
+    let (finished, journal) = command.ended();
+    let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    let log = workspace.read("log");
+    let numbers: Vec<u32> = log.lines().map(|line| line.parse().unwrap()).collect();
+    assert!(
+        numbers
+            .iter()
+            .copied()
+            .eq(1..=u32::try_from(numbers.len()).unwrap()),
+        "{log}"
+    );
+}
+
+#[test]
+fn what_others_changed_is_shown_and_is_no_change_of_the_commands() {
+    let workspace = Workspace::new();
+    for (name, content) in [("seen", "one\n"), ("gone", "gone\n"), ("own", "own\n")] {
+        workspace.file(name, content);
+    }
+    let mut command = started(
+        &workspace,
+        "cat seen gone own; ls none made 2>/dev/null; echo mine >> own; echo first; \
+         until [ -e go ]; do sleep 0.01; done; echo \"<$(cat seen made/in)>\" $(ls gone 2>&1 | wc -w); \
+         echo also >> seen; echo second; sleep 600",
+    );
+    command.says("first");
+    workspace.file("seen", "two\n");
+    workspace.file("made/in", "in\n");
+    workspace.file("own", "theirs\n");
+    std::fs::remove_file(workspace.path().join("gone")).unwrap();
+    for name in ["seen", "made", "made/in", "own", "gone", "none"] {
+        command.underway.bring(0, &rel(name));
+    }
+    workspace.file("go", "");
+    command.underway.bring(0, &rel("go"));
+    command.says("second");
+    let (finished, _journal) = command.ended();
+    // What it and somebody else changed stays a conflict.
+    let set = &finished.changes[0];
+    let mut last = listed(set);
+    last.sort();
+    assert_eq!(last.join(", "), "fs.modify own, fs.modify seen");
+    let (change, denial) = set.never_kept().unwrap();
+    assert_eq!(
+        (change.path.to_string(), denial.code().to_string()),
+        ("own".to_owned(), "changed-since-shown".to_owned())
+    );
+    assert!(
+        support::text(&finished).contains("<two\nin>"),
+        "{}",
+        support::text(&finished)
+    );
+    assert_eq!(
+        set.content_after(&rel("seen"), 100).unwrap(),
+        b"two\nalso\n"
+    );
+}
+
+#[test]
+fn a_look_ends_with_the_command_and_says_nothing_before_it() {
+    let workspace = Workspace::new();
+    let mut command = started(&workspace, "echo x > made; echo begun; sleep 600");
+    command.says("begun");
+    let underway = command.underway.clone();
+    let (finished, _journal) = command.ended();
+    assert!(underway.is_over() && underway.so_far().is_none());
+    // Nor does it take anything any more.
+    underway.bring(0, &rel("made"));
+    drop(finished);
+    assert!(!workspace.path().join("made").exists());
+}
