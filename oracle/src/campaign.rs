@@ -69,6 +69,16 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
         );
         return exit::USAGE;
     }
+    let place = args.report.clone().unwrap_or_else(|| {
+        ambient
+            .root
+            .join(format!("target/bisim/{}", directory(args)))
+    });
+    // Before anything is installed or built for it.
+    if let Err(message) = Log::check(&place, args.resume) {
+        eprintln!("error: {message}");
+        return exit::USAGE;
+    }
     let catalogue = match check::load(&ambient.root.join("vectors")) {
         Ok((_, catalogue)) => catalogue,
         Err(code) => return code,
@@ -76,11 +86,6 @@ pub fn command(ambient: &Ambient, args: &FuzzArgs) -> u8 {
     let interrupt = Interrupt::default();
     let processes = Processes::default();
     interrupt.watch(processes.clone());
-    let place = args.report.clone().unwrap_or_else(|| {
-        ambient
-            .root
-            .join(format!("target/bisim/{}", directory(args)))
-    });
     let mut starts = match environment::prepare(ambient, &args.hermes, &place, &processes) {
         Ok(starts) => starts,
         Err(lack) => return lack.exit(&interrupt),

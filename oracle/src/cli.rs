@@ -238,7 +238,7 @@ pub struct FuzzArgs {
     /// Only every n-th place, from the i-th on, counted from 1.
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]
     pub shard: Option<Shard>,
-    /// Go on where a run of the same campaign stopped.
+    /// Go on where a run of the same campaign stopped; there must be one.
     #[arg(long)]
     pub resume: bool,
     /// The Hermes release.

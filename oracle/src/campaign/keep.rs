@@ -59,12 +59,33 @@ pub struct Log {
 }
 
 impl Log {
+    /// Whether there is a log just where one is to be resumed.
+    ///
+    /// # Errors
+    /// There is one and it is not to be resumed, or there is none to resume.
+    pub fn check(place: &Path, resume: bool) -> Result<(), String> {
+        let path = place.join(LOG);
+        match (path.exists(), resume) {
+            (true, true) | (false, false) => Ok(()),
+            (true, false) => Err(format!(
+                "`{}` is there already; go on with --resume, or name another --seed or --report",
+                path.display()
+            )),
+            (false, true) => Err(format!(
+                "no campaign is on record in `{}`; begin one without --resume, or name the --seed, \
+                 --target or --report it was begun with",
+                place.display()
+            )),
+        }
+    }
+
     /// Starts a log, or goes on with one.
     ///
     /// # Errors
-    /// There is one already and it is not to be resumed, it is of another
-    /// campaign, a line in its middle is damaged, or it cannot be written.
+    /// As [`Self::check`]; it is of another campaign, a line in its middle is damaged, or it
+    /// cannot be written.
     pub fn open(place: &Path, deal: Deal, seed: u64, resume: bool) -> Result<Self, String> {
+        Self::check(place, resume)?;
         let path = place.join(LOG);
         let on = |what: &str, error: std::io::Error| {
             format!("cannot {what} `{}`: {error}", path.display())
@@ -77,13 +98,7 @@ impl Log {
             head.insert("target".to_owned(), json!(target));
         }
         let (mut done, mut old, mut whole) = (BTreeSet::new(), Vec::new(), 0_u64);
-        if path.exists() {
-            if !resume {
-                return Err(format!(
-                    "`{}` is there already; go on with --resume, or name another --seed or --report",
-                    path.display()
-                ));
-            }
+        if resume {
             let mut reader = BufReader::new(File::open(&path).map_err(|e| on("read", e))?);
             let mut line = String::new();
             let mut number = 0_usize;
@@ -257,6 +272,16 @@ mod tests {
                 .take_old(),
             [seen(0), seen(1)]
         );
+    }
+
+    #[test]
+    fn where_no_campaign_is_on_record_none_is_gone_on_with_and_none_begins() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Log::open(dir.path(), Deal::Worlds(Target::Commands), 5, true)
+            .err()
+            .unwrap();
+        assert!(error.contains("no campaign is on record"), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
