@@ -125,13 +125,13 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
             .map_err(|error| eprintln!("error: {}", here(error).1))
             .ok()
         });
-    match &mirror {
-        Some(_) => eprintln!(
+    let runs = match &mirror {
+        Some(_) => format!(
             "mirroring to {}; Hermes runs as always",
             report.join(mirror::LINES).display()
         ),
-        None => eprintln!("Hermes runs without a mirror"),
-    }
+        None => "Hermes runs without a mirror".to_owned(),
+    };
     let finish = args.finish;
     let mirrored = mirror.map(|mirror| {
         let stop = listener.stopped();
@@ -141,7 +141,11 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
         &mut hermes(ambient, &args.command, private.path(), &socket),
         signals,
     )
-    .and_then(|mut child| child.wait())
+    .and_then(|mut child| {
+        // Only now it does; a program that cannot be started never ran.
+        eprintln!("{runs}");
+        child.wait()
+    })
     .map_err(|error| {
         let program = args.command.first().map(|word| word.to_string_lossy());
         let program = program.unwrap_or_default();

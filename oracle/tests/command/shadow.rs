@@ -291,7 +291,9 @@ fn a_program_that_cannot_be_started_or_is_not_heard_of_is_told_so() {
     assert_eq!(ended, 64, "{said}");
     assert!(said.contains("cannot start `no-such-hermes`: "), "{said}");
     assert!(!said.contains("0 calls"), "{said}");
+    assert!(!said.contains("Hermes runs"), "it never did: {said}");
     let (ended, said) = shadow("true");
     assert_eq!(ended, 0, "{said}");
+    assert!(said.contains("Hermes runs as always"), "{said}");
     assert!(said.contains("no call was heard of: "), "{said}");
 }
