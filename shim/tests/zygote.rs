@@ -67,6 +67,26 @@ fn moving_memory_changes_nothing_that_is_in_it() {
 }
 
 #[test]
+fn what_is_made_after_room_was_made_lies_in_it_whatever_is_mapped_meanwhile() {
+    let Some(told) = memory(
+        "import mmap\n\
+         room = make_room()\n\
+         maps = [line.split()[0].split('-') for line in open('/proc/self/maps')]\n\
+         held = [(int(a, 16), int(b, 16)) for a, b in maps if int(a, 16) <= id(room[-1]) < int(b, 16)]\n\
+         within = lambda one: held[0][0] <= id(one) < held[0][1]\n\
+         between, made = [], []\n\
+         for number in range(200):\n\
+         \x20   between.append(mmap.mmap(-1, 1 << 14))\n\
+         \x20   made += [bytes(size + number % 7) for size in range(20, 400)]\n\
+         inside = sum(map(within, made))\n\
+         print(all(map(within, room[2:])), held[0][1] - held[0][0] >= ROOM, inside > len(made) * 9 // 10)",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True True True");
+}
+
+#[test]
 fn once_the_free_pieces_are_taken_new_ones_lie_together() {
     let Some(told) = memory(
         "import ctypes\n\

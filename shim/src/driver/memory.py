@@ -13,6 +13,28 @@ HUGE = 2 << 20
 MADV_COLLAPSE = 25
 
 
+# What the imports of any kind of world take of the interpreter's own heap, and more.
+ROOM = 48 << 20
+# The largest object of that heap, so that few are made.
+LARGEST = 512
+# The interpreter asks for this much at once and gives it back when nothing is left in it.
+ARENA = 1 << 20
+
+
+def make_room():
+    """Have the interpreter ask for its heap at once, before anything is imported.
+
+    It would ask bit by bit, and each library that is imported in between lies between two
+    bits: half of them then fill no huge page. One object in each bit keeps it.
+    """
+    size = LARGEST - bytes().__sizeof__()
+    # A list that grew meanwhile would itself lie in between.
+    made = [None] * (ROOM // LARGEST)
+    for number in range(len(made)):
+        made[number] = bytes(size)
+    return made[:: ARENA // LARGEST // 2]
+
+
 def spans(maps):
     """The parts of private, anonymous, writable memory that fill whole huge pages."""
     for line in maps:
