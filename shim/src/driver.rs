@@ -275,6 +275,10 @@ impl Driver for HermesDriver {
         Interior::Plain
     }
 
+    fn is_out_of_reach(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, job: &Job) -> Result<(), WorldError> {
         let kind = match (job.drive, job.context) {
             (Drive::Wire, _) => Some("server"),

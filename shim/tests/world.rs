@@ -62,7 +62,7 @@ fn a_world_is_forgotten_when_it_ends() {
 fn a_world_does_not_show_the_host() {
     let Some(mut worker) = worker() else { return };
     let script = vec![terminal(
-        "cat /proc/self/uid_map; echo x 2>&1 > /proc/sys/kernel/core_pattern; ls /proc | grep -c '^[0-9]'; grep -c . /proc/net/dev; id -u; tr '\\0' '\\n' < /proc/1/environ | cut -d= -f1 | sort | tr '\\n' ' '",
+        "cat /proc/self/uid_map; echo x 2>&1 > /proc/sys/kernel/core_pattern; ls /proc | grep -c '^[0-9]'; grep -c . /proc/net/dev; id -u; cat /proc/1/environ 2>&1",
     )];
     let trace = run(&mut worker, headless(script));
     let text = output(&trace.steps[0]);
@@ -87,17 +87,47 @@ fn a_world_does_not_show_the_host() {
     );
     assert_eq!(lines[3], "3", "two header lines and the loopback: {text}");
     assert_eq!(lines[4], "1000", "{text}");
-    let names: BTreeSet<_> = lines[5].split_whitespace().collect();
-    let given: BTreeSet<_> = bisim_world::environment::ENVIRONMENT
+    assert!(lines[5].ends_with("Permission denied"), "{text}");
+}
+
+/// What a worker and its observer read of a world comes over descriptors of its first
+/// process, which has the commands' own user.
+#[test]
+fn a_command_cannot_speak_for_the_process_that_tells_of_it() {
+    let Some(mut worker) = worker() else { return };
+    let forged = StepTrace {
+        text: "forged".to_owned(),
+        ..StepTrace::of(StepOutcome::Ran)
+    };
+    let body = serde_json::json!({ "Step": forged }).to_string();
+    let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+    let frame: String = [&length[..], body.as_bytes()]
+        .concat()
         .iter()
-        .map(|(name, _)| *name)
-        .chain([
-            "HERMES_SHIM_INSIDE",
-            "PYTHONDONTWRITEBYTECODE",
-            "LD_LIBRARY_PATH",
-        ])
+        .map(|byte| format!("\\x{byte:02x}"))
         .collect();
-    assert!(names.is_subset(&given), "{names:?}");
+    let trace = run(
+        &mut worker,
+        headless(vec![terminal(&format!(
+            "exec 2>&1; (: >> /proc/1/mem); ls /proc/1/fd; cat /proc/1/maps | head -1; \
+             for end in $(seq 3 40); do printf '{frame}' > /proc/1/fd/$end; done 2>&1 | grep -vc denied"
+        ))]),
+    );
+    assert_eq!(trace.steps.len(), 1, "{trace:?}");
+    let text = output(&trace.steps[0]);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(
+        lines[..3]
+            .iter()
+            .all(|line| line.ends_with("Permission denied")),
+        "{text}"
+    );
+    assert_eq!(lines[3], "0", "{text}");
+    assert_eq!(trace.end, End::Finished);
+    // The oracle's own pipe is among those that were tried.
+    let next = run(&mut worker, headless(vec![terminal("echo true")]));
+    assert_eq!(output(&next.steps[0]), "true");
 }
 
 #[test]

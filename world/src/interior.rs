@@ -99,8 +99,10 @@ pub(crate) fn live(
     }
     enter::drop_capabilities()?;
     nix::sys::prctl::set_no_new_privs().at("forbid new privileges")?;
-    // Dropping capabilities hides /proc/self from its owner; subjects read it.
-    nix::sys::prctl::set_dumpable(true).at("become dumpable")?;
+    // Dropping capabilities hides /proc/self from its owner; subjects read it. Where commands
+    // have this process' user and it tells what calls answered and asked, nobody but itself
+    // may open its descriptors, read or write its memory or trace it.
+    nix::sys::prctl::set_dumpable(!driver.is_out_of_reach()).at("become dumpable, or not")?;
     if let Some(world) = &job.world {
         nix::unistd::chdir(world.cwd.as_str()).at(&format!("enter {}", world.cwd))?;
     }

@@ -32,6 +32,13 @@ pub trait Driver {
     /// How much of the kernel a world of this subject shows.
     fn interior(&self) -> Interior;
 
+    /// Whether nobody else in the world may reach its first process. That takes a program
+    /// which was started inside the zygote's user namespace: an observer could not trace
+    /// another one, and it could not write its children's user maps.
+    fn is_out_of_reach(&self) -> bool {
+        false
+    }
+
     /// Files the subject needs in the world before it starts, such as its settings.
     /// They belong to the starting tree and are no effects.
     ///
