@@ -170,7 +170,9 @@ impl Step {
             Self::SystemDirs | Self::BindReadOnly => {
                 "the directory must exist, and the kernel must be 5.12 or newer"
             }
-            Self::Devices => "/dev/null, zero, full, random and urandom must be the real devices",
+            Self::Devices => {
+                "/dev/null, zero, full, random, urandom and tty must be the real devices"
+            }
             Self::MountProc => {
                 "a fresh /proc is refused when the machine's own is partly covered, as in most containers; run the container with an unmasked /proc"
             }

@@ -153,16 +153,7 @@ impl Job {
 
 /// What the shell that starts a command runs: an interactive login shell, as
 /// the user's own is, so that its words and its start-up files are the same.
-fn shell(on_terminal: bool) -> &'static str {
-    if on_terminal {
-        // A shell that owns its terminal can be interrupted from it.
-        "builtin cd -- \"$1\" || exit 126\n\
-         if command -v setsid >/dev/null; then exec setsid -c -w /usr/bin/bash -lic \"set +m; $2\"; fi\n\
-         exec /usr/bin/bash -lic \"set +m; $2\""
-    } else {
-        "builtin cd -- \"$1\" || exit 126\nexec /usr/bin/bash -lic \"set +m; $2\""
-    }
-}
+const SHELL: &str = "builtin cd -- \"$1\" || exit 126\nexec /usr/bin/bash -lic \"set +m; $2\"";
 
 /// The streams of a command, and the agent's end of its terminal.
 fn streams(on_terminal: bool) -> Result<(Option<Terminal>, Streams), Stop> {
@@ -173,7 +164,7 @@ fn streams(on_terminal: bool) -> Result<(Option<Terminal>, Streams), Stop> {
     let (terminal, theirs) = Terminal::open().map_err(io)?;
     let other: OwnedFd = theirs.try_clone().map_err(io)?;
     let streams = Streams {
-        stdin: Input::From(theirs),
+        stdin: Input::Terminal(theirs),
         stdout: Output::To(other),
         stderr: Output::Captured,
     };
@@ -198,7 +189,7 @@ impl Hands<'_> {
             argv: vec![
                 b"/usr/bin/bash".to_vec(),
                 b"-c".to_vec(),
-                shell(request.terminal).as_bytes().to_vec(),
+                SHELL.as_bytes().to_vec(),
                 b"bash".to_vec(),
                 cwd.clone().into_bytes(),
                 request.command.as_bytes().to_vec(),

@@ -415,6 +415,7 @@ mod tests {
             cwd: b"/".to_vec(),
             inputs: Vec::new(),
             merge_stderr: false,
+            on_terminal: false,
             interpreter: false,
         }
     }

@@ -111,6 +111,10 @@ fn become_command(program: Program, streams: Vec<OwnedFd>) -> Result<Infallible,
     } else {
         rustix::stdio::dup2_stderr(next()?).at(Step::Exec, "stderr")?;
     }
+    if program.on_terminal {
+        // The session is new, and has no terminal yet.
+        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()).at(Step::Exec, "terminal")?;
+    }
     root::write_inputs(&program.inputs)?;
     let mut numbered = Vec::new();
     if program.interpreter {

@@ -28,7 +28,7 @@ use super::killer::Killer;
 use super::output::Collector;
 use super::pool::Pool;
 use super::spec::{self, Program, Report, UsageSpec};
-use super::streams::{Ours, Stream, Streams};
+use super::streams::{Input, Ours, Stream, Streams};
 use super::underway::Underway;
 use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
@@ -143,6 +143,7 @@ impl Running {
                 .map(|(name, bytes)| (name.as_bytes().to_vec(), bytes.clone()))
                 .collect(),
             merge_stderr: command.merge_stderr,
+            on_terminal: matches!(streams.stdin, Input::Terminal(_)),
             interpreter: false,
         };
         let bytes_max = command.limits.output_bytes_max;

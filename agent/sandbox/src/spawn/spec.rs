@@ -292,6 +292,8 @@ pub(crate) struct Program {
     pub cwd: Vec<u8>,
     pub inputs: Vec<(Vec<u8>, Vec<u8>)>,
     pub merge_stderr: bool,
+    /// Whether its input is the terminal that is to control it.
+    pub on_terminal: bool,
     /// Whether it is an interpreter that waits for its script, whose two
     /// descriptors come after the standard streams.
     pub interpreter: bool,
@@ -305,6 +307,7 @@ impl Program {
         w.bytes(&self.cwd);
         w.list(&self.inputs, write_pair);
         w.u8(u8::from(self.merge_stderr));
+        w.u8(u8::from(self.on_terminal));
         w.u8(u8::from(self.interpreter));
         w.finish()
     }
@@ -317,6 +320,7 @@ impl Program {
             cwd: r.bytes()?,
             inputs: r.list(read_pair)?,
             merge_stderr: flag(&mut r)?,
+            on_terminal: flag(&mut r)?,
             interpreter: flag(&mut r)?,
         };
         r.finish()?;

@@ -17,8 +17,10 @@ pub enum Input {
     Nothing,
     /// A pipe, see [`Running::take_stdin`](super::Running::take_stdin).
     Pipe,
-    /// This descriptor, such as a terminal made for the command.
+    /// This descriptor.
     From(OwnedFd),
+    /// This terminal, made for the command, which controls it and nothing else.
+    Terminal(OwnedFd),
 }
 
 /// Where a command's standard output or error goes.
@@ -114,7 +116,7 @@ impl Streams {
                 let (read, write) = pipe()?;
                 (read, Some(write))
             }
-            Input::From(fd) => (fd, None),
+            Input::From(fd) | Input::Terminal(fd) => (fd, None),
         };
         let (stdout_inside, stdout) = output(self.stdout, stdout_made, bytes_max)?;
         let mut theirs = vec![stdin_inside, stdout_inside];

@@ -30,6 +30,7 @@ mod refusals;
 mod refused_by_kernel;
 mod spawner_death;
 mod support;
+mod terminal;
 mod told;
 mod underway;
 mod warm;

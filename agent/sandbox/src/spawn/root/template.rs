@@ -77,6 +77,9 @@ const DEVICES: &[(&str, u32, u32)] = &[
     ("urandom", 1, 9),
 ];
 
+/// Whoever opens this gets the terminal that controls it, and nothing if none does.
+const TERMINAL: (&str, u32, u32) = ("tty", 5, 0);
+
 /// Longer files of /etc are bound instead of copied.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 /// And so are directories with more in them.
@@ -364,21 +367,12 @@ fn devices() -> Result<(), StepError> {
     fs::create_dir(&dev).at(Step::Devices, "dev")?;
     tmpfs(&dev, "size=1m,nr_inodes=64,mode=755", Step::Devices)?;
     for (name, major, minor) in DEVICES {
-        let target = dev.join(name);
-        fs::write(&target, b"").at(Step::Devices, *name)?;
-        let source = Path::new(OLD).join("dev").join(name);
-        mount_bind_recursive(&source, &target).at(Step::Devices, *name)?;
-        let meta = fs::symlink_metadata(&target).at(Step::Devices, *name)?;
-        if meta.rdev() != rustix::fs::makedev(*major, *minor)
-            || rustix::fs::FileType::from_raw_mode(meta.mode())
-                != rustix::fs::FileType::CharacterDevice
-        {
-            return Err(StepError::new(
-                Step::Devices,
-                *name,
-                io::Error::other("not the real device"),
-            ));
-        }
+        device(&dev, name, rustix::fs::makedev(*major, *minor))?;
+    }
+    // Without it only programs lose that insist on it.
+    let (name, major, minor) = TERMINAL;
+    if fs::symlink_metadata(Path::new(OLD).join("dev").join(name)).is_ok() {
+        device(&dev, name, rustix::fs::makedev(major, minor))?;
     }
     for (name, target) in [
         ("fd", "/proc/self/fd"),
@@ -393,4 +387,20 @@ fn devices() -> Result<(), StepError> {
         fs::create_dir(dev.join(dir)).at(Step::Devices, dir)?;
     }
     seal(&dev, Step::Devices)
+}
+
+/// Shows one of the machine's devices, if it is what its name says.
+fn device(dev: &Path, name: &str, number: u64) -> Result<(), StepError> {
+    let target = dev.join(name);
+    fs::write(&target, b"").at(Step::Devices, name)?;
+    let source = Path::new(OLD).join("dev").join(name);
+    mount_bind_recursive(&source, &target).at(Step::Devices, name)?;
+    let meta = fs::symlink_metadata(&target).at(Step::Devices, name)?;
+    let is_one =
+        rustix::fs::FileType::from_raw_mode(meta.mode()) == rustix::fs::FileType::CharacterDevice;
+    if is_one && meta.rdev() == number {
+        return Ok(());
+    }
+    let why = io::Error::other("not the real device");
+    Err(StepError::new(Step::Devices, name, why))
 }
