@@ -19,6 +19,7 @@ pub(crate) mod copier;
 pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod finishing;
+pub(crate) mod grace;
 pub(crate) mod init;
 pub(crate) mod interpreter;
 pub(crate) mod killer;
@@ -26,6 +27,7 @@ pub(crate) mod networks;
 pub(crate) mod output;
 pub(crate) mod pool;
 pub(crate) mod ready;
+pub(crate) mod reaper;
 pub(crate) mod root;
 pub(crate) mod running;
 pub(crate) mod spec;
@@ -48,6 +50,7 @@ use hermitcrab_core::outcome::{Denial, DenialCode};
 
 pub use self::filter::{RefusedCall, filter_for_later, filter_this_thread, refused_calls};
 pub use self::finishing::Finishing;
+pub use self::grace::Grace;
 pub use self::interpreter::Interpreters;
 pub use self::killer::Killer;
 pub use self::output::Captured;
@@ -136,6 +139,8 @@ pub struct View<'a> {
 pub struct Limits {
     /// How long it may run before everything it started is killed.
     pub timeout: Duration,
+    /// How it is asked to end before, when that time is over.
+    pub grace: Grace,
     /// Processes and threads at once.
     pub processes_max: u64,
     /// Descriptors of one process.
@@ -167,6 +172,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(60),
+            grace: Grace::None,
             processes_max: 100,
             open_files_max: 1024,
             file_bytes_max: 1 << 30,

@@ -26,7 +26,7 @@ use hermitcrab_core::{
     time::Instant,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{Ending, Finished, Input, Output, SpawnError, Streams};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Input, Output, SpawnError, Streams};
 
 pub use self::watch::Notice;
 use self::{attended::Attended, terminal::Terminal, watch::Watch};
@@ -43,6 +43,10 @@ use crate::digest::sha256;
 const JOBS_MAX: usize = 64;
 /// How long a command may run at most.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// What one that is ended has to put away what it made.
+const GRACE: Grace = Grace::Terminate(Duration::from_secs(2));
+/// The same on a terminal, which is taken away.
+const GRACE_ON_TERMINAL: Grace = Grace::HangUp(Duration::from_millis(100));
 
 /// A background command, as a tool sees it.
 #[derive(Clone, Debug)]
@@ -198,6 +202,7 @@ impl Hands<'_> {
             inputs: Vec::new(),
             merge_stderr: true,
             timeout: LIFETIME,
+            grace: Grace::None,
         };
         let (terminal, streams) = streams(request.terminal)?;
         let (call, running) = self.launch(launch, &seen, streams)?;
@@ -329,11 +334,11 @@ impl Hands<'_> {
         self.look_after()
     }
 
-    /// Ends one, and decides what it did until then.
+    /// Asks one to end, kills it if it does not, and decides what it did until then.
     pub fn kill(&mut self, id: &str) -> Result<(), Stop> {
         if let Some(job) = self.own_job(id) {
             job.killed = true;
-            job.shared.stop();
+            job.shared.end();
             let shared = Arc::clone(&job.shared);
             shared.wait(LIFETIME);
         }

@@ -20,7 +20,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode, Outcome},
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{Ending, Finished, Running, SpawnError, Stream};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Running, SpawnError, Stream};
 
 mod anew;
 mod attended;
@@ -54,6 +54,8 @@ use crate::{digest::sha256, ports::ProgressPort};
 const EXPORTED_BYTES_MAX: usize = 1 << 20;
 /// How often it is looked whether a running command is still wanted.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What a command of a shell has, when its time is over, to put away what it made.
+const GRACE: Grace = Grace::Terminate(Duration::from_secs(1));
 /// The longest working directory, in bytes.
 const CWD_BYTES_MAX: usize = 4096;
 
@@ -151,6 +153,7 @@ impl Hands<'_> {
             inputs,
             merge_stderr: !request.apart,
             timeout: request.timeout,
+            grace: GRACE,
         };
         self.run_launch(launch, &seen, request.reads, kept)
     }
@@ -219,6 +222,7 @@ impl Hands<'_> {
             inputs: Vec::new(),
             merge_stderr: true,
             timeout,
+            grace: Grace::None,
         };
         self.run_launch(launch, &seen, None, Kept::Effects)
     }

@@ -17,7 +17,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Input, Output, Streams};
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Grace, Input, Output, Streams};
 use jiff::Zoned;
 use serde_json::Value;
 
@@ -196,6 +196,7 @@ impl Hands<'_> {
             inputs: vec![("script".to_owned(), text(script))],
             merge_stderr: false,
             timeout,
+            grace: Grace::None,
         };
         let streams = Streams {
             stdin: Input::Nothing,

@@ -13,7 +13,7 @@ use std::{
 };
 
 use hermitcrab_core::{fault::Fault, outcome::Denial, tool::Tool};
-use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Input, Output, Streams};
+use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Grace, Input, Output, Streams};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -47,8 +47,11 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 << 10;
 /// How long a script may run, unless it is said otherwise.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
+/// What a script has, when its time is over, to put away what it made.
+const GRACE: Grace = Grace::Terminate(Duration::from_secs(5));
 /// How often a script's calls are looked for.
 const PATIENCE: Duration = Duration::from_millis(2);
+
 /// A script that ran.
 #[derive(Debug)]
 pub struct ScriptRun {
@@ -107,6 +110,7 @@ impl Hands<'_> {
             ],
             merge_stderr: false,
             timeout,
+            grace: GRACE,
         };
         let streams = Streams {
             stdin: Input::From(theirs.into()),

@@ -100,6 +100,53 @@ fn a_running_one_is_polled_listed_and_killed() {
 }
 
 #[test]
+fn what_one_does_when_it_is_asked_to_end_is_decided_as_all_it_did() {
+    let loops = "echo up; while :; do sleep 0.1; done";
+    let killed = |bench: &mut Bench, how: &str| {
+        let id = start(bench, &format!("trap '{how}; exit 0' TERM; {loops}"));
+        while value(&process(bench, "poll", &id))["output_preview"] != "up\n" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let report = process(bench, "kill", &id);
+        (value(&report)["status"].clone(), report)
+    };
+    let mut bench = Bench::with_files();
+    let (status, report) = killed(&mut bench, "echo bye > state.txt; echo bye");
+    assert_eq!((status, &report.fate), (json!("killed"), &Fate::Ran));
+    // The shell itself may say something of its missing terminal in between.
+    let output = value(&report)["output"].to_string();
+    assert!(output.ends_with("bye\\n\""), "{output}");
+    assert_eq!(bench.text("state.txt").as_deref(), Some("bye\n"));
+    // What is not held is asked about.
+    let mut bench = Bench::new();
+    bench.put("a.txt", "a\n");
+    let (status, report) = killed(&mut bench, "rm a.txt");
+    let refused = Fate::RanDiscarded(DenialCode::RejectedByUser);
+    assert_eq!((status, &report.fate), (json!("killed"), &refused));
+    assert_eq!(report.questions.len(), 1);
+    assert_eq!(bench.text("a.txt").as_deref(), Some("a\n"));
+}
+
+#[test]
+fn a_command_and_a_script_whose_time_is_over_put_away_what_they_made() {
+    let mut bench = Bench::with_files();
+    let command = "trap 'echo bye > left.txt; exit 0' TERM; while :; do sleep 0.1; done";
+    let report = bench.call("terminal", json!({"command": command, "timeout": 2}));
+    assert_eq!(value(&report)["exit_code"], 124, "{}", report.text);
+    assert_eq!(bench.text("left.txt").as_deref(), Some("bye\n"));
+    bench.runtime.set_ceilings(Ceilings {
+        script_timeout: Some(Duration::from_secs(4)),
+        ..Ceilings::default()
+    });
+    let code = "import signal, sys, time\n\
+                def leave(number, frame):\n    open('script.txt', 'w').write('bye')\n    sys.exit(0)\n\
+                signal.signal(signal.SIGTERM, leave)\ntime.sleep(1000)\n";
+    let report = bench.call("execute_code", json!({ "code": code }));
+    assert_eq!(value(&report)["status"], "timeout", "{}", report.text);
+    assert_eq!(bench.text("script.txt").as_deref(), Some("bye"));
+}
+
+#[test]
 fn revoking_the_grant_it_runs_on_kills_it_and_keeps_nothing() {
     let mut bench = Bench::new();
     bench.grant("fs.*", ".");

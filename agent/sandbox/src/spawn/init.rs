@@ -3,19 +3,19 @@
 //! It runs as process 1 of the new pid namespace, so its end is the end of
 //! every process inside. It never looks at what the command does.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::Mode;
-use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, setrlimit};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal, setrlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use super::channel::Channel;
 use super::fence;
 use super::filter::Filter;
 use super::ready;
+use super::reaper;
 use super::root::{self, Template};
-use super::spec::{Ending, LimitSpec, Report, Surroundings, UsageSpec};
+use super::spec::{LimitSpec, Report, Surroundings, UsageSpec};
 use crate::cgroup::Entrances;
 use crate::confined::Confined;
 use crate::mechanism::Mechanism;
@@ -192,8 +192,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     })
     .at(Step::Fork, "")?;
     drop((built, listener));
-    let ending = reap_until(command.as_raw()).at(Step::Wait, "")?;
-    reap_the_rest(reply);
+    let ending = reaper::until_nothing_is_left(command.as_raw(), reply).at(Step::Wait, "")?;
     Ok(Report::Ended(ending, usage()))
 }
 
@@ -277,51 +276,6 @@ fn limit(limits: &LimitSpec) -> Result<(), StepError> {
         set(Resource::Data, "data", limits.data_bytes)?;
     }
     Ok(())
-}
-
-/// Reaps every child until the command itself has ended.
-fn reap_until(command: i32) -> io::Result<Ending> {
-    loop {
-        // Not nix's waitpid: it fails on the real-time signals.
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command => {
-                if let Some(code) = status.exit_status() {
-                    return Ok(Ending::Exited(code));
-                }
-                if let Some(signal) = status.terminating_signal() {
-                    return Ok(Ending::Signalled(signal));
-                }
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
-/// Kills what the command left running and waits until it is gone, so that
-/// the report means that nothing is left.
-fn reap_the_rest(reply: &Channel) {
-    // Whatever is left is a child of this process or below one: orphans arrive
-    // here. Without a child nothing is left, and nothing needs to be looked for
-    // among the processes of the whole machine, which is what kill(-1) does.
-    loop {
-        match rustix::process::wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => break,
-            Err(_) => return,
-        }
-    }
-    // Before, because what is left may keep this process from running. If it is
-    // not heard the rest ends all the same.
-    let _told = reply.send(&Report::Clearing.encode(), &[]);
-    // Everything this process may signal: the whole namespace, but not itself.
-    let _none_left = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
-    loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
-        }
-    }
 }
 
 fn usage() -> UsageSpec {

@@ -4,6 +4,7 @@
 //! open holds up nobody. The end is the report of the sandbox's first process,
 //! which it sends when nothing else is left inside.
 
+mod asking;
 mod room;
 mod sleep;
 mod stop;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use self::asking::Asking;
 use self::room::Room;
 use self::stop::Stop;
 use self::surroundings::surroundings;
@@ -30,7 +32,7 @@ use super::pool::Pool;
 use super::spec::{self, Program, Report, UsageSpec};
 use super::streams::{Input, Ours, Stream, Streams};
 use super::underway::Underway;
-use super::{Command, Ending, Exchange, Finished, SpawnError, Usage, ViewMode};
+use super::{Command, Ending, Exchange, Finished, Grace, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
 use crate::changeset::owners::Owners;
 use crate::changeset::{ChangeSet, Terms};
@@ -93,10 +95,14 @@ pub struct Running {
     silent: bool,
     gone: bool,
     stop: Option<Stop>,
+    /// It was asked to end.
+    asked: Option<Asking>,
     started: Instant,
     /// By the clock that file systems stamp changes with.
     began: rustix::time::Timespec,
     deadline: Option<Instant>,
+    /// How it is asked to end then.
+    grace: Grace,
     orphans: bool,
     view_bytes_max: u64,
     room: Room,
@@ -203,9 +209,11 @@ impl Running {
             silent: false,
             gone: false,
             stop: None,
+            asked: None,
             started,
             began,
             deadline: started.checked_add(command.limits.timeout),
+            grace: command.limits.grace,
             orphans: surroundings.faults.orphans,
             view_bytes_max: command.limits.view_bytes_max,
             room: Room::new(&command.limits, not_on_disk),
@@ -236,6 +244,12 @@ impl Running {
     /// for any other.
     pub fn kill(&mut self) {
         self.stop_for(Ending::Killed);
+    }
+
+    /// Asks the command to end, and kills it with everything it started if it has not
+    /// when its grace is over. Its end is waited for as for any other.
+    pub fn end(&mut self, grace: Grace) {
+        self.ask_for(Ending::Killed, grace);
     }
 
     /// What kills it from any thread, while this one waits for its end.
@@ -330,7 +344,11 @@ impl Running {
 
     /// When something is due even if nothing can be read.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.stop.map_or(self.deadline, |stop| stop.next())
+        match (self.stop, self.asked) {
+            (Some(stop), _) => stop.next(),
+            (None, Some(asked)) => asked.next(),
+            (None, None) => self.deadline,
+        }
     }
 
     /// Waits once and looks at everything. Returns whether it is over.
@@ -504,8 +522,9 @@ impl Running {
             return Err(late.into());
         }
         self.look_at_room_at_last();
-        let (ending, usage) = match (self.ended, self.stop) {
-            (ended, Some(stop)) => (stop.why, ended.map(|(_, usage)| usage)),
+        let why = self.stop.map(|stop| stop.why);
+        let (ending, usage) = match (self.ended, why.or(self.asked.map(|asked| asked.why))) {
+            (ended, Some(why)) => (why, ended.map(|(_, usage)| usage)),
             (Some((spec::Ending::Exited(code), usage)), None) => {
                 (Ending::Exited(code), Some(usage))
             }

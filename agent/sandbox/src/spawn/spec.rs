@@ -365,6 +365,40 @@ fn flag(r: &mut Reader<'_>) -> Result<bool, WireError> {
     }
 }
 
+/// What the first process of a sandbox is told while its command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Everything the command started is asked to end.
+    Terminate,
+    /// The command's own process is told that its terminal went away.
+    HangUp,
+    /// It is to go on, if it was stopped.
+    GoOn,
+    /// It is interrupted.
+    Interrupt,
+    /// What is left when it has ended is not waited for any more.
+    Clear,
+}
+
+impl Wish {
+    const ALL: [Self; 5] = [
+        Self::Terminate,
+        Self::HangUp,
+        Self::GoOn,
+        Self::Interrupt,
+        Self::Clear,
+    ];
+
+    pub(crate) fn encode(self) -> Vec<u8> {
+        vec![self as u8]
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut wishes = Self::ALL.into_iter();
+        wishes.find(|wish| bytes == [*wish as u8]).ok_or(WireError)
+    }
+}
+
 /// How the command's own process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {

@@ -13,6 +13,7 @@ mod escape;
 mod faults;
 mod fence;
 mod finishing;
+mod grace;
 mod groups;
 mod hanging;
 mod interpreter;

@@ -20,6 +20,7 @@ use hermitcrab_sandbox::spawn::{Finished, Running, SpawnError};
 
 use super::{
     super::machine::Machine,
+    GRACE, GRACE_ON_TERMINAL,
     complaints::Beginning,
     terminal::Terminal,
     watch::{Notice, Watch},
@@ -38,6 +39,7 @@ pub(super) struct Attended {
     state: Mutex<State>,
     changed: Condvar,
     stop: AtomicBool,
+    end: AtomicBool,
     terminal: Option<Terminal>,
     started: Moment,
 }
@@ -72,6 +74,7 @@ impl Attended {
             }),
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
+            end: AtomicBool::new(false),
             terminal,
             started: Moment::now(),
         })
@@ -85,6 +88,11 @@ impl Attended {
     /// The command's terminal, if it has one.
     pub(super) fn terminal(&self) -> Option<&Terminal> {
         self.terminal.as_ref()
+    }
+
+    /// Has the command asked to end, and killed if it does not.
+    pub(super) fn end(&self) {
+        self.end.store(true, Ordering::Relaxed);
     }
 
     /// Has the command killed.
@@ -118,6 +126,11 @@ impl Attended {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 running.kill();
+            } else if self.end.load(Ordering::Relaxed) {
+                running.end(match self.terminal {
+                    Some(_) => GRACE_ON_TERMINAL,
+                    None => GRACE,
+                });
             }
             let over = running.attend(PATIENCE, |_, bytes| self.take(bytes));
             self.take_typed();

@@ -12,7 +12,7 @@ use hermitcrab_core::{
     grant::Uses,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Grace};
 
 use super::{
     super::{hands::Hands, turn::Stop},
@@ -60,6 +60,7 @@ impl Hands<'_> {
             inputs: vec![("text".to_owned(), text.as_bytes().to_vec())],
             merge_stderr: false,
             timeout,
+            grace: Grace::None,
         };
         let seen: Arc<[Seen]> = Arc::new([]);
         self.unheard(|hands| hands.run_launch(launch, &seen, None, Kept::Nothing))

@@ -13,7 +13,7 @@ use hermitcrab_core::{
     tool::Tool,
 };
 use hermitcrab_sandbox::net::Network;
-use hermitcrab_sandbox::spawn::{Command, Limits, Running, SpawnError, Streams};
+use hermitcrab_sandbox::spawn::{Command, Grace, Limits, Running, SpawnError, Streams};
 
 use super::{
     super::{hands::Hands, turn::Stop, visible::marked},
@@ -42,6 +42,8 @@ pub(in crate::runtime) struct Launch<'l> {
     pub(in crate::runtime) merge_stderr: bool,
     /// How long it may run.
     pub(in crate::runtime) timeout: Duration,
+    /// How it is asked to end when that is over.
+    pub(in crate::runtime) grace: Grace,
 }
 
 /// The variables of the session with others laid over them.
@@ -114,6 +116,7 @@ impl Hands<'_> {
                     network,
                     limits: ceilings.narrowed(Limits {
                         timeout: launch.timeout,
+                        grace: launch.grace,
                         output_bytes_max: OUTPUT_BYTES_MAX,
                         ..Limits::default()
                     }),

@@ -7,7 +7,7 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial, tool::Tool};
-use hermitcrab_sandbox::spawn::{Input, Output, Streams};
+use hermitcrab_sandbox::spawn::{Grace, Input, Output, Streams};
 
 use super::{ExternalServer, Program, exchange::Trouble};
 use crate::{
@@ -23,6 +23,8 @@ use crate::{
 
 /// How long a server may take to end by itself once nobody listens any more.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// What one that goes on has to put away what it made.
+const GRACE: Grace = Grace::Terminate(Duration::from_secs(2));
 /// How often it is looked at.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -90,6 +92,7 @@ impl Hands<'_> {
             inputs: Vec::new(),
             merge_stderr: false,
             timeout: time.saturating_add(FAREWELL),
+            grace: Grace::None,
         };
         let (call, running) = self.launch(launch, &seen, streams)?;
         let mut running = match running {
@@ -106,7 +109,7 @@ impl Hands<'_> {
                     Ok(false) if speaking.is_finished() => {
                         let end = *leaving_at.get_or_insert(running.elapsed() + FAREWELL);
                         if running.elapsed() >= end {
-                            running.kill();
+                            running.end(GRACE);
                         }
                     }
                     Ok(false) => {

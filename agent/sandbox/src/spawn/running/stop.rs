@@ -14,6 +14,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::Running;
 use crate::spawn::Ending;
+use crate::spawn::spec::Wish;
 use crate::step::{Step, StepError};
 
 /// How long the first process may take to say that it kills the rest. Where it
@@ -61,7 +62,7 @@ impl Running {
             Some(_) => false,
             None if self.orphans => false,
             None => {
-                self.stop_for(Ending::TimedOut);
+                self.go_on_asking(now);
                 true
             }
         }
@@ -76,7 +77,9 @@ impl Running {
                 first_at: now.checked_add(WORD_TIMEOUT),
                 until: now.checked_add(REAP_TIMEOUT),
             });
-            if !self.kill_command() {
+            let was_asked = self.asked.is_some() && self.main.is_some() && self.wish(Wish::Clear);
+            // Where it was asked, it may have ended, and only what it started is left.
+            if !self.kill_command() && !was_asked {
                 self.kill_first();
             }
             if self.first.is_none() {
