@@ -151,13 +151,79 @@ pub fn apply(
 }
 
 /// The same where places overlap; counted in letters, which always have an end.
+///
+/// What lies before the place put in last is still as it was, so only what follows is
+/// kept, from its end, and a letter is put there and taken away once at most.
 fn apply_overlapping(content: &str, spans: &[Span], put: impl Fn(Span) -> String) -> String {
-    let letters = |end: usize| content.get(..end).map_or(0, |text| text.chars().count());
-    let mut out: Vec<char> = content.chars().collect();
+    let letters: Vec<(usize, char)> = content.char_indices().collect();
+    let letters_before = |byte: usize| letters.partition_point(|(at, _)| *at < byte);
+    let mut follows: Vec<char> = Vec::with_capacity(letters.len());
+    let mut untouched = letters.len();
     for span in spans {
-        let start = letters(span.0).min(out.len());
-        let end = letters(span.1).clamp(start, out.len());
-        out.splice(start..end, put(*span).chars());
+        let start = letters_before(span.0).min(untouched);
+        let end = letters_before(span.1).max(start);
+        let between = letters.get(end..untouched).unwrap_or_default();
+        follows.extend(between.iter().rev().map(|(_, letter)| letter));
+        let gone = end.saturating_sub(untouched);
+        follows.truncate(follows.len().saturating_sub(gone));
+        follows.extend(put(*span).chars().rev());
+        untouched = start;
     }
-    out.into_iter().collect()
+    let before = letters.iter().take(untouched).map(|(_, letter)| *letter);
+    before.chain(follows.into_iter().rev()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Span, apply, apply_overlapping};
+
+    /// As it is said: each place is taken in what the later ones left.
+    fn one_after_the_other(content: &str, spans: &[Span], new: &str) -> String {
+        let letters = |end: usize| content.get(..end).map_or(0, |text| text.chars().count());
+        let mut out: Vec<char> = content.chars().collect();
+        for span in spans {
+            let start = letters(span.0).min(out.len());
+            let end = letters(span.1).clamp(start, out.len());
+            out.splice(start..end, new.chars());
+        }
+        out.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn places_that_overlap_are_taken_in_what_the_later_ones_left(
+            content in "[a\u{e9}\u{1f600}]{0,12}",
+            places in prop::collection::vec((0..14_usize, 0..6_usize), 0..6),
+            new in "[xy\u{fc}]{0,4}",
+        ) {
+            let byte = |letter: usize| {
+                content.char_indices().nth(letter).map_or(content.len(), |(at, _)| at)
+            };
+            let mut spans: Vec<Span> = places
+                .into_iter()
+                .map(|(at, long)| (byte(at), byte(at + long)))
+                .collect();
+            spans.sort_by_key(|span| std::cmp::Reverse(span.0));
+            prop_assert_eq!(
+                apply_overlapping(&content, &spans, |_| new.clone()),
+                one_after_the_other(&content, &spans, &new)
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_places_that_overlap_is_replaced() {
+        const LINES: usize = 200_000;
+        let content = "a \n".repeat(LINES);
+        // Every two lines are a place: "a \na ".
+        let spans: Vec<Span> = (0..LINES - 1)
+            .map(|line| (line * 3, line * 3 + 5))
+            .collect();
+        // Each takes away its line and two letters of what the next one put there.
+        let replaced = apply(&content, spans.clone(), "bcd", None);
+        assert_eq!(replaced, format!("bcd{}\n", "d".repeat(LINES - 2)));
+        assert_eq!(apply(&content, spans, "", None), "");
+    }
 }
