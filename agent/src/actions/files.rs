@@ -254,6 +254,7 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
         place: at,
         before,
         content: bytes.to_vec(),
+        mode: None,
     };
     hands.change(&[change]).map_err(stopped)?;
     let told = format!("{path}, {} bytes", bytes.len());

@@ -40,13 +40,14 @@ fn edits_of(change: &FileChange) -> (DirId, Vec<Edit>) {
             place,
             before,
             content,
+            mode,
         } => {
             let (path, content) = (place.below.clone(), content.clone());
             let edit = match before {
                 Before::Nothing => Edit::Put {
                     path,
                     content,
-                    mode: NEW_FILE_MODE,
+                    mode: mode.unwrap_or(NEW_FILE_MODE),
                 },
                 Before::File(old) => Edit::Replace {
                     path,
@@ -189,11 +190,17 @@ impl Hands<'_> {
                     }
             )
         };
+        // Only there its bits are part of what is asked about.
+        let has_a_mode =
+            |change: &FileChange| matches!(change, FileChange::Write { mode: Some(_), .. });
         // A rename as such takes along whatever is there by then.
         let is_bound = |change: &FileChange| !matches!(change, FileChange::Rename { .. });
         // What a plan's action changes can be taken back, whatever it is.
         let is_kept = self.tool == Tool::Directory;
-        let is_one = changes.len() <= 1 && changes.iter().all(is_bound);
+        let is_one = changes.len() <= 1
+            && changes
+                .iter()
+                .all(|change| is_bound(change) && !has_a_mode(change));
         let done = if is_kept || (!is_one && changes.iter().all(goes_together)) {
             self.change_together(changes)
         } else {
@@ -316,6 +323,7 @@ impl Hands<'_> {
                     place,
                     before,
                     content,
+                    ..
                 } => {
                     let verb = match before {
                         Before::Nothing => Verb::FsCreate,
@@ -350,6 +358,7 @@ impl Hands<'_> {
                     place,
                     before: Before::Nothing,
                     content,
+                    mode: None,
                 },
             ],
         ) = (&*parents, changes)
@@ -383,9 +392,10 @@ impl Hands<'_> {
                         place,
                         before,
                         content,
+                        mode,
                     } => {
                         let (base, mode) = match before {
-                            Before::Nothing => (Base::Absent, Some(NEW_FILE_MODE)),
+                            Before::Nothing => (Base::Absent, mode.or(Some(NEW_FILE_MODE))),
                             Before::File(old) => (Base::Content(sha256(old)), None),
                             Before::Unread => (Base::AnyFile, None),
                         };

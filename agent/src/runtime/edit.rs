@@ -24,6 +24,8 @@ pub enum FileChange {
         before: Before,
         /// What will be there.
         content: Vec<u8>,
+        /// Its permission bits, if it is new and comes from a file that had these.
+        mode: Option<u32>,
     },
     /// It goes.
     Delete {

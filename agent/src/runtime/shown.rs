@@ -181,9 +181,11 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                 place,
                 before,
                 content,
+                mode,
             } => {
                 let path = named(&place.absolute);
-                match before {
+                let mode = mode.map_or_else(String::new, |mode| format!("{path}: mode {mode:o}\n"));
+                let shown = match before {
                     Before::Nothing => difference(&path, None, Some(content), &mut effort),
                     Before::File(old) => difference(&path, Some(old), Some(content), &mut effort),
                     Before::Unread => format!(
@@ -191,7 +193,8 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                         content.len(),
                         difference(&path, None, Some(content), &mut effort),
                     ),
-                }
+                };
+                mode + &shown
             }
             FileChange::Delete { place, before } => format!(
                 "deleted file {0}\n{1}",

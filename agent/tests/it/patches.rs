@@ -163,6 +163,31 @@ fn a_patch_whose_last_part_turns_out_impossible_takes_back_the_first() {
 }
 
 #[test]
+fn a_moved_file_keeps_its_mode_where_another_is_put_in_its_place_and_the_question_says_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut bench = filled();
+    let script = bench.workspace.join("d.txt");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = bench.runtime.first_agent();
+    bench.user.words.borrow_mut().push_back("once");
+    let patch =
+        "*** Begin Patch\n*** Move File: d.txt -> e.txt\n*** Add File: d.txt\n+new\n*** End Patch";
+    let report = bench
+        .runtime
+        .call(agent, "patch", &json!({"mode": "patch", "patch": patch}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("e.txt").as_deref(), Some("d\n"));
+    assert_eq!(bench.text("d.txt").as_deref(), Some("new"));
+    let stat = std::fs::metadata(bench.workspace.join("e.txt")).unwrap();
+    assert_eq!(stat.permissions().mode() & 0o777, 0o755);
+    let asked = bench.user.shown.borrow();
+    assert!(
+        asked.iter().any(|text| text.contains("e.txt: mode 755\n")),
+        "{asked:?}"
+    );
+}
+
+#[test]
 fn a_patch_keeps_modes_and_makes_directories_on_the_way() {
     use std::os::unix::fs::PermissionsExt as _;
     let mut bench = filled();

@@ -119,9 +119,13 @@ pub(super) fn of_changes(changes: &[FileChange]) -> (Vec<FileDiff>, Vec<String>)
                 place,
                 before,
                 content,
+                mode,
             } => {
                 files.push(written(place, before, content));
                 besides.extend(besides_written(place, before, content));
+                if let Some(mode) = mode {
+                    besides.push(format!("{}: mode {mode:o}", named(&place.absolute)));
+                }
             }
             FileChange::Delete { place, before } => files.push(FileDiff {
                 path: place.absolute.clone(),

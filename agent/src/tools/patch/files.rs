@@ -23,6 +23,8 @@ struct Slot {
     place: Place,
     before: Before,
     now: Option<Vec<u8>>,
+    /// The permission bits of the file that is there.
+    mode: u32,
     /// Why the file that is there cannot be written, if it cannot.
     shut: Option<String>,
     /// Where its content was moved from, if that was the last thing done to it.
@@ -98,6 +100,7 @@ impl<'h, 'r> Files<'h, 'r> {
                 place,
                 before,
                 now,
+                mode: stat.as_ref().map_or(0, |stat| stat.mode),
                 shut: stat.as_ref().and_then(write_file::is_shut),
                 from: None,
             };
@@ -177,6 +180,7 @@ impl<'h, 'r> Files<'h, 'r> {
                     place: slot.place.clone(),
                     before: before.clone(),
                     content: now.clone(),
+                    mode: self.mode_of_moved(slot),
                 }),
                 (Before::File(old), None) => changes.push(FileChange::Delete {
                     place: slot.place.clone(),
@@ -185,6 +189,17 @@ impl<'h, 'r> Files<'h, 'r> {
             }
         }
         changes
+    }
+
+    /// The permission bits of a file that was moved to where none was, while another is put
+    /// where it was.
+    fn mode_of_moved(&self, slot: &Slot) -> Option<u32> {
+        let source = self.slots.get(slot.from.as_ref()?)?;
+        let is_moved = matches!(
+            (&slot.before, &source.before),
+            (Before::Nothing, Before::File(_))
+        );
+        is_moved.then_some(source.mode & 0o777)
     }
 
     /// What a check says of a path after the changes.
