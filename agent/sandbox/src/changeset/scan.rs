@@ -1,5 +1,6 @@
 //! From the private layer of a view to a list of changes.
 
+mod gone;
 mod look;
 mod of_copy;
 mod so_far;
@@ -17,9 +18,7 @@ use self::look::{child_of, dir_node, failed, is_retimed, modified, node_of, read
 use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
-use super::node::{
-    Holds, Node, Tree, Xattrs, is_mounted, kind_of, mode_of, open_dir, too_deep, xattrs_of,
-};
+use super::node::{Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_deep, xattrs_of};
 use super::owners::Owners;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
@@ -179,31 +178,6 @@ impl Scan {
         }
     }
 
-    /// Notes a file of the lower layer that is not the one the command saw.
-    /// Its kernel stamps every change of content, name or mode.
-    fn note_age(&mut self, old: &Stat, path: &RelPath) {
-        let started = (self.started.tv_sec, self.started.tv_nsec);
-        let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
-        let is_late = (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir;
-        if is_late && !self.settled.was_left(path, old) {
-            self.never.overtaken.get_or_insert_with(|| path.clone());
-        }
-    }
-
-    /// The same of what was just read: reading takes its time, and what was saved
-    /// meanwhile may be what was read. One that is gone is missed at the commit.
-    fn note_age_by_now(
-        &mut self,
-        lower: BorrowedFd<'_>,
-        name: &[u8],
-        path: &RelPath,
-    ) -> Result<(), ChangeSetError> {
-        if let Some(now) = stat_name(lower, name, path)? {
-            self.note_age(&now, path);
-        }
-        Ok(())
-    }
-
     /// Compares a directory of the layer with the one below it, if there is one.
     fn merged(
         &mut self,
@@ -262,34 +236,6 @@ impl Scan {
             self.missing(lower, name, path, depth)?;
         }
         Ok(())
-    }
-
-    /// Whether a directory of the layer is the one that was decided.
-    fn is_settled(&self, upper: BorrowedFd<'_>, path: &RelPath) -> Result<bool, ChangeSetError> {
-        if path.is_root() {
-            return Ok(true);
-        }
-        let stat = || rustix::fs::fstat(upper).map_err(|errno| failed("stat", path, errno));
-        Ok(match self.settled.seen(path) {
-            Some(seen) => seen.is_the_one(&stat()?),
-            None => false,
-        })
-    }
-
-    /// A name that the layer held, or hides, and holds no longer.
-    fn missing(
-        &mut self,
-        lower: BorrowedFd<'_>,
-        name: &[u8],
-        dir: &RelPath,
-        depth: usize,
-    ) -> Result<(), ChangeSetError> {
-        let path = child_of(dir, name)?;
-        if self.is_left_alone(&path) || self.settled.is_gone(&path) {
-            return Ok(());
-        }
-        self.note(&path, None);
-        self.deleted(lower, name, &path, depth, Gone::ForGood)
     }
 
     fn one(
@@ -607,66 +553,6 @@ impl Scan {
             },
         });
         true
-    }
-
-    /// Everything below a deleted name, then the name itself.
-    fn deleted(
-        &mut self,
-        lower: BorrowedFd<'_>,
-        name: &[u8],
-        path: &RelPath,
-        depth: usize,
-        gone: Gone,
-    ) -> Result<(), ChangeSetError> {
-        if fault::is(Fault::ChangeSetMissesDeletes) {
-            return Ok(());
-        }
-        if depth > DEPTH_MAX {
-            return Err(failed("descend into", path, too_deep()));
-        }
-        let Some((node, old)) =
-            Node::read(lower, name).map_err(|error| failed("read", path, error))?
-        else {
-            return Ok(());
-        };
-        self.note_age(&old, path);
-        self.note_age_by_now(lower, name, path)?;
-        let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
-        if is_mounted {
-            self.never.mounted.get_or_insert_with(|| path.clone());
-        }
-        let what = match &node.holds {
-            Holds::Content(_) | Holds::Itself { .. } => What::DeletedFile {
-                base: node.digest(),
-            },
-            Holds::Target(target) => What::DeletedSymlink {
-                target: target.clone(),
-            },
-            Holds::Special { .. } => What::DeletedSpecial,
-            // What is in it was not there for the command, nor is it here.
-            Holds::Names if is_mounted => What::DeletedDir,
-            Holds::Names => {
-                let dir = open_dir(lower, name).map_err(|error| failed("open", path, error))?;
-                let names = list_dir(&dir).map_err(|error| failed("list", path, error))?;
-                self.note_emptied(path, names.is_empty());
-                for entry in names {
-                    let child = child_of(path, &entry.name)?;
-                    let deeper = depth.saturating_add(1);
-                    self.deleted(dir.as_fd(), &entry.name, &child, deeper, gone)?;
-                }
-                What::DeletedDir
-            }
-        };
-        self.before.insert(path.clone(), node);
-        let change = Change {
-            path: path.clone(),
-            what,
-        };
-        match gone {
-            Gone::Replaced => self.replaced.push(change),
-            Gone::ForGood => self.deleted.push(change),
-        }
-        Ok(())
     }
 }
 
