@@ -57,7 +57,7 @@ pub use self::output::Captured;
 pub use self::pool::PoolSize;
 pub use self::running::Running;
 pub use self::streams::{Input, Output, Stream, Streams};
-pub use self::underway::{SoFar, Underway};
+pub use self::underway::{Outside, SoFar, Underway};
 pub use crate::step::{Step, StepError};
 use hermitcrab_core::rules::Withheld;
 

@@ -47,6 +47,8 @@ const TOUCHED_MAX: usize = 10_000;
 const REST: u32 = 10;
 /// And at least so long.
 const REST_MIN: Duration = Duration::from_millis(50);
+/// How often it is looked whether a command has ended that is brought what changes.
+const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 
 /// All that run; what is copied from it is the same one.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +102,21 @@ impl Afoot {
         }
     }
 
+    /// Brings it what anybody changes in the directories it sees, until it has ended.
+    /// Where the kernel gives no watches for that, or no thread can be had, it is brought
+    /// what others change through this program.
+    pub(super) fn follow(&self, call: CallId, machine: &Machine) {
+        let mut steps = self.list().steps.clone().into_iter();
+        let Some(step) = steps.find(|step| step.call == call) else {
+            return;
+        };
+        let machine = machine.clone();
+        // Nobody waits for its end: it looks at names, and has nothing of anybody's.
+        let _followed = std::thread::Builder::new()
+            .name("hermitcrab-outside".to_owned())
+            .spawn(move || follow(&step, &machine));
+    }
+
     /// Whether any may run.
     pub(super) fn has_any(&self) -> bool {
         !self.list().steps.is_empty()
@@ -149,16 +166,9 @@ impl Afoot {
         if touched.is_empty() {
             return;
         }
-        let is_plain = |dir: DirId, below: &RelPath| {
-            let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE);
-            action.is_ok_and(|action| {
-                let judged = |session: &Session| session.rules().judge(Tool::Terminal, &action);
-                machine.look(judged) == Judgement::Plain
-            })
-        };
         let steps = self.running();
         for (dir, below) in touched {
-            if !is_plain(dir, &below) {
+            if !is_shown(machine, dir, &below) {
                 continue;
             }
             for step in &steps {
@@ -176,6 +186,35 @@ impl Afoot {
     fn list(&self) -> MutexGuard<'_, List> {
         // Nothing in here can be half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether no rule keeps a name from commands.
+fn is_shown(machine: &Machine, dir: DirId, below: &RelPath) -> bool {
+    let action = Action::on_path(Verb::FsRead, dir, below.clone(), Digest::NONE);
+    action.is_ok_and(|action| {
+        let judged = |session: &Session| session.rules().judge(Tool::Terminal, &action);
+        machine.look(judged) == Judgement::Plain
+    })
+}
+
+fn follow(step: &Step, machine: &Machine) {
+    let Ok(mut outside) = step.underway.outside() else {
+        return;
+    };
+    while !step.underway.is_over() {
+        let Ok(changed) = outside.changed(FOLLOW_EVERY) else {
+            return;
+        };
+        for (view, path) in changed {
+            let shown = step.seen.get(view).is_some_and(|seen| {
+                let below = seen.whole(&path);
+                below.is_some_and(|below| is_shown(machine, seen.dir, &below))
+            });
+            if shown {
+                step.underway.bring(view, &path);
+            }
+        }
     }
 }
 

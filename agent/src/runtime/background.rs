@@ -212,6 +212,7 @@ impl Hands<'_> {
         };
         let afoot = &self.runtime.afoot;
         afoot.begin(call, request.command, &seen, (&mut running, Stands::Early));
+        afoot.follow(call, &self.runtime.machine);
         let id = crate::ambient::session_number()
             .map(|number| format!("proc_{:012x}", number & 0xffff_ffff_ffff));
         let id = match id {

@@ -147,17 +147,20 @@ fn with_a_ceiling_of_changes_all_waits_for_the_end() {
 }
 
 #[test]
-fn what_both_changed_since_it_was_kept_is_not_overwritten() {
+fn what_both_changed_is_not_overwritten() {
     let mut bench = Bench::with_files();
+    bench.put("made.txt", "old\n");
+    // All of it waits for the end.
+    bench.runtime.set_ceilings(Ceilings {
+        files_max: Some(100),
+        ..Ceilings::default()
+    });
     let id = started(
         &mut bench,
-        "echo one > made.txt; echo fir''st; read -t 1 x < <(sleep 1); echo two >> made.txt; echo se''cond; sleep 600",
+        "echo one >> made.txt; echo fir''st; sleep 600",
         "first",
     );
-    assert_eq!(read(&mut bench, "made.txt"), "1|one\n2|");
-    // By nobody this program knows of.
     bench.put("made.txt", "mine\n");
-    says(&mut bench, &id, "second");
     let report = bench.call("process", json!({"action": "kill", "session_id": id}));
     assert_eq!(bench.text("made.txt").as_deref(), Some("mine\n"));
     assert_eq!(
@@ -382,4 +385,33 @@ fn a_command_that_has_only_begun_sees_what_is_written_then() {
         );
         assert_eq!(printed(&mut bench, &waits), "what");
     }
+}
+
+#[test]
+fn what_somebody_saves_by_other_means_is_seen_by_a_command_in_the_background() {
+    let mut bench = Bench::with_files();
+    bench.put("src/a.txt", "one\n");
+    let names = "src/a.txt src/b.txt new/deep/c.txt";
+    let id = started(&mut bench, &watcher(names), "<one,none,none,>");
+    // As an editor does, in place, beside it, and in a directory that is new.
+    bench.put("src/a.txt", "two\n");
+    says(&mut bench, &id, "<two,none,none,>");
+    bench.put("src/b.tmp", "made\n");
+    let at = |name: &str| bench.workspace.join(name);
+    std::fs::rename(at("src/b.tmp"), at("src/b.txt")).unwrap();
+    says(&mut bench, &id, "<two,made,none,>");
+    bench.put("new/deep/c.txt", "deep\n");
+    says(&mut bench, &id, "<two,made,deep,>");
+    bench.put("new/deep/c.txt", "deeper\n");
+    std::fs::remove_file(bench.workspace.join("src/a.txt")).unwrap();
+    says(&mut bench, &id, "<none,made,deeper,>");
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(
+        (report.fate, report.questions.len()),
+        (Fate::Ran, 0),
+        "{}",
+        report.text
+    );
+    assert_eq!(bench.text("src/a.txt"), None);
+    assert_eq!(bench.text("new/deep/c.txt").as_deref(), Some("deeper\n"));
 }

@@ -10,6 +10,7 @@
 //! half on note: whoever reads its end waits for a look that goes on.
 
 mod brought;
+mod outside;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,6 +25,8 @@ use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
 use crate::changeset::{ChangeSet, ChangeSetError, Terms};
 use crate::dircap::DirCap;
+
+pub use self::outside::Outside;
 
 /// How often names that are never kept are taken out of one look.
 const ROUNDS_MAX: usize = 16;

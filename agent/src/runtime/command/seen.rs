@@ -59,6 +59,14 @@ impl Seen {
             None => Some(below.clone()),
         }
     }
+
+    /// A place named from what is seen, as it is named below its directory.
+    pub(in crate::runtime) fn whole(&self, path: &RelPath) -> Option<RelPath> {
+        match &self.part {
+            Some(part) => part.place(path).ok(),
+            None => Some(path.clone()),
+        }
+    }
 }
 
 /// The same, and all that rules withhold of it where this fault is planted.
