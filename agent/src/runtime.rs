@@ -106,7 +106,7 @@ pub use self::{
     together::Proposal,
     turn::Stop,
     undo::{UndoReport, UndoTrouble},
-    words::{GrantWords, WordsError},
+    words::{GrantWords, WordsError, in_bytes},
 };
 use crate::{
     approvals::SharedDesk,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ports::{FileDiff, Prompt, Side},
-    runtime::Fate,
+    runtime::{Fate, in_bytes},
     screen::visible,
     tools::title::{self, one_line},
 };
@@ -145,11 +145,14 @@ fn file(file: &FileDiff) -> Vec<ToolCallContent> {
 fn side(side: &Side) -> String {
     match side {
         Side::Nothing => "nothing".to_owned(),
-        Side::Text(text) => format!("a text of {} bytes", text.len()),
+        Side::Text(text) => format!("a text of {}", in_bytes(text.len())),
         Side::Opaque {
             bytes: Some(bytes),
             digest,
-        } => format!("{bytes} bytes that are not shown as text, sha256 {digest},"),
+        } => format!(
+            "{} that are not shown as text, sha256 {digest},",
+            in_bytes(*bytes)
+        ),
         Side::Opaque {
             bytes: None,
             digest,

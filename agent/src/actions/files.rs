@@ -10,7 +10,7 @@ use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 
 use super::{Acted, Did, Trouble, record, stopped, text, text_or, texts, truth, whole};
 use crate::{
-    runtime::{Before, FileChange, Hands, Place, Spot, Stop},
+    runtime::{Before, FileChange, Hands, Place, Spot, Stop, in_bytes},
     tools::search::glob,
 };
 
@@ -171,7 +171,7 @@ pub(super) fn read(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
             format!("`{path}` is not text"),
         ));
     };
-    let told = format!("{} bytes of {path}", text.len());
+    let told = format!("{} of {path}", in_bytes(text.len()));
     let result = record(vec![("text", Raw::Text(text)), ("size", size)]);
     Ok(Did::new(result, told))
 }
@@ -194,7 +194,10 @@ pub(super) fn info(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         ),
         ("modified", Raw::Text(modified)),
     ]);
-    Ok(Did::new(result, format!("{} bytes, {path}", stat.bytes)))
+    Ok(Did::new(
+        result,
+        format!("{}, {path}", in_bytes(stat.bytes)),
+    ))
 }
 
 /// The directory a new name is to lie in must be there: making it is a rule's
@@ -257,7 +260,7 @@ fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted 
         mode: None,
     };
     hands.change(&[change]).map_err(stopped)?;
-    let told = format!("{path}, {} bytes", bytes.len());
+    let told = format!("{path}, {}", in_bytes(bytes.len()));
     Ok(Did::new(Raw::Nothing, told).kept())
 }
 

@@ -18,7 +18,7 @@ use super::{draft, schema};
 use crate::{
     digest::sha256,
     model::{Finish, Message, ModelError, ModelPort, ModelRequest, Schema},
-    runtime::Runtime,
+    runtime::{Runtime, in_bytes},
 };
 
 /// How often a proposal is asked for, the first time included.
@@ -70,8 +70,8 @@ impl std::fmt::Display for NoPlan {
 pub fn approved_text(text: &str, tools: &Toolbox) -> String {
     let names: Vec<&str> = tools.all().iter().map(|tool| tool.name.as_str()).collect();
     format!(
-        "approved for planning: a text of {} bytes, sha256 {}, with {}",
-        text.len(),
+        "approved for planning: a text of {}, sha256 {}, with {}",
+        in_bytes(text.len()),
         sha256(text.as_bytes()),
         names.join(", ")
     )

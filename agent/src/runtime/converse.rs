@@ -19,6 +19,7 @@ use super::{
     Hands, Runtime, planned,
     result::Asked,
     turn::{Stop, Turn},
+    words::in_bytes,
 };
 use crate::digest::sha256;
 
@@ -93,8 +94,8 @@ impl Runtime {
             .map_err(|error| Denial::new(DenialCode::BadArguments, format_args!("{error}")))?;
         let object = Object::Model(name);
         let shown = format!(
-            "send the conversation ({} bytes) to the model `{model}`",
-            sent.len()
+            "send the conversation ({}) to the model `{model}`",
+            in_bytes(sent.len())
         );
         self.guarded(
             by,

@@ -17,6 +17,7 @@ use super::{
     place::Place,
     turn::Shown,
     visible::{escaped, marked, named, one_line},
+    words::in_bytes,
 };
 use crate::text::difflib::{self, Effort};
 
@@ -49,9 +50,9 @@ fn difference(
     effort: &mut Effort,
 ) -> String {
     let sizes = || match (before.map(<[u8]>::len), after.map(<[u8]>::len)) {
-        (Some(old), Some(new)) => format!("{path}: {old} bytes become {new} bytes"),
-        (None, Some(new)) => format!("{path}: new, {new} bytes"),
-        (Some(old), None) => format!("{path}: {old} bytes go"),
+        (Some(old), Some(new)) => format!("{path}: {} become {}", in_bytes(old), in_bytes(new)),
+        (None, Some(new)) => format!("{path}: new, {}", in_bytes(new)),
+        (Some(old), None) => format!("{path}: {} go", in_bytes(old)),
         (None, None) => format!("{path}: nothing"),
     };
     fn text(side: Option<&[u8]>) -> Option<Cow<'_, str>> {
@@ -139,9 +140,9 @@ fn write_in_words(question: &Question, place: &Place, before: &Before, content: 
         Before::File(old) => Some(old.as_slice()),
         Before::Unread => {
             return format!(
-                "{}{path}: replaced by {} bytes; what it holds now may not be read\n{}",
+                "{}{path}: replaced by {}; what it holds now may not be read\n{}",
                 heading(question),
-                content.len(),
+                in_bytes(content.len()),
                 difference(&path, None, Some(content), &mut effort),
             );
         }
@@ -189,8 +190,8 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
                     Before::Nothing => difference(&path, None, Some(content), &mut effort),
                     Before::File(old) => difference(&path, Some(old), Some(content), &mut effort),
                     Before::Unread => format!(
-                        "{path}: replaced by {} bytes; what it holds now may not be read\n{}",
-                        content.len(),
+                        "{path}: replaced by {}; what it holds now may not be read\n{}",
+                        in_bytes(content.len()),
                         difference(&path, None, Some(content), &mut effort),
                     ),
                 };
@@ -212,8 +213,8 @@ fn files_in_words(question: &Question, changes: &[FileChange]) -> String {
             } => {
                 let (from, to) = (named(&from.absolute), named(&to.absolute));
                 if before == content {
-                    let bytes = content.len();
-                    format!("file {from} becomes {to}, {bytes} bytes, unchanged\n")
+                    let bytes = in_bytes(content.len());
+                    format!("file {from} becomes {to}, {bytes}, unchanged\n")
                 } else {
                     let changed = difference(&to, Some(before), Some(content), &mut effort);
                     format!("file {from} becomes {to}\n{changed}")
@@ -322,10 +323,11 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
             out.push_str(&match &change.what {
                 What::CreatedFile {
                     digest,
-                    bytes,
+                    bytes: long,
                     mode,
                 } => format!(
-                    "new file {path}, {bytes} bytes, mode {mode:o}, sha256 {digest}\n{}",
+                    "new file {path}, {}, mode {mode:o}, sha256 {digest}\n{}",
+                    in_bytes(*long),
                     after().map_or_else(String::new, |new| difference(
                         &path,
                         None,
@@ -343,7 +345,7 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 What::CreatedSpecial => format!("new pipe or socket {path} (never kept)\n"),
                 What::ModifiedFile {
                     digest,
-                    bytes,
+                    bytes: long,
                     mode_before,
                     mode,
                     ..
@@ -359,7 +361,8 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                         }
                         _ => String::new(),
                     };
-                    format!("changed file {path}, {bytes} bytes{modes}, sha256 {digest}\n{shown}")
+                    let long = in_bytes(*long);
+                    format!("changed file {path}, {long}{modes}, sha256 {digest}\n{shown}")
                 }
                 What::ModifiedMode { before, mode } => {
                     format!("mode of {path}: {before:o} becomes {mode:o}\n")

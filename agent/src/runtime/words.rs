@@ -197,9 +197,21 @@ pub(super) fn listed(paths: &[RelPath]) -> String {
     names.join(", ")
 }
 
+/// So many bytes, as a person is told.
+pub fn in_bytes<N: fmt::Display + PartialEq + From<u8>>(count: N) -> String {
+    let noun = if count == N::from(1) { "byte" } else { "bytes" };
+    format!("{count} {noun}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::peer;
+
+    #[test]
+    fn one_byte_is_told_as_one() {
+        let told = [0, 1, 2].map(|count: u64| super::in_bytes(count));
+        assert_eq!(told, ["0 bytes", "1 byte", "2 bytes"]);
+    }
 
     #[test]
     fn a_peer_is_a_plain_name_or_address_with_a_port() {

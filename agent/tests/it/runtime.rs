@@ -364,7 +364,7 @@ fn a_name_or_a_command_cannot_draw_on_the_question_about_it() {
     );
     bench.call(
         "terminal",
-        json!({"command": "true\nnew file forged, 1 bytes\nln -s \"$(printf 'x\\ny')\" link"}),
+        json!({"command": "true\nnew file forged, 1 byte\nln -s \"$(printf 'x\\ny')\" link"}),
     );
     let shown = bench.user.shown.borrow();
     assert_eq!(shown.len(), 2, "{shown:?}");
