@@ -1,5 +1,7 @@
 //! The heading of a skill: YAML between two lines of dashes.
 
+mod numbers;
+
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
@@ -125,7 +127,7 @@ impl<'t> Reader<'t> {
             return Err("nested too deeply".to_owned());
         }
         match event {
-            Event::Scalar(text, ScalarStyle::Plain, _, _) => Ok(plain(&text)),
+            Event::Scalar(text, ScalarStyle::Plain, _, None) => Ok(plain(&text)),
             Event::Scalar(text, _, _, _) => Ok(Value::from(text.as_ref())),
             Event::SequenceStart(..) => {
                 let mut list = Vec::new();
@@ -171,19 +173,10 @@ fn plain(text: &str) -> Value {
         "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
             Value::Bool(false)
         }
-        _ => {
-            if let Ok(whole) = text.parse::<i64>() {
-                return Value::from(whole);
-            }
-            let number = text.contains('.')
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+'));
-            match text.parse::<f64>() {
-                Ok(part) if number => Value::from(part),
-                _ => Value::from(text),
-            }
-        }
+        _ => numbers::whole(text)
+            .map(Value::from)
+            .or_else(|| numbers::part(text).map(Value::from))
+            .unwrap_or_else(|| Value::from(text)),
     }
 }
 
@@ -217,6 +210,7 @@ mod tests {
             value("a: 1\nb: yes\nc: ~\nd: 1.5\ne: '1'\nf: 1.2.3\n"),
             Ok(json!({"a": 1, "b": true, "c": null, "d": 1.5, "e": "1", "f": "1.2.3"}))
         );
+        assert_eq!(value("a: !!str 5"), Ok(json!({"a": "5"})));
         assert!(value("a: [1\nb: 2").is_err());
     }
 }
