@@ -18,7 +18,6 @@ pub mod mistyped;
 pub mod patch;
 pub mod process;
 pub mod read_file;
-pub mod search;
 pub mod search_files;
 pub mod skills;
 pub mod terminal;

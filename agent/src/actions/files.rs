@@ -11,7 +11,7 @@ use hermitcrab_sandbox::dircap::{Entry, Kind, Stat};
 use super::{Acted, Did, Trouble, record, stopped, text, text_or, texts, truth, whole};
 use crate::{
     runtime::{Before, FileChange, Hands, Place, Spot, Stop, in_bytes},
-    tools::search::glob,
+    text::glob,
 };
 
 /// Names one action looks at.

@@ -1,5 +1,8 @@
 //! `search_files`: finds text in files, or files by name.
 
+mod basic_regex;
+mod lines;
+mod options;
 mod results;
 mod walk;
 
@@ -14,12 +17,9 @@ use crate::{
     runtime::{Hands, Place, Spot, Stop, ToolResult},
     text::{
         args::{self, Declared},
-        pytext,
+        glob, pytext,
     },
-    tools::{
-        mistyped, read_file,
-        search::{basic_regex, glob, lines, options},
-    },
+    tools::{mistyped, read_file},
 };
 
 use self::{

@@ -8,7 +8,7 @@ use super::{Mode, Search, walk::Withheld};
 use crate::{
     runtime::{Fate, ToolResult},
     text::{pyjson, pytext, redact},
-    tools::search::lines,
+    tools::search_files::lines,
 };
 
 /// From this many matches on, they are grouped by file.

@@ -279,7 +279,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Match, Printed, hits_in_lines, hits_in_text, matches, printed, rows};
-    use crate::tools::search::basic_regex::compile;
+    use crate::tools::search_files::basic_regex::compile;
 
     fn print(text: &str, pattern: &str, context: u64) -> String {
         match printed(
