@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::ChangeSet;
 use hermitcrab_sandbox::spawn::{Finished, Running, Underway};
-use support::{Workspace, commit_in, rel, start};
+use support::{Workspace, commit_in, on_all_layers, on_disk, rel, start};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -83,7 +83,6 @@ fn listed(set: &ChangeSet) -> Vec<String> {
         .collect()
 }
 
-#[test]
 fn what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again() {
     let workspace = Workspace::new();
     workspace.file("old", "old\n");
@@ -123,7 +122,6 @@ fn what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again() {
     assert!(!workspace.path().join("d/made").exists());
 }
 
-#[test]
 fn what_is_written_while_it_is_looked_at_is_decided_as_it_was_seen_or_not_at_all() {
     let workspace = Workspace::new();
     let mut command = started(
@@ -223,4 +221,14 @@ fn a_look_ends_with_the_command_and_says_nothing_before_it() {
     underway.bring(0, &rel("made"));
     drop(finished);
     assert!(!workspace.path().join("made").exists());
+}
+
+on_all_layers!(
+    what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again,
+    what_is_written_while_it_is_looked_at_is_decided_as_it_was_seen_or_not_at_all,
+);
+
+#[test]
+fn what_others_changed_is_shown_where_the_layer_lies_on_disk_as_well() {
+    on_disk(what_others_changed_is_shown_and_is_no_change_of_the_commands);
 }
