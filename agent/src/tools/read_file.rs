@@ -398,6 +398,12 @@ pub fn expanded(hands: &Hands<'_>, path: &str) -> String {
     }
 }
 
+/// Whether a path, as it is written, leads to nothing but a directory.
+#[must_use]
+pub fn is_of_a_directory(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
+}
+
 /// Names in a directory that do not start with a dot, sorted; none if it cannot be listed.
 pub fn visible_names(hands: &mut Hands<'_>, place: &Place) -> Result<Vec<String>, Stop> {
     match hands.names(place) {

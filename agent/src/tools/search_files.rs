@@ -198,6 +198,10 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let results = match hands.look_into(&place)? {
         None => not_there(hands, &path)?,
+        // The system looks for a directory of that name, and there is none.
+        Some((stat, ..)) if stat.kind == Kind::File && read_file::is_of_a_directory(&path) => {
+            not_there(hands, &path)?
+        }
         Some((stat, real, names)) => {
             let place = match real {
                 Some(real) => real,
@@ -417,7 +421,12 @@ fn files_holding(
         }
     };
     let kind = start.kind;
-    let tree = start.tree(hands)?;
+    // Of the strokes a path ends with one is told.
+    let path = match start.path.trim_end_matches('/') {
+        "" => start.path,
+        rest => start.path.get(..=rest.len()).unwrap_or(rest),
+    };
+    let tree = Start { path, ..start }.tree(hands)?;
     let mut files = tree.files();
     if let Some(pattern) = &search.file_glob {
         files.retain(|file| match kind {

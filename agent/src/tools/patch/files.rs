@@ -119,7 +119,7 @@ impl<'h, 'r> Files<'h, 'r> {
             (Side::Disk, Before::Nothing | Before::Unread) => None,
             (Side::Now, _) => slot.now.as_ref(),
         };
-        let Some(content) = content else {
+        let Some(content) = content.filter(|_| !read_file::is_of_a_directory(path)) else {
             return Ok(Err(format!("File not found: {expanded}")));
         };
         let ending = pytext::split_extension(&expanded).1.to_lowercase();
@@ -248,6 +248,11 @@ impl Picture for Files<'_, '_> {
         if let Some(problem) = lint::refusal(&expanded, text) {
             return Ok(Err(problem));
         }
+        if read_file::is_of_a_directory(path) {
+            return Ok(Err(format!(
+                "Failed to write file: {expanded}: Not a directory\n"
+            )));
+        }
         let slot = self.slot(path)?;
         if let Some(why) = &slot.shut {
             return Ok(Err(why.clone()));
@@ -290,6 +295,13 @@ impl Picture for Files<'_, '_> {
             .is_some_and(|stat| stat.kind != hermitcrab_sandbox::dircap::Kind::File)
         {
             return Ok(Err(format!("mv: '{}' is not a file name\n", expanded.1)));
+        }
+        if read_file::is_of_a_directory(to) {
+            let what = match self.hands.look(&target)? {
+                Some(_) => format!("stat '{}'", expanded.1),
+                None => format!("move '{}' to '{}'", expanded.0, expanded.1),
+            };
+            return Ok(Err(format!("mv: cannot {what}: Not a directory\n")));
         }
         let source = self.slot(from)?.place.clone();
         for place in [&source, &target] {
