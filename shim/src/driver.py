@@ -8,14 +8,13 @@ import os
 import signal
 import sys
 
-from hermes_shim_memory import compact, fill, make_room
+from hermes_shim_memory import compact, fill
 
 
 def load():
     """Import Hermes and say which version it is. Runs once, before any fork."""
     from importlib.metadata import version
 
-    KEPT.extend(make_room())
     IGNORED.update(ignored())
     # What only starts the interpreter is not part of a world's environment.
     for name in ("HERMES_SHIM_INSIDE", "PYTHONDONTWRITEBYTECODE", "LD_LIBRARY_PATH"):
@@ -38,9 +37,6 @@ def load():
         os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
     return version("hermes-agent")
 
-
-# What keeps the room that was made for all this.
-KEPT = []
 
 # What a world of each kind imports, so that the zygote has it already.
 EVERY_CASE = (

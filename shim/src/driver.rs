@@ -143,9 +143,14 @@ pub(crate) struct HermesDriver {
 impl HermesDriver {
     /// Imports Hermes. Must run inside the template tree.
     pub(crate) fn load(py: Python<'_>) -> PyResult<Self> {
-        let mut module = None;
+        let mut module: Option<Bound<'_, PyModule>> = None;
         for (name, source) in SOURCES {
-            module = Some(PyModule::from_code(py, source, name, name)?);
+            let loaded = PyModule::from_code(py, source, name, name)?;
+            if module.is_none() {
+                // The first is about memory: what is loaded next lies in the room it makes.
+                loaded.setattr("KEPT", loaded.getattr("make_room")?.call0()?)?;
+            }
+            module = Some(loaded);
         }
         let Some(module) = module else {
             return Err(pyo3::exceptions::PyRuntimeError::new_err("no driver"));

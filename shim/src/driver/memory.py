@@ -13,8 +13,8 @@ HUGE = 2 << 20
 MADV_COLLAPSE = 25
 
 
-# What the imports of any kind of world take of the interpreter's own heap, and more.
-ROOM = 48 << 20
+# What imports for the usual worlds take of the interpreter's own heap.
+ROOM = 24 << 20
 # The largest object of that heap, so that few are made.
 LARGEST = 512
 # The interpreter asks for this much at once and gives it back when nothing is left in it.
