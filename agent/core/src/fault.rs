@@ -119,6 +119,9 @@ faults! {
     ChildrenAreUnruled = "children-are-unruled", "rules bind the first agent and none it starts";
     RulesTellCases = "rules-tell-cases", "a rule about a name is not about it in capitals";
     MildestRuleCounts = "mildest-rule-counts", "of several rules about something the mildest counts";
+    EarlyChangesAskNobody = "early-changes-ask-nobody", "what a running command made counts as held before its end";
+    RunningFilesAreUnseen = "running-files-are-unseen", "what a running command made is seen by nobody before its end";
+    OthersFilesAreUnseen = "others-files-are-unseen", "a running command goes on seeing what was there before others changed it";
     ReadTruncates = "read-truncates", "the end of a file is left out without saying so";
 }
 

@@ -23,6 +23,7 @@ use hermitcrab_core::{
     approval::CallId,
     authority::{DirId, Object, Verb},
     digest::Digest,
+    fault::{self, Fault},
     path::RelPath,
     rules::Judgement,
     session::{Event, Session},
@@ -106,6 +107,9 @@ impl Afoot {
     /// Where the kernel gives no watches for that, or no thread can be had, it is brought
     /// what others change through this program.
     pub(super) fn follow(&self, call: CallId, machine: &Machine) {
+        if fault::is(Fault::OthersFilesAreUnseen) {
+            return;
+        }
         let mut steps = self.list().steps.clone().into_iter();
         let Some(step) = steps.find(|step| step.call == call) else {
             return;
@@ -163,7 +167,7 @@ impl Afoot {
     /// commands.
     pub(super) fn bring(&self, machine: &Machine) {
         let touched = std::mem::take(&mut self.list().touched);
-        if touched.is_empty() {
+        if touched.is_empty() || fault::is(Fault::OthersFilesAreUnseen) {
             return;
         }
         let steps = self.running();
@@ -226,6 +230,9 @@ impl Hands<'_> {
             return;
         }
         // What one operation may do at most is told by all that it did.
+        if fault::is(Fault::RunningFilesAreUnseen) {
+            return;
+        }
         let ceilings = &self.runtime.ceilings;
         if ceilings.files_max.is_some() || ceilings.keeps_trees {
             return;

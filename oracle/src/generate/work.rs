@@ -44,6 +44,7 @@ pub const KINDS: &[Kind] = &[
     ("running", programs::running),
     ("hour", hour::hour),
     (WANDER, hour::wander),
+    ("beside", programs::beside),
 ];
 
 /// Files are named from where the shell is, which Hermes' file tools do not know in a chat

@@ -16,7 +16,7 @@ use hermitcrab_core::{
     standing::PortableObject,
     tool::Tool,
 };
-use support::{Bench, Came, ONCE, SESSION, config, for_seconds, path, sha256};
+use support::{Bench, Came, ONCE, SESSION, any_program, config, for_seconds, path, sha256};
 
 /// Where a fault has its place, or a sentence that holds while the core is right.
 enum Home {
@@ -172,6 +172,14 @@ fn home(fault: Fault) -> Home {
             let mut bench = ruled(&[("plan", Stance::Allow), ("plan/a", Stance::Deny)]);
             !is_permitted(&bench.read("plan/a"))
         }),
+        Fault::EarlyChangesAskNobody => Home::Core(|| {
+            let mut bench = Bench::new(Asking::Prompt);
+            bench.grant(any_program(), Uses::Uncounted, SESSION);
+            bench.run("serve");
+            let call = bench.call.unwrap();
+            let actions = vec![bench.file(Verb::FsCreate, "a")];
+            bench.step(Event::EffectsSoFar { call, actions }) != Came::Asked
+        }),
         Fault::DirCapFollowsLinks
         | Fault::DirCapAllowsDotDot
         | Fault::WriteFollowsSymlink
@@ -238,6 +246,8 @@ fn home(fault: Fault) -> Home {
         | Fault::JobBorrowsRights
         | Fault::BackgroundIsShownAll
         | Fault::ScriptsAreShownAll
+        | Fault::RunningFilesAreUnseen
+        | Fault::OthersFilesAreUnseen
         | Fault::ReadTruncates => Home::Agent,
     }
 }

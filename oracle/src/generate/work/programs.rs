@@ -67,6 +67,50 @@ pub fn code_call(draw: &mut Draw, path: &str, first: &str) -> Step {
     )
 }
 
+/// Scripts that work on a few files themselves and by the tools they call, in any order:
+/// each sees what the other made.
+pub fn beside(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
+    files.push(("a.txt".to_owned(), "one two\n".to_owned()));
+    files.push(("d/c.txt".to_owned(), "three\n".to_owned()));
+    (0..1 + draw.below(2)).map(|_| beside_call(draw)).collect()
+}
+
+fn beside_call(draw: &mut Draw) -> Step {
+    let mut code = String::from(
+        "import os, shutil\nfrom hermes_tools import patch, read_file, search_files, terminal, write_file\n\
+         def tried(work):\n    try:\n        print(work())\n    except OSError as error:\n        \
+         print(type(error).__name__)\n",
+    );
+    for _ in 0..4 + draw.below(8) {
+        let names = ["a.txt", "b.txt", "d/c.txt", "d/new.txt", "e/f/g.txt"];
+        let (path, other) = (draw.one(&names), draw.one(&names));
+        let (one, two) = (word(draw), word(draw));
+        let work = match draw.below(20) {
+            0 => format!("open('{path}', 'w').write('{one}\\n')"),
+            1 | 2 => format!("open('{path}', 'a').write('{one} {two}\\n')"),
+            3 | 4 => format!("open('{path}').read()"),
+            5 => format!("os.remove('{path}')"),
+            6 => format!("os.rename('{path}', '{other}')"),
+            7 => format!("shutil.copy('{path}', '{other}')"),
+            8 => "os.makedirs('e/f', exist_ok=True)".to_owned(),
+            9 => "sorted(os.listdir('d'))".to_owned(),
+            10 => format!("[os.path.exists(name) for name in ('{path}', '{other}')]"),
+            11 => format!("terminal('echo {two} >> {path}; wc -l < {path}')['output']"),
+            12 | 13 => format!("terminal('cat {path} {other}')['output']"),
+            14 => format!("terminal('mv {path} {other}; ls d')['output']"),
+            15 => format!("terminal('sed -i s/{one}/{two}/ {path}')['exit_code']"),
+            16 => format!("read_file('{path}').get('content')"),
+            17 => format!("write_file('{path}', '{one} {two}\\n').get('bytes_written')"),
+            18 => format!(
+                "patch(path='{path}', old_string='{one}', new_string='{two}').get('success')"
+            ),
+            _ => "search_files('*.txt', target='files', path='d').get('files')".to_owned(),
+        };
+        code.push_str(&format!("tried(lambda: {work})\n"));
+    }
+    call("execute_code", json!({ "code": code }))
+}
+
 /// A text as a literal of the language.
 fn quoted(text: &str) -> String {
     json!(text).to_string()
