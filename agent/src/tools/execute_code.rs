@@ -159,7 +159,7 @@ fn worded(run: &ScriptRun) -> ToolResult {
     if let Some(denial) = &run.discarded {
         let code = denial.code();
         let words = format!(
-            "The script ran on a copy and its changes were discarded ({code}): {denial}. Next step: {}.",
+            "The script ran on a copy and its changes were discarded ({code}): {denial}. What was kept before a tool it called stays. Next step: {}.",
             code.next_step()
         );
         result.insert("status".into(), "error".into());

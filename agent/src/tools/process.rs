@@ -160,7 +160,7 @@ fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
         Some(denial) => {
             let code = denial.code();
             let words = format!(
-                "discarded ({code}): {denial}. Next step: {}.",
+                "discarded ({code}): {denial}. What was kept while it ran stays. Next step: {}.",
                 code.next_step()
             );
             result.insert("changes".into(), words.into());
