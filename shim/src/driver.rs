@@ -5,12 +5,12 @@
 use std::ffi::CStr;
 
 use bisim_world::WorldError;
+use bisim_world::driver::{Driver, Interior, StepSink};
 use bisim_world::protocol::{
     Context, Drive, FileKind, FileSpec, Job, QuestionTrace, Step, StepOutcome, StepTrace,
 };
 use bisim_world::serves;
 use bisim_world::template::HERMES_CONFIG;
-use bisim_world::zygote::{Driver, Interior, StepSink};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

@@ -8,10 +8,10 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use rustix::fs::{Mode, OFlags};
 
+use crate::driver::{Driver, Interior, StepSink};
 use crate::error::{AtStage, WorldError};
 use crate::observer::{MERGED, PLACES};
 use crate::protocol::Job;
-use crate::zygote::{Driver, Interior, StepSink};
 use crate::{case_tree, enter, mounts, template};
 
 /// Processes and threads in a world, over all of it.

@@ -13,12 +13,13 @@
 //! * for every case the *stem*, a small process planted before the subject was
 //!   loaded, forks an *observer* (owns the upper layer, the sink and the
 //!   deadline), and the zygote forks the *interior*, pid 1 of the world, in
-//!   which the subject's [`zygote::Driver`] runs the script.
+//!   which the subject's [`driver::Driver`] runs the script.
 //!
 //! This package must never map a world to host uid 0, never write to the
 //! host's disk, and never leave a process or a mount behind: everything lives
 //! in namespaces that die with their first process.
 pub mod damage;
+pub mod driver;
 pub mod enter;
 pub mod environment;
 pub mod error;

@@ -416,6 +416,19 @@ pub struct StepTrace {
     pub effects: Vec<FsEffect>,
 }
 
+impl StepTrace {
+    /// A trace with this outcome and nothing else.
+    pub fn of(outcome: StepOutcome) -> Self {
+        Self {
+            outcome,
+            text: String::new(),
+            answer: Value::Null,
+            questions: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+}
+
 /// The fate of one step, coarse enough for both subjects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

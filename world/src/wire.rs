@@ -30,9 +30,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::driver::StepSink;
 use crate::error::{AtStage, WorldError};
 use crate::protocol::{QuestionTrace, Step, StepOutcome, StepTrace};
-use crate::zygote::StepSink;
 use client::{Came, Client};
 use model::Model;
 

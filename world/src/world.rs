@@ -17,6 +17,7 @@ use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::PidfdFlags;
 
+use crate::driver::{Driver, StepSink};
 use crate::error::{AtStage, WorldError};
 use crate::fork::{Forked, Forker};
 use crate::interior;
@@ -24,7 +25,6 @@ use crate::observer::{Born, Brief, Ended, PLACES, Report, ToZygote};
 use crate::protocol::{Job, RawTrace, read_frame, write_frame};
 use crate::rights;
 use crate::stem::Stem;
-use crate::zygote::{Driver, StepSink};
 
 /// How much longer than its deadline a case may take before the harness itself is at fault.
 const GRACE: Duration = Duration::from_secs(20);
@@ -64,7 +64,7 @@ impl Worlds {
             files,
             own_state: own_state.iter().map(|path| (*path).to_owned()).collect(),
             deadline_ms: job.deadline_ms,
-            flip: flip.map(|flip| (flip, driver.interior() == crate::zygote::Interior::Plain)),
+            flip: flip.map(|flip| (flip, driver.interior() == crate::driver::Interior::Plain)),
             cuts: cuts(job, driver),
         };
         let stage = "make the observer's pipes";

@@ -3,6 +3,7 @@
 //! Each rule can fail and has a test that makes it fail. A rule that only a
 //! reader can judge belongs in the style guide, not here.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::cmd::{self, Passed};
 use crate::licences;
 
+mod named;
 mod rings;
 
 use self::rings::Arrows;
@@ -55,6 +57,12 @@ const WITHOUT_RINGS: &[&str] = &[
     "agent/sandbox/src/",
     "agent/src/",
     "oracle/src/",
+    "world/src/",
+    "shim/src/",
+    "xtask/src/",
+    "benches/src/",
+    "fuzz/src/",
+    "python/src/",
 ];
 /// The only file that may hold unsafe code.
 const UNSAFE_FILE: &str = "agent/sandbox/src/sys.rs";
@@ -65,16 +73,18 @@ pub fn run() -> Result<Passed> {
     let mut findings = arrows(&metadata()?);
     let mut files = Vec::new();
     let mut modules = vec![Vec::new(); WITHOUT_RINGS.len()];
+    let mut functions = BTreeSet::new();
     for dir in [
         "agent", "world", "shim", "python", "oracle", "benches", "xtask", "fuzz",
     ] {
-        rust_files(&root.join(dir), &mut files)?;
+        files_below(&root.join(dir), "rs", &mut files)?;
     }
     for path in &files {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.strip_prefix(&root).unwrap_or(path).to_string_lossy();
         findings.extend(in_file(&name, &text));
+        functions.extend(named::functions(&text).map(str::to_owned));
         for (package, modules) in WITHOUT_RINGS.iter().zip(&mut modules) {
             if let Some(below) = name.strip_prefix(package) {
                 modules.push((below.to_owned(), text.clone()));
@@ -85,6 +95,7 @@ pub fn run() -> Result<Passed> {
         findings.extend(rings(package, modules)?);
     }
     findings.extend(licences::findings()?);
+    findings.extend(named(&root, &functions)?);
     for finding in &findings {
         println!("{finding}");
     }
@@ -166,8 +177,22 @@ fn in_file(name: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// All `.rs` files below `dir`, without build output.
-fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+/// What the documents of the tree name and is not there.
+fn named(root: &Path, functions: &BTreeSet<String>) -> Result<Vec<String>> {
+    let mut pages = Vec::new();
+    files_below(root, "md", &mut pages)?;
+    let mut findings = Vec::new();
+    for page in pages {
+        let text =
+            fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
+        let name = page.strip_prefix(root).unwrap_or(&page).to_string_lossy();
+        findings.extend(named::missing(root, &name, &text, functions));
+    }
+    Ok(findings)
+}
+
+/// All files with this ending below `dir`, without build output and what is hidden.
+fn files_below(dir: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<()> {
     if !dir.is_dir() {
         return Ok(());
     }
@@ -176,11 +201,13 @@ fn rust_files(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry
             .with_context(|| format!("cannot list {}", dir.display()))?
             .path();
+        let passed_over =
+            |name: &std::ffi::OsStr| name == "target" || name.as_encoded_bytes().starts_with(b".");
         if path.is_dir() {
-            if path.file_name().is_none_or(|name| name != "target") {
-                rust_files(&path, files)?;
+            if !path.file_name().is_some_and(passed_over) {
+                files_below(&path, ending, files)?;
             }
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == ending) {
             files.push(path);
         }
     }
@@ -243,7 +270,7 @@ mod tests {
             assert!(WITHOUT_RINGS.contains(&package));
             let root = cmd::root().join(package);
             let mut paths = Vec::new();
-            rust_files(&root, &mut paths).unwrap();
+            files_below(&root, "rs", &mut paths).unwrap();
             let read = |path: &PathBuf| {
                 let name = path.strip_prefix(&root).unwrap().to_string_lossy();
                 (name.into_owned(), fs::read_to_string(path).unwrap())

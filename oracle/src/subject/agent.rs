@@ -6,10 +6,11 @@
 use std::io;
 use std::process::ExitCode;
 
+use bisim_world::driver::{Driver, Interior, StepSink};
 use bisim_world::enter::{self, Harness};
 use bisim_world::protocol::{Drive, FileSpec, Job, Step, StepOutcome, StepTrace};
 use bisim_world::serves;
-use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
+use bisim_world::zygote::{Pipes, Seedling};
 use bisim_world::{Forked, Forker, WorldError};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::SpawnerProgram;

@@ -4,10 +4,10 @@
 use std::process::{Child, Command, Stdio};
 
 use bisim_world::WorldError;
+use bisim_world::driver::StepSink;
 use bisim_world::environment::ENVIRONMENT;
 use bisim_world::protocol::Job;
 use bisim_world::wire::{Conversation, MODEL_URL};
-use bisim_world::zygote::StepSink;
 
 use super::agent_world::STATE_DIR;
 

@@ -8,10 +8,11 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use bisim_world::WorldError;
+use bisim_world::driver::{Driver, Interior, StepSink};
 use bisim_world::enter::{self, Harness};
 use bisim_world::environment::ENVIRONMENT;
 use bisim_world::protocol::{FileSpec, Job, Step, StepOutcome, StepTrace};
-use bisim_world::zygote::{Driver, Interior, Pipes, Seedling, StepSink};
+use bisim_world::zygote::{Pipes, Seedling};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::Value;
 

@@ -4,9 +4,9 @@
 use std::os::fd::AsRawFd;
 
 use bisim_world::WorldError;
+use bisim_world::driver::StepSink;
 use bisim_world::protocol::Job;
 use bisim_world::wire::Conversation;
-use bisim_world::zygote::StepSink;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
