@@ -13,6 +13,7 @@ mod loops;
 mod offered;
 mod proof;
 mod replies;
+mod room;
 mod several;
 mod slips;
 mod told;
@@ -27,6 +28,7 @@ use serde_json::{Map, Value};
 use self::delegation::Batch;
 use self::loops::Loops;
 use self::proof::Unproved;
+use self::room::Room;
 use self::slips::{Next, Slips};
 use self::unwritten::Unwritten;
 use self::watch::Ports;
@@ -36,7 +38,7 @@ pub use self::{
     watch::{Then, Unwatched, Watch},
 };
 use crate::{
-    model::{Message, ModelError, ModelPort, ModelReply, ModelRequest, Offer, ProposedCall},
+    model::{Message, ModelError, ModelPort, ModelReply, Offer, ProposedCall},
     runtime::{CallReport, Fate, Guard, Reminder, Runtime, Talk, ToolResult, WorkLimits},
     tools::{clarify, delegate::Role},
 };
@@ -68,6 +70,8 @@ pub struct Chat {
     unwritten: Unwritten,
     reminder: Reminder,
     unproved: Unproved,
+    /// What of it is sent, where it is longer than the model holds.
+    room: Room,
     /// Tools it is not offered.
     withheld: &'static [&'static str],
 }
@@ -183,6 +187,7 @@ impl Chat {
             unwritten: Unwritten::default(),
             reminder,
             unproved: Unproved::default(),
+            room: Room::default(),
             withheld: &[],
         }
     }
@@ -233,6 +238,17 @@ impl Chat {
     pub fn resumed(mut self, messages: Vec<Message>) -> Self {
         self.messages.extend(messages);
         self
+    }
+
+    /// The same conversation, gone on with by somebody else.
+    #[must_use]
+    pub fn in_place_of(self, other: &Self) -> Self {
+        let said = other.messages.get(1..).unwrap_or_default().to_vec();
+        let room = other.room.clone();
+        Self {
+            room,
+            ..self.resumed(said)
+        }
     }
 
     /// With another agent of the session, which may hold less.
@@ -370,7 +386,7 @@ impl Chat {
     }
 
     fn ask(
-        &self,
+        &mut self,
         runtime: &mut Runtime,
         port: &mut Ports<'_>,
         offered: Offered,
@@ -382,18 +398,7 @@ impl Chat {
             }
             Offered::Nothing => Vec::new(),
         };
-        let request = ModelRequest::new(&self.model, &self.messages).offering(&offers);
-        let sent = request.text();
-        let reply = runtime.converse(self.agent, &self.model, sent.as_bytes(), || {
-            if port.watch.wants_words() {
-                let Ports { model, watch } = port;
-                model.stream(request, &mut |words| watch.heard(self.agent, words))
-            } else {
-                port.model.complete(request)
-            }
-        })?;
-        runtime.hear(self.agent, Source::Model)?;
-        Ok(reply?)
+        self.put(runtime, port, &offers)
     }
 
     /// Runs one proposed call and reports what its result brings along.

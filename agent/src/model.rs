@@ -7,6 +7,7 @@
 //! never act on a reply, only carry it, and never let one be without bounds.
 
 mod failure;
+mod full;
 pub mod gguf;
 pub mod http;
 pub mod key;
@@ -176,6 +177,19 @@ pub trait ModelPort {
     /// # Errors
     /// There is no usable answer.
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError>;
+
+    /// The same, for an answer that is for the program and shown to nobody.
+    ///
+    /// # Errors
+    /// As for [`ModelPort::complete`].
+    fn aside(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        self.complete(request)
+    }
+
+    /// How many tokens a conversation and the answer to it may have, where that is known.
+    fn holds(&self) -> Option<u64> {
+        None
+    }
 
     /// The same, and shows the words as they come. They are the model's and may
     /// hold control letters.

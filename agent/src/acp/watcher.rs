@@ -136,6 +136,11 @@ impl Watch for Watcher<'_> {
         Then::Done
     }
 
+    fn shortened(&mut self, _agent: AgentId, words: &str) {
+        let chunk = ContentChunk::new(ContentBlock::from(words.to_owned()));
+        self.link.tell(SessionUpdate::AgentThoughtChunk(chunk));
+    }
+
     fn goes_on(&mut self) -> bool {
         !self.control.is_cancelled() && !self.scene.borrow().stop
     }

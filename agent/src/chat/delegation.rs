@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{
     Chat, ChatError, ChatTurn, Ports, TurnEnd, offered,
     proof::Unproved,
+    room::Room,
     slips::cut_short,
     told::{self, Handed, Report},
     unwritten::Unwritten,
@@ -241,6 +242,7 @@ impl Chat {
             unwritten: Unwritten::default(),
             reminder: self.reminder,
             unproved: Unproved::default(),
+            room: Room::default(),
             withheld: self.withheld,
         };
         let came = chat.run(runtime, port, &task.goal);

@@ -109,10 +109,10 @@ impl Chat {
             if place >= self.messages.len() {
                 continue;
             }
-            self.messages.remove(place);
+            self.forget(place);
             if let Some(Message::Assistant { .. }) = self.messages.get(place) {
                 // It was answered in other words.
-                self.messages.remove(place.saturating_sub(1));
+                self.forget(place.saturating_sub(1));
             }
         }
     }

@@ -52,6 +52,9 @@ pub trait Watch {
         Then::Done
     }
 
+    /// What is sent to the model was shortened, in words for whoever watches.
+    fn shortened(&mut self, _agent: AgentId, _words: &str) {}
+
     /// Whether the turn goes on. Once it said no it says no until the turn ended.
     fn goes_on(&mut self) -> bool {
         true

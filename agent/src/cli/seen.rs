@@ -105,6 +105,18 @@ impl Watch for Seen {
         Then::Done
     }
 
+    fn shortened(&mut self, agent: AgentId, words: &str) {
+        let whose = match agent {
+            AgentId::FIRST => String::new(),
+            agent => format!("{agent}: "),
+        };
+        eprintln!(
+            "  {}",
+            self.screen.tone(Tone::Dim, &format!("{whose}{words}"))
+        );
+        self.last = None;
+    }
+
     fn goes_on(&mut self) -> bool {
         !self.cancel.is_thrown()
     }

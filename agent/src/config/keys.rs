@@ -226,8 +226,8 @@ pub const KEYS: [Key; 65] = [
     ),
     key(
         "models.planner.context_tokens",
-        "16384",
-        "how long a conversation may be, for llama",
+        "the backend's",
+        "how long a conversation may be, in tokens; 16384 for llama",
     ),
     key(
         "models.planner.threads",
@@ -316,8 +316,8 @@ pub const KEYS: [Key; 65] = [
     ),
     key(
         "models.quarantined.context_tokens",
-        "16384",
-        "how long a conversation may be, for llama",
+        "the backend's",
+        "how long a conversation may be, in tokens; 16384 for llama",
     ),
     key(
         "models.quarantined.threads",

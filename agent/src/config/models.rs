@@ -107,7 +107,7 @@ pub struct BackendWords {
     /// How freely it chooses its words.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// How long a conversation may be, in tokens; for `llama`.
+    /// How long a conversation may be, in tokens, its answer included.
     #[serde(default)]
     pub context_tokens: Option<u32>,
     /// Threads that count; for `llama`.
@@ -187,7 +187,6 @@ impl BackendWords {
     /// What counts for one kind alone is set for no other: it would be read by nobody.
     fn check_llama(&self) -> Result<(), String> {
         let own = [
-            ("context_tokens", self.context_tokens.is_some()),
             ("threads", self.threads.is_some()),
             ("memory_max_mb", self.memory_max_mb.is_some()),
             ("seed", self.seed.is_some()),
@@ -214,15 +213,16 @@ impl BackendWords {
         if let Some((name, _)) = unread.iter().find(|(_, is_set)| *is_set) {
             return Err(format!("`{name}` {whose}"));
         }
-        if is_llama {
-            let zero = [
-                ("context_tokens", self.context_tokens == Some(0)),
-                ("threads", self.threads == Some(0)),
-                ("memory_max_mb", self.memory_max_mb == Some(0)),
-            ];
-            if let Some((name, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
-                return Err(format!("`{name}` is at least 1"));
-            }
+        if self.kind() == Kind::Scripted && self.context_tokens.is_some() {
+            return Err("`context_tokens` counts for models, not for scripted".to_owned());
+        }
+        let zero = [
+            ("context_tokens", self.context_tokens == Some(0)),
+            ("threads", self.threads == Some(0)),
+            ("memory_max_mb", self.memory_max_mb == Some(0)),
+        ];
+        if let Some((name, _)) = zero.iter().find(|(_, is_zero)| *is_zero) {
+            return Err(format!("`{name}` is at least 1"));
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ impl Picker for ModelPicker<'_> {
 fn unanswered(error: &ModelError) -> Failure {
     match error {
         ModelError::TimedOut(_) => Failure::TimedOut,
-        ModelError::TooLong(_) | ModelError::Repeats | ModelError::Full(..) => Failure::TooMuch,
+        ModelError::TooLong(_) | ModelError::Repeats | ModelError::Full { .. } => Failure::TooMuch,
         ModelError::Unreadable(_) => Failure::BadResult,
         ModelError::CutOff | ModelError::Declined(_) => Failure::NotEnoughInformation,
         ModelError::Cancelled => Failure::Cancelled,

@@ -29,8 +29,13 @@ pub enum ModelError {
     Load(String),
     /// The process the model runs in is gone; nothing else is.
     Died(String),
-    /// The conversation has so many tokens, and the model holds so many.
-    Full(u64, u64),
+    /// The conversation is longer than the model holds.
+    Full {
+        /// How many tokens it has, if that was said.
+        takes: Option<u64>,
+        /// How many the model holds, if that was said.
+        holds: Option<u64>,
+    },
     /// A script has nothing more to say.
     ScriptEnded,
 }
@@ -74,10 +79,22 @@ impl fmt::Display for ModelError {
                 f,
                 "the process the model runs in failed and nothing else did: {how}"
             ),
-            Self::Full(tokens, context) => write!(
-                f,
-                "the conversation takes {tokens} tokens and the model holds {context}; `context_tokens` of the model allows more, if it was made for more"
-            ),
+            Self::Full { takes, holds } => {
+                f.write_str("the conversation ")?;
+                match (takes, holds) {
+                    (Some(takes), Some(holds)) => {
+                        write!(f, "takes {takes} tokens and the model holds {holds}")?;
+                    }
+                    (None, Some(holds)) => {
+                        write!(f, "is longer than the {holds} tokens the model holds")?;
+                    }
+                    (_, None) => f.write_str("is longer than the model holds")?,
+                }
+                f.write_str(
+                    "; give its backend more room (`context_tokens` for a model in a file, if it was made for more), \
+                     or say less at once",
+                )
+            }
             Self::ScriptEnded => write!(f, "the scripted model has no more answers"),
         }
     }

@@ -41,6 +41,8 @@ pub struct HttpConfig {
     pub proxy: Option<String>,
     /// Further tries where none was taken or the backend was too busy.
     pub retries: u32,
+    /// How many tokens a conversation and the answer to it may have.
+    pub context: Option<u64>,
     /// Fields that are added to each request.
     pub extra: Map<String, Value>,
     /// Bounds on each answer, besides those of the request.
@@ -244,12 +246,16 @@ fn may_pass(error: &ModelError) -> bool {
         | ModelError::Cancelled
         | ModelError::Load(_)
         | ModelError::Died(_)
-        | ModelError::Full(..)
+        | ModelError::Full { .. }
         | ModelError::ScriptEnded => false,
     }
 }
 
 impl ModelPort for HttpModel {
+    fn holds(&self) -> Option<u64> {
+        self.config.context
+    }
+
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
         self.ask(request, false, &mut |_| {})
     }

@@ -297,6 +297,11 @@ impl LlamaModel {
 }
 
 impl ModelPort for LlamaModel {
+    fn holds(&self) -> Option<u64> {
+        let loaded = self.running.as_ref().map(|(_, loaded)| loaded.context);
+        loaded.or(self.config.context).map(u64::from)
+    }
+
     fn complete(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
         self.ask(request, &mut |_| {})
     }
@@ -342,7 +347,10 @@ fn error(failed: Failed, process: &Process) -> ModelError {
             Some(words) => format!("{} ({words})", super::wire::one_line(&why)),
             None => super::wire::one_line(&why),
         }),
-        Failed::TooLong { tokens, context } => ModelError::Full(tokens, context),
+        Failed::TooLong { tokens, context } => ModelError::Full {
+            takes: Some(tokens),
+            holds: Some(context),
+        },
         Failed::Grammar => ModelError::Load("it cannot be held to the form of the answer".into()),
         Failed::NotText => ModelError::Unreadable("it is not UTF-8".to_owned()),
         Failed::Broke(why) => ModelError::Unreadable(super::wire::one_line(&why)),

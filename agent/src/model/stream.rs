@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Finish, ModelError, ModelReply, ProposedCall, wire};
+use super::{Finish, ModelError, ModelReply, ProposedCall, full, wire};
 
 /// Calls in one answer that are listened to; more is no answer but a flood.
 const CALLS_MAX: usize = 1024;
@@ -77,10 +77,11 @@ impl Pieces {
         let event: Value = serde_json::from_str(data)
             .map_err(|error| ModelError::Unreadable(format!("a piece of it: {error}")))?;
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(ModelError::Unreadable(format!(
-                "the backend broke off: {}",
-                wire::complaint(data)
-            )));
+            // llama.cpp's server says so with status 200, where words were to come.
+            return Err(full::full(200, data).unwrap_or_else(|| {
+                let words = wire::complaint(data);
+                ModelError::Unreadable(format!("the backend broke off: {words}"))
+            }));
         }
         let count = |name: &str| event.pointer(name).and_then(Value::as_u64);
         if let (Some(read), Some(written)) = (

@@ -340,3 +340,40 @@ fn a_key_comes_from_variable_file_or_keyring_and_is_shown_nowhere() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     check(&format!("key_file = \"{}\"", file.display()), None);
 }
+
+#[test]
+fn a_conversation_a_server_finds_too_long_is_sent_shorter_and_goes_on() {
+    let dir = bench();
+    fs::write(
+        dir.path().join("proj/long.txt"),
+        "a line of it\n".repeat(3_000),
+    )
+    .unwrap();
+    let full = json!({"error": {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 20_000,
+        "n_ctx": 16_000, "message": "request exceeds the available context size"}});
+    let (base, asked) = backend(vec![
+        calls("read_file", &json!({"path": "long.txt", "limit": 2_000})),
+        (400, full.to_string()),
+        says("it is long"),
+    ]);
+    let words = "what is in long.txt?";
+    let arguments = ["chat", "--model", "m", "--base-url", &base, words];
+    let output = hermitcrab(dir.path(), &arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "it is long");
+    assert!(
+        errors.contains("came near what the model holds"),
+        "{errors}"
+    );
+    let asked = asked.join().unwrap();
+    let sent = |place: usize| asked[place].1["messages"].to_string();
+    assert!(
+        sent(2).len() < sent(1).len() / 2,
+        "{} of {}",
+        sent(2).len(),
+        sent(1).len()
+    );
+    assert!(sent(2).contains("left out here to make room") && sent(2).contains(words));
+    assert_eq!(asked[2].1["tools"], asked[1].1["tools"]);
+}

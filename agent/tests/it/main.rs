@@ -53,6 +53,7 @@ mod plans;
 mod planted;
 mod prompt;
 mod repeated;
+mod room;
 mod root;
 mod runtime;
 mod searching;

@@ -6,7 +6,12 @@ use std::process::{Command, Stdio};
 use hermitcrab::text::ansi;
 use serde_json::json;
 
-use crate::support::{editor::model, home::Home, pty::Pty};
+use crate::support::{
+    backend::{backend, send},
+    editor::model,
+    home::Home,
+    pty::Pty,
+};
 
 /// A home where the first start is over.
 fn settled(config: &str) -> Home {
@@ -482,4 +487,47 @@ fn lines_are_completed_remembered_and_called_off() {
         !history.contains("secret") && history.contains("!cat a.txt"),
         "{history}"
     );
+}
+
+#[test]
+fn a_conversation_grown_too_long_goes_on_and_its_account_is_not_shown() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let read = std::sync::atomic::AtomicUsize::new(0);
+    let base = backend(move |_, stream, body| {
+        let message = if body.get("tools").is_none() {
+            json!({"role": "assistant", "content": "ACCOUNT OF PARTS"})
+        } else if body["messages"].to_string().contains("ACCOUNT OF PARTS") {
+            tell.send(()).unwrap();
+            json!({"role": "assistant", "content": "all told"})
+        } else {
+            let part = read.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let arguments = json!({"path": format!("part{part}.txt")}).to_string();
+            let call = json!({"id": format!("c{part}"), "type": "function",
+                "function": {"name": "read_file", "arguments": arguments}});
+            json!({"role": "assistant", "content": null, "tool_calls": [call]})
+        };
+        let answer = json!({"choices": [{"message": message}]}).to_string();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            answer.len()
+        );
+        send(stream, (head + &answer).as_bytes());
+    });
+    let home = settled(&format!(
+        "[models.planner]\nbackend = \"http\"\nmodel = \"m\"\nbase_url = \"{base}\"\ncontext_tokens = 16000\n"
+    ));
+    for part in 0..10 {
+        let text = format!("line of part {part}\n").repeat(500);
+        std::fs::write(home.project().join(format!("part{part}.txt")), text).unwrap();
+    }
+    let mut pty = start(&home);
+    pty.keys("read all parts\r");
+    pty.sees("all told");
+    let shown = pty.prompt();
+    assert!(shown.contains("came near what the model holds"), "{shown}");
+    assert!(shown.contains("summed up"), "{shown}");
+    assert!(!shown.contains("ACCOUNT"), "{shown}");
+    told.try_recv().unwrap();
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
 }

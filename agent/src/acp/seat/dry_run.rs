@@ -16,18 +16,11 @@ impl Seat {
             .runtime
             .spawn(first, &forward)
             .map_err(|why| broken(why.to_string()))?;
-        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
-        let whole = std::mem::replace(
-            &mut self.chat,
-            Chat::new(&self.runtime, &self.backend.model)
-                .resumed(messages)
-                .of(child),
-        );
-        drop(whole);
+        let new = || Chat::new(&self.runtime, &self.backend.model);
+        self.chat = new().in_place_of(&self.chat).of(child);
         self.scene.borrow_mut().is_dry = true;
         let came = self.turn(words, false);
-        let messages = self.chat.messages().get(1..).unwrap_or_default().to_vec();
-        self.chat = Chat::new(&self.runtime, &self.backend.model).resumed(messages);
+        self.chat = Chat::new(&self.runtime, &self.backend.model).in_place_of(&self.chat);
         // What the child read, the conversation holds now.
         let heard = self.runtime.hear_from(first, child);
         for grant in self.runtime.held_by(child) {

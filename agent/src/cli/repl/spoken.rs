@@ -39,4 +39,16 @@ impl ModelPort for Spoken<'_> {
         self.has_spoken.set(!spoken.trim().is_empty());
         done
     }
+
+    fn aside(&mut self, request: ModelRequest<'_>) -> Result<ModelReply, ModelError> {
+        if self.cancel.is_thrown() {
+            return Err(ModelError::Cancelled);
+        }
+        let _sign = self.screen.sign("waiting for the model");
+        self.model.aside(request)
+    }
+
+    fn holds(&self) -> Option<u64> {
+        self.model.holds()
+    }
 }

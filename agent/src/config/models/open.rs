@@ -38,6 +38,7 @@ pub fn open(
                 retries: words.retries.unwrap_or(2),
                 extra: words.extra_fields(),
                 limits: limits(words),
+                context: words.context_tokens.map(u64::from),
             };
             let place = config.base_url.clone();
             Ok(Backend {

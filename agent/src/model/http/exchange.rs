@@ -8,7 +8,9 @@ use std::{
 
 use crate::{
     cancel::Cancel,
-    model::{ModelError, ModelReply, ReplyLimits, repeats::Repeats, stream::Pieces, wire},
+    model::{
+        ModelError, ModelReply, ReplyLimits, full::full, repeats::Repeats, stream::Pieces, wire,
+    },
 };
 
 /// How often the switch is looked at.
@@ -184,8 +186,9 @@ fn listen(
     }
     if head.status != 200 {
         let words = String::from_utf8_lossy(&body);
+        let refused = || ModelError::Refused(head.status, wire::complaint(&words));
         return Err(Failed {
-            error: ModelError::Refused(head.status, wire::complaint(&words)),
+            error: full(head.status, &words).unwrap_or_else(refused),
             again_after: head.again_after,
         });
     }
