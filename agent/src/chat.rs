@@ -7,6 +7,7 @@
 //! what its agent has read. This module must never decide, and never put data
 //! into the conversation without reporting it.
 
+mod beginning;
 mod delegation;
 mod judge;
 mod loops;
@@ -310,9 +311,7 @@ impl Chat {
         self.forget_reminders();
         let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
-        if self.depth == 0 {
-            runtime.list_outside(self.agent);
-        }
+        self.begin(runtime);
         self.messages.push(Message::User(words.to_owned()));
         loop {
             if !port.watch.goes_on() {

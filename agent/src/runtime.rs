@@ -13,6 +13,7 @@ mod afoot;
 mod agent_state;
 mod background;
 mod batch;
+mod beginning;
 mod call;
 mod ceilings;
 mod change;
@@ -80,6 +81,7 @@ use self::{
 pub use self::{
     agent_state::TodoItem,
     background::{JobEnd, JobRequest, JobView, Notice},
+    beginning::Beginning,
     call::{Tools, unreadable},
     ceilings::Ceilings,
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},

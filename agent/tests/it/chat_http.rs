@@ -377,3 +377,53 @@ fn a_conversation_a_server_finds_too_long_is_sent_shorter_and_goes_on() {
     assert!(sent(2).contains("left out here to make room") && sent(2).contains(words));
     assert_eq!(asked[2].1["tools"], asked[1].1["tools"]);
 }
+
+#[test]
+fn notes_and_skills_that_may_be_read_are_named_to_the_model() {
+    let dir = bench();
+    for (name, text) in [
+        ("memories/USER.md", "likes short answers"),
+        (
+            "skills/x/SKILL.md",
+            "---\nname: x\ndescription: d\n---\nDo x.\n",
+        ),
+    ] {
+        let file = dir.path().join(".hermes").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let told = || {
+        let (base, asked) = backend(vec![says("hello")]);
+        let output = hermitcrab(
+            dir.path(),
+            &["chat", "--model", "m", "--base-url", &base, "hi"],
+        );
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let asked = asked.join().unwrap();
+        asked[0].1["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let before = told();
+    assert!(
+        !before.contains("memories") && !before.contains("skills_list"),
+        "{before}"
+    );
+    for opened in ["memories", "skills"] {
+        let opened = format!("../.hermes/{opened}");
+        let output = hermitcrab(dir.path(), &["config", "add-directory", &opened]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let place = told();
+    assert!(
+        place.contains("lie in `~/.hermes/memories/USER.md`."),
+        "{place}"
+    );
+    assert!(place.contains("There are skills"), "{place}");
+    assert!(
+        !place.contains("short answers") && !place.contains("MEMORY.md"),
+        "{place}"
+    );
+}

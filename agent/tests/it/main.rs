@@ -41,6 +41,7 @@ mod midrun;
 mod model_http;
 mod model_process;
 mod network;
+mod oriented;
 mod outside;
 mod owners;
 mod patches;
