@@ -334,7 +334,7 @@ fn find_grant(
 }
 
 /// Asking is itself an effect that needs a cap: an agent without one is refused instead.
-fn may_ask(table: &CapTable, by: AgentId, now: Instant) -> Option<GrantId> {
+pub(crate) fn may_ask(table: &CapTable, by: AgentId, now: Instant) -> Option<GrantId> {
     let cap = Cap::new(Verb::UserAsk, Object::Session).ok()?;
     table.choose(by, &cap, now).ok()
 }

@@ -7,7 +7,7 @@ use core::fmt::Write as _;
 
 use super::{Call, Effect, Effects, Session};
 use crate::action::Action;
-use crate::approval::{CallId, Stance};
+use crate::approval::{CallId, Said, Stance};
 use crate::audit::Entry;
 use crate::authority::Verb;
 use crate::escape::bounded;
@@ -226,13 +226,9 @@ impl Session {
         let isolation = self.rules.isolation();
         let mut all_yes = true;
         for action in uncovered() {
-            let said = self
-                .rules
-                .portable(action)
-                .and_then(|cap| self.memory.recall(&cap, action.digest(), isolation));
-            match said {
-                Some(crate::approval::Said::No) => return Some(StandIn::No),
-                Some(crate::approval::Said::Yes) => {}
+            match self.recalled(action) {
+                Some(Said::No) => return Some(StandIn::No),
+                Some(Said::Yes) => {}
                 None => all_yes = false,
             }
         }
@@ -246,6 +242,13 @@ impl Session {
                     && !self.flow.taints(by, id, action)
             })
             .then_some(StandIn::Yes(Origin::Mode))
+    }
+
+    /// What the user said about this very effect, to be given again.
+    pub(super) fn recalled(&self, action: &Action) -> Option<Said> {
+        let cap = self.rules.portable(action)?;
+        let isolation = self.rules.isolation();
+        self.memory.recall(&cap, action.digest(), isolation)
     }
 
     pub(super) fn finished(&mut self, call: CallId, outcome: &Outcome) -> Effects<'_> {

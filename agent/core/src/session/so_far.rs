@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::calls::Stage;
 use super::{Effects, Session};
 use crate::action::Action;
-use crate::approval::{CallId, Stance};
+use crate::approval::{CallId, Said, Stance};
 use crate::fault::{self, Fault};
 use crate::monitor::{self, Request};
 use crate::outcome::{Denial, DenialCode};
@@ -25,14 +25,20 @@ impl Session {
         let (by, tool) = (flight.by, flight.tool);
         let (verbs, isolation) = (tool.effect_verbs(), self.rules.isolation());
         let request = Request::new(call, by, tool, actions).within(&self.flow);
-        let is_held = |place, action: &Action| {
-            let found = monitor::find_uncharged(&self.table, &request, (place, action), self.now);
-            found.is_some_and(|grant| !self.table.is_counted(grant))
-        };
+        // A mode speaks only where the user would be asked, and had not said no.
+        let is_free = |grant| !self.table.is_counted(grant);
+        let may_ask = monitor::may_ask(&self.table, by, self.now).is_some_and(is_free);
         let by_mode = |action: &Action| {
             let class = action.cap().reversibility();
-            self.asking.stance(isolation, class) == Stance::Allow
+            may_ask
+                && self.asking.stance(isolation, class) == Stance::Allow
                 && !self.flow.taints(by, call, action)
+                && self.recalled(action) != Some(Said::No)
+        };
+        // What is held with a count would be charged, whatever the mode says.
+        let is_covered = |place, action: &Action| {
+            let found = monitor::find_uncharged(&self.table, &request, (place, action), self.now);
+            found.map_or_else(|| by_mode(action), is_free)
         };
         actions
             .iter()
@@ -42,7 +48,7 @@ impl Session {
                     && verbs.contains(&action.verb())
                     && (fault::is(Fault::EarlyChangesAskNobody)
                         || self.rules.judge(tool, action) == Judgement::Plain
-                            && (is_held(place, action) || by_mode(action)))
+                            && is_covered(place, action))
             })
             .collect()
     }

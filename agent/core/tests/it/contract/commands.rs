@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Came, SESSION, any_program, config};
 use hermitcrab_core::{
-    approval::{Reply, Scope},
+    approval::{Answer, Reply, Scope},
     authority::Verb,
     grant::{AgentId, Uses},
     limits::ACTIONS_PER_TURN_MAX,
@@ -232,6 +232,58 @@ fn what_a_command_did_so_far_stands_if_it_is_held_without_count_and_nobody_is_as
         so_far(&mut bench, &["out/a"]),
         Came::Denied(DenialCode::UnknownCall)
     );
+}
+
+#[test]
+fn a_mode_that_allows_uses_up_nothing_that_counts_before_the_end() {
+    let mut bench = Bench::new(Asking::ApproveAll);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let counted = bench.on_files(WRITE, "log");
+    let counted = bench.grant(counted, Uses::AtMost(2), SESSION);
+    bench.run("serve");
+    let call = bench.call.unwrap();
+    let so_far = |bench: &mut Bench, path: &str| {
+        let actions = vec![bench.file(Verb::FsCreate, path)];
+        bench.step(Event::EffectsSoFar { call, actions })
+    };
+    assert_eq!(so_far(&mut bench, "elsewhere"), Came::Permitted(1));
+    let not_covered = Came::Denied(DenialCode::EffectNotCovered);
+    assert_eq!(so_far(&mut bench, "log/a"), not_covered);
+    let used = bench.session.table().get(counted).map(|grant| grant.used());
+    assert_eq!(used, Some(0));
+}
+
+#[test]
+fn a_mode_that_allows_speaks_early_where_it_speaks_at_the_end() {
+    // Somebody said no to this very effect.
+    let mut bench = Bench::new(Asking::Prompt);
+    bench.grant(any_program(), Uses::Uncounted, SESSION);
+    bench.run("make");
+    let effects = vec![bench.file(Verb::FsCreate, "a")];
+    assert_eq!(bench.effects(effects.clone()), Came::Asked);
+    let question = bench.question.clone().unwrap();
+    bench.step(Event::AnswerAndRemember(Answer {
+        question: question.id(),
+        digest: question.digest(),
+        reply: Reply::No,
+    }));
+    bench.finish();
+    bench.step(Event::SetAsking(Asking::ApproveAll));
+    bench.run("make");
+    let may = bench.session.may_stand_early(bench.call.unwrap(), &effects);
+    assert_eq!(may, [false]);
+    assert_eq!(
+        bench.effects(effects.clone()),
+        Came::Denied(DenialCode::RejectedByUser)
+    );
+    // A child that may not ask.
+    let mut bench = Bench::new(Asking::ApproveAll);
+    let program = bench.grant(any_program(), Uses::Uncounted, SESSION);
+    let (child, _) = bench.spawn(AgentId::FIRST, &[program]).unwrap();
+    assert_eq!(bench.run_as(child, "make"), Came::Permitted(1));
+    let may = bench.session.may_stand_early(bench.call.unwrap(), &effects);
+    assert_eq!(may, [false]);
+    assert_eq!(bench.effects(effects), Came::Denied(DenialCode::NoCap));
 }
 
 #[test]
