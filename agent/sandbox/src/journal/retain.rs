@@ -4,7 +4,7 @@
 //! one: what it makes while it runs is carried over piece by piece, and is not to push
 //! everything else out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Entry, State};
 use super::plan::Plan;
@@ -16,6 +16,8 @@ pub const ENTRIES_MAX: usize = 50;
 const PIECES_MAX: usize = 500;
 /// Bytes their displaced files may have together.
 pub const BYTES_MAX: u64 = 1 << 30;
+/// Bytes those with the same note may have together: half of it.
+const OWN_BYTES_MAX: u64 = BYTES_MAX / 2;
 /// Age in seconds: 30 days.
 pub const AGE_MAX: u64 = 30 * 24 * 60 * 60;
 
@@ -35,10 +37,11 @@ pub(super) fn prune(journal: &Journal, newest: u64) -> Result<(), JournalError> 
         bytes: plan.bytes_before,
         note: plan.note.clone(),
     };
-    let facts: Vec<Fact> = kept.iter().map(|(_, plan)| fact(plan)).collect();
-    let surplus = surplus(&facts, now);
-    for (entry, _) in kept.into_iter().take(surplus) {
-        if entry.number != newest {
+    let facts = kept.iter().map(|(entry, plan)| (entry.number, fact(plan)));
+    let facts: Vec<(u64, Fact)> = facts.collect();
+    let gone = too_many(&facts, now);
+    for (entry, _) in kept {
+        if entry.number != newest && gone.contains(&entry.number) {
             entry.remove()?;
         }
     }
@@ -51,6 +54,31 @@ struct Fact {
     made_at: u64,
     bytes: u64,
     note: Vec<u8>,
+}
+
+/// The numbers of those that go: of what is too much of one command its own oldest, then
+/// the oldest of all.
+fn too_many(kept: &[(u64, Fact)], now: u64) -> BTreeSet<u64> {
+    let mut bytes: BTreeMap<&[u8], u64> = BTreeMap::new();
+    let (mut gone, mut rest) = (BTreeSet::new(), Vec::new());
+    for (number, fact) in kept.iter().rev() {
+        let before = bytes.get(fact.note.as_slice()).copied();
+        let sum = before.unwrap_or(0).saturating_add(fact.bytes);
+        if before.is_some() && sum > OWN_BYTES_MAX {
+            gone.insert(*number);
+            continue;
+        }
+        bytes.insert(&fact.note, sum);
+        rest.push((*number, fact.clone()));
+    }
+    rest.reverse();
+    let facts: Vec<Fact> = rest.iter().map(|(_, fact)| fact.clone()).collect();
+    gone.extend(
+        rest.iter()
+            .take(surplus(&facts, now))
+            .map(|(number, _)| number),
+    );
+    gone
 }
 
 /// How many of these, oldest first, are too many.
@@ -70,7 +98,9 @@ fn surplus(kept: &[Fact], now: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{AGE_MAX, BYTES_MAX, ENTRIES_MAX, Fact, PIECES_MAX, surplus};
+    use super::{
+        AGE_MAX, BYTES_MAX, ENTRIES_MAX, Fact, OWN_BYTES_MAX, PIECES_MAX, surplus, too_many,
+    };
 
     fn noted(note: usize, (made_at, bytes): (u64, u64)) -> Fact {
         Fact {
@@ -110,5 +140,12 @@ mod tests {
         assert_eq!(surplus(&kept(ENTRIES_MAX - 1), now), 0);
         assert_eq!(surplus(&kept(ENTRIES_MAX), now), 2);
         assert_eq!(surplus(&vec![noted(0, (now, 1)); PIECES_MAX + 2], now), 2);
+        // A log that grows is displaced again and again.
+        let piece = noted(0, (now, OWN_BYTES_MAX / 4));
+        let mut kept = vec![noted(1, (now, 1)), noted(2, (now, OWN_BYTES_MAX - 1))];
+        kept.extend(vec![piece; 9]);
+        let kept: Vec<(u64, Fact)> = (0..).zip(kept).collect();
+        let gone: Vec<u64> = too_many(&kept, now).into_iter().collect();
+        assert_eq!(gone, [2, 3, 4, 5, 6]);
     }
 }
