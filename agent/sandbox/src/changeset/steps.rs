@@ -261,7 +261,16 @@ impl ChangeSet {
         let Ok((parent, name)) = open_parent(root, first) else {
             return Ok(None);
         };
-        let alone = stat_name(parent.as_fd(), &name, first)?.is_some_and(|stat| stat.st_nlink == 1);
-        Ok(alone.then(|| (first.clone(), node.clone())))
+        // What was decided is what the new name is to hold, and the file may be another
+        // by now.
+        let found = Node::read(parent.as_fd(), &name).map_err(|source| FsError::Io {
+            operation: "read",
+            path: first.clone(),
+            source,
+        })?;
+        let is_it = found.is_some_and(|(found, stat)| {
+            stat.st_nlink == 1 && found.holds == node.holds && found.mode == node.mode
+        });
+        Ok(is_it.then(|| (first.clone(), node.clone())))
     }
 }

@@ -210,6 +210,30 @@ fn what_others_changed_is_shown_and_is_no_change_of_the_commands() {
 }
 
 #[test]
+fn another_name_of_a_file_that_somebody_changed_holds_what_was_decided() {
+    let workspace = Workspace::new();
+    let mut command = started(
+        &workspace,
+        "echo shown > made; ln made other; echo first; sleep 600",
+    );
+    command.says("first");
+    let look = command.underway.so_far().unwrap();
+    let look = look.without(vec![(0, rel("other"))]).unwrap();
+    assert_eq!(listed(&look.sets()[0]), ["fs.create made"]);
+    let commit = commit_in(&command.journal, &look.sets()[0], &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    look.stands();
+    workspace.file("made", "theirs\n");
+    let (finished, journal) = command.ended();
+    let set = &finished.changes[0];
+    assert_eq!(listed(set), ["fs.create other"]);
+    let commit = commit_in(&journal.0, set, &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    assert_eq!(workspace.read("other"), "shown\n");
+    assert_eq!(workspace.read("made"), "theirs\n");
+}
+
+#[test]
 fn a_look_ends_with_the_command_and_says_nothing_before_it() {
     let workspace = Workspace::new();
     let mut command = started(&workspace, "echo x > made; echo begun; sleep 600");
