@@ -30,7 +30,7 @@ mod scan;
 pub(crate) mod settled;
 pub(crate) mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,7 +47,7 @@ pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
-pub(crate) use self::scan::Terms;
+pub(crate) use self::scan::{Meanwhile, SoFar, Terms};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
@@ -71,7 +71,7 @@ pub struct ChangeSet {
     /// Things that get another name, whatever they hold.
     moves: Vec<edits::Moved>,
     /// What was seen of the layer, if its command runs still.
-    noted: Vec<(RelPath, Option<copied::Seen>)>,
+    so_far: SoFar,
     layer: Layer,
     upper: OwnedFd,
     lower: OwnedFd,
@@ -256,7 +256,7 @@ impl ChangeSet {
             after: found.after,
             unchanged: found.unchanged,
             moves: Vec::new(),
-            noted: found.noted,
+            so_far: found.so_far,
             layer: found.layer,
             upper,
             lower,
@@ -278,7 +278,7 @@ impl ChangeSet {
             unchanged: BTreeMap::new(),
             renames: Vec::new(),
             moves: Vec::new(),
-            noted: Vec::new(),
+            so_far: SoFar::default(),
             layer: Layer::Overlay,
             upper,
             lower: dir.as_fd().try_clone_to_owned()?,
@@ -288,9 +288,25 @@ impl ChangeSet {
         })
     }
 
+    /// Whether its command runs still.
+    pub(crate) fn runs(&self) -> bool {
+        self.so_far.runs
+    }
+
+    /// Names that are gone, changes or not, and whether something was left for later
+    /// that may be what they are now.
+    pub(crate) fn gone(&self) -> (&BTreeSet<RelPath>, bool) {
+        (&self.so_far.gone, self.so_far.waits)
+    }
+
+    /// The names of the layer that are not any more as they were seen.
+    pub(crate) fn moved_on(&self) -> Vec<RelPath> {
+        self.so_far.moved_on(self.upper.as_fd())
+    }
+
     /// Notes what was seen of the layer as carried over.
     pub(crate) fn settle_in(&self, settled: &mut Settled, lower: BorrowedFd<'_>) {
-        for (path, above) in &self.noted {
+        for (path, above) in &self.so_far.seen {
             let below = match self.after.get(path) {
                 Some(node) => settled::left_as(lower, path, node),
                 None => None,

@@ -30,7 +30,7 @@ pub(crate) fn digest_file(file: impl AsFd) -> io::Result<(Digest, u64)> {
 /// The same of a file that somebody may write to meanwhile; one that is longer than this
 /// by then is an error, however long it gets.
 pub(crate) fn digest_at_most(file: impl AsFd, bytes_max: u64) -> io::Result<(Digest, u64)> {
-    through(file.as_fd(), bytes_max, |_, _| Ok(()))
+    through(file.as_fd(), Bound::AtMost(bytes_max), |_, _| Ok(()))
 }
 
 /// Fills the empty file `to` with what `from` holds, holes kept; the digest
@@ -47,40 +47,78 @@ pub(crate) fn copy_at_most(
     to: impl AsFd,
     bytes_max: u64,
 ) -> io::Result<(Digest, u64)> {
-    let (from, to) = (from.as_fd(), to.as_fd());
-    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        return digest_at_most(to, bytes_max);
-    }
-    let (digest, bytes) = through(from, bytes_max, |piece, at| write_at(to, piece, at))?;
-    // A hole at the end has been written by nobody.
+    copy(from.as_fd(), to.as_fd(), Bound::AtMost(bytes_max))
+}
+
+/// The same of the first bytes of it, whatever somebody added meanwhile.
+pub(crate) fn copy_beginning(
+    from: impl AsFd,
+    to: impl AsFd,
+    bytes: u64,
+) -> io::Result<(Digest, u64)> {
+    copy(from.as_fd(), to.as_fd(), Bound::Beginning(bytes))
+}
+
+fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, bound: Bound) -> io::Result<(Digest, u64)> {
+    let (digest, bytes) = if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+        through(to, bound, |_, _| Ok(()))?
+    } else {
+        through(from, bound, |piece, at| write_at(to, piece, at))?
+    };
+    // A hole at the end has been written by nobody, and what follows the beginning is
+    // not wanted.
     rustix::fs::ftruncate(to, bytes)?;
     Ok((digest, bytes))
+}
+
+/// How much of a file is wanted.
+#[derive(Clone, Copy)]
+enum Bound {
+    /// All of it; more than so much is an error.
+    AtMost(u64),
+    /// So much and no more.
+    Beginning(u64),
+}
+
+impl Bound {
+    /// So far, if it may be as long.
+    fn held(self, to: u64) -> io::Result<u64> {
+        match self {
+            Self::AtMost(max) if to > max => Err(io::ErrorKind::FileTooLarge.into()),
+            Self::AtMost(_) => Ok(to),
+            Self::Beginning(bytes) => Ok(to.min(bytes)),
+        }
+    }
+
+    /// Where nothing more is wanted.
+    const fn end(self) -> u64 {
+        match self {
+            Self::AtMost(_) => u64::MAX,
+            Self::Beginning(bytes) => bytes,
+        }
+    }
 }
 
 /// Hands every piece of data to `each` with its place, in order.
 fn through(
     file: BorrowedFd<'_>,
-    bytes_max: u64,
+    bound: Bound,
     mut each: impl FnMut(&[u8], u64) -> io::Result<()>,
 ) -> io::Result<(Digest, u64)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0_u8; PIECE_BYTES];
     let mut at = 0_u64;
-    let bounded = |end: u64| match end > bytes_max {
-        true => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
-        false => Ok(end),
-    };
-    loop {
+    while at < bound.end() {
         // The next data; everything before it is a hole.
         match rustix::fs::seek(file, SeekFrom::Data(at)) {
             Ok(data) => {
-                bounded(data)?;
+                let data = bound.held(data)?;
                 hash_zeroes(&mut hasher, data.saturating_sub(at));
                 at = at.max(data);
             }
             Err(Errno::NXIO) => {
                 // A hole up to the end, or the end itself.
-                let end = bounded(rustix::fs::seek(file, SeekFrom::End(0))?)?;
+                let end = bound.held(rustix::fs::seek(file, SeekFrom::End(0))?)?;
                 hash_zeroes(&mut hasher, end.saturating_sub(at));
                 return Ok((Digest::from_bytes(hasher.finalize().into()), at.max(end)));
             }
@@ -89,6 +127,7 @@ fn through(
             Err(errno) => return Err(errno.into()),
         }
         let end = rustix::fs::seek(file, SeekFrom::Hole(at)).unwrap_or(u64::MAX);
+        let end = end.min(bound.end());
         while at < end {
             let wanted = usize::try_from(end.saturating_sub(at))
                 .unwrap_or(PIECE_BYTES)
@@ -103,9 +142,10 @@ fn through(
             let data = buffer.get(..count).unwrap_or_default();
             hasher.update(data);
             each(data, at)?;
-            at = bounded(at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)))?;
+            at = bound.held(at.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)))?;
         }
     }
+    Ok((Digest::from_bytes(hasher.finalize().into()), at))
 }
 
 fn hash_zeroes(hasher: &mut Sha256, mut count: u64) {
@@ -138,7 +178,7 @@ mod tests {
     use std::io::{Seek as _, SeekFrom, Write as _};
     use std::os::unix::fs::MetadataExt as _;
 
-    use super::{copy_file, digest_at_most, digest_file, sha256};
+    use super::{copy_beginning, copy_file, digest_at_most, digest_file, sha256};
 
     #[test]
     fn holes_count_as_zeroes_and_stay_holes_in_a_copy() {
@@ -166,6 +206,29 @@ mod tests {
         check(&[(0, b"head"), (2 << 20, b"middle")], 4 << 20);
         check(&[((1 << 20) + 7, b"tail")], (1 << 20) + 11);
     }
+
+    #[test]
+    fn of_a_file_that_grows_its_beginning_can_be_had() {
+        let mut file = tempfile::tempfile().expect("file");
+        file.write_all(b"plain and more").expect("write");
+        let check = |file: &std::fs::File, bytes: u64, expected: &[u8]| {
+            let copy = tempfile::tempfile().expect("copy");
+            let expected = (sha256(expected), expected.len() as u64);
+            let copied = copy_beginning(file, &copy, bytes).expect("copied");
+            assert_eq!(
+                (copied, digest_file(&copy).expect("digest")),
+                (expected, expected)
+            );
+        };
+        check(&file, 5, b"plain");
+        check(&file, 0, b"");
+        // It may be shorter by now, or end in a hole.
+        check(&file, 99, b"plain and more");
+        file.set_len(1 << 42).expect("length");
+        let zeroes = [b"plain and more".as_slice(), &[0; 1 << 20]].concat();
+        check(&file, zeroes.len() as u64, &zeroes);
+    }
+
     #[test]
     fn what_is_longer_than_it_was_is_not_read_to_its_end() {
         let mut file = tempfile::tempfile().expect("file");

@@ -10,7 +10,8 @@
 //! would go on showing what was there then.
 //!
 //! It must never ask about half of what a command does, and never let anything stand
-//! that would not stand at its end.
+//! that would not stand at its end, nor take anything away that has another name by now
+//! and is not there under it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -48,6 +49,8 @@ const TOUCHED_MAX: usize = 10_000;
 const REST: u32 = 10;
 /// And at least so long.
 const REST_MIN: Duration = Duration::from_millis(50);
+/// How often a look is tried again without what cannot stand yet.
+const TRIES_MAX: usize = 4;
 /// How often it is looked whether a command has ended that is brought what changes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 
@@ -259,14 +262,24 @@ impl Hands<'_> {
 
     fn keep_of(&mut self, step: &Step) -> Option<()> {
         let mut look = step.underway.so_far()?;
-        let late = self.late(step, &look)?;
-        if !late.is_empty() {
-            look = look.without(late)?;
-            // What is left may be another change by itself.
-            if !self.late(step, &look)?.is_empty() {
-                return None;
-            }
+        for _ in 0..TRIES_MAX {
+            let late = self.late(step, &look)?;
+            look = if !late.is_empty() {
+                // What is left may be another change by itself.
+                look.without(late)?
+            } else if self.keep_what_is_seen(step, &look)? {
+                look.stands();
+                return Some(());
+            } else {
+                // It is no longer as it was when it was looked at, and the rest may be.
+                look.without_what_moved_on()?
+            };
         }
+        None
+    }
+
+    /// Carries all of a look over; whether it stands.
+    fn keep_what_is_seen(&mut self, step: &Step, look: &SoFar<'_>) -> Option<bool> {
         let sets: Vec<(&Seen, &ChangeSet)> = step
             .seen
             .iter()
@@ -280,15 +293,20 @@ impl Hands<'_> {
         for (seen, set) in &sets {
             actions.extend(behind_links(seen, set).ok()?);
         }
-        if !actions.is_empty() {
-            let call = step.call;
-            let event = Event::EffectsSoFar { call, actions };
-            if self.carry_over(event, &step.about, &sets).ok()?.is_some() {
-                return None;
+        if actions.is_empty() {
+            return Some(true);
+        }
+        let call = step.call;
+        let event = Event::EffectsSoFar { call, actions };
+        match self.carry_over(event, &step.about, &sets) {
+            Ok(refused) => Some(refused.is_none()),
+            Err(stop) => {
+                // Nobody waits for it who could be told, and it is not to be lost.
+                let note = Event::Note(format!("of what {call} made so far: {}", stop.words()));
+                let _noted = self.runtime.machine.step(note);
+                None
             }
         }
-        look.stands();
-        Some(())
     }
 
     /// The changes that have to wait for the end, by view.

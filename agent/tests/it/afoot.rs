@@ -415,3 +415,83 @@ fn what_somebody_saves_by_other_means_is_seen_by_a_command_in_the_background() {
     assert_eq!(bench.text("src/a.txt"), None);
     assert_eq!(bench.text("new/deep/c.txt").as_deref(), Some("deeper\n"));
 }
+
+#[test]
+fn what_a_command_gave_another_name_is_not_gone_before_it_is_there() {
+    let mut bench = Bench::with_files();
+    let long = "x".repeat(9 << 20);
+    bench.put("long.bin", &long);
+    bench.put("plain.conf", "SECRET=1\n");
+    bench.put("gone.txt", "gone\n");
+    let id = started(
+        &mut bench,
+        "mv plain.conf .env; rm gone.txt; echo x > new.txt; echo fir''st; \
+         read -t 0.5 x < <(sleep 1); mv .env plain.conf; mv long.bin d.bin; echo se''cond; sleep 600",
+        "first",
+    );
+    // What is asked about in the end, and what is long, is not there yet.
+    assert_eq!(printed(&mut bench, "cat new.txt plain.conf"), "x\nSECRET=1");
+    assert_eq!(bench.text(".env"), None);
+    says(&mut bench, &id, "second");
+    assert_eq!(
+        printed(&mut bench, "ls *.bin *.conf"),
+        "long.bin\nplain.conf"
+    );
+    let killed = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(killed.fate, Fate::Ran, "{}", killed.text);
+    assert_eq!(bench.text("d.bin").map(|text| text.len()), Some(long.len()));
+    assert_eq!(
+        (bench.text("long.bin"), bench.text("gone.txt")),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_name_is_only_gone_with_the_one_it_was_given() {
+    let mut bench = Bench::with_files();
+    bench.put("a/f", "f\n");
+    // To and fro, past every look.
+    let id = started(
+        &mut bench,
+        "mkdir b c; echo fir''st; while :; do mv a/f b/f; mv b/f c/f; mv c/f a/f; done",
+        "first",
+    );
+    let names = ["a/f", "b/f", "c/f"];
+    for _ in 0..200 {
+        let read = bench.call("read_file", json!({"path": "none"}));
+        assert_ne!(read.fate, Fate::Ran, "{}", read.text);
+        let there = names.iter().filter_map(|name| bench.text(name)).next();
+        assert_eq!(there.as_deref(), Some("f\n"));
+    }
+    process(&mut bench, "kill", &id);
+}
+
+#[test]
+fn a_file_that_grows_is_seen_as_it_was_and_hinders_no_other() {
+    let mut bench = Bench::with_files();
+    let id = started(
+        &mut bench,
+        "head -c 4000000 /dev/zero > log; (while :; do echo line >> log; done) & \
+         sleep 0.3; echo quiet > quiet.txt; echo fir''st; wait",
+        "first",
+    );
+    for round in 0..5 {
+        if round > 0 {
+            process(&mut bench, "poll", &id);
+        }
+        let read = bench.call("read_file", json!({"path": "quiet.txt"}));
+        assert_eq!(read.fate, Fate::Ran, "{}", read.text);
+        let log = bench.text("log").unwrap();
+        assert!(
+            log.trim_start_matches('\0')
+                .lines()
+                .all(|line| line == "line")
+        );
+        assert!(log.len() > 4_000_000, "{}", log.len());
+        std::fs::remove_file(bench.workspace.join("quiet.txt")).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let rewritten = bench.call("terminal", json!({"command": "echo again > quiet.txt"}));
+        assert_eq!(rewritten.fate, Fate::Ran, "{}", rewritten.text);
+    }
+    process(&mut bench, "kill", &id);
+}

@@ -82,6 +82,11 @@ impl Seen {
         self.inode == stat.st_ino && kind(self.mode) == kind(stat.st_mode)
     }
 
+    /// Whether it was a directory.
+    pub(super) fn is_dir(&self) -> bool {
+        FileType::from_raw_mode(self.mode) == FileType::Directory
+    }
+
     /// Whether an empty file stands here for what could not be copied.
     pub(super) fn stands_in(&self) -> bool {
         self.closed && FileType::from_raw_mode(self.mode) == FileType::RegularFile

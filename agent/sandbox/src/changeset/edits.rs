@@ -19,7 +19,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
 use super::node::{Holds, Node, Tree, Xattrs};
-use super::{Change, ChangeSet, Layer, Never, What, renames};
+use super::{Change, ChangeSet, Layer, Never, SoFar, What, renames};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_parent};
 use crate::dircap::{DirCap, FsError, Kind, Thing};
@@ -171,7 +171,7 @@ impl ChangeSet {
             after,
             unchanged: BTreeMap::new(),
             moves,
-            noted: Vec::new(),
+            so_far: SoFar::default(),
             layer: Layer::Overlay,
             upper,
             lower,

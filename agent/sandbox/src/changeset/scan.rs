@@ -15,6 +15,7 @@ use rustix::fs::{Mode, Stat};
 use rustix::time::Timespec;
 
 use self::look::{child_of, dir_node, failed, is_retimed, modified, node_of, read_link, stat_name};
+pub(crate) use self::so_far::{Meanwhile, SoFar};
 use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
@@ -22,17 +23,11 @@ use super::node::{Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_dee
 use super::owners::Owners;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
-use crate::digest::digest_at_most;
 use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
 
 /// How much longer files may be together than the layer is big, because of
 /// their holes. Each has to be hashed from end to end.
 const HOLES_FACTOR: u64 = 8;
-
-/// The longest file that is looked at while its command runs.
-const SO_FAR_BYTES_MAX: i64 = 8 << 20;
-/// Names of a layer that are looked at while its command runs.
-const SO_FAR_NAMES_MAX: usize = 10_000;
 
 /// On what terms a layer is read.
 #[derive(Clone, Debug)]
@@ -45,8 +40,8 @@ pub(crate) struct Terms {
     pub bytes_max: u64,
     /// What was decided before.
     pub settled: Settled,
-    /// Names that are not looked at, if the command runs still.
-    pub while_it_runs: Option<BTreeSet<RelPath>>,
+    /// How it is looked at, if the command runs still.
+    pub while_it_runs: Option<Meanwhile>,
 }
 
 /// What the layer held.
@@ -63,7 +58,7 @@ pub(super) struct Scanned {
     pub unchanged: BTreeMap<u64, RelPath>,
     pub layer: Layer,
     /// What was seen of it, if its command runs still.
-    pub noted: Vec<(RelPath, Option<Seen>)>,
+    pub so_far: SoFar,
 }
 
 pub(super) fn scan(
@@ -104,9 +99,8 @@ pub(super) fn scan(
         stand_ins,
         owners,
         settled,
+        so_far: SoFar::of(while_it_runs.as_ref()),
         while_it_runs,
-        noted: Vec::new(),
-        looked_at: 0,
     };
     let stat =
         |dir: BorrowedFd<'_>| rustix::fs::fstat(dir).map_err(|errno| failed("stat", &root, errno));
@@ -147,10 +141,9 @@ struct Scan {
     stand_ins: BTreeSet<u64>,
     owners: Option<Owners>,
     settled: Settled,
-    /// Names that are not looked at, if the command runs still.
-    while_it_runs: Option<BTreeSet<RelPath>>,
-    noted: Vec<(RelPath, Option<Seen>)>,
-    looked_at: usize,
+    /// How it is looked at, if the command runs still.
+    while_it_runs: Option<Meanwhile>,
+    so_far: SoFar,
 }
 
 /// Whether something else comes in the place of a deleted name.
@@ -174,7 +167,7 @@ impl Scan {
             after: self.after,
             unchanged: self.unchanged,
             layer: self.layer,
-            noted: self.noted,
+            so_far: self.so_far,
         }
     }
 
@@ -189,7 +182,10 @@ impl Scan {
         if depth > DEPTH_MAX {
             return Err(failed("descend into", path, too_deep()));
         }
-        let entries = list_dir(upper).map_err(|error| failed("list", path, error))?;
+        let entries = list_dir(upper).map_err(|error| failed("list", path, error));
+        let Some(entries) = self.unless_it_waits(entries)? else {
+            return Ok(());
+        };
         let hides = self
             .layer
             .hides(upper)
@@ -249,8 +245,11 @@ impl Scan {
         if self.is_left_alone(path) {
             return Ok(());
         }
-        let mut new = stat_name(upper, name, path)?
-            .ok_or_else(|| failed("find", path, io::ErrorKind::NotFound))?;
+        let found = stat_name(upper, name, path)?
+            .ok_or_else(|| failed("find", path, io::ErrorKind::NotFound));
+        let Some(mut new) = self.unless_it_waits(found)? else {
+            return Ok(());
+        };
         if self.waits_for_its_end(&new, path)? {
             return Ok(());
         }
@@ -267,10 +266,15 @@ impl Scan {
         let whiteout = self
             .layer
             .is_whiteout(upper, name, &new)
-            .map_err(|error| failed("read the marks of", path, error))?;
+            .map_err(|error| failed("read the marks of", path, error));
+        let Some(whiteout) = self.unless_it_waits(whiteout)? else {
+            return Ok(());
+        };
         if whiteout {
             // What has the name since then is somebody else's.
-            if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path)) {
+            if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path))
+                && self.may_be_gone(path)
+            {
                 self.note(path, None);
                 self.deleted(lower, name, path, depth, Gone::ForGood)?;
             }
@@ -293,6 +297,9 @@ impl Scan {
         }
         let old = match old {
             Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
+                if !self.may_be_gone(path) {
+                    return Ok(());
+                }
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;
                 None
             }
@@ -306,7 +313,10 @@ impl Scan {
             Kind::File => self.file(upper, name, path, &new, old),
             Kind::Dir => self.dir(upper, name, path, &new, old, depth),
             Kind::Symlink => {
-                let target = read_link(upper, name, path)?;
+                let target = read_link(upper, name, path);
+                let Some(target) = self.unless_it_waits(target)? else {
+                    return Ok(());
+                };
                 self.note(path, Some(Seen::of(&new)));
                 self.created(
                     path,
@@ -370,7 +380,10 @@ impl Scan {
     ) -> Result<(), ChangeSetError> {
         let opened =
             |dir: BorrowedFd<'_>| open_dir(dir, name).map_err(|error| failed("open", path, error));
-        let upper_dir = opened(upper)?;
+        let upper_dir = opened(upper);
+        let Some(upper_dir) = self.unless_it_waits(upper_dir)? else {
+            return Ok(());
+        };
         self.note_dir(upper_dir.as_fd(), new, path)?;
         let deeper = depth.saturating_add(1);
         if let Some((lower, old)) = old {
@@ -397,6 +410,9 @@ impl Scan {
         new: &Stat,
         old: Option<(BorrowedFd<'_>, Stat)>,
     ) -> Result<(), ChangeSetError> {
+        if self.is_too_much(new) {
+            return Ok(());
+        }
         self.bytes_left = u64::try_from(new.st_size)
             .ok()
             .and_then(|bytes| self.bytes_left.checked_sub(bytes))
@@ -406,9 +422,9 @@ impl Scan {
                 );
                 failed("read", path, error)
             })?;
-        let mut node = open_plain(upper, name)
+        let read = open_plain(upper, name)
             .and_then(|file| {
-                let (digest, bytes) = digest_at_most(&file, self.longest(new))?;
+                let (digest, bytes) = self.digest_of(file.as_fd())?;
                 Ok(Node {
                     kind: Kind::File,
                     mode: mode_of(new),
@@ -417,7 +433,10 @@ impl Scan {
                     xattrs: xattrs_of(file.as_fd())?,
                 })
             })
-            .map_err(|error| failed("read", path, error))?;
+            .map_err(|error| failed("read", path, error));
+        let Some(mut node) = self.unless_it_waits(read)? else {
+            return Ok(());
+        };
         let (digest, bytes, mode) = (node.digest(), node.bytes, node.mode);
         let seen = Seen {
             content: Some(digest),

@@ -19,7 +19,7 @@ use crate::changeset::node::{
     ACCESS_LISTS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself, owner_reads,
 };
 use crate::changeset::owners::Owners;
-use crate::digest::copy_at_most;
+use crate::digest::{copy_at_most, copy_beginning};
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
 use crate::dircap::{DIR_FLAGS, FsError, Kind};
 
@@ -69,6 +69,9 @@ pub(crate) struct Stager<'a> {
     made: Vec<RelPath>,
     /// Whether what is staged is the journal's own, and may come back itself.
     is_kept: bool,
+    /// Whether somebody may add to the files of the source: what they held when they
+    /// were read is wanted.
+    may_grow: bool,
 }
 
 impl<'a> Stager<'a> {
@@ -79,7 +82,13 @@ impl<'a> Stager<'a> {
             links: BTreeMap::new(),
             made: Vec::new(),
             is_kept: false,
+            may_grow: false,
         }
+    }
+
+    /// What is staged next comes from a layer whose command runs still, or ended.
+    pub(crate) fn from_layer(&mut self, of_one_that_runs: bool) {
+        self.may_grow = of_one_that_runs;
     }
 
     /// One whose sources are what a commit displaced: files and links come back
@@ -335,7 +344,11 @@ impl<'a> Stager<'a> {
         };
         self.step("write what is staged", path)?;
         let changed = |error: &io::Error| error.kind() == io::ErrorKind::FileTooLarge;
-        let (digest, _) = match copy_at_most(from, to, node.bytes) {
+        let copied = match self.may_grow {
+            true => copy_beginning(from, to, node.bytes),
+            false => copy_at_most(from, to, node.bytes),
+        };
+        let (digest, _) = match copied {
             Err(error) if changed(&error) => {
                 return Err(FsError::denied(DenialCode::ChangedSinceShown, path));
             }

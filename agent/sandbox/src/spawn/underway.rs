@@ -23,7 +23,7 @@ use rustix::time::Timespec;
 
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
-use crate::changeset::{ChangeSet, ChangeSetError, Terms};
+use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Terms};
 use crate::dircap::DirCap;
 
 pub use self::outside::Outside;
@@ -35,7 +35,6 @@ const ROUNDS_MAX: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Underway(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     views: Vec<DirCap>,
     started: Timespec,
@@ -79,8 +78,11 @@ struct State {
 pub struct SoFar<'u> {
     of: &'u Inner,
     state: MutexGuard<'u, State>,
-    left: Vec<BTreeSet<RelPath>>,
+    /// How each view is looked at.
+    meanwhile: Vec<Meanwhile>,
     sets: Vec<ChangeSet>,
+    /// Something that is there is none of this look's, and may be what is gone elsewhere.
+    waits: bool,
 }
 
 impl Underway {
@@ -155,26 +157,14 @@ impl Underway {
         let mut look = SoFar {
             of: &self.0,
             state,
-            left: vec![BTreeSet::new(); self.0.views.len()],
+            meanwhile: vec![Meanwhile::default(); self.0.views.len()],
             sets: Vec::new(),
+            waits: false,
         };
-        for _ in 0..ROUNDS_MAX {
-            look.read().ok()?;
-            let never: Vec<(usize, RelPath)> = look
-                .sets
-                .iter()
-                .enumerate()
-                .filter_map(|(view, set)| {
-                    let (change, _) = set.never_kept()?;
-                    Some((view, change.path.clone()))
-                })
-                .collect();
-            if never.is_empty() {
-                return Some(look);
-            }
-            look.leave(never);
-        }
-        None
+        look.read_what_is_kept()?;
+        // What is gone is told by a second look, which finds where it went.
+        look.tell_what_is_gone()?;
+        Some(look)
     }
 }
 
@@ -197,10 +187,24 @@ impl SoFar<'_> {
     #[must_use]
     pub fn without(mut self, changes: Vec<(usize, RelPath)>) -> Option<Self> {
         self.leave(changes);
-        self.read().ok()?;
+        self.read_again()?;
         // What is left may show what is never kept by itself.
         let is_kept = self.sets.iter().all(|set| set.never_kept().is_none());
         is_kept.then_some(self)
+    }
+
+    /// The same look without what is not any more as it was seen; `None` if all of it is,
+    /// or if that cannot be told.
+    #[must_use]
+    pub fn without_what_moved_on(self) -> Option<Self> {
+        let sets = self.sets.iter().enumerate();
+        let moved: Vec<(usize, RelPath)> = sets
+            .flat_map(|(view, set)| set.moved_on().into_iter().map(move |path| (view, path)))
+            .collect();
+        if moved.is_empty() {
+            return None;
+        }
+        self.without(moved)
     }
 
     /// Notes that all of it was carried over.
@@ -216,10 +220,67 @@ impl SoFar<'_> {
         }
     }
 
+    /// Reads until nothing that is never kept is among it.
+    fn read_what_is_kept(&mut self) -> Option<()> {
+        for _ in 0..ROUNDS_MAX {
+            self.read().ok()?;
+            let never: Vec<(usize, RelPath)> = self
+                .sets
+                .iter()
+                .enumerate()
+                .filter_map(|(view, set)| {
+                    let (change, _) = set.never_kept()?;
+                    Some((view, change.path.clone()))
+                })
+                .collect();
+            if never.is_empty() {
+                return Some(());
+            }
+            self.leave(never);
+        }
+        None
+    }
+
+    fn tell_what_is_gone(&mut self) -> Option<()> {
+        if self.waits() || self.sets.iter().all(|set| set.gone().0.is_empty()) {
+            return Some(());
+        }
+        for (meanwhile, set) in self.meanwhile.iter_mut().zip(&self.sets) {
+            meanwhile.gone.clone_from(set.gone().0);
+        }
+        self.read_what_is_kept()?;
+        self.keep_what_may_be_elsewhere()
+    }
+
+    /// Where something waits, what is gone waits with it: it may be the same thing under
+    /// another name, and whoever loses the one is to have the other.
+    fn keep_what_may_be_elsewhere(&mut self) -> Option<()> {
+        let tells = self.meanwhile.iter().any(|view| !view.gone.is_empty());
+        if self.waits() && tells {
+            for meanwhile in &mut self.meanwhile {
+                meanwhile.gone.clear();
+            }
+            self.read().ok()?;
+        }
+        Some(())
+    }
+
+    fn read_again(&mut self) -> Option<()> {
+        self.read().ok()?;
+        self.keep_what_may_be_elsewhere()
+    }
+
+    fn waits(&self) -> bool {
+        self.waits || self.sets.iter().any(|set| set.gone().1)
+    }
+
     fn leave(&mut self, changes: Vec<(usize, RelPath)>) {
         for (view, path) in changes {
-            if let (Some(left), Some(set)) = (self.left.get_mut(view), self.sets.get(view)) {
-                left.insert(outermost(set, path));
+            if let (Some(meanwhile), Some(set)) =
+                (self.meanwhile.get_mut(view), self.sets.get(view))
+            {
+                self.waits |= !is_deletion(set, &path);
+                meanwhile.left.insert(outermost(set, path));
             }
         }
     }
@@ -228,14 +289,14 @@ impl SoFar<'_> {
         let layers = self.of.views.iter().zip(&self.state.layers);
         let places = layers.zip(&self.state.settled);
         let mut sets = Vec::new();
-        for (((view, layer), settled), left) in places.zip(&self.left) {
+        for (((view, layer), settled), meanwhile) in places.zip(&self.meanwhile) {
             let upper = layer.upper.try_clone().map_err(ChangeSetError::from)?;
             let terms = Terms {
                 started: self.of.started,
                 owners: self.of.owners.clone(),
                 bytes_max: self.of.bytes_max,
                 settled: settled.clone(),
-                while_it_runs: Some(left.clone()),
+                while_it_runs: Some(meanwhile.clone()),
             };
             sets.push(ChangeSet::read_of(upper, view, terms)?);
         }
@@ -246,12 +307,19 @@ impl SoFar<'_> {
 
 /// What goes with a change: a directory that is gone has gone with everything in it.
 fn outermost(set: &ChangeSet, mut path: RelPath) -> RelPath {
-    let is_deleted = |path: &RelPath| {
-        let mut changes = set.changes().iter();
-        changes.any(|change| change.path == *path && change.what.verb() == Verb::FsDelete)
-    };
-    while let Some(above) = path.parent().filter(&is_deleted) {
+    while let Some(above) = path.parent().filter(|above| is_deleted(set, above)) {
         path = above;
     }
     path
+}
+
+fn is_deleted(set: &ChangeSet, path: &RelPath) -> bool {
+    let mut changes = set.changes().iter();
+    changes.any(|change| change.path == *path && change.what.verb() == Verb::FsDelete)
+}
+
+/// Whether a name is gone, and nothing has come in its place.
+fn is_deletion(set: &ChangeSet, path: &RelPath) -> bool {
+    let mut changes = set.changes().iter();
+    changes.all(|change| change.path != *path || change.what.verb() == Verb::FsDelete)
 }

@@ -66,6 +66,9 @@ impl Scan {
         if self.is_left_alone(&path) || self.settled.is_gone(&path) {
             return Ok(());
         }
+        if !self.may_be_gone(&path) {
+            return Ok(());
+        }
         self.note(&path, None);
         self.deleted(lower, name, &path, depth, Gone::ForGood)
     }

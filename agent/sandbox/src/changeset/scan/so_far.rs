@@ -1,20 +1,102 @@
 //! What is different when the command of a layer runs still.
 //!
 //! It may change anything while it is looked at. So nothing in the layer is touched, not
-//! even to be read; what is long is left for the end; and of each name it is noted what
-//! was seen of it, before its content is read.
+//! even to be read; what is long, what cannot be read and what is another thing by the
+//! time it is read is left for another look, or for the end; of a file that grows, what
+//! it held when it was read is what it holds; and of each name it is noted what was seen
+//! of it, before its content is read.
+//!
+//! Names are read one after the other. What got another name meanwhile may be missed at
+//! both, so a name only counts as gone if an earlier look found it gone: what was there
+//! has its new name by then, and this look finds it.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
+use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
 
-use super::{SO_FAR_BYTES_MAX, SO_FAR_NAMES_MAX, Scan, dir_node, failed};
+use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
 use crate::changeset::node::{kind_of, mode_of};
+use crate::digest::{digest_at_most, digest_file};
 use crate::dircap::Kind;
+use crate::dircap::open::{open_parent, stat_name};
+
+/// The longest file that is looked at.
+const FILE_BYTES_MAX: i64 = 8 << 20;
+/// What is read of a layer in one look, and perhaps one file more.
+const BYTES_MAX: i64 = 256 << 20;
+/// Names of a layer that are looked at.
+const NAMES_MAX: usize = 10_000;
+
+/// How a layer is looked at whose command runs still.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meanwhile {
+    /// Names that are not looked at.
+    pub left: BTreeSet<RelPath>,
+    /// Names that an earlier look found gone. Others are found, and are no changes yet.
+    pub gone: BTreeSet<RelPath>,
+}
+
+/// What was seen of it.
+#[derive(Debug, Default)]
+pub(crate) struct SoFar {
+    /// Each name that is a change, or that it is gone.
+    pub seen: Vec<(RelPath, Option<Seen>)>,
+    /// Names that are gone, changes or not.
+    pub gone: BTreeSet<RelPath>,
+    /// Its command runs still.
+    pub runs: bool,
+    /// Something was left for later that may be what is gone elsewhere.
+    pub waits: bool,
+    names: usize,
+    bytes: i64,
+}
+
+impl SoFar {
+    /// Nothing yet.
+    pub(super) fn of(meanwhile: Option<&Meanwhile>) -> Self {
+        Self {
+            runs: meanwhile.is_some(),
+            ..Self::default()
+        }
+    }
+
+    /// The names that are not any more as they were seen.
+    pub(crate) fn moved_on(&self, upper: BorrowedFd<'_>) -> Vec<RelPath> {
+        let now = |path: &RelPath| {
+            let (parent, name) = open_parent(upper, path).ok()?;
+            stat_name(parent.as_fd(), &name, path).ok()?
+        };
+        let is_it = |path: &RelPath, seen: &Seen| now(path).is_some_and(|now| seen.is(&now));
+        let all = self.seen.iter();
+        all.filter_map(|(path, seen)| {
+            let seen = seen.as_ref().filter(|seen| !seen.is_dir())?;
+            (!is_it(path, seen)).then(|| path.clone())
+        })
+        .collect()
+    }
+}
+
+/// Whether it says that something is not there any more, is something else or too long by
+/// now, or may not be read.
+fn is_of_now(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::NotFound
+            | Kind::PermissionDenied
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::InvalidInput
+            | Kind::FileTooLarge
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
 
 fn is_device(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
@@ -23,11 +105,11 @@ fn is_device(stat: &Stat) -> bool {
 impl Scan {
     /// Whether a name is none of this look's.
     pub(super) fn is_left_alone(&self, path: &RelPath) -> bool {
-        let left = self.while_it_runs.as_ref();
-        left.is_some_and(|left| left.contains(path))
+        let meanwhile = self.while_it_runs.as_ref();
+        meanwhile.is_some_and(|meanwhile| meanwhile.left.contains(path))
     }
 
-    /// Whether a name is left for the end of the command: a long file, a pipe, a socket.
+    /// Whether a name is left for later: a long file, a pipe, a socket.
     pub(super) fn waits_for_its_end(
         &mut self,
         new: &Stat,
@@ -36,31 +118,69 @@ impl Scan {
         if self.while_it_runs.is_none() {
             return Ok(false);
         }
-        self.looked_at = self.looked_at.saturating_add(1);
-        if self.looked_at > SO_FAR_NAMES_MAX {
+        self.so_far.names = self.so_far.names.saturating_add(1);
+        if self.so_far.names > NAMES_MAX {
             let error = io::Error::other("it holds more names than are looked at meanwhile");
             return Err(failed("look at", path, error));
         }
         Ok(match kind_of(new) {
-            Kind::File => new.st_size > SO_FAR_BYTES_MAX,
+            Kind::File => {
+                let is_long = new.st_size > FILE_BYTES_MAX;
+                self.so_far.waits |= is_long;
+                is_long
+            }
             // The mark of a deletion is a device, too.
             Kind::Special => !is_device(new) || new.st_rdev != 0,
             Kind::Dir | Kind::Symlink => false,
         })
     }
 
-    /// How long a file may be by now, if somebody may write to it still.
-    pub(super) fn longest(&self, seen: &Stat) -> u64 {
+    /// What was found, or nothing if it is to be found later.
+    pub(super) fn unless_it_waits<T>(
+        &mut self,
+        found: Result<T, ChangeSetError>,
+    ) -> Result<Option<T>, ChangeSetError> {
+        match found {
+            Err(error) if self.while_it_runs.is_some() && is_of_now(&error.source) => {
+                self.so_far.waits = true;
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
+    /// Whether a name that is gone is a change of this look.
+    pub(super) fn may_be_gone(&mut self, path: &RelPath) -> bool {
+        let Some(meanwhile) = &self.while_it_runs else {
+            return true;
+        };
+        self.so_far.gone.insert(path.clone());
+        meanwhile.gone.contains(path)
+    }
+
+    /// Whether there is no room in this look for a file.
+    pub(super) fn is_too_much(&mut self, new: &Stat) -> bool {
+        if self.while_it_runs.is_none() {
+            return false;
+        }
+        let is_too_much = self.so_far.bytes >= BYTES_MAX;
+        self.so_far.waits |= is_too_much;
+        self.so_far.bytes = self.so_far.bytes.saturating_add(new.st_size);
+        is_too_much
+    }
+
+    /// The digest and length of a file, which may be longer by now than it was.
+    pub(super) fn digest_of(&self, file: BorrowedFd<'_>) -> io::Result<(Digest, u64)> {
         match self.while_it_runs {
-            Some(_) => u64::try_from(seen.st_size).unwrap_or(0),
-            None => u64::MAX,
+            Some(_) => digest_at_most(file, FILE_BYTES_MAX.unsigned_abs()),
+            None => digest_file(file),
         }
     }
 
     /// Notes what was seen of a name, or that it is gone.
     pub(super) fn note(&mut self, path: &RelPath, seen: Option<Seen>) {
         if self.while_it_runs.is_some() {
-            self.noted.push((path.clone(), seen));
+            self.so_far.seen.push((path.clone(), seen));
         }
     }
 
