@@ -94,8 +94,18 @@ impl Afoot {
         about: &str,
         seen: &Arc<[Seen]>,
         (running, stands): (&mut Running, Stands),
+        machine: &Machine,
     ) {
         if let Ok(underway) = running.underway() {
+            // What a rule keeps from commands is not brought to them, wherever it lies.
+            let (machine, views) = (machine.clone(), Arc::clone(seen));
+            underway.show_only(move |view, path| {
+                let seen = views.get(view);
+                seen.is_some_and(|seen| {
+                    let below = seen.whole(path);
+                    below.is_some_and(|below| is_shown(&machine, seen.dir, &below))
+                })
+            });
             self.list().steps.push(Step {
                 call,
                 about: about.to_owned(),
@@ -109,7 +119,7 @@ impl Afoot {
     /// Brings it what anybody changes in the directories it sees, until it has ended.
     /// Where the kernel gives no watches for that, or no thread can be had, it is brought
     /// what others change through this program.
-    pub(super) fn follow(&self, call: CallId, machine: &Machine) {
+    pub(super) fn follow(&self, call: CallId) {
         if fault::is(Fault::OthersFilesAreUnseen) {
             return;
         }
@@ -117,11 +127,10 @@ impl Afoot {
         let Some(step) = steps.find(|step| step.call == call) else {
             return;
         };
-        let machine = machine.clone();
         // Nobody waits for its end: it looks at names, and has nothing of anybody's.
         let _followed = std::thread::Builder::new()
             .name("hermitcrab-outside".to_owned())
-            .spawn(move || follow(&step, &machine));
+            .spawn(move || follow(&step));
     }
 
     /// Whether any may run.
@@ -166,18 +175,14 @@ impl Afoot {
         list.touched.extend(names.into_iter().take(room));
     }
 
-    /// Brings what was changed to all that see it and run, where no rule keeps it from
-    /// commands.
-    pub(super) fn bring(&self, machine: &Machine) {
+    /// Brings what was changed to all that see it and run.
+    pub(super) fn bring(&self) {
         let touched = std::mem::take(&mut self.list().touched);
         if touched.is_empty() || fault::is(Fault::OthersFilesAreUnseen) {
             return;
         }
         let steps = self.running();
         for (dir, below) in touched {
-            if !is_shown(machine, dir, &below) {
-                continue;
-            }
             for step in &steps {
                 for (view, seen) in step.seen.iter().enumerate() {
                     if seen.dir == dir
@@ -205,7 +210,7 @@ fn is_shown(machine: &Machine, dir: DirId, below: &RelPath) -> bool {
     })
 }
 
-fn follow(step: &Step, machine: &Machine) {
+fn follow(step: &Step) {
     let Ok(mut outside) = step.underway.outside() else {
         return;
     };
@@ -214,13 +219,7 @@ fn follow(step: &Step, machine: &Machine) {
             return;
         };
         for (view, path) in changed {
-            let shown = step.seen.get(view).is_some_and(|seen| {
-                let below = seen.whole(&path);
-                below.is_some_and(|below| is_shown(machine, seen.dir, &below))
-            });
-            if shown {
-                step.underway.bring(view, &path);
-            }
+            step.underway.bring(view, &path);
         }
     }
 }
@@ -255,7 +254,7 @@ impl Hands<'_> {
             return;
         }
         self.keep_so_far();
-        self.runtime.afoot.bring(&self.runtime.machine);
+        self.runtime.afoot.bring();
         let rest = begun.elapsed().saturating_mul(REST).max(REST_MIN);
         *next = Instant::now() + rest;
     }

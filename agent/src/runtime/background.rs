@@ -211,8 +211,9 @@ impl Hands<'_> {
             Err(error) => return Err(self.not_started(call, error)?),
         };
         let afoot = &self.runtime.afoot;
-        afoot.begin(call, request.command, &seen, (&mut running, Stands::Early));
-        afoot.follow(call, &self.runtime.machine);
+        let how = (&mut running, Stands::Early);
+        afoot.begin(call, request.command, &seen, how, &self.runtime.machine);
+        afoot.follow(call);
         let id = crate::ambient::session_number()
             .map(|number| format!("proc_{:012x}", number & 0xffff_ffff_ffff));
         let id = match id {

@@ -244,7 +244,8 @@ impl Hands<'_> {
         let finished = running.and_then(|mut running| {
             let afoot = &self.runtime.afoot;
             if afoot.has_any() {
-                afoot.begin(call, about, seen, (&mut running, Stands::AtItsEnd));
+                let how = (&mut running, Stands::AtItsEnd);
+                afoot.begin(call, about, seen, how, &self.runtime.machine);
             }
             if let (Some(feeder), Some(end)) = (feeder, running.take_stdin()) {
                 feeder.feed(end);

@@ -100,7 +100,7 @@ impl Runtime {
         };
         let done = act(&mut hands);
         let has_acted = hands.has_acted;
-        self.afoot.bring(&self.machine);
+        self.afoot.bring();
         match self.machine.settle_looks() {
             Ok(()) => done,
             Err(error) if has_acted => Err(Stop::Broken(error.to_string())),

@@ -138,7 +138,7 @@ impl Runtime {
                 Err(_) => Outcome::Failed,
             },
         )?;
-        self.afoot.bring(&self.machine);
+        self.afoot.bring();
         Ok(UndoReport {
             undone: undo.kept().clone(),
             id: done?,

@@ -495,3 +495,30 @@ fn a_file_that_grows_is_seen_as_it_was_and_hinders_no_other() {
     }
     process(&mut bench, "kill", &id);
 }
+
+#[test]
+fn what_is_kept_from_commands_is_not_brought_to_them_in_a_directory_either() {
+    let mut bench = Bench::with_files();
+    let (written, pattern) = (
+        ("config.toml", 7, Layer::User),
+        Pattern::Named("*.sealed".to_owned()),
+    );
+    let verbs = vec![Verb::FsRead];
+    let rule = ConfiguredRule::new("no-keys", Stance::Deny, verbs, pattern, written).unwrap();
+    bench.runtime.add_rule(rule).unwrap();
+    let id = started(
+        &mut bench,
+        &watcher("new/deep/a.sealed new/deep/plain.txt"),
+        "<none,none,>",
+    );
+    bench.put("made/deep/a.sealed", "x\n");
+    bench.put("made/deep/plain.txt", "x\n");
+    let at = |name: &str| bench.workspace.join(name);
+    std::fs::rename(at("made"), at("new")).unwrap();
+    says(&mut bench, &id, "<none,x,>");
+    let log = process(&mut bench, "log", &id)["output"].to_string();
+    assert!(!log.contains("<x,"), "{log}");
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert_eq!(bench.text("new/deep/a.sealed").as_deref(), Some("x\n"));
+}

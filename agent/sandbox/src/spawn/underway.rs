@@ -12,10 +12,11 @@
 mod brought;
 mod outside;
 
-use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::path::RelPath;
@@ -40,7 +41,20 @@ struct Inner {
     started: Timespec,
     owners: Option<Owners>,
     bytes_max: u64,
+    /// Which names of a view it may be shown; all where nobody said.
+    shows: OnceLock<Box<Shows>>,
+    /// It is being killed.
+    is_stopped: AtomicBool,
     state: Mutex<State>,
+}
+
+/// Whether a name of a view, by its place, may be shown to a command.
+type Shows = dyn Fn(usize, &RelPath) -> bool + Send + Sync;
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").finish_non_exhaustive()
+    }
 }
 
 /// How much a command was shown of others' changes.
@@ -106,7 +120,21 @@ impl Underway {
             started,
             owners,
             bytes_max,
+            shows: OnceLock::new(),
+            is_stopped: AtomicBool::new(false),
         })))
+    }
+
+    /// Of what others change, it is shown no other names than these, at any depth.
+    pub fn show_only(&self, shows: impl Fn(usize, &RelPath) -> bool + Send + Sync + 'static) {
+        // Whoever said it first is who started the command.
+        let _said = self.0.shows.set(Box::new(shows));
+    }
+
+    /// It is being killed: what it made by now is for its end to tell. Nobody waits for a
+    /// look that goes on.
+    pub(crate) fn stop(&self) {
+        self.0.is_stopped.store(true, Ordering::SeqCst);
     }
 
     /// Its layers are these, and what is seen of them.
@@ -142,7 +170,7 @@ impl Underway {
     /// Whether there is nothing to look at any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.0.state().is_over
+        self.0.is_stopped() || self.0.state().is_over
     }
 
     /// Looks at what it has made since the last look that was decided, without what is
@@ -151,7 +179,7 @@ impl Underway {
     #[must_use]
     pub fn so_far(&self) -> Option<SoFar<'_>> {
         let state = self.0.state();
-        if state.is_over || state.layers.is_empty() {
+        if self.0.is_stopped() || state.is_over || state.layers.is_empty() {
             return None;
         }
         let mut look = SoFar {
@@ -169,6 +197,14 @@ impl Underway {
 }
 
 impl Inner {
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::SeqCst)
+    }
+
+    fn shows(&self, view: usize, path: &RelPath) -> bool {
+        self.shows.get().is_none_or(|shows| shows(view, path))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing in it is left half done by a panic elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

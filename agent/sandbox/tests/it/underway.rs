@@ -239,6 +239,9 @@ fn a_look_ends_with_the_command_and_says_nothing_before_it() {
     let mut command = started(&workspace, "echo x > made; echo begun; sleep 600");
     command.says("begun");
     let underway = command.underway.clone();
+    // From the moment it is killed.
+    command.running.kill();
+    assert!(underway.is_over() && underway.so_far().is_none());
     let (finished, _journal) = command.ended();
     assert!(underway.is_over() && underway.so_far().is_none());
     // Nor does it take anything any more.

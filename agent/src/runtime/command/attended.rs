@@ -41,7 +41,8 @@ impl Hands<'_> {
         };
         let afoot = &self.runtime.afoot;
         let has_others = afoot.has_any();
-        afoot.begin(call, about, seen, (&mut running, Stands::Early));
+        let how = (&mut running, Stands::Early);
+        afoot.begin(call, about, seen, how, &self.runtime.machine);
         let (mut wanted, mut next) = (true, Instant::now());
         let over = loop {
             match running.attend(care.every, |_, _| {}) {

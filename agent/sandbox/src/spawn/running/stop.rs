@@ -70,6 +70,9 @@ impl Running {
 
     pub(super) fn stop_for(&mut self, why: Ending) {
         if self.stop.is_none() {
+            if let Some(underway) = &self.underway {
+                underway.stop();
+            }
             let now = Instant::now();
             self.stop = Some(Stop {
                 why,

@@ -67,7 +67,7 @@ impl super::Underway {
     /// it is now, unless the command changed it, too. What cannot be shown stays as it was.
     pub fn bring(&self, view: usize, path: &RelPath) {
         let mut state = self.0.state();
-        if state.is_over {
+        if state.is_over || self.0.is_stopped() {
             return;
         }
         if state.layers.is_empty() {
@@ -93,6 +93,7 @@ impl Inner {
             lower: lower.as_fd(),
             settled,
             brought: &mut state.brought,
+            shows: &|path| self.shows(view, path),
         };
         bringing.name(path, 0)
     }
@@ -104,11 +105,13 @@ struct Bringing<'b> {
     lower: BorrowedFd<'b>,
     settled: &'b mut Settled,
     brought: &'b mut Brought,
+    /// Which names the command may be shown.
+    shows: &'b (dyn Fn(&RelPath) -> bool + Sync),
 }
 
 impl Bringing<'_> {
     fn name(&mut self, path: &RelPath, depth: usize) -> Option<()> {
-        if depth > DEPTH_MAX || !self.is_untouched(path) {
+        if depth > DEPTH_MAX || !(self.shows)(path) || !self.is_untouched(path) {
             return None;
         }
         let outside = outside(self.lower, path)?;
@@ -277,7 +280,8 @@ impl Bringing<'_> {
         // It hides all that is in it outside, so all of that is brought as well.
         for entry in list_dir(&dir).ok()? {
             let child = path.child(&entry.name).ok()?;
-            self.name(&child, depth.saturating_add(1))?;
+            // One that cannot be shown does not keep the others from it.
+            let _shown = self.name(&child, depth.saturating_add(1));
         }
         Some(())
     }
