@@ -497,6 +497,42 @@ fn a_file_that_grows_is_seen_as_it_was_and_hinders_no_other() {
 }
 
 #[test]
+fn what_the_kernel_took_no_note_of_is_the_commands_own_change() {
+    let mut bench = Bench::with_files();
+    let code = "import mmap, os, time\n\
+        file = open('mapped', 'wb+')\n\
+        file.write(b'a' * 4096)\n\
+        file.flush()\n\
+        mapped = mmap.mmap(file.fileno(), 4096)\n\
+        mapped[0:1] = b'a'\n\
+        print('first', flush=True)\n\
+        while not os.path.exists('go'):\n\
+        \x20   time.sleep(0.02)\n\
+        mapped[0:4] = b'MINE'\n\
+        print('second', flush=True)\n\
+        time.sleep(600)\n";
+    bench.put("map.py", code);
+    let id = started(&mut bench, "python3 map.py", "first");
+    let read = bench.call("read_file", json!({"path": "mapped"}));
+    assert_eq!(read.fate, Fate::Ran, "{}", read.text);
+    bench.put("go", "");
+    says(&mut bench, &id, "second");
+    let written = bench.call(
+        "write_file",
+        json!({"path": "mapped", "content": "theirs\n"}),
+    );
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+    let report = bench.call("process", json!({"action": "kill", "session_id": id}));
+    assert_eq!(
+        report.fate,
+        Fate::RanDiscarded(DenialCode::ChangedSinceShown),
+        "{}",
+        report.text
+    );
+    assert_eq!(bench.text("mapped").as_deref(), Some("theirs\n"));
+}
+
+#[test]
 fn what_is_kept_from_commands_is_not_brought_to_them_in_a_directory_either() {
     let mut bench = Bench::with_files();
     let (written, pattern) = (

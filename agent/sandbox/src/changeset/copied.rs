@@ -105,7 +105,7 @@ impl Seen {
     }
 
     /// Whether a file, link or special is as it was copied.
-    pub(super) fn is_untouched(
+    pub(crate) fn is_untouched(
         &self,
         dir: BorrowedFd<'_>,
         name: &[u8],

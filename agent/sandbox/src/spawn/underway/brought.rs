@@ -151,13 +151,22 @@ impl Bringing<'_> {
         match (self.in_layer(path), self.settled.at(path)) {
             (None, None) => true,
             (Some(now), Some(stood)) => match &stood.above {
-                Some(seen) => seen.is(&now),
+                Some(seen) => self.is_as_seen(path, seen, &now),
                 None => self.is_deleted(path, &now),
             },
             (None, Some(stood)) => stood.above.is_none(),
             // A directory that holds something is no change by itself.
             (Some(now), None) => kind_of(&now) == Kind::Dir,
         }
+    }
+
+    /// The kernel does not take note of all that is written: its content tells.
+    fn is_as_seen(&self, path: &RelPath, seen: &Seen, now: &Stat) -> bool {
+        let Ok((parent, name)) = open_parent(self.layer.upper.as_fd(), path) else {
+            return false;
+        };
+        let is_it = seen.is_untouched(parent.as_fd(), &name, now);
+        is_it.unwrap_or(false)
     }
 
     /// Whether the layer holds it as it is outside.
