@@ -30,7 +30,7 @@ mod scan;
 pub(crate) mod settled;
 pub(crate) mod steps;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -293,10 +293,15 @@ impl ChangeSet {
         self.so_far.runs
     }
 
-    /// Names that are gone, changes or not, and whether something was left for later
-    /// that may be what they are now.
-    pub(crate) fn gone(&self) -> (&BTreeSet<RelPath>, bool) {
-        (&self.so_far.gone, self.so_far.waits)
+    /// Whether names are gone, changes or not.
+    pub(crate) fn is_any_gone(&self) -> bool {
+        self.so_far.is_any_gone
+    }
+
+    /// Whether something was left for later, or went elsewhere since, that may be what
+    /// is gone under another name.
+    pub(crate) fn may_miss_some(&self) -> bool {
+        self.so_far.waits || !self.so_far.names_stand(self.upper.as_fd())
     }
 
     /// The names of the layer that are not any more as they were seen.

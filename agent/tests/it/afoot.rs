@@ -453,17 +453,28 @@ fn a_name_is_only_gone_with_the_one_it_was_given() {
     // To and fro, past every look.
     let id = started(
         &mut bench,
-        "mkdir b c; echo fir''st; while :; do mv a/f b/f; mv b/f c/f; mv c/f a/f; done",
+        "mkdir b c; echo fir''st; \
+         while mv a/f b/f && mv b/f c/f && mv c/f a/f; do :; done; echo lo''st",
         "first",
     );
-    let names = ["a/f", "b/f", "c/f"];
+    let there = |bench: &Bench| {
+        let names = ["a/f", "b/f", "c/f"].into_iter();
+        names.filter(|name| bench.text(name).is_some()).count()
+    };
+    let mut missed = 0;
     for _ in 0..200 {
         let read = bench.call("read_file", json!({"path": "none"}));
         assert_ne!(read.fate, Fate::Ran, "{}", read.text);
-        let there = names.iter().filter_map(|name| bench.text(name)).next();
-        assert_eq!(there.as_deref(), Some("f\n"));
+        missed += usize::from(there(&bench) == 0);
     }
-    process(&mut bench, "kill", &id);
+    // What it has done to the kernel's times in one of their steps is seen at the next look.
+    assert!(missed <= 2, "{missed}");
+    let killed = process(&mut bench, "kill", &id);
+    assert_eq!(
+        (killed["status"].as_str(), there(&bench)),
+        (Some("killed"), 1)
+    );
+    assert!(!killed["output"].to_string().contains("lost"), "{killed}");
 }
 
 #[test]

@@ -182,6 +182,7 @@ impl Scan {
         if depth > DEPTH_MAX {
             return Err(failed("descend into", path, too_deep()));
         }
+        self.note_names_of(upper, path)?;
         let entries = list_dir(upper).map_err(|error| failed("list", path, error));
         let Some(entries) = self.unless_it_waits(entries)? else {
             return Ok(());
@@ -273,7 +274,7 @@ impl Scan {
         if whiteout {
             // What has the name since then is somebody else's.
             if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path))
-                && self.may_be_gone(path)
+                && self.may_be_gone()
             {
                 self.note(path, None);
                 self.deleted(lower, name, path, depth, Gone::ForGood)?;
@@ -297,7 +298,7 @@ impl Scan {
         }
         let old = match old {
             Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
-                if !self.may_be_gone(path) {
+                if !self.may_be_gone() {
                     return Ok(());
                 }
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;

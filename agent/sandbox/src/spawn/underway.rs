@@ -182,16 +182,19 @@ impl Underway {
         if self.0.is_stopped() || state.is_over || state.layers.is_empty() {
             return None;
         }
+        let all = Meanwhile {
+            tells_gone: true,
+            ..Meanwhile::default()
+        };
         let mut look = SoFar {
             of: &self.0,
             state,
-            meanwhile: vec![Meanwhile::default(); self.0.views.len()],
+            meanwhile: vec![all; self.0.views.len()],
             sets: Vec::new(),
             waits: false,
         };
         look.read_what_is_kept()?;
-        // What is gone is told by a second look, which finds where it went.
-        look.tell_what_is_gone()?;
+        look.keep_what_may_be_elsewhere()?;
         Some(look)
     }
 }
@@ -223,7 +226,8 @@ impl SoFar<'_> {
     #[must_use]
     pub fn without(mut self, changes: Vec<(usize, RelPath)>) -> Option<Self> {
         self.leave(changes);
-        self.read_again()?;
+        self.read().ok()?;
+        self.keep_what_may_be_elsewhere()?;
         // What is left may show what is never kept by itself.
         let is_kept = self.sets.iter().all(|set| set.never_kept().is_none());
         is_kept.then_some(self)
@@ -277,37 +281,21 @@ impl SoFar<'_> {
         None
     }
 
-    fn tell_what_is_gone(&mut self) -> Option<()> {
-        if self.waits() || self.sets.iter().all(|set| set.gone().0.is_empty()) {
-            return Some(());
-        }
-        for (meanwhile, set) in self.meanwhile.iter_mut().zip(&self.sets) {
-            meanwhile.gone.clone_from(set.gone().0);
-        }
-        self.read_what_is_kept()?;
-        self.keep_what_may_be_elsewhere()
-    }
-
     /// Where something waits, what is gone waits with it: it may be the same thing under
     /// another name, and whoever loses the one is to have the other.
     fn keep_what_may_be_elsewhere(&mut self) -> Option<()> {
-        let tells = self.meanwhile.iter().any(|view| !view.gone.is_empty());
-        if self.waits() && tells {
+        let tells = self.meanwhile.iter().any(|view| view.tells_gone);
+        if tells && self.may_miss_some() && self.sets.iter().any(ChangeSet::is_any_gone) {
             for meanwhile in &mut self.meanwhile {
-                meanwhile.gone.clear();
+                meanwhile.tells_gone = false;
             }
-            self.read().ok()?;
+            self.read_what_is_kept()?;
         }
         Some(())
     }
 
-    fn read_again(&mut self) -> Option<()> {
-        self.read().ok()?;
-        self.keep_what_may_be_elsewhere()
-    }
-
-    fn waits(&self) -> bool {
-        self.waits || self.sets.iter().any(|set| set.gone().1)
+    fn may_miss_some(&self) -> bool {
+        self.waits || self.sets.iter().any(ChangeSet::may_miss_some)
     }
 
     fn leave(&mut self, changes: Vec<(usize, RelPath)>) {

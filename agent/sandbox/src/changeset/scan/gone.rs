@@ -66,7 +66,7 @@ impl Scan {
         if self.is_left_alone(&path) || self.settled.is_gone(&path) {
             return Ok(());
         }
-        if !self.may_be_gone(&path) {
+        if !self.may_be_gone() {
             return Ok(());
         }
         self.note(&path, None);

@@ -6,9 +6,9 @@
 //! it held when it was read is what it holds; and of each name it is noted what was seen
 //! of it, before its content is read.
 //!
-//! Names are read one after the other. What got another name meanwhile may be missed at
-//! both, so a name only counts as gone if an earlier look found it gone: what was there
-//! has its new name by then, and this look finds it.
+//! Names are read one after the other, and what gets another name meanwhile may be missed
+//! at both. So what is gone only counts where no directory of the layer got or lost a
+//! name from before it was read until all was.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -39,8 +39,8 @@ const NAMES_MAX: usize = 10_000;
 pub(crate) struct Meanwhile {
     /// Names that are not looked at.
     pub left: BTreeSet<RelPath>,
-    /// Names that an earlier look found gone. Others are found, and are no changes yet.
-    pub gone: BTreeSet<RelPath>,
+    /// Whether names that are gone are changes.
+    pub tells_gone: bool,
 }
 
 /// What was seen of it.
@@ -48,12 +48,14 @@ pub(crate) struct Meanwhile {
 pub(crate) struct SoFar {
     /// Each name that is a change, or that it is gone.
     pub seen: Vec<(RelPath, Option<Seen>)>,
-    /// Names that are gone, changes or not.
-    pub gone: BTreeSet<RelPath>,
+    /// Names are gone, changes or not.
+    pub is_any_gone: bool,
     /// Its command runs still.
     pub runs: bool,
     /// Something was left for later that may be what is gone elsewhere.
     pub waits: bool,
+    /// Each directory before its names were read.
+    dirs: Vec<(RelPath, Seen)>,
     names: usize,
     bytes: i64,
 }
@@ -67,13 +69,15 @@ impl SoFar {
         }
     }
 
+    /// Whether no directory has got or lost a name since it was read.
+    pub(crate) fn names_stand(&self, upper: BorrowedFd<'_>) -> bool {
+        let mut dirs = self.dirs.iter();
+        dirs.all(|(path, seen)| now(upper, path).is_some_and(|now| seen.is(&now)))
+    }
+
     /// The names that are not any more as they were seen.
     pub(crate) fn moved_on(&self, upper: BorrowedFd<'_>) -> Vec<RelPath> {
-        let now = |path: &RelPath| {
-            let (parent, name) = open_parent(upper, path).ok()?;
-            stat_name(parent.as_fd(), &name, path).ok()?
-        };
-        let is_it = |path: &RelPath, seen: &Seen| now(path).is_some_and(|now| seen.is(&now));
+        let is_it = |path: &RelPath, seen: &Seen| now(upper, path).is_some_and(|now| seen.is(&now));
         let all = self.seen.iter();
         all.filter_map(|(path, seen)| {
             let seen = seen.as_ref().filter(|seen| !seen.is_dir())?;
@@ -96,6 +100,15 @@ fn is_of_now(error: &io::Error) -> bool {
             | Kind::InvalidInput
             | Kind::FileTooLarge
     ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
+
+/// What a name of the layer is now.
+fn now(upper: BorrowedFd<'_>, path: &RelPath) -> Option<Stat> {
+    if path.is_root() {
+        return rustix::fs::fstat(upper).ok();
+    }
+    let (parent, name) = open_parent(upper, path).ok()?;
+    stat_name(parent.as_fd(), &name, path).ok()?
 }
 
 fn is_device(stat: &Stat) -> bool {
@@ -150,12 +163,23 @@ impl Scan {
     }
 
     /// Whether a name that is gone is a change of this look.
-    pub(super) fn may_be_gone(&mut self, path: &RelPath) -> bool {
-        let Some(meanwhile) = &self.while_it_runs else {
-            return true;
-        };
-        self.so_far.gone.insert(path.clone());
-        meanwhile.gone.contains(path)
+    pub(super) fn may_be_gone(&mut self) -> bool {
+        self.so_far.is_any_gone = true;
+        let meanwhile = self.while_it_runs.as_ref();
+        meanwhile.is_none_or(|meanwhile| meanwhile.tells_gone)
+    }
+
+    /// Notes a directory whose names are read next.
+    pub(super) fn note_names_of(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        path: &RelPath,
+    ) -> Result<(), ChangeSetError> {
+        if self.while_it_runs.is_some() {
+            let stat = rustix::fs::fstat(dir).map_err(|errno| failed("stat", path, errno))?;
+            self.so_far.dirs.push((path.clone(), Seen::of(&stat)));
+        }
+        Ok(())
     }
 
     /// Whether there is no room in this look for a file.
