@@ -15,7 +15,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, Timespec, Timestamps, XattrFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps, XattrFlags};
 
 use super::{Brought, Inner, Layer, State};
 use crate::changeset::copied::Seen;
@@ -118,19 +118,26 @@ impl Bringing<'_> {
         if self.is_shown(path, &outside) {
             return Some(());
         }
+        let there = self.seen_there(path)?;
+        // The command does not stand still: what is replaced is what it left untouched.
+        if !self.is_untouched(path) {
+            return None;
+        }
         let (above, below) = match &outside {
             Outside::Nothing => {
-                self.remove(path)?;
+                if let Some(kind) = there {
+                    self.remove(path, kind)?;
+                }
                 (None, None)
             }
             Outside::File(content, xattrs, stat) => {
                 self.charge(content.len())?;
-                self.put(path, stat, Made::File(content, xattrs))?;
+                self.put(path, stat, (Made::File(content, xattrs), there))?;
                 (Some(sha256(content)), Some(Left::of(stat)))
             }
             Outside::Link(target, stat) => {
                 self.charge(target.len())?;
-                self.put(path, stat, Made::Link(target))?;
+                self.put(path, stat, (Made::Link(target), there))?;
                 (Some(Digest::NONE), Some(Left::of(stat)))
             }
             Outside::Dir(stat) => return self.dir(path, stat, depth),
@@ -214,40 +221,50 @@ impl Bringing<'_> {
         Some(())
     }
 
-    fn remove(&self, path: &RelPath) -> Option<()> {
-        as_its_own(self.layer, || self.remove_there(path))
+    /// What the command sees under a name.
+    fn seen_there(&self, path: &RelPath) -> Option<Option<Kind>> {
+        let Ok((parent, name)) = open_parent(self.layer.merged.as_fd(), path) else {
+            // Nor is there what it would lie in.
+            return Some(None);
+        };
+        let stat = stat_name(parent.as_fd(), &name, path).ok()?;
+        Some(stat.map(|stat| kind_of(&stat)))
     }
 
-    fn remove_there(&self, path: &RelPath) -> Option<()> {
-        let Ok((parent, name)) = open_parent(self.layer.merged.as_fd(), path) else {
-            // Nor is there what it lay in.
-            return Some(());
-        };
-        let Some(stat) = stat_name(parent.as_fd(), &name, path).ok()? else {
-            return Some(());
-        };
-        let flags = match kind_of(&stat) {
+    fn remove(&self, path: &RelPath, kind: Kind) -> Option<()> {
+        as_its_own(self.layer, || self.remove_there(path, kind))
+    }
+
+    fn remove_there(&self, path: &RelPath, kind: Kind) -> Option<()> {
+        let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
+        let flags = match kind {
             Kind::Dir => AtFlags::REMOVEDIR,
             Kind::File | Kind::Symlink | Kind::Special => AtFlags::empty(),
         };
         rustix::fs::unlinkat(&parent, name.as_slice(), flags).ok()
     }
 
-    fn put(&self, path: &RelPath, stat: &Stat, made: Made<'_>) -> Option<()> {
-        as_its_own(self.layer, || self.put_there(path, stat, &made))
+    fn put(&self, path: &RelPath, stat: &Stat, what: (Made<'_>, Option<Kind>)) -> Option<()> {
+        as_its_own(self.layer, || self.put_there(path, stat, &what))
     }
 
-    fn put_there(&self, path: &RelPath, stat: &Stat, made: &Made<'_>) -> Option<()> {
+    fn put_there(
+        &self,
+        path: &RelPath,
+        stat: &Stat,
+        (made, there): &(Made<'_>, Option<Kind>),
+    ) -> Option<()> {
+        let flags = match there {
+            // What is there by now is the command's own.
+            None => RenameFlags::NOREPLACE,
+            Some(Kind::Dir) => return None,
+            Some(_) => RenameFlags::empty(),
+        };
         let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
-        if let Some(there) = stat_name(parent.as_fd(), &name, path).ok()?
-            && kind_of(&there) == Kind::Dir
-        {
-            return None;
-        }
         let beside = temporary_name().ok()?;
         let done = made.make(&parent, &beside, stat).and_then(|()| {
             let (beside, name) = (beside.as_slice(), name.as_slice());
-            rustix::fs::renameat(&parent, beside, &parent, name).ok()
+            rustix::fs::renameat_with(&parent, beside, &parent, name, flags).ok()
         });
         if done.is_none() {
             // Should it stay, it is seen by the command alone, and thrown away with its view.
