@@ -467,7 +467,7 @@ fn a_name_is_only_gone_with_the_one_it_was_given() {
         assert_ne!(read.fate, Fate::Ran, "{}", read.text);
         missed += usize::from(there(&bench) == 0);
     }
-    // What it has done to the kernel's times in one of their steps is seen at the next look.
+    // Hardly any look misses it, and the next one does not.
     assert!(missed <= 2, "{missed}");
     let killed = process(&mut bench, "kill", &id);
     assert_eq!(
