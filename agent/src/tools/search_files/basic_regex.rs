@@ -136,8 +136,8 @@ impl Reader<'_> {
             '{' => self.interval()?,
             'w' => self.class("[\\p{Alphabetic}\\d_]"),
             'W' => self.class("[^\\p{Alphabetic}\\d_\\n]"),
-            's' => self.class("[\\s&&[^\\n]]"),
-            'S' => self.class("\\S"),
+            's' => self.class(&format!("[{SPACE}&&[^\\n]]")),
+            'S' => self.class(&format!("[^{SPACE}]")),
             'b' => self.class("\\b"),
             'B' => self.class("\\B"),
             '<' => self.class("\\b{start}"),
@@ -247,6 +247,10 @@ impl Reader<'_> {
     }
 }
 
+/// What the C library takes for blank in UTF-8, which is what `grep` asks: a blank that
+/// forbids a new line is no blank.
+const SPACE: &str = "[\\t-\\r\\p{Z}--\\x{a0}\\x{2007}\\x{202f}]";
+
 fn push_member(out: &mut String, letter: char) {
     if !letter.is_alphanumeric() {
         out.push('\\');
@@ -268,17 +272,17 @@ fn named(mark: char, name: &str) -> Result<String, String> {
         return Ok(out);
     }
     Ok(match name {
-        "alpha" => "\\p{Alphabetic}",
+        "alpha" => "\\p{Alphabetic}[\\d--[0-9]]",
         "digit" => "0-9",
-        "alnum" => "\\p{Alphabetic}0-9",
+        "alnum" => "\\p{Alphabetic}\\d",
         "upper" => "\\p{Uppercase}",
         "lower" => "\\p{Lowercase}",
-        "space" => "\\s",
-        "blank" => " \\t",
-        "punct" => "[:punct:]",
-        "print" => "[:print:]",
-        "graph" => "[:graph:]",
-        "cntrl" => "\\p{Cc}",
+        "space" => SPACE,
+        "blank" => "[\\t\\p{Zs}--\\x{a0}\\x{2007}\\x{202f}]",
+        "punct" => return Ok(format!("[^\\p{{Cc}}\\p{{Cn}}{SPACE}\\p{{Alphabetic}}\\d]")),
+        "print" => "[^\\p{Cc}\\p{Cn}\\x{2028}\\x{2029}]",
+        "graph" => return Ok(format!("[^\\p{{Cc}}\\p{{Cn}}{SPACE}]")),
+        "cntrl" => "\\p{Cc}\\x{2028}\\x{2029}",
         "xdigit" => "0-9A-Fa-f",
         _ => return Err("Invalid character class name".into()),
     }
@@ -339,6 +343,46 @@ mod tests {
         check("\\w\\+\\s\\w", "ab c", true);
         check("a\\.b", "axb", false);
         check("a\\nb", "anb", true);
+    }
+
+    #[test]
+    fn classes_hold_what_the_c_library_says_beyond_ascii() {
+        for (class, held, others) in [
+            (
+                "\\s",
+                "\t\u{2003}\u{3000}\u{2028}",
+                "\u{a0}\u{85}\u{2007}\u{202f}\u{200b}x",
+            ),
+            ("\\S", "\u{a0}\u{85}x", " \u{2003}"),
+            (
+                "[[:space:]]",
+                "\u{2003}\u{2029} \u{b}",
+                "\u{a0}\u{85}\u{202f}x",
+            ),
+            ("[[:blank:]]", "\t \u{2003}", "\u{a0}\u{2028}\u{b}"),
+            (
+                "[[:punct:]]",
+                "-\u{2014}\u{2026}\u{201c}\u{a0}\u{20ac}\u{1f600}",
+                "a1\u{e9}\u{663} ",
+            ),
+            (
+                "[[:print:]]",
+                "a \u{e9}\u{a0}\u{2014}",
+                "\u{1}\u{85}\u{2028}",
+            ),
+            ("[[:graph:]]", "a\u{e9}\u{a0}\u{2014}", " \u{2003}\u{85}"),
+            ("[[:cntrl:]]", "\u{1}\u{85}\u{2028}", "a\u{a0}"),
+            ("[[:alpha:]]", "a\u{e9}\u{663}", "1\u{2014}_"),
+            ("[[:alnum:]]", "a1\u{e9}\u{663}", "\u{2014}_"),
+            ("[^[:space:]]", "\u{a0}x", "\u{2003}"),
+        ] {
+            for letter in held.chars() {
+                check(class, &letter.to_string(), true);
+            }
+            for letter in others.chars() {
+                check(class, &letter.to_string(), false);
+            }
+        }
     }
 
     #[test]
