@@ -14,7 +14,10 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{Mode, Stat};
 use rustix::time::Timespec;
 
-use self::look::{child_of, dir_node, failed, is_retimed, modified, node_of, read_link, stat_name};
+use self::look::{
+    child_of, dir_node, failed, is_retimed, is_settings_of_git, modified, node_of, read_link,
+    stat_name,
+};
 pub(crate) use self::so_far::{Meanwhile, SoFar};
 use super::copied::{Copied, Seen};
 use super::kept::Never;
@@ -485,7 +488,8 @@ impl Scan {
         }
         let xattrs = self.note_xattrs(path, Whose::Old, &before.xattrs, &node.xattrs);
         // Whatever else is different brings its time along.
-        let only_its_time = !content && !xattrs && before.mode == mode && is_retimed(new, &old);
+        let is_as_before = !content && !xattrs && before.mode == mode;
+        let only_its_time = is_as_before && is_retimed(new, &old) && !is_settings_of_git(path);
         if only_its_time && metadata {
             self.modes.push(Change {
                 path: path.clone(),

@@ -278,6 +278,25 @@ fn what_a_build_compares_by_time_keeps_its_times() {
     assert_eq!(finished.changes[0].layer(), support::layer_made());
 }
 
+/// As when a branch is renamed. What else git names `config` is a file like any other.
+fn settings_of_git_written_again_as_they_were_are_no_change() {
+    let workspace = Workspace::new();
+    for name in [".git/config", ".git/refs/heads/main", "config"] {
+        workspace.file(name, "as it was\n");
+    }
+    let again = "for f in .git/config .git/refs/heads/main config; do cp $f x; mv x $f; touch -d @5 $f; done";
+    let finished = ran(&workspace, again);
+    let changed = |finished: &Finished| -> Vec<String> {
+        let changes = finished.changes[0].changes().iter();
+        changes.map(|change| change.path.to_string()).collect()
+    };
+    assert_eq!(changed(&finished), [".git/refs/heads/main", "config"]);
+    let finished = ran(&workspace, "echo other > .git/config");
+    assert_eq!(changed(&finished), [".git/config"]);
+    let finished = ran(&workspace, "chmod 600 .git/config");
+    assert_eq!(changed(&finished), [".git/config"]);
+}
+
 support::on_all_layers!(
     ten_thousand_files_are_one_commit,
     files_and_whole_directories_under_other_names_are_told_as_renames,
@@ -287,6 +306,7 @@ support::on_all_layers!(
     what_a_background_process_still_has_open_is_whole,
     deleted_links_specials_and_modes_are_compared_again,
     what_a_build_compares_by_time_keeps_its_times,
+    settings_of_git_written_again_as_they_were_are_no_change,
 );
 
 /// A command makes as many as it likes, and looking at them takes of the agent's own

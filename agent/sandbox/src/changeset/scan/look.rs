@@ -70,6 +70,14 @@ pub(super) fn is_retimed(new: &Stat, old: &Stat) -> bool {
     new != old && (new.tv_sec != old.tv_sec || new.tv_nsec != 0)
 }
 
+/// Whether git keeps its settings here. It writes them again as they were, when a branch
+/// is renamed, say; nothing is built by their time, and a question about it, since they can
+/// name programs, would be about nothing.
+pub(super) fn is_settings_of_git(path: &RelPath) -> bool {
+    let is_settings = |name: &[u8]| matches!(name, b"config" | b"config.worktree");
+    path.file_name().is_some_and(is_settings) && path.components().any(|name| name == b".git")
+}
+
 pub(super) fn read_link(
     dir: BorrowedFd<'_>,
     name: &[u8],
