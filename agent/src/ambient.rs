@@ -32,12 +32,15 @@ use crate::{
     ports::Clock,
     probe_place::{self, ProbePlace},
     screen::Screen,
+    text::gitconfig,
 };
 
 /// Variables that commands inherit, if they are set.
 const INHERITED: [&str; 6] = ["LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME"];
 /// Taken where the kernel does not say: what is made is its owner's alone.
 const UMASK_IN_DOUBT: u32 = 0o077;
+/// A longer file of settings of git is not read.
+const GIT_BYTES_MAX: u64 = 1 << 20;
 /// Where commands look for programs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -102,6 +105,36 @@ pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
         }
     }
     env
+}
+
+/// Who commits, as this person has told git, for commands that do not see the home it is
+/// kept in; see [`gitconfig`](crate::text::gitconfig).
+#[must_use]
+pub fn git_settings(home: &std::path::Path) -> String {
+    let files = match std::env::var_os("GIT_CONFIG_GLOBAL") {
+        Some(only) => vec![PathBuf::from(only)],
+        None => {
+            let config = std::env::var_os("XDG_CONFIG_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+                .unwrap_or_else(|| home.join(".config"));
+            vec![config.join("git/config"), home.join(".gitconfig")]
+        }
+    };
+    git_settings_in(&files)
+}
+
+/// The same of these files, the last of which has the last word.
+#[must_use]
+pub fn git_settings_in(files: &[PathBuf]) -> String {
+    let read = |path: &PathBuf| {
+        // A pipe would be waited for.
+        let is_small = |meta: std::fs::Metadata| meta.is_file() && meta.len() <= GIT_BYTES_MAX;
+        std::fs::metadata(path).is_ok_and(is_small).then_some(())?;
+        std::fs::read_to_string(path).ok()
+    };
+    let texts: Vec<String> = files.iter().filter_map(read).collect();
+    gitconfig::of_a_person(texts.iter().map(String::as_str))
 }
 
 /// Permission bits that this process makes files and directories without, by the

@@ -135,6 +135,9 @@ pub struct RuntimeConfig {
     pub protected: Vec<PathBuf>,
     /// The environment commands start with.
     pub env: Vec<(String, String)>,
+    /// What git finds in the place of what lies in a home that commands do not see; see
+    /// [`crate::text::gitconfig`].
+    pub git_settings: String,
     /// What the probe of the sandbox proved.
     pub isolation: Isolation,
     /// Whether there is a user to ask.

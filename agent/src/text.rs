@@ -8,6 +8,7 @@ pub mod args;
 pub mod difflib;
 pub mod fence;
 pub mod fuzzy;
+pub mod gitconfig;
 pub mod glob;
 pub mod json;
 pub mod output;

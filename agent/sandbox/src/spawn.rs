@@ -40,6 +40,7 @@ pub(crate) mod zygote;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +69,7 @@ use crate::layers::{LayerStore, Prefer};
 use crate::mechanism::MechanismSet;
 use crate::net::{Attempt, Network};
 use crate::program::SpawnerProgram;
+use crate::spawn::spec::ShownFile;
 
 /// What a call the filter kills for ends a process with.
 const SIGSYS: i32 = nix::libc::SIGSYS;
@@ -90,6 +92,7 @@ pub struct Builder {
     without: MechanismSet,
     copies: Copies,
     layers: Option<(LayerStore, Prefer)>,
+    shown: Vec<ShownFile>,
 }
 
 /// Which copy-on-write views are copies of their directories.
@@ -355,6 +358,19 @@ impl Builder {
         self
     }
 
+    /// Every sandbox shows this file, which nobody can write, at this absolute place,
+    /// unless a directory it shows lies over it.
+    ///
+    /// It is there for service: in a place where none can be made there is none.
+    #[must_use]
+    pub fn showing(mut self, at: PathBuf, text: &str) -> Self {
+        self.shown.push(ShownFile {
+            at: at.into_os_string().into_vec(),
+            text: text.as_bytes().to_vec(),
+        });
+        self
+    }
+
     /// A sandbox as described; nothing is started yet.
     #[must_use]
     pub fn build(self) -> Sandbox {
@@ -365,6 +381,7 @@ impl Builder {
                 self.without,
                 self.copies,
                 self.layers,
+                self.shown,
             )),
         }
     }
@@ -380,6 +397,7 @@ impl Sandbox {
             without: MechanismSet::NONE,
             copies: Copies::default(),
             layers: None,
+            shown: Vec::new(),
         }
     }
 

@@ -21,6 +21,10 @@ const LAYERS: &str = "layers";
 /// A sandbox, and what a person should know of it.
 pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Option<String>) {
     let (builder, why) = builder(&config.spawner, &config.state_dir, ceilings);
+    let builder = match config.git_settings.as_str() {
+        "" => builder,
+        settings => builder.showing(config.home.join(".gitconfig"), settings),
+    };
     (builder.pool(ceilings.pool()).build(), why)
 }
 

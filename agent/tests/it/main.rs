@@ -22,6 +22,7 @@ mod chat;
 mod chat_http;
 mod checks;
 mod cli;
+mod committer;
 mod config_cli;
 mod cron;
 mod cron_runs;

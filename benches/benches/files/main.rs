@@ -192,6 +192,7 @@ fn agent(dir: &Path, spawner: SpawnerProgram) -> Runtime {
         protected: Vec::new(),
         tools: hermitcrab::tools::run,
         env: Vec::new(),
+        git_settings: String::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Refuse,
         session: 1,

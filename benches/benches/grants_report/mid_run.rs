@@ -48,6 +48,7 @@ fn one() -> Option<Duration> {
         protected: Vec::new(),
         tools: hermitcrab::tools::run,
         env: Vec::new(),
+        git_settings: String::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Refuse,
         session: 1,

@@ -260,6 +260,7 @@ impl<'j> AgentWorld<'j> {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            git_settings: hermitcrab::ambient::git_settings(Path::new("/home/u")),
             isolation: self.machine.isolation,
             asking: asking(self.job.context),
             session: self.starts.get().wrapping_add(1),

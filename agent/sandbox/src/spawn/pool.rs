@@ -25,6 +25,7 @@ use self::shelf::{IDLE_MAX, Shelf};
 use super::Copies;
 use super::channel::Channel;
 use super::interpreter::{Interpreters, Recipe};
+use super::spec::ShownFile;
 use super::streams::{Prepared, null};
 use crate::layers::{LayerStore, Prefer};
 use crate::mechanism::MechanismSet;
@@ -90,6 +91,7 @@ struct Shared {
     without: MechanismSet,
     copies: Copies,
     layers: Option<(LayerStore, Prefer)>,
+    shown: Vec<ShownFile>,
     inner: Mutex<Inner>,
     /// There is something to replace, or the pool is closed.
     work: Condvar,
@@ -113,6 +115,7 @@ impl Pool {
         without: MechanismSet,
         copies: Copies,
         layers: Option<(LayerStore, Prefer)>,
+        shown: Vec<ShownFile>,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -121,6 +124,7 @@ impl Pool {
                 without,
                 copies,
                 layers,
+                shown,
                 inner: Mutex::default(),
                 work: Condvar::new(),
             }),
@@ -136,6 +140,11 @@ impl Pool {
     /// Which views are copied.
     pub(crate) fn copies(&self) -> Copies {
         self.shared.copies
+    }
+
+    /// What every sandbox shows.
+    pub(crate) fn shown(&self) -> &[ShownFile] {
+        &self.shared.shown
     }
 
     /// Where layers may lie on disk, and when they do.

@@ -31,6 +31,15 @@ pub(crate) struct ViewSpec {
     pub withheld: Withheld,
 }
 
+/// A file of a few lines that every sandbox shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ShownFile {
+    /// The absolute place it is at.
+    pub at: Vec<u8>,
+    /// What is in it.
+    pub text: Vec<u8>,
+}
+
 /// A directory on disk for the layers of views.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreSpec {
@@ -116,6 +125,8 @@ pub(crate) struct Places {
     /// Where the layers of views may lie besides memory.
     pub store: Option<StoreSpec>,
     pub private_dirs: Vec<Vec<u8>>,
+    /// Files that are shown besides.
+    pub shown: Vec<ShownFile>,
     pub faults: PlaceFaults,
 }
 
@@ -125,6 +136,17 @@ impl Places {
         let views = self.views.iter().map(|view| &view.at);
         let mut all = views.chain(&self.private_dirs);
         all.any(|at| Path::new(OsStr::from_bytes(at)).starts_with("/var/tmp"))
+    }
+
+    /// The files that are shown and that no directory will lie over.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        let is_below = |path: &Path, place: &[u8]| path.starts_with(OsStr::from_bytes(place));
+        let files = self.shown.iter();
+        let files = files.map(|file| (Path::new(OsStr::from_bytes(&file.at)), &*file.text));
+        files.filter(move |(path, _)| {
+            !self.views.iter().any(|view| is_below(path, &view.at))
+                && !self.private_dirs.iter().any(|dir| is_below(path, dir))
+        })
     }
 
     /// Whether rules withhold something of a view. What that is changes with every
@@ -138,6 +160,7 @@ impl Places {
         less.views.iter().all(|view| self.views.contains(view))
             && self.store == less.store
             && self.private_dirs == less.private_dirs
+            && self.shown == less.shown
             && self.faults == less.faults
     }
 }
@@ -178,6 +201,10 @@ impl Surroundings {
             w.u8(u8::from(store.always));
         });
         w.list(&self.places.private_dirs, |w, item| w.bytes(item));
+        w.list(&self.places.shown, |w, file| {
+            w.bytes(&file.at);
+            w.bytes(&file.text);
+        });
         let faults = self.places.faults;
         for fault in [
             faults.home,
@@ -245,6 +272,12 @@ impl Surroundings {
                     })?
                     .pop(),
                 private_dirs: r.list(Reader::bytes)?,
+                shown: r.list(|r| {
+                    Ok(ShownFile {
+                        at: r.bytes()?,
+                        text: r.bytes()?,
+                    })
+                })?,
                 faults: PlaceFaults {
                     home: flag(&mut r)?,
                     open_root: flag(&mut r)?,

@@ -29,6 +29,7 @@ mod parents;
 mod profile;
 mod refusals;
 mod refused_by_kernel;
+mod shown;
 mod spawner_death;
 mod support;
 mod terminal;

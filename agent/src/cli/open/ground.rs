@@ -269,6 +269,7 @@ impl Ground {
     ) -> Result<RuntimeConfig, Trouble> {
         Ok(RuntimeConfig {
             env: ambient::command_env(&self.places.home),
+            git_settings: ambient::git_settings(&self.places.home),
             protected: self.own.clone(),
             home: self.places.home.clone(),
             workspace: self.workspace.clone(),

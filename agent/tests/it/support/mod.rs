@@ -79,6 +79,7 @@ pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("LANG".into(), "C.UTF-8".into()),
         ],
+        git_settings: String::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Prompt,
         session: 1,
@@ -90,17 +91,20 @@ pub fn config(workspace: PathBuf, state: PathBuf) -> RuntimeConfig {
 impl Bench {
     /// A workspace whose agent may read it and run programs on a copy.
     pub fn new() -> Self {
+        Self::beginning_with(|_| {})
+    }
+
+    /// The same, begun with something else.
+    pub fn beginning_with(change: impl FnOnce(&mut RuntimeConfig)) -> Self {
         let dirs = tempfile::tempdir().unwrap();
         let root = dirs.path().canonicalize().unwrap();
         let (workspace, state) = (root.join("proj"), root.join("state"));
         std::fs::create_dir(&workspace).unwrap();
         let (user, clock) = (ScriptedUser::default(), ManualClock::default());
-        let mut runtime = Runtime::open(
-            config(workspace.clone(), state.clone()),
-            Box::new(user.clone()),
-            Box::new(clock.clone()),
-        )
-        .unwrap();
+        let mut config = config(workspace.clone(), state.clone());
+        change(&mut config);
+        let mut runtime =
+            Runtime::open(config, Box::new(user.clone()), Box::new(clock.clone())).unwrap();
         let first = runtime.first_agent();
         runtime.grant_basics(first).unwrap();
         Self {

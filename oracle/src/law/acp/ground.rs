@@ -134,6 +134,7 @@ fn open(
         tools: hermitcrab::tools::run,
         env: Vec::new(),
         // Nothing here is isolated, and nothing here is run.
+        git_settings: String::new(),
         isolation: Isolation::Isolated,
         asking: Asking::Prompt,
         session,

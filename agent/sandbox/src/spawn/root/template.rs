@@ -9,9 +9,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{
@@ -150,6 +151,9 @@ pub(crate) fn build(
         symlink("/tmp", Path::new(NEW).join("var/tmp")).at(Step::PrivateDirs, "/var/tmp")?;
     }
     places_for_all(places)?;
+    for (path, text) in places.shown() {
+        show(path, text);
+    }
     sources::bring(&places.views, trees)?;
     if let Some(wanted) = &places.store
         && (wanted.always || !template.keeps_attributes)
@@ -181,6 +185,21 @@ fn places_for_all(places: &Places) -> Result<(), StepError> {
         fs::create_dir(&layer).at(Step::PrivateRoot, layer.display().to_string())?;
     }
     fs::create_dir(OWN).at(Step::PrivateDirs, OWN)
+}
+
+/// Makes a file that is there for service: without it a command does with less.
+fn show(path: &Path, text: &[u8]) {
+    let dir = path.parent().unwrap_or(path).as_os_str().as_bytes();
+    if let (Ok(dir), Some(name)) = (place_for(dir, Step::PrivateDirs), path.file_name()) {
+        // A new one: nothing that is there is written over or followed.
+        let mut new = fs::OpenOptions::new();
+        let made = new
+            .write(true)
+            .create_new(true)
+            .mode(0o444)
+            .open(dir.join(name));
+        let _less = made.and_then(|mut file| file.write_all(text));
+    }
 }
 
 /// Isolation left out on purpose.

@@ -66,6 +66,7 @@ pub(super) fn surroundings(
                 .iter()
                 .map(|dir| dir.as_os_str().as_bytes().to_vec())
                 .collect(),
+            shown: pool.shown().to_vec(),
             faults: PlaceFaults {
                 home: fault::is(Fault::SandboxSeesHome),
                 open_root: fault::is(Fault::SandboxRootIsOpen),
