@@ -7,6 +7,7 @@
 mod complaints;
 mod consent;
 mod conversations;
+mod index;
 mod listed;
 mod parsers;
 mod servers;
@@ -20,6 +21,7 @@ use serde_json::Value;
 pub use self::complaints::without_complaints;
 pub use self::consent::without_reasons;
 pub use self::conversations::{CONVERSATION, without_own};
+pub use self::index::{told, without_index_bytes};
 pub use self::listed::{ended_in_any_order, without_repetitions};
 pub use self::parsers::without_parsers_words;
 pub use self::servers::without_drawn_names;
@@ -37,7 +39,7 @@ pub struct Rule {
 }
 
 /// All rules.
-pub const RULES: [Rule; 22] = [
+pub const RULES: [Rule; 23] = [
     Rule {
         name: "json-spacing",
         doc: "a text that is JSON is compared value by value and key by key in order; the blanks between tokens are not",
@@ -121,6 +123,10 @@ pub const RULES: [Rule; 22] = [
     Rule {
         name: "job-file",
         doc: "the file of jobs holds drawn names and clock times, so its bytes are not compared, only that it changed; what it says is compared by listing the jobs",
+    },
+    Rule {
+        name: "git-index",
+        doc: "the index of a git repository says when and where on the disk each file was last seen, and git writes it again when it only looks; that it is there is compared, its bytes and that it was written again are not; what it says is compared by asking git, and who may change it is judged as ever",
     },
     Rule {
         name: "job-output",

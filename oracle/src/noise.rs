@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::canon::same_value;
+use crate::canon::{same_value, told};
 use crate::observation::Observation;
 
 /// What two runs of the same subject disagreed on.
@@ -69,15 +69,14 @@ pub fn mask(first: &Observation, second: &Observation) -> Mask {
             ));
         }
         let paths = |delta: &[bisim_world::protocol::FsEffect]| -> Vec<_> {
-            delta
-                .iter()
+            told(delta)
                 .map(|effect| (effect.path.clone(), effect.kind))
                 .collect()
         };
         if paths(&one.delta) != paths(&two.delta) {
             mask.unstable = Some(format!("step {}: other paths changed", index + 1));
         }
-        for (one, two) in one.delta.iter().zip(&two.delta) {
+        for (one, two) in told(&one.delta).zip(told(&two.delta)) {
             if one != two {
                 mask.contents.insert(one.path.clone());
             }

@@ -193,6 +193,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
         one.delta = canon::delta(before, &seen.effects);
         canon::without_job_bytes(&mut one.delta);
         canon::without_job_output(&mut one.delta);
+        canon::without_index_bytes(&mut one.delta);
         canon::without_moments(&mut one.delta);
         canon::without_drawn_letters(&mut one.delta);
         before = &seen.effects;
@@ -201,6 +202,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     let mut late = canon::delta(before, &trace.effects);
     canon::without_job_bytes(&mut late);
     canon::without_job_output(&mut late);
+    canon::without_index_bytes(&mut late);
     canon::without_moments(&mut late);
     canon::without_drawn_letters(&mut late);
     let cut = match &trace.end {
@@ -227,6 +229,7 @@ pub fn observe(script: &[Step], trace: &RawTrace, canaries: &[Canary]) -> Observ
     let mut effects = trace.effects.clone();
     canon::without_job_bytes(&mut effects);
     canon::without_job_output(&mut effects);
+    canon::without_index_bytes(&mut effects);
     canon::without_moments(&mut effects);
     canon::without_drawn_letters(&mut effects);
     let mut network = trace.network.clone();

@@ -7,6 +7,7 @@
 use bisim_world::protocol::{RawTrace, Step};
 use serde::{Deserialize, Serialize};
 
+use crate::canon::told;
 use crate::case::Case;
 use crate::holdings::{Approval, Holdings};
 use crate::noise::{self, Mask};
@@ -230,7 +231,8 @@ pub fn judge_seen(
             outside_a: &outside_a,
         };
         let judged = judge_step(index, &pair, mask, diverged);
-        diverged |= seen_h.delta != seen_a.delta || seen_h.class.level() != seen_a.class.level();
+        diverged |= !told(&seen_h.delta).eq(told(&seen_a.delta))
+            || seen_h.class.level() != seen_a.class.level();
         judgement.steps.push(judged);
         judgement.hermes_outside.extend(outside_h);
         judgement.agent_outside.extend(outside_a);

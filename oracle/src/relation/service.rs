@@ -2,20 +2,18 @@
 
 use super::Finding;
 use super::pair::Pair;
-use crate::canon::same_value;
+use crate::canon::{same_value, told};
 use crate::noise::Mask;
 use crate::observation::StepSeen;
 
 /// Whether only what lies outside the grants is missing from the agent's run.
 pub(super) fn same_inside(index: usize, pair: &Pair<'_>, mask: &Mask) -> bool {
-    let inside: Vec<_> = pair
-        .hermes
-        .delta
-        .iter()
+    let inside: Vec<_> = told(&pair.hermes.delta)
         .filter(|effect| !pair.outside_h.contains(&crate::holdings::describe(effect)))
         .collect();
     let value = |seen: &StepSeen| mask.apply(index, &seen.value);
-    same_value(&value(pair.hermes), &value(pair.agent)) && inside.into_iter().eq(&pair.agent.delta)
+    same_value(&value(pair.hermes), &value(pair.agent))
+        && inside.into_iter().eq(told(&pair.agent.delta))
 }
 
 /// Both acted inside the grants: the same result and effects are owed.
@@ -29,13 +27,12 @@ pub(super) fn service(
     // Rule `tool-error-is-a-result`: both acted, so what they report decides.
     let exact = hermes.class.level() == agent.class.level()
         && same_value(&hermes.value, &agent.value)
-        && hermes.delta == agent.delta;
+        && told(&hermes.delta).eq(told(&agent.delta));
     if exact {
         return (Finding::Equal, "the same result and effects".to_owned());
     }
     let contents = |seen: &StepSeen| -> Vec<_> {
-        seen.delta
-            .iter()
+        told(&seen.delta)
             .map(|effect| {
                 let noisy = mask.contents.contains(&effect.path);
                 let digest = if noisy { "" } else { effect.digest.as_str() };
@@ -88,8 +85,7 @@ pub(super) fn explain_difference(hermes: &StepSeen, agent: &StepSeen) -> String 
         };
     }
     let only = |one: &StepSeen, two: &StepSeen| -> Vec<String> {
-        one.delta
-            .iter()
+        told(&one.delta)
             .filter(|effect| !two.delta.contains(effect))
             .map(|effect| {
                 let digest: String = effect.digest.chars().take(8).collect();

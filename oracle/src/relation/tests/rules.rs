@@ -320,6 +320,16 @@ fn pairs(rule: &str) -> Pairs {
                 &[("/home/u/.hermes/cron/output/b2/2026-01-01_12-00-00.md", "1")],
             ],
         ),
+        "git-index" => changed(
+            [
+                &[("/home/u/proj/.git/index", "1")],
+                &[("/home/u/proj/.git/index", "2")],
+            ],
+            [
+                &[("/home/u/proj/.git/HEAD", "1")],
+                &[("/home/u/proj/.git/HEAD", "2")],
+            ],
+        ),
         unknown => panic!("no pair of runs shows what the rule `{unknown}` does"),
     }
 }
