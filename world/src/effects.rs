@@ -71,6 +71,17 @@ pub(crate) fn is_runtime_state(path: &Path) -> bool {
         )
 }
 
+/// What lies below a directory of the upper layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    /// No directory.
+    Nothing,
+    /// One whose entries show.
+    Merged,
+    /// One of which nothing shows, because this one or one it is in took its place.
+    Covered,
+}
+
 /// Lists the effects of one world, remembering digests between listings.
 pub(crate) struct Lister {
     upper: PathBuf,
@@ -101,29 +112,33 @@ impl Lister {
     pub(crate) fn list(&mut self) -> io::Result<Vec<FsEffect>> {
         let mut effects = Vec::new();
         let upper = self.upper.clone();
-        self.directory(&upper, Path::new("/"), true, &mut effects)?;
+        self.directory(&upper, Path::new("/"), Below::Merged, &mut effects)?;
         effects.sort();
         Ok(effects)
     }
 
-    /// Compares one directory of the upper layer; `based` says whether there is one below it.
+    /// Compares one directory of the upper layer.
     fn directory(
         &mut self,
         upper: &Path,
         path: &Path,
-        based: bool,
+        below: Below,
         effects: &mut Vec<FsEffect>,
     ) -> io::Result<()> {
+        let below = match below {
+            Below::Merged if is_opaque(upper) => Below::Covered,
+            other => other,
+        };
         let mut present = Vec::new();
         for entry in fs::read_dir(upper)? {
             let name = entry?.file_name();
-            self.entry(&upper.join(&name), &path.join(&name), based, effects)?;
+            self.entry(&upper.join(&name), &path.join(&name), below, effects)?;
             present.push(name);
             if effects.len() >= EFFECTS_MAX {
                 return Ok(());
             }
         }
-        if based && is_opaque(upper) {
+        if below == Below::Covered {
             for entry in fs::read_dir(self.below(path))? {
                 let name = entry?.file_name();
                 let place = path.join(&name);
@@ -139,7 +154,7 @@ impl Lister {
         &mut self,
         upper: &Path,
         path: &Path,
-        based: bool,
+        below: Below,
         effects: &mut Vec<FsEffect>,
     ) -> io::Result<()> {
         if self.ignores(path) {
@@ -154,10 +169,9 @@ impl Lister {
             Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(()),
             Err(error) => return Err(error),
         };
-        let old = if based {
-            fs::symlink_metadata(self.below(path)).ok()
-        } else {
-            None
+        let old = match below {
+            Below::Merged | Below::Covered => fs::symlink_metadata(self.below(path)).ok(),
+            Below::Nothing => None,
         };
         if new.file_type().is_char_device() && new.rdev() == 0 {
             if old.is_some() {
@@ -183,8 +197,11 @@ impl Lister {
             });
         }
         if new.is_dir() {
-            let based = old.is_some_and(|old| old.is_dir());
-            match self.directory(upper, path, based, effects) {
+            let below = match old {
+                Some(old) if old.is_dir() => below,
+                _ => Below::Nothing,
+            };
+            match self.directory(upper, path, below, effects) {
                 // A directory the world made unreadable for its own user is still an effect.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 other => other,
@@ -390,6 +407,24 @@ mod tests {
             .unwrap();
         };
         check(&["d/kept", "d/gone"], change, &["Deleted /d/gone"]);
+    }
+
+    #[test]
+    fn so_do_the_directories_in_it() {
+        let change = |upper: &Path| {
+            fs::create_dir_all(upper.join("d/in/new")).unwrap();
+            fs::write(upper.join("d/in/kept"), "old").unwrap();
+            rustix::fs::setxattr(
+                upper.join("d"),
+                "user.overlay.opaque",
+                b"y",
+                rustix::fs::XattrFlags::empty(),
+            )
+            .unwrap();
+        };
+        let base = ["d/in/kept", "d/in/gone", "d/in/new/gone", "e"];
+        let told = ["Deleted /d/in/gone", "Deleted /d/in/new/gone"];
+        check(&base, change, &told);
     }
 
     #[test]
