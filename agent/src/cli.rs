@@ -21,6 +21,7 @@ mod seen;
 mod servers;
 mod session;
 mod shell;
+mod span;
 mod undo;
 
 use std::{

@@ -11,11 +11,11 @@ use hermitcrab_core::{
     audit::Head,
     rules::Isolation,
     session::{Asking, Event, Session, SessionConfig},
-    standing::{Kept, StandingId},
+    standing::{Due, Kept, StandingId},
     time::Millis,
 };
 
-use super::{Setting, Trouble, Where, open, say};
+use super::{Setting, Trouble, Where, open, say, span};
 use crate::{
     ambient::{self, BootClock},
     audit::{Ledger, LedgerError},
@@ -128,8 +128,18 @@ fn report(done: Result<u8, Trouble>) -> u8 {
     })
 }
 
+/// What is kept, as seen from a place where a session can begin: what is kept from here on
+/// counts there.
 fn desk(place: &Where) -> Result<(open::Ground, Keeper), Trouble> {
-    let ground = open::ground(place)?;
+    at(open::ground(place)?)
+}
+
+/// The same from anywhere, to look at it or to end something.
+fn shelf(place: &Where) -> Result<(open::Ground, Keeper), Trouble> {
+    at(open::seen_from(place)?)
+}
+
+fn at(ground: open::Ground) -> Result<(open::Ground, Keeper), Trouble> {
     let state = ground.state()?.ok_or_else(|| {
         (
             "nothing that is kept can be trusted".to_owned(),
@@ -146,7 +156,7 @@ fn broken(error: StoreError) -> Trouble {
 }
 
 fn list(place: &Where, all: bool) -> Result<u8, Trouble> {
-    let (_, keeper) = desk(place)?;
+    let (_, keeper) = shelf(place)?;
     let mut shown = false;
     for kept in &keeper.contents().standing {
         let ours = kept.standing.audience == keeper.here().audience;
@@ -156,9 +166,19 @@ fn list(place: &Where, all: bool) -> Result<u8, Trouble> {
         }
     }
     if !shown {
+        let elsewhere = keeper
+            .contents()
+            .standing
+            .iter()
+            .any(|kept| kept.standing.kept == Kept::Confirmed);
         println!(
-            "nothing is kept{}",
-            if all { "" } else { " for this workspace" }
+            "nothing is kept{}{}",
+            if all { "" } else { " for this workspace" },
+            if elsewhere && !all {
+                "; `hermitcrab caps list --all` shows what is for others"
+            } else {
+                ""
+            }
         );
     }
     Ok(exit::OK)
@@ -167,6 +187,8 @@ fn list(place: &Where, all: bool) -> Result<u8, Trouble> {
 fn line(kept: &KeptGrant, keeper: &Keeper) -> String {
     let standing = &kept.standing;
     let counts = match standing.check(keeper.here()) {
+        // Wherever it counted before.
+        _ if standing.kept == Kept::Revoked => Due::Revoked.to_string(),
         Ok(left) => format!("counts for another {}", span(left)),
         Err(due) if due.can_be_confirmed() => {
             format!("waits for `hermitcrab caps confirm {}`: {due}", standing.id)
@@ -193,12 +215,7 @@ fn line(kept: &KeptGrant, keeper: &Keeper) -> String {
 }
 
 fn span(left: Millis) -> String {
-    let minutes = left.get() / 60_000;
-    match (minutes / (24 * 60), minutes / 60, minutes) {
-        (0, 0, minutes) => format!("{minutes} minutes"),
-        (0, hours, _) => format!("{hours} hours"),
-        (days, _, _) => format!("{days} days"),
-    }
+    span::words(left.get() / 1000)
 }
 
 /// What is kept for a place and counts there.
@@ -267,7 +284,7 @@ fn confirm(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
 }
 
 fn revoke(place: &Where, ids: &[StandingId]) -> Result<u8, Trouble> {
-    let (ground, mut keeper) = desk(place)?;
+    let (ground, mut keeper) = shelf(place)?;
     let mut code = exit::OK;
     for id in ids {
         let mut was = false;
@@ -324,7 +341,7 @@ fn share(place: &Where, id: StandingId, with: &std::path::Path) -> Result<u8, Tr
 }
 
 fn answers(place: &Where) -> Result<u8, Trouble> {
-    let (_, keeper) = desk(place)?;
+    let (_, keeper) = shelf(place)?;
     let all = &keeper.contents().remembered;
     for answer in all {
         let counts = if keeper.is_current(answer) {
@@ -348,7 +365,7 @@ fn answers(place: &Where) -> Result<u8, Trouble> {
 }
 
 fn clear(place: &Where, id: Option<u64>) -> Result<u8, Trouble> {
-    let (ground, mut keeper) = desk(place)?;
+    let (ground, mut keeper) = shelf(place)?;
     let mut forgot = 0;
     recorded(
         &ground,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use hermitcrab_core::rules::Isolation;
+use hermitcrab_core::{rules::Isolation, standing::Kept};
 use hermitcrab_sandbox::profile::{Mechanism, Row};
 
 use super::{Trouble, Where, caps, open, say};
@@ -18,7 +18,7 @@ use crate::{
     model::llama,
     person::TerminalUser,
     runtime::builder,
-    store::{State, repair},
+    store::{State, contents::KeptGrant, repair},
 };
 
 const SYSTEM_CALLS: &str = "# The system call filter
@@ -51,7 +51,7 @@ pub fn doctor(doctor: &Doctor) -> u8 {
         print!("{}", system_calls());
         return exit::OK;
     }
-    let ground = match open::ground(&doctor.place) {
+    let ground = match open::seen_from(&doctor.place) {
         Ok(ground) => ground,
         Err((message, code)) => {
             say(&message);
@@ -74,10 +74,15 @@ pub fn doctor(doctor: &Doctor) -> u8 {
             return code;
         }
     };
-    let works = match isolation {
-        Isolation::Isolated => place::tried(&ground, isolation),
+    let works = match (isolation, ground.no_workspace()) {
+        // A person's home, most of the time: nothing is wrong with the machine.
+        (_, Some(why)) => {
+            println!("workspace: none here: {why}");
+            Ok(())
+        }
+        (Isolation::Isolated, None) => place::tried(&ground, isolation),
         // It is said already that none run.
-        Isolation::Unisolated | Isolation::Unknown => Ok(()),
+        (Isolation::Unisolated | Isolation::Unknown, None) => Ok(()),
     };
     mode(&ground);
     models();
@@ -232,7 +237,9 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
         match ground.keeper(state, isolation) {
             Ok(keeper) => {
                 let all = keeper.contents();
-                let (standing, remembered) = (all.standing.len(), all.remembered.len());
+                let live = |kept: &&KeptGrant| kept.standing.kept == Kept::Confirmed;
+                let standing = all.standing.iter().filter(live).count();
+                let remembered = all.remembered.len();
                 let more = |count: usize| if count == 1 { "" } else { "s" };
                 println!(
                     "store: holds; {standing} standing grant{}, {} counting here, {} to be confirmed, \

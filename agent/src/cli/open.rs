@@ -8,7 +8,7 @@ mod rehearse;
 mod session;
 mod words;
 
-pub use ground::{Configured, Ground, configured, ground};
+pub use ground::{Configured, Ground, configured, ground, seen_from};
 pub use rehearse::{imagine, rehearse, to_try};
 pub use session::{open, open_asking, open_bare, open_for};
 pub use words::{object, words};

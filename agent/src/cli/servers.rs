@@ -38,7 +38,7 @@ pub fn servers(servers: &Servers) -> u8 {
 }
 
 fn done(servers: &Servers) -> Result<u8, Trouble> {
-    let declared = open::ground(&servers.setting.place)?.servers();
+    let declared = open::seen_from(&servers.setting.place)?.servers();
     let Some(name) = &servers.name else {
         if declared.is_empty() {
             println!(

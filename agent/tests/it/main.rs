@@ -30,6 +30,7 @@ mod disks;
 mod ending;
 mod exec;
 mod external;
+mod from_home;
 mod grammar;
 mod hermit;
 mod hostile;

@@ -25,6 +25,7 @@ use crate::{
     exit,
     model::{self, Backend},
     runtime::{RuntimeConfig, real},
+    screen::visible,
     store::{
         State, StateError,
         keeper::{self, Keeper},
@@ -97,8 +98,23 @@ fn opened(places: &Places, words: &BackendWords, cancel: &Cancel) -> Result<Back
 
 /// Looks where a command is to work.
 pub fn ground(place: &Where) -> Result<Ground, Trouble> {
+    worked_on(seen_from(place)?)
+}
+
+/// Looks where a person stands who wants to see or end what is kept: that may be their home,
+/// in which no session begins because the agent's own files are below it.
+pub fn seen_from(place: &Where) -> Result<Ground, Trouble> {
     let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     ground_in(places, place)
+}
+
+/// Commands see a copy of all of the workspace, and the agent's own files are none of
+/// their business.
+fn worked_on(ground: Ground) -> Result<Ground, Trouble> {
+    match ground.no_workspace() {
+        None => Ok(ground),
+        Some(why) => Err((why, exit::USAGE)),
+    }
 }
 
 /// The same, in these surroundings.
@@ -132,21 +148,6 @@ pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble
         ])
         .flat_map(|own| [own.to_owned(), real(own)])
         .collect();
-    // Commands see a copy of all of the workspace, and the agent's own files
-    // are none of their business.
-    if let Some(overlapping) = own
-        .iter()
-        .find(|own| workspace.starts_with(own) || own.starts_with(&workspace))
-    {
-        return Err((
-            format!(
-                "the workspace `{}` overlaps the agent's own directory `{}`; choose a narrower one",
-                workspace.display(),
-                overlapping.display()
-            ),
-            exit::USAGE,
-        ));
-    }
     Ok(Ground {
         places,
         config,
@@ -171,6 +172,25 @@ impl Ground {
     /// Whether it is for a job, whose words and directory a model may have chosen.
     pub const fn is_of_a_job(&self) -> bool {
         self.job.is_some()
+    }
+
+    /// Why nothing can be worked on here, if the workspace and the agent's own places overlap.
+    pub fn no_workspace(&self) -> Option<String> {
+        let workspace = &self.workspace;
+        let own = self
+            .own
+            .iter()
+            .find(|own| workspace.starts_with(own) || own.starts_with(workspace))?;
+        let shown = |path: &Path| visible(&path.display().to_string());
+        let why = if workspace.starts_with(own) {
+            format!("it belongs to the agent's own `{}`", shown(own))
+        } else {
+            format!("the agent's own `{}` is below it", shown(own))
+        };
+        Some(format!(
+            "`{}` cannot be worked in, because {why}; go to the directory that is to be worked on, or name it with `--workspace DIR`",
+            shown(workspace)
+        ))
     }
 
     /// Where keys of servers outside are looked for.
