@@ -118,6 +118,19 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+impl ConfigError {
+    /// The same about a person's own file, with what they can do.
+    #[must_use]
+    pub fn with_the_way_out(&self) -> String {
+        match self {
+            Self::Form(..) => format!(
+                "{self}; mend it there, or `hermitcrab config reset` begins a new one and keeps this beside it"
+            ),
+            Self::Io(..) | Self::Change(_) => self.to_string(),
+        }
+    }
+}
+
 /// Reads the file; one that does not exist is an empty one.
 ///
 /// # Errors

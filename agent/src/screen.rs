@@ -160,11 +160,16 @@ fn fitted(line: &str, columns: usize) -> String {
 
 /// How wide the terminal is; the usual width where it does not say.
 fn columns() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stderr())
+    columns_of(&std::io::stderr()).unwrap_or(80)
+}
+
+/// How wide a terminal is; nothing for what is none, or does not say.
+#[must_use]
+pub fn columns_of(output: &impl std::os::fd::AsFd) -> Option<usize> {
+    rustix::termios::tcgetwinsize(output)
         .ok()
         .map(|size| usize::from(size.ws_col))
         .filter(|columns| *columns > 0)
-        .unwrap_or(80)
 }
 
 /// Takes a terminal back from what a program drew on it: ends a sequence that is not

@@ -13,7 +13,7 @@ use crate::{
     config::{self, ConfigError, edit::Edit, import, keys},
     exit,
     model::llama,
-    screen::visible,
+    screen::{self, visible},
 };
 
 /// What to do with the configuration.
@@ -28,7 +28,7 @@ enum What {
     /// Show every key, or one: what counts for it and where that is written
     #[command(visible_alias = "get")]
     Show {
-        /// The key, with its tables; without it all are shown
+        /// The key, with its tables, or a table; without it all are shown
         key: Option<String>,
     },
     /// Say where the file is
@@ -38,6 +38,7 @@ enum What {
         /// The key, with its tables
         key: String,
         /// What to set it to
+        #[arg(allow_negative_numbers = true)]
         value: String,
     },
     /// Take a key out again; without one, begin a new file and keep the old one beside it
@@ -127,6 +128,11 @@ fn wrong(error: ConfigError) -> Trouble {
     (error.to_string(), exit::USAGE)
 }
 
+/// The same about the person's own file.
+fn of_the_users(error: ConfigError) -> Trouble {
+    (error.with_the_way_out(), exit::USAGE)
+}
+
 fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
     let file = &places.config_file;
     match &arguments.what {
@@ -193,7 +199,7 @@ fn changed(
     file: &Path,
     change: impl FnOnce(&mut Edit) -> Result<Option<String>, ConfigError>,
 ) -> Result<(), Trouble> {
-    let mut edit = Edit::open(file).map_err(wrong)?;
+    let mut edit = Edit::open(file).map_err(of_the_users)?;
     match change(&mut edit).map_err(wrong)? {
         Some(line) => {
             edit.save().map_err(wrong)?;
@@ -205,13 +211,14 @@ fn changed(
 }
 
 fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
+    let is_shown = |key: &&keys::Key| only.is_none_or(|only| key.is(only));
     if let Some(name) = only
-        && !keys::KEYS.iter().any(|key| key.name == name)
+        && !keys::KEYS.iter().any(|key| is_shown(&key))
     {
         return Err((keys::unknown(name), exit::USAGE));
     }
     let file = &places.config_file;
-    let user = Edit::open(file).map_err(wrong)?;
+    let user = Edit::open(file).map_err(of_the_users)?;
     config::read_administrators(&places.admin_config_file).map_err(wrong)?;
     let admin = match places.admin_config_file.exists() {
         true => Some(Edit::open(&places.admin_config_file).map_err(wrong)?),
@@ -223,10 +230,8 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
         ", which does not exist yet"
     };
     println!("# {}{place}", file.display());
-    for key in keys::KEYS
-        .iter()
-        .filter(|key| only.is_none_or(|only| only == key.name))
-    {
+    let mut shown = Vec::new();
+    for key in keys::KEYS.iter().filter(is_shown) {
         let mine = user.get(key.name);
         let theirs = admin.as_ref().and_then(|admin| admin.get(key.name));
         let (value, from) = match (&mine, &theirs) {
@@ -238,9 +243,28 @@ fn show(places: &Places, only: Option<&str>) -> Result<(), Trouble> {
             ),
             (None, None) => (key.usual, "usual"),
         };
-        println!("{:<42} {value:<28} # {} ({from})", key.name, key.about);
+        shown.push((key, value.to_owned(), from));
+    }
+    for line in lines(&shown, screen::columns_of(&std::io::stdout())) {
+        println!("{line}");
     }
     Ok(())
+}
+
+/// A line for each key, or, where a terminal is too narrow for that, two.
+fn lines(shown: &[(&keys::Key, String, &str)], columns: Option<usize>) -> Vec<String> {
+    let wide: Vec<String> = shown
+        .iter()
+        .map(|(key, value, from)| format!("{:<42} {value:<28} # {} ({from})", key.name, key.about))
+        .collect();
+    let fits = |line: &String| columns.is_none_or(|columns| line.chars().count() <= columns);
+    if wide.iter().all(fits) {
+        return wide;
+    }
+    shown
+        .iter()
+        .map(|(key, value, from)| format!("{}  {value}  ({from})\n    {}", key.name, key.about))
+        .collect()
 }
 
 /// A directory as it is written into the file.

@@ -98,7 +98,9 @@ impl Edit {
                     self.document = before;
                     first.get_or_insert(match error {
                         // What was wrong is the value, not the file.
-                        ConfigError::Form(_, what) => ConfigError::Change(what),
+                        ConfigError::Form(_, what) => {
+                            ConfigError::Change(not_taken(name, words, &what).unwrap_or(what))
+                        }
                         error => error,
                     });
                 }
@@ -274,6 +276,23 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = std::fs::remove_file(&new);
     }
     written
+}
+
+/// What a key takes, where it was given something of another kind.
+fn not_taken(name: &str, words: &str, what: &str) -> Option<String> {
+    let (before, expected) = what.rsplit_once("expected ")?;
+    if !before.contains("invalid type") && !before.contains("invalid value") {
+        return None;
+    }
+    let takes = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list, such as [\"a\", \"b\"]",
+        "a string" => "words",
+        _ => return None,
+    };
+    Some(format!("`{name}` is {takes}; `{words}` is none"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,16 @@ pub struct Key {
     pub about: &'static str,
 }
 
+impl Key {
+    /// Whether this is the key of that name, or lies in the table of it.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.name
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
 const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Key {
     Key { name, usual, about }
 }

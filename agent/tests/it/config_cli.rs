@@ -72,6 +72,15 @@ fn what_means_nothing_is_refused_with_what_was_meant() {
         &["config", "set", "limits.pid_max", "5"],
         "did you mean `limits.pids_max`",
     );
+    for (key, words, takes) in [
+        ("limits.memory_max_mb", "much", "is a whole number"),
+        ("limits.pids_max", "-1", "is a whole number"),
+        ("safety.block_rm_rf", "maybe", "is true or false"),
+        ("directories", "3", "is a list"),
+    ] {
+        let said = format!("`{key}` {takes}");
+        check(&["config", "set", key, words], &said);
+    }
     let perl = ["config", "set", "sandbox.interpreters", r#"["perl"]"#];
     check(&perl, "not sh, dash, bash or python3");
     check(&["config", "set", "limits.pids_max", "lots"], "lots");
@@ -307,6 +316,13 @@ fn one_key_is_shown_by_its_name_and_a_slip_in_it_is_met_with_the_one_meant() {
             "{shown}"
         );
     }
+    let shown = home.ok(&["config", "show", "limits"]);
+    let keys: Vec<&str> = shown.lines().skip(1).collect();
+    assert!(keys.len() > 4, "{shown}");
+    assert!(
+        keys.iter().all(|line| line.starts_with("limits.")),
+        "{shown}"
+    );
     let ran = home.run(&["config", "show", "limits.pids_mx"]);
     assert_eq!(ran.code, Some(64), "{}", ran.err);
     assert!(

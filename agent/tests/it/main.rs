@@ -24,6 +24,7 @@ mod checks;
 mod cli;
 mod committer;
 mod config_cli;
+mod config_screen;
 mod cron;
 mod cron_runs;
 mod disks;

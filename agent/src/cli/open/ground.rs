@@ -66,8 +66,7 @@ pub struct Configured {
 /// Reads what is configured.
 pub fn configured() -> Result<Configured, Trouble> {
     let places = ambient::places().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
-    let config =
-        config::read(&places.config_file).map_err(|error| (error.to_string(), exit::USAGE))?;
+    let config = config::read(&places.config_file).map_err(of_the_users)?;
     Ok(Configured { places, config })
 }
 
@@ -81,6 +80,11 @@ impl Configured {
     pub fn surroundings(&self) -> model::key::Surroundings<'_> {
         around(&self.places)
     }
+}
+
+/// What is wrong with the user's own file, and what they can do about it.
+fn of_the_users(error: config::ConfigError) -> Trouble {
+    (error.with_the_way_out(), exit::USAGE)
 }
 
 fn around(places: &Places) -> model::key::Surroundings<'_> {
@@ -120,7 +124,7 @@ fn worked_on(ground: Ground) -> Result<Ground, Trouble> {
 /// The same, in these surroundings.
 pub(super) fn ground_in(places: Places, place: &Where) -> Result<Ground, Trouble> {
     let usage = |error: config::ConfigError| (error.to_string(), exit::USAGE);
-    let config = config::read(&places.config_file).map_err(usage)?;
+    let config = config::read(&places.config_file).map_err(of_the_users)?;
     let admin = config::read_administrators(&places.admin_config_file).map_err(usage)?;
     let workspace = place
         .workspace
