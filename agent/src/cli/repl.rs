@@ -176,6 +176,8 @@ impl Repl<'_> {
             }
             if self.cancel.take() {
                 say("called off");
+                // What was pasted along with it is called off, too.
+                source.forget_ahead();
             }
         }
         // A person who leaves did nothing wrong in their last line.

@@ -80,6 +80,30 @@ fn what_is_pasted_waits_for_the_person_and_lines_can_be_joined() {
     assert!(pty.ended().success());
 }
 
+/// Terminals that mark no pastes send the lines as if they were typed all at once.
+#[test]
+fn lines_that_come_at_once_are_worked_on_one_after_the_other_until_one_is_called_off() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("!echo >a.txt\r!echo first\r!echo second\r");
+    pty.sees("allow this?");
+    pty.keys("deny\r");
+    pty.until(|shown| shown.lines().any(|line| line.trim_end() == "second"));
+    assert!(pty.shown().lines().any(|line| line.trim_end() == "first"));
+    pty.prompt();
+    pty.keys("!echo begun; sleep 1000\r!echo third\r");
+    pty.until(|shown| shown.lines().any(|line| line.trim_end() == "begun"));
+    pty.interrupt_until("called off");
+    pty.prompt();
+    pty.keys("!echo fourth\r");
+    pty.until(|shown| shown.lines().any(|line| line.trim_end() == "fourth"));
+    pty.prompt();
+    let shown = pty.shown();
+    assert!(!shown.contains("third"), "{shown}");
+    pty.keys("exit\r");
+    assert!(pty.ended().success());
+}
+
 #[test]
 fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     let home = settled("");

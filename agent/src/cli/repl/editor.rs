@@ -54,22 +54,12 @@ impl Source {
         if !is_terminal {
             return Self::Plain;
         }
-        let config = Config::builder()
-            .max_history_size(HISTORY_MAX)
-            .map(|config| {
-                config
-                    .history_ignore_space(true)
-                    .completion_type(CompletionType::List)
-                    .color_mode(ColorMode::Enabled)
-                    .bracketed_paste(true)
-                    .build()
-            });
-        let editor = config.and_then(Editor::with_config);
+        let editor = config().and_then(|config| {
+            let lines = FileHistory::with_config(&config);
+            aided(config, lines)
+        });
         match editor {
             Ok(mut editor) => {
-                editor.set_helper(Some(Aid {
-                    files: FilenameCompleter::new(),
-                }));
                 if let Some(path) = &history {
                     // The first session has none.
                     let _ = editor.load_history(path);
@@ -91,6 +81,13 @@ impl Source {
                     Ok(_) => Came::Line(line.trim_end_matches(['\n', '\r']).to_owned()),
                 }
             }
+        }
+    }
+
+    /// Lines that were typed or pasted ahead are not worked on any more.
+    pub fn forget_ahead(&mut self) {
+        if let Self::Terminal(terminal) = self {
+            terminal.forget_ahead();
         }
     }
 
@@ -121,6 +118,15 @@ impl Terminal {
         }
     }
 
+    /// The editor keeps what it has read beyond its line; only a new one has nothing.
+    fn forget_ahead(&mut self) {
+        let lines = std::mem::take(self.editor.history_mut());
+        // Where none can be had the terminal is gone, and so is what was typed there.
+        if let Ok(editor) = config().and_then(|config| aided(config, lines)) {
+            self.editor = editor;
+        }
+    }
+
     /// A history that cannot be written is no reason to stop.
     fn keep(&mut self, line: &str) {
         let _ = self.editor.add_history_entry(line);
@@ -128,6 +134,24 @@ impl Terminal {
             let _ = save(&mut self.editor, path);
         }
     }
+}
+
+fn config() -> rustyline::Result<Config> {
+    let config = Config::builder().max_history_size(HISTORY_MAX)?;
+    Ok(config
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        .color_mode(ColorMode::Enabled)
+        .bracketed_paste(true)
+        .build())
+}
+
+fn aided(config: Config, lines: FileHistory) -> rustyline::Result<Editor<Aid, FileHistory>> {
+    let mut editor = Editor::with_history(config, lines)?;
+    editor.set_helper(Some(Aid {
+        files: FilenameCompleter::new(),
+    }));
+    Ok(editor)
 }
 
 fn save(editor: &mut Editor<Aid, FileHistory>, path: &Path) -> rustyline::Result<()> {
