@@ -2,63 +2,82 @@
 
 pub const EXEC: &str = "\
 Examples:
-  hermitcrab exec -- make test                              # what it changes is shown, then asked about
-  hermitcrab exec --grant fs.create=./build -- make         # below ./build it may make files unasked
-  hermitcrab exec -- 'sort names.txt > sorted.txt'          # one argument is a line for the shell
-  hermitcrab exec --dry-run -- rm -r docs                   # see what it would do, and keep nothing";
+  # what it changes is shown, then asked about
+  hermitcrab exec -- make test
+  # below ./build it may make files unasked
+  hermitcrab exec --grant fs.create=./build -- make
+  # one argument is a line for the shell
+  hermitcrab exec -- 'sort names.txt > sorted.txt'
+  # see what it would do, and keep nothing
+  hermitcrab exec --dry-run -- rm -r docs";
 
 pub const CALL: &str = "\
 Examples:
   hermitcrab call read_file '{\"path\": \"notes.txt\"}'
-  hermitcrab call --grant fs.modify=notes.txt write_file '{\"path\": \"notes.txt\", \"content\": \"hi\"}'";
+  hermitcrab call --grant fs.modify=notes.txt write_file \\
+      '{\"path\": \"notes.txt\", \"content\": \"hi\"}'";
 
 pub const CHAT: &str = "\
 Examples:
   hermitcrab chat 'what is in this directory?'
-  hermitcrab chat --grant fs.create=. 'write a README'      # new files unasked, changes not";
+  # new files unasked, changes not
+  hermitcrab chat --grant fs.create=. 'write a README'";
 
 pub const PLAN: &str = r#"Examples:
-  hermitcrab plan 'put the pictures into folders by month'  # made by the model, shown, not done
-  hermitcrab plan --plan tidy.json                          # yours; no model is needed
+  # made by the model, shown, not done
+  hermitcrab plan 'put the pictures into folders by month'
+  # yours; no model is needed
+  hermitcrab plan --plan tidy.json
 
 A plan:
   {"version": 1, "summary": "list the notes", "steps": [
-    {"id": "found", "call": "find_files", "with": {"pattern": "*.md", "path": "."}},
-    {"id": "write", "call": "create_file", "with": {
-      "path": "all.txt", "text": {"fn": "join", "of": [{"$": "found.paths"}, "\n"]}}},
-    {"id": "say", "answer": {"text": ["notes: ", {"fn": "length", "of": [{"$": "found.paths"}]}]}}
+    {"id": "found", "call": "find_files", "with": {
+      "pattern": "*.md", "path": "."}},
+    {"id": "write", "call": "create_file", "with": {"path": "all.txt",
+      "text": {"fn": "join", "of": [{"$": "found.paths"}, "\n"]}}},
+    {"id": "say", "answer": {"text": ["notes: ",
+      {"fn": "length", "of": [{"$": "found.paths"}]}]}}
   ]}"#;
 
 pub const RUN: &str = "\
 Examples:
   hermitcrab run 'put the pictures into folders by month'
-  hermitcrab run --plan tidy.json --step                    # asks before each step
-  hermitcrab run --plan tidy.json --dry-run                 # does nothing";
+  # asks before each step
+  hermitcrab run --plan tidy.json --step
+  # does nothing
+  hermitcrab run --plan tidy.json --dry-run";
 
 pub const UNDO: &str = "\
 Examples:
-  hermitcrab undo                                           # the last change
+  # the last change
+  hermitcrab undo
+  # what can be taken back
   hermitcrab undo --list
-  hermitcrab undo 4                                         # that one, as `--list` numbers it";
+  # that one, as `--list` numbers it
+  hermitcrab undo 4";
 
 pub const CAPS: &str = "\
 Examples:
   hermitcrab caps
-  hermitcrab caps grant fs.modify=./notes                   # in this workspace, until it is to be confirmed
-  hermitcrab caps grant net.connect=example.com:443
-  hermitcrab caps revoke standing1";
+  hermitcrab caps revoke standing1
+  # in this workspace, until it is to be confirmed
+  hermitcrab caps grant fs.modify=./notes
+  hermitcrab caps grant net.connect=example.com:443";
 
 pub const SESSION: &str = "\
 Examples:
-  hermitcrab session                                        # what the one that runs holds
-  hermitcrab session revoke grant4                          # at once; what runs on it is killed
+  # what the one that runs holds
+  hermitcrab session
+  # at once; what runs on it is killed
+  hermitcrab session revoke grant4
   hermitcrab session mode reject_all";
 
 pub const CRON: &str = "\
 Examples:
   hermitcrab cron
   hermitcrab cron grant 1f2e3d fs.modify=./notes
-  hermitcrab cron tick                                      # from a timer, such as once a minute";
+  # from a timer, such as once a minute
+  hermitcrab cron tick";
 
 pub const EXPLAIN: &str = "\
 Examples:
@@ -68,21 +87,27 @@ Examples:
 pub const AUDIT: &str = "\
 Examples:
   hermitcrab audit --follow
-  hermitcrab audit --json | jq -r .text       # while a session runs, too
+  # while a session runs, too
+  hermitcrab audit --json | jq -r .text
   hermitcrab audit verify";
 
 pub const CONFIG: &str = "\
 Examples:
-  hermitcrab config                                         # every key, and what counts
+  # every key, and what counts
+  hermitcrab config
   hermitcrab config show mode
   hermitcrab config set limits.memory_max_mb 2048
-  hermitcrab config backend http --model NAME --base-url http://127.0.0.1:8080/v1
-  hermitcrab config backend http --model NAME --base-url https://api.example.com/v1 --key-env API_KEY";
+  hermitcrab config backend http --model NAME \\
+      --base-url http://127.0.0.1:8080/v1
+  hermitcrab config backend http --model NAME \\
+      --base-url https://api.example.com/v1 --key-env API_KEY";
 
 pub const COMPLETIONS: &str = "\
 Examples:
-  hermitcrab completions bash > ~/.local/share/bash-completion/completions/hermitcrab
-  hermitcrab completions zsh > ~/.zfunc/_hermitcrab         # a directory of your fpath
+  hermitcrab completions bash \\
+      > ~/.local/share/bash-completion/completions/hermitcrab
+  # a directory of your fpath
+  hermitcrab completions zsh > ~/.zfunc/_hermitcrab
   hermitcrab completions fish > ~/.config/fish/completions/hermitcrab.fish";
 
 pub const MAN: &str = "\
@@ -123,6 +148,7 @@ mod tests {
             };
             for line in help
                 .to_string()
+                .replace("\\\n", " ")
                 .lines()
                 .filter(|line| line.starts_with("  hermitcrab"))
             {
@@ -142,5 +168,16 @@ mod tests {
             }
         }
         assert!(shown > 30, "{shown}");
+    }
+
+    /// A line that a terminal of the usual width breaks cannot be copied whole.
+    #[test]
+    fn every_line_fits_a_terminal_of_eighty_columns() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            for line in help.iter().flat_map(|help| help.lines()) {
+                assert!(line.chars().count() < 80, "{line}");
+            }
+        }
     }
 }
