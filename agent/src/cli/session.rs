@@ -3,8 +3,9 @@
 use std::io::{Read as _, Write as _};
 
 use clap::{Args, Subcommand};
+use hermitcrab_core::approval::Asking;
 
-use super::{Trouble, Where, open, say, state_dir};
+use super::{Trouble, Where, open, say, span, state_dir};
 use crate::{
     control::{Connection, ControlError, GrantRow, Listing, Reply, Request},
     exit,
@@ -64,7 +65,8 @@ enum What {
     /// From here on ask about what is not granted (prompt), allow what can be taken back (approve_all), or refuse it (reject_all)
     Mode {
         /// Never laxer than the administrator's
-        mode: String,
+        #[arg(value_parser = super::mode)]
+        mode: Asking,
     },
     /// Accept what a judge proposes, exactly as listed
     Accept {
@@ -168,7 +170,9 @@ fn run(session: &Session) -> Result<u8, Trouble> {
             agent: *agent,
         },
         Some(What::EndAgent { agent }) => Request::EndAgent { agent: *agent },
-        Some(What::Mode { mode }) => Request::Mode { mode: mode.clone() },
+        Some(What::Mode { mode }) => Request::Mode {
+            mode: mode.to_string(),
+        },
         Some(What::Accept { proposal }) => {
             let listed = ask(&Request::List)?;
             let Reply::Listing(listing) = listed else {
@@ -201,16 +205,25 @@ fn run(session: &Session) -> Result<u8, Trouble> {
         Some(What::Forget) => Request::Forget,
         Some(What::End) => Request::End,
     };
-    Ok(tell(ask(&request)?))
+    let became = match request {
+        Request::Forward { .. } | Request::Accept { .. } => "granted",
+        _ => "ended",
+    };
+    Ok(tell_of(ask(&request)?, became))
 }
 
 fn tell(reply: Reply) -> u8 {
+    tell_of(reply, "ended")
+}
+
+/// Says what came of it, and what became of the grants it was about.
+fn tell_of(reply: Reply, became: &str) -> u8 {
     match reply {
         Reply::Done { grants } => {
             let names: Vec<String> = grants.iter().map(|grant| format!("grant{grant}")).collect();
             match names.as_slice() {
                 [] => print("done"),
-                names => print(&format!("done: {}", names.join(", "))),
+                names => print(&format!("done; {became}: {}", names.join(", "))),
             }
             exit::OK
         }
@@ -227,8 +240,11 @@ fn tell(reply: Reply) -> u8 {
 
 fn list(listing: &Listing) {
     print(&format!(
-        "session {}, {}, {} calls running",
-        listing.session, listing.mode, listing.running
+        "session {}, {}, {} call{} running",
+        listing.session,
+        listing.mode,
+        listing.running,
+        if listing.running == 1 { "" } else { "s" }
     ));
     for agent in &listing.agents {
         print(&format!(
@@ -260,10 +276,10 @@ fn line(grant: &GrantRow) -> String {
         .from
         .map_or_else(String::new, |from| format!(" from grant{from}"));
     let left = match grant.state.as_str() {
-        "live" => format!(", {} minutes left", grant.seconds_left / 60),
+        "live" => format!(", {} left", span::words(grant.seconds_left)),
         "orphaned" => format!(
-            ", its granter is gone; it ends in {} minutes",
-            grant.seconds_left / 60
+            ", its granter is gone; it ends in {}",
+            span::words(grant.seconds_left)
         ),
         _ => String::new(),
     };

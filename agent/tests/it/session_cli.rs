@@ -44,7 +44,7 @@ fn working(home: &Home) -> Child {
         .unwrap();
     until(|| {
         let listed = home.run(&["session"]);
-        listed.out.contains("1 calls running").then_some(())
+        listed.out.contains("1 call running").then_some(())
     });
     session
 }
@@ -69,8 +69,12 @@ fn a_grant_of_a_running_session_is_listed_and_revoked_and_what_ran_on_it_is_gone
     let home = Home::new();
     let session = working(&home);
     let grant = named(&home, "live  proc.exec");
+    let listed = home.ok(&["session"]);
+    assert!(listed.contains("11 hours left"), "{listed}");
+    assert!(listed.contains("29 days left"), "{listed}");
     let asked = Instant::now();
-    home.ok(&["session", "revoke", &grant, "--drain"]);
+    let done = home.ok(&["session", "revoke", &grant, "--drain"]);
+    assert_eq!(done.trim_end(), format!("done; ended: {grant}"));
     println!("drained {:?} after the command was given", asked.elapsed());
     let (code, said) = end_of(session);
     assert_eq!(code, Some(77), "{said}");
