@@ -25,8 +25,9 @@ use hermitcrab_sandbox::{FsError, sha256};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rustix::io::Errno;
 
-use crate::refusal::Failure;
+use crate::refusal::{Failure, unshown};
 use crate::room::{self, Hold, Narrower};
 
 /// How much `read` returns at most when nobody says.
@@ -197,7 +198,8 @@ impl DirCap {
     ) -> PyResult<()> {
         let path = name(path)?;
         self.act(py, Verb::FsCreate, &path, sha256(data), |permit| {
-            self.dir.write(permit, &path, data, Base::Absent, mode)
+            let made = self.dir.write(permit, &path, data, Base::Absent, mode);
+            made.map_err(|error| unshown(error, Errno::EXIST, "create", &path))
         })
     }
 
@@ -205,7 +207,8 @@ impl DirCap {
     fn write(&self, py: Python<'_>, path: &Bound<'_, PyAny>, data: &[u8]) -> PyResult<()> {
         let path = name(path)?;
         self.act(py, Verb::FsModify, &path, sha256(data), |permit| {
-            self.dir.write(permit, &path, data, Base::AnyFile, None)
+            let written = self.dir.write(permit, &path, data, Base::AnyFile, None);
+            written.map_err(|error| unshown(error, Errno::NOENT, "write", &path))
         })
     }
 
@@ -266,7 +269,8 @@ impl DirCap {
         let path = name(path)?;
         let digest = dircap::dir_digest(mode);
         self.act(py, Verb::FsCreate, &path, digest, |permit| {
-            self.dir.make_dir(permit, &path, mode)
+            let made = self.dir.make_dir(permit, &path, mode);
+            made.map_err(|error| unshown(error, Errno::EXIST, "make directory", &path))
         })
     }
 
@@ -294,7 +298,10 @@ impl DirCap {
             self.hold.act(actions, |permits| {
                 let mut permits = permits.into_iter();
                 match (permits.next(), permits.next()) {
-                    (Some(away), Some(here)) => self.dir.rename(away, here, &from, &to),
+                    (Some(away), Some(here)) => self
+                        .dir
+                        .rename(away, here, &from, &to)
+                        .map_err(|error| unshown(error, Errno::EXIST, "rename", &to)),
                     _ => Err(lost(&from)),
                 }
             })

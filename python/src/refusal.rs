@@ -71,6 +71,24 @@ impl From<FsError> for Failure {
     }
 }
 
+/// Nobody was shown anything here, so that a name changed "after it was shown" can only
+/// mean that it is taken, or that there is none. Python has words for both.
+pub(crate) fn unshown(
+    error: FsError,
+    means: rustix::io::Errno,
+    operation: &'static str,
+    path: &RelPath,
+) -> FsError {
+    match error {
+        FsError::Denied(denial) if denial.code() == DenialCode::ChangedSinceShown => FsError::Io {
+            operation,
+            path: path.clone(),
+            source: means.into(),
+        },
+        error => error,
+    }
+}
+
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
