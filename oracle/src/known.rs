@@ -239,7 +239,10 @@ pub fn lint(catalogue: &Catalogue, today: &str) -> Vec<Fault> {
         } else if entry.review_by.as_str() < today {
             fault(
                 "expired",
-                &format!("was to be reviewed by {}", entry.review_by),
+                &format!(
+                    "was to be reviewed by {}; if its reason still holds, set a later `review_by`, otherwise delete it",
+                    entry.review_by
+                ),
             );
         }
     }

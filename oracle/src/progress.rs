@@ -29,7 +29,7 @@ impl Progress {
             let bar = ProgressBar::new(total as u64);
             // The template is a constant; a wrong one would only look plain.
             if let Ok(style) = ProgressStyle::with_template(
-                "{bar:30} {pos}/{len} cases  {per_sec}  {eta} left  {msg}",
+                "{bar:30} {pos}/{len} cases  {per_sec}  {eta} left  {wide_msg}",
             ) {
                 bar.set_style(style);
             }
@@ -57,7 +57,8 @@ impl Progress {
                 bar.inc(1);
             }
             None => {
-                if self.last_line.elapsed() >= LINE_EVERY {
+                // The last one is said at the end.
+                if self.last_line.elapsed() >= LINE_EVERY && self.done < self.total {
                     self.last_line = Instant::now();
                     self.line();
                 }
