@@ -308,6 +308,39 @@ fn a_directory_that_is_no_home_of_hermes_gets_no_plan() {
 }
 
 #[test]
+fn a_home_nobody_may_enter_is_refused_and_not_taken_for_an_empty_one() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("hermes");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("config.yaml"), "approvals:\n  mode: manual\n").unwrap();
+    let closed = |mode| {
+        std::fs::set_permissions(&home, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    closed(0o000);
+    // Root enters every directory, unless it gives that up.
+    let root = nix::unistd::geteuid().is_root();
+    let mut command = Command::new(if root { "setpriv" } else { "env" });
+    if root {
+        command.arg("--bounding-set=-dac_override,-dac_read_search");
+    }
+    let out = folder.path().join("plan");
+    let output = command
+        .arg(env!("CARGO_BIN_EXE_bisim"))
+        .args(["migrate", "--no-replay", "--hermes-home"])
+        .args([home.as_os_str(), "--out".as_ref(), out.as_os_str()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    closed(0o700);
+    let errors = errors(&output);
+    assert_eq!(code(&output), 64, "{errors}");
+    assert!(errors.contains("cannot read `"), "{errors}");
+    assert!(errors.contains("Permission denied"), "{errors}");
+    assert!(!out.join("migration.md").exists());
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_panic() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -347,9 +347,11 @@ fn open_journal(args: &MigrateArgs, out: &Path) -> Result<Journal, String> {
     }
     let journal = Journal::open(out)?;
     if !journal.is_empty() {
+        let worlds = journal.len() as u64;
         eprintln!(
-            "going on with what an earlier run replayed ({} worlds); --fresh replays it again",
-            grouped(journal.len() as u64)
+            "going on with what an earlier run replayed ({} world{}); --fresh replays it again",
+            grouped(worlds),
+            if worlds == 1 { "" } else { "s" }
         );
     }
     Ok(journal)

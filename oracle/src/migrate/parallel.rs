@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::figures::grouped;
 use super::history::{Call, Session, Sink};
 use super::home::Home;
 use super::journal::{self, Journal, Key};
@@ -167,6 +168,15 @@ impl<'m> Machine<'m> {
             .filter(|sample| *sample < counted.replayable)
             .map(|sample| sample as f64 / counted.replayable as f64);
         let over = self.over(self.budget);
+        if counted.calls > 0 {
+            eprintln!(
+                "replaying {}, the newest sessions first; ^C keeps what has run",
+                match counted.calls {
+                    1 => "1 call".to_owned(),
+                    calls => format!("{} calls", grouped(calls)),
+                }
+            );
+        }
         let mut progress = Progress::new("done", counted.calls, over.until);
         let first = First {
             remembering: self.common.remembering(clean),

@@ -157,8 +157,9 @@ fn shadow(ambient: &Ambient, args: &ShadowArgs) -> Result<u8, (u8, String)> {
     if let Some(told) = told.filter(|_| started) {
         if told.calls == 0 && told.left_out == 0 {
             eprintln!("{UNHEARD}");
+        } else {
+            eprintln!("{}", told.sentence());
         }
-        eprintln!("{}", told.sentence());
         let path = report.join("summary.json");
         let text = serde_json::to_string_pretty(&told).unwrap_or_default();
         std::fs::write(&path, text + "\n").map_err(here)?;

@@ -64,11 +64,13 @@ impl Snapshot {
         workspace: Option<&Path>,
         interrupt: &Interrupt,
     ) -> Result<Self, String> {
-        let seen = std::fs::metadata(home)
-            .map_err(|error| format!("cannot read `{}`: {error}", home.display()))?;
+        let unreadable = |error| format!("cannot read `{}`: {error}", home.display());
+        let seen = std::fs::metadata(home).map_err(unreadable)?;
         if !seen.is_dir() {
             return Err(format!("`{}` is not a directory", home.display()));
         }
+        // Where nobody may enter, every file would be missing, there or not.
+        let _entered = std::fs::metadata(home.join(".")).map_err(unreadable)?;
         let folder = Folder::make(interrupt)
             .map_err(|error| format!("cannot make a private directory for the copy: {error}"))?;
         folder.remove_what_was_left();

@@ -111,9 +111,11 @@ fn proposal(server: &Server, name: String) -> Proposal {
         id: format!("mcp-{}", server.name),
         from: format!("mcp_servers.{}", server.name),
         said,
-        in_hermes:
-            "its tools are offered to the model in every session, and its program has all of your rights"
-                .to_owned(),
+        in_hermes: match &server.at {
+            ServerAt::Url(_) => "its tools are offered to the model in every session, and every call goes there unasked",
+            ServerAt::Program(_) | ServerAt::Unknown => "its tools are offered to the model in every session, and its program has all of your rights",
+        }
+        .to_owned(),
         here: here.to_owned(),
         confirm: confirm.to_owned(),
         ..Proposal::default()
