@@ -395,7 +395,7 @@ impl fmt::Display for UndoError {
                     .collect();
                 write!(
                     f,
-                    "cannot undo: changed since the commit: {}; move them away or undo what changed them first",
+                    "cannot undo: changed or gone since the commit: {}; put them back as they were, or undo what changed them first",
                     names.join(", ")
                 )
             }
