@@ -517,6 +517,12 @@ impl Runtime {
         self.stop_jobs(|_| true).map_err(RuntimeError::Limit)
     }
 
+    /// Whether it has ended, which somebody else may have done.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.machine.look(Session::has_ended)
+    }
+
     /// Begins another session on the same workspace and ledger. Nothing that
     /// was held before is held in it.
     ///

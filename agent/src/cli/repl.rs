@@ -179,6 +179,11 @@ impl Repl<'_> {
                 // What was pasted along with it is called off, too.
                 source.forget_ahead();
             }
+            // By `hermitcrab session end`; whatever is typed from here on would be refused.
+            if self.runtime.has_ended() {
+                say("the session was ended from elsewhere; start the program again for another");
+                break;
+            }
         }
         // A person who leaves did nothing wrong in their last line.
         if is_terminal { exit::OK } else { code }

@@ -105,6 +105,18 @@ fn lines_that_come_at_once_are_worked_on_one_after_the_other_until_one_is_called
 }
 
 #[test]
+fn a_session_that_is_ended_from_elsewhere_ends_the_prompt_and_says_so() {
+    let home = settled("");
+    let mut pty = start(&home);
+    pty.keys("!echo begun; sleep 1000\r");
+    pty.until(|shown| shown.lines().any(|line| line.trim_end() == "begun"));
+    home.ok(&["session", "end"]);
+    pty.sees("the session was ended from elsewhere");
+    assert!(pty.ended().success());
+    assert!(home.ok(&["audit", "verify"]).contains("whole"));
+}
+
+#[test]
 fn a_change_is_shown_in_colour_kept_on_a_yes_and_taken_back() {
     let home = settled("");
     let mut pty = start(&home);
