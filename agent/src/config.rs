@@ -79,7 +79,7 @@ pub struct Config {
 pub struct ConfiguredGrant {
     /// `fs.create`, `fs.*`, ...
     pub verb: String,
-    /// An absolute path, or one from `~`, or `.` for the workspace.
+    /// An absolute path, or one from `~`, `.` for the workspace, or `./` and a path below it.
     pub on: String,
     /// How often it may be used.
     #[serde(default)]
@@ -370,14 +370,18 @@ impl Config {
 }
 
 impl ConfiguredGrant {
-    /// In the runtime's words; `.` is the workspace.
+    /// In the runtime's words; `.` is the workspace, and `./` leads below it.
     #[must_use]
     pub fn words(&self, workspace: &Path) -> GrantWords {
-        let on = if self.on == "." {
-            workspace.to_string_lossy().into_owned()
-        } else {
-            self.on.clone()
+        let below = match self.on.strip_prefix("./") {
+            _ if self.on == "." => Some(workspace.to_owned()),
+            Some(below) if self.verb.starts_with("fs.") => Some(workspace.join(below)),
+            _ => None,
         };
+        let on = below.map_or_else(
+            || self.on.clone(),
+            |place| place.to_string_lossy().into_owned(),
+        );
         GrantWords {
             verb: self.verb.clone(),
             on,

@@ -39,3 +39,21 @@ fn a_file_that_means_nothing_is_told_with_the_way_out_and_that_leads_out() {
     home.ok(&["config", "reset"]);
     home.ok(&["config"]);
 }
+
+#[test]
+fn a_grant_of_the_file_may_name_a_place_below_the_workspace_that_is_not_there_yet() {
+    let home = Home::new();
+    home.configure("[[grants]]\nverb = \"fs.create\"\non = \"./build\"\n");
+    let ran = home.run(&["exec", "--", "mkdir build; echo x > build/x.txt"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.project().join("build/x.txt").exists());
+    let ran = home.run(&["exec", "--", "echo x > y.txt"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!home.project().join("y.txt").exists());
+    // What names no place is told with where it stands.
+    home.configure("[[grants]]\nverb = \"fs.create\"\non = \"build\"\n");
+    let ran = home.run(&["exec", "--", "true"]);
+    assert_eq!(ran.code, Some(64), "{ran:?}");
+    let said = "a grant of the configuration: `fs.create` cannot be granted on `build`";
+    assert!(ran.err.contains(said), "{}", ran.err);
+}

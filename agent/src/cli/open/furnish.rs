@@ -75,7 +75,10 @@ impl Ground {
         let configured = self.admin.grants(&self.workspace);
         for words in configured.chain(self.config.grants(&self.workspace)) {
             if is_wanted(&words) {
-                runtime.grant(agent, &words).map_err(unusable)?;
+                runtime.grant(agent, &words).map_err(|error| {
+                    let (message, code) = unusable(error);
+                    (format!("a grant of the configuration: {message}"), code)
+                })?;
             }
         }
         Ok(())
