@@ -342,6 +342,17 @@ mod tests {
             "{text}"
         );
         assert!(!with("rm -rf /*").contains("refuses this one"));
+        // Taken as it is, it names the place below the workspace it is used in.
+        let config = hermitcrab::config::parse(Path::new("c.toml"), &taken(&text)).unwrap();
+        let places: Vec<_> = config
+            .grants(Path::new("/w"))
+            .map(|words| words.on)
+            .collect();
+        assert!(places.contains(&"/w/build".to_owned()), "{places:?}");
+        assert!(
+            places.iter().all(|place| place.starts_with("/w")),
+            "{places:?}"
+        );
     }
 
     #[test]
