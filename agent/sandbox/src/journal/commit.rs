@@ -293,7 +293,7 @@ fn stage_sets(
 ) -> Result<(), Failed> {
     for (number, ((_, set), ground)) in parts.iter().zip(grounds).enumerate() {
         let mut stager = Stager::new(&journal.steps, ground.area.as_fd());
-        stager.from_layer(set.runs());
+        stager.takes_of_layer(set.runs());
         let steps = set
             .steps(ground.root.as_fd())
             .map_err(|(path, error)| Failed::at(number, &path, error))?;

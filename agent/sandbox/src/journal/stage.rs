@@ -87,7 +87,7 @@ impl<'a> Stager<'a> {
     }
 
     /// What is staged next comes from a layer whose command runs still, or ended.
-    pub(crate) fn from_layer(&mut self, of_one_that_runs: bool) {
+    pub(crate) fn takes_of_layer(&mut self, of_one_that_runs: bool) {
         self.may_grow = of_one_that_runs;
     }
 
