@@ -81,6 +81,9 @@ fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Option<&'stat
     if edits::is_about_another_text(case, result, step) {
         return Some("another-text-by-then");
     }
+    if edits::is_about_another_file(case, step) {
+        return Some("shown-from-where-the-shell-began");
+    }
     let refused_or_asked = [
         "refused:",
         "asked-refused",

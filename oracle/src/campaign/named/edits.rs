@@ -30,6 +30,37 @@ pub(super) fn is_about_another_text(
         && hermes != agent
 }
 
+/// Whether an editor was to be shown an edit of a file named from where the shell went: Hermes
+/// looks for it where the shell began, and asks about the file of that name there, if there
+/// is one. The agent, as Hermes' tool would with a yes, means the one where the shell is.
+pub(super) fn is_about_another_file(case: &Case, step: &StepJudgement) -> bool {
+    let calls = |step: &Step, wanted: &[&str]| match step {
+        Step::Call { tool, args, .. } if wanted.contains(&tool.as_str()) => Some(args.clone()),
+        _ => None,
+    };
+    let script = &case.job.script;
+    let has_moved = script.iter().take(step.step).any(|earlier| {
+        let args = calls(earlier, &["terminal"]);
+        let command = args.as_ref().and_then(|args| args.get("command"));
+        let command = command.and_then(|command| command.as_str());
+        command.is_some_and(|command| command.contains("cd ") || command.contains("pushd "))
+    });
+    let is_relative = script
+        .get(step.step)
+        .and_then(|step| calls(step, &["patch", "write_file"]))
+        .is_some_and(
+            |args| match args.get("path").and_then(|path| path.as_str()) {
+                Some(path) => !path.starts_with(['/', '~']),
+                None => args.get("patch").is_some(),
+            },
+        );
+    case.job.context == Context::Acp
+        && has_moved
+        && is_relative
+        && step.hermes.starts_with("asked-refused")
+        && step.agent == "refused:none:bad-arguments"
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -69,5 +100,39 @@ mod tests {
         assert!(!named("acp", unprepared, false));
         assert!(!named("interactive", unprepared, true));
         assert!(!named("acp", "refused:none:no-cap", true));
+    }
+
+    #[test]
+    fn an_edit_shown_from_where_the_shell_began_is_named_behind_an_editor_after_it_went() {
+        let named = |context: &str, command: &str, args: serde_json::Value, agent: &str| {
+            let file = json!({
+                "id": "x", "context": context, "user": "deny_all",
+                "script": [
+                    {"call": {"tool": "terminal", "args": {"command": command}}},
+                    {"call": {"tool": "patch", "args": args}},
+                ],
+                "expect": {"agent": "either", "reason": "x"}, "source": {"from": "made"},
+            });
+            let file = serde_json::from_value(file).unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            let step = StepJudgement {
+                finding: Finding::Stricter,
+                hermes: "asked-refused+asked:none".to_owned(),
+                agent: agent.to_owned(),
+                ..judgement(1)
+            };
+            is_about_another_file(&case, &step)
+        };
+        let unprepared = "refused:none:bad-arguments";
+        let (there, whole) = (
+            json!({"path": "a.txt"}),
+            json!({"path": "/home/u/proj/a.txt"}),
+        );
+        assert!(named("acp", "cd lib", there.clone(), unprepared));
+        assert!(named("acp", "pushd lib", json!({"patch": "x"}), unprepared));
+        assert!(!named("acp", "cd lib", whole, unprepared));
+        assert!(!named("acp", "ls", there.clone(), unprepared));
+        assert!(!named("interactive", "cd lib", there.clone(), unprepared));
+        assert!(!named("acp", "cd lib", there, "refused:none:no-cap"));
     }
 }
