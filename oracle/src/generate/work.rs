@@ -8,9 +8,13 @@
 mod draw;
 mod errands;
 mod hour;
+mod letters;
+mod mend;
 mod notes;
 mod programs;
 mod text;
+mod trees;
+mod versions;
 
 use std::fmt;
 
@@ -45,6 +49,12 @@ pub const KINDS: &[Kind] = &[
     ("hour", hour::hour),
     (WANDER, hour::wander),
     ("beside", programs::beside),
+    ("versions", versions::versions),
+    ("mend", mend::mend),
+    ("trees", trees::trees),
+    ("long", trees::long),
+    ("letters", letters::letters),
+    ("settings", letters::settings),
 ];
 
 /// Files are named from where the shell is, which Hermes' file tools do not know in a chat

@@ -274,6 +274,63 @@ const COMMANDS: &[&str] = &[
     "exec 3>&1; echo three >&3",
     "readonly FIXED=1; echo $FIXED",
     "pushd src >/dev/null 2>&1; pwd",
+    "popd 2>&1; pwd",
+    "source env.sh && foo && echo $FROM_FILE",
+    "foo; echo ${FROM_FILE-none} ${UNSAID-none}",
+    "set -a; . ./settings.env; set +a; echo $A $B",
+    "echo \"[$A] [$B]\"",
+    "arr=(1 2 3); declare -A map=([k]=v); echo ${#arr[@]} ${map[k]}",
+    "echo ${arr[1]-gone} ${map[k]-gone}",
+    "export -f say 2>/dev/null; declare -F | head -3",
+    "shopt -s nullglob globstar; echo **/*.txt",
+    "echo *.nothing",
+    "set -o pipefail; false | true; echo $?",
+    "false | true; echo $?",
+    "set -u; echo $NOT_SET; echo after",
+    "echo [$NOT_SET]",
+    "X=$'a\\nb'; export X; echo \"$X\" | wc -l",
+    "env | grep -A1 '^X='",
+    "cat <<-END\n\tindented $((1 + 2))\n\tEND",
+    "cat > made.sh <<'END'\n#!/bin/bash\necho \"made $1\"\nexit 4\nEND\nbash made.sh one; echo $?",
+    "chmod +x made.sh && ./made.sh two",
+    "cat <<END | sed 's/a/b/' | tee n.txt\na $NUMBER\nEND",
+    "while read -r l; do echo \"<$l>\"; done < n.txt",
+    "read -r x; echo \"[$x]\"",
+    "sleep 0.1 & wait $!; echo waited",
+    "(sleep 0.1; echo late) & wait",
+    "{ echo a; echo b >&2; } 2>&1 | sort",
+    "echo a > n.txt; echo b >| n.txt; cat n.txt",
+    "set -C; echo c > n.txt; cat n.txt; set +C",
+    "time true 2>&1 | wc -l",
+    "timeout 0.2 sleep 5; echo $?",
+    "kill -TERM $$; echo not",
+    "echo still here",
+    "exit 3",
+    "return 2; echo not",
+    "exec true",
+    "python3 -B made.py; echo $?",
+    "printf '%s\\n' 'import sys' 'print(sys.argv[1:])' 'sys.exit(3)' > made.py; python3 -B made.py a 'b c'",
+    "which -a bash | head -1; type cd; command -v nothing || echo none",
+    "test -t 0 || test -t 1 || echo no terminal",
+    "echo \"$0 $#\"; set -- a b; echo \"$1 $#\"",
+    "echo \"$# ${1-none}\"",
+    "IFS=,; v=a,b; set -- $v; echo $1",
+    "v='a b'; set -- $v; echo $#",
+    "alias greet='echo hello'; greet",
+    "ulimit -c; umask",
+    "git log --oneline 2>&1 | head -2; git diff --stat",
+    "t=$(mktemp) && echo x > $t && wc -l < $t && rm $t",
+    "echo \"q: 'single' \\\"double\\\" \\\\ \\$x\"",
+    "seq 3 | xargs -I{} sh -c 'echo item {}'",
+    "find . -maxdepth 1 -type f | sort | head -4",
+    "bc <<< '2^10'; echo 'scale=2; 10/4' | bc",
+    "date -u -d @0 +%F; TZ=UTC date -d 2026-01-01 +%s",
+    "echo done; # a comment",
+    "echo 'unclosed",
+    "if true; then echo yes",
+    "echo a && \\\n  echo b",
+    "",
+    "   ",
 ];
 
 /// Commands one after the other in one shell. Hermes' first command of a
@@ -282,7 +339,12 @@ pub fn shell(draw: &mut Draw, files: &mut Files) -> Vec<Step> {
     file(draw, files);
     files.push(("src/kept.txt".to_owned(), "kept\n".to_owned()));
     files.push(("docs/kept.txt".to_owned(), "kept\n".to_owned()));
-    (0..2 + draw.below(5))
+    files.push((
+        "env.sh".to_owned(),
+        "export FROM_FILE=1\nUNSAID='2  3'\nfoo() { echo \"foo $UNSAID\"; }\n".to_owned(),
+    ));
+    files.push(("settings.env".to_owned(), "A=1\nB='two words'\n".to_owned()));
+    (0..2 + draw.below(7))
         .map(|_| {
             let mut args = Map::new();
             args.insert("command".to_owned(), json!(draw.one(COMMANDS)));
