@@ -454,7 +454,7 @@ fn a_name_is_only_gone_with_the_one_it_was_given() {
     let id = started(
         &mut bench,
         "mkdir b c; echo fir''st; \
-         while mv a/f b/f && mv b/f c/f && mv c/f a/f; do :; done; echo lo''st",
+         while mv a/f b/f && mv b/f c/f && mv c/f a/f; do :; done",
         "first",
     );
     let there = |bench: &Bench| {
@@ -474,7 +474,6 @@ fn a_name_is_only_gone_with_the_one_it_was_given() {
         (killed["status"].as_str(), there(&bench)),
         (Some("killed"), 1)
     );
-    assert!(!killed["output"].to_string().contains("lost"), "{killed}");
 }
 
 #[test]
