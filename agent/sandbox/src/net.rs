@@ -1,13 +1,13 @@
 //! The network capability of a command.
 //!
-//! A command's network namespace holds nothing but its own loopback. With a
+//! A command's network namespace holds nothing but a loopback. With a
 //! list of peers, one socket that listens in there is handed out to the agent,
 //! which answers it as a small proxy: the command asks for a name and a port,
 //! and the agent, outside, looks the name up and connects, if the list says so.
 //! The command never resolves a name and never sends a packet to the machine.
 //!
-//! A [`Network`] is made from permits: none, a loopback of the command's own,
-//! a list of peers, or both.
+//! A [`Network`] is made from permits: none, a loopback (of the command's own, or one that
+//! it shares with others of its agent), a list of peers, or both.
 //!
 //! Doubt means deny: a name that is not plainly a name, an address nobody
 //! listed, a name that leads to a private address, a method the proxy does not

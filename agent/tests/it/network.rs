@@ -117,6 +117,37 @@ fn a_granted_loopback_is_the_commands_own() {
 }
 
 #[test]
+fn a_server_in_the_background_is_reached_by_its_agents_commands_and_by_no_others() {
+    let mut bench = Bench::new();
+    let listen = grant(&mut bench, "net.listen", "localhost");
+    let served = "perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalAddr => \"127.0.0.1\", \
+                  LocalPort => 8077, Listen => 5) or die; while (my $c = $s->accept) { my $w = <$c>; \
+                  print $c \"heard $w\"; close $c }'";
+    let started = bench.call("terminal", json!({"command": served, "background": true}));
+    assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+    let says = |tries: u32| {
+        json!({"command": format!(
+            "for i in $(seq {tries}); do (exec 3<>/dev/tcp/127.0.0.1/8077 && echo hello >&3 && cat <&3) 2>/dev/null \
+             && exit; sleep 0.05; done; echo nobody"
+        )})
+    };
+    let heard = bench.call("terminal", says(200));
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+    // A child that may listen, too, has another loopback.
+    let first = bench.runtime.first_agent();
+    let held = bench.runtime.held_by(first);
+    assert!(held.contains(&listen));
+    let child = bench.runtime.spawn(first, &held).unwrap();
+    let heard = bench.runtime.call(child, "terminal", &says(3));
+    assert!(heard.text.contains("nobody"), "{}", heard.text);
+    // With the grant the server ends, and so does what may reach it.
+    bench.runtime.revoke(listen).unwrap();
+    grant(&mut bench, "net.listen", "localhost");
+    let heard = bench.call("terminal", says(3));
+    assert!(heard.text.contains("nobody"), "{}", heard.text);
+}
+
+#[test]
 fn words_that_name_no_peer_grant_nothing() {
     let mut bench = Bench::new();
     let agent = bench.runtime.first_agent();

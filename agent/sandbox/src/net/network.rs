@@ -10,6 +10,8 @@ use super::allow::{AllowList, is_loopback};
 #[derive(Debug, Default)]
 pub struct Network {
     loopback: bool,
+    /// With whom the loopback is shared; nobody, if it is 0.
+    common: u64,
     allow: AllowList,
 }
 
@@ -46,8 +48,28 @@ impl Network {
         }
         Ok(Self {
             loopback,
+            common: 0,
             allow: AllowList::from_permits(connecting)?,
         })
+    }
+
+    /// Shares its loopback with the commands of the same sandbox maker that name the same
+    /// number, which is not 0: what one of them listens at the others reach. One that
+    /// reaches peers shares nothing, because its way to them is a port of its loopback.
+    #[must_use]
+    pub fn in_common(mut self, number: u64) -> Self {
+        self.common = number;
+        self
+    }
+
+    /// The number under which its loopback is shared; 0 if it is the command's own.
+    #[must_use]
+    pub fn common(&self) -> u64 {
+        if self.loopback && !self.has_peers() {
+            self.common
+        } else {
+            0
+        }
     }
 
     /// Whether the command can make sockets of the internet at all.
@@ -56,7 +78,7 @@ impl Network {
         !self.loopback && !self.has_peers()
     }
 
-    /// Whether it may listen and connect on its own loopback.
+    /// Whether it may listen and connect on a loopback.
     #[must_use]
     pub fn has_loopback(&self) -> bool {
         self.loopback

@@ -203,7 +203,10 @@ fn network(spec: &Surroundings) -> Result<Option<OwnedFd>, StepError> {
     if !spec.network.is_some() || !own {
         return Ok(None);
     }
-    net::raise_loopback().at(Step::Network, "loopback")?;
+    // One that is shared is the zygote's and up.
+    if spec.network.common == 0 {
+        net::raise_loopback().at(Step::Network, "loopback")?;
+    }
     if spec.network.proxy {
         net::listen().map(Some).at(Step::Network, "proxy")
     } else {

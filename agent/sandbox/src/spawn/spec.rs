@@ -105,8 +105,10 @@ pub(crate) struct PlaceFaults {
 /// What of the network a command has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NetSpec {
-    /// It may listen and connect on a loopback of its own.
+    /// It may listen and connect on a loopback.
     pub loopback: bool,
+    /// Under which number that is shared; 0 if it is its own.
+    pub common: u64,
     /// A socket that listens inside is handed out, to be answered outside.
     pub proxy: bool,
 }
@@ -228,6 +230,7 @@ impl Surroundings {
         }
         w.u32(self.limits.cpu_percent);
         w.u8(u8::from(self.network.loopback));
+        w.u64(self.network.common);
         w.u8(u8::from(self.network.proxy));
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.orphans));
@@ -298,6 +301,7 @@ impl Surroundings {
             },
             network: NetSpec {
                 loopback: flag(&mut r)?,
+                common: r.u64()?,
                 proxy: flag(&mut r)?,
             },
             faults: FaultSpec {

@@ -229,7 +229,7 @@ fn request(
 fn clone(
     stock: &mut Stock,
     networks: &mut Networks,
-    spec: Surroundings,
+    mut spec: Surroundings,
     entrances: Entrances,
     reply: &Channel,
 ) -> Result<(), StepError> {
@@ -244,6 +244,13 @@ fn clone(
     {
         namespaces.remove(CloneFlags::CLONE_NEWNET);
         network = Some(place);
+    }
+    if spec.network.common != 0 && !spec.shares_network() {
+        match networks.join(spec.network.common) {
+            Ok(()) => namespaces.remove(CloneFlags::CLONE_NEWNET),
+            // One of its own is less, and no more than what is held.
+            Err(_) => spec.network.common = 0,
+        }
     }
     // The map files of a process that is not dumpable belong to root.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)

@@ -37,6 +37,16 @@ fn action(verb: Verb, object: Object) -> Action {
 
 /// Runs a script with these on the network.
 fn run_with(workspace: &Workspace, script: &str, held: &[(Verb, Object)]) -> Finished {
+    run_in_common(workspace, script, held, 0)
+}
+
+/// The same, with its loopback shared under a number.
+fn run_in_common(
+    workspace: &Workspace,
+    script: &str,
+    held: &[(Verb, Object)],
+    number: u64,
+) -> Finished {
     let any = Object::Program(Program::AnyInView);
     let mut actions = vec![action(Verb::ProcExec, any)];
     actions.extend(
@@ -46,7 +56,7 @@ fn run_with(workspace: &Workspace, script: &str, held: &[(Verb, Object)]) -> Fin
     with_permits(Tool::Terminal, actions, |mut permits| {
         let network = permits.split_off(1);
         let mut command = workspace.command(script);
-        command.network = Network::from_permits(network).unwrap();
+        command.network = Network::from_permits(network).unwrap().in_common(number);
         sandbox().run(permits.pop().unwrap(), &command).unwrap()
     })
 }
@@ -138,6 +148,76 @@ fn the_loopback_is_the_commands_own() {
     };
     assert!(text(&finished).starts_with(begins), "{}", text(&finished));
     assert!(!text(&finished).contains("outside"), "{}", text(&finished));
+}
+
+/// Answers with one line until it hears that it should stop.
+const SERVER: &str = r#"perl -MIO::Socket::INET -e '
+my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => 8088, Listen => 5) or die "no server: $!";
+while (my $c = $s->accept) { my $w = <$c>; print $c "heard $w"; close $c; last if $w =~ /stop/ }
+print "stopped\n";' 2>&1"#;
+
+/// Says a word to what listens there, and waits for it a while where it should.
+fn saying(word: &str, tries: u32) -> String {
+    format!(
+        "for i in $(seq {tries}); do (exec 3<>/dev/tcp/127.0.0.1/8088 && echo {word} >&3 && cat <&3) 2>/dev/null \
+         && exit; sleep 0.05; done; echo nobody\n"
+    )
+}
+
+#[test]
+fn commands_that_share_a_loopback_reach_each_other_and_nobody_else_does() {
+    let workspace = Workspace::new();
+    let held = [(Verb::NetListen, peer("localhost", Port::Any))];
+    let says = |word: &str, tries: u32, held: &[(Verb, Object)], number: u64| {
+        let finished = run_in_common(&workspace, &saying(word, tries), held, number);
+        text(&finished)
+    };
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| run_in_common(&workspace, SERVER, &held, 7));
+        let first = says("hello", 200, &held, 7);
+        if first.contains("nobody") && server.is_finished() {
+            let finished = server.join().unwrap();
+            println!("SKIPPED: no perl to listen with: {}", text(&finished));
+            return;
+        }
+        assert_eq!(first, "heard hello\n");
+        assert_eq!(
+            says("x", 3, &held, 8),
+            "nobody\n",
+            "another number is another loopback"
+        );
+        assert_eq!(
+            says("x", 3, &held, 0),
+            "nobody\n",
+            "its own is nobody else's"
+        );
+        assert_eq!(says("x", 3, &[], 7), "nobody\n", "a number is no network");
+        // A way to peers is a port of a command's own loopback.
+        let peers = [
+            held[0].clone(),
+            (Verb::NetConnect, peer("127.0.0.1", Port::Only(1))),
+        ];
+        assert_eq!(says("x", 3, &peers, 7), "nobody\n");
+        assert_eq!(says("stop", 1, &held, 7), "heard stop\n");
+        assert_eq!(text(&server.join().unwrap()), "stopped\n");
+        assert_eq!(says("hello", 3, &held, 7), "nobody\n");
+    });
+}
+
+#[test]
+fn nobody_changes_a_loopback_that_is_shared() {
+    let workspace = Workspace::new();
+    let held = [(Verb::NetListen, peer("localhost", Port::Any))];
+    let tried = "ip link set lo down; ip addr add 10.9.9.9/8 dev lo; ifconfig lo down; \
+                 echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
+    let script = format!(
+        "({tried}) > /dev/null 2>&1; cat /proc/net/dev | wc -l; cat /proc/sys/net/ipv4/ip_forward; \
+                          grep -c '10\\.9' /proc/net/fib_trie; (exec 3<>/dev/tcp/127.0.0.1/9) 2>&1 | grep -q refused && echo up"
+    );
+    for _ in 0..2 {
+        let finished = run_in_common(&workspace, &script, &held, 9);
+        assert_eq!(text(&finished), "3\n0\n0\nup\n");
+    }
 }
 
 #[test]

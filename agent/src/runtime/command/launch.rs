@@ -91,6 +91,8 @@ impl Hands<'_> {
         });
         let env = laid_over(&self.runtime.config.env, launch.env);
         let sandbox = self.runtime.sandbox.clone();
+        // What one of an agent's commands listens at its others reach.
+        let loopback = u64::from(self.by.get()).saturating_add(1);
         let ceilings = self.runtime.ceilings;
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
@@ -104,7 +106,9 @@ impl Hands<'_> {
                         "no permit was made",
                     )));
                 };
-                let network = Network::from_permits(permits).map_err(SpawnError::Denied)?;
+                let network = Network::from_permits(permits)
+                    .map_err(SpawnError::Denied)?
+                    .in_common(loopback);
                 let command = Command {
                     argv: launch.argv,
                     env,

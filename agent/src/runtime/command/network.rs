@@ -1,7 +1,8 @@
 //! What of the network a command gets: what its agent holds when it starts.
 //!
 //! The peers of `net.connect` are reached through the proxy and nothing else
-//! is; `net.listen` on the loopback gives a loopback of the command's own.
+//! is; `net.listen` on the loopback gives a loopback that is shared by the commands of one
+//! agent, and by nobody else, as long as they reach no peers.
 //! What a rule refuses, and what would have to be asked about while nobody can
 //! be asked, is left out: the command runs without it.
 
@@ -87,7 +88,7 @@ pub(super) fn in_words(actions: &[Action]) -> String {
     let peers: Vec<String> = actions
         .iter()
         .map(|action| match action.verb() {
-            Verb::NetListen => "its own loopback".to_owned(),
+            Verb::NetListen => "a loopback of this agent's commands".to_owned(),
             _ => action.object().to_string(),
         })
         .collect();

@@ -87,6 +87,7 @@ pub(super) fn surroundings(
         },
         network: NetSpec {
             loopback: command.network.has_loopback(),
+            common: command.network.common(),
             proxy: command.network.has_peers(),
         },
         faults: FaultSpec {
