@@ -16,7 +16,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
 use crate::approval::CallId;
-use crate::authority::{Object, Program, Verb};
+use crate::authority::{Host, HostPattern, Object, Program, Verb};
 use crate::cap::CapTable;
 use crate::grant::{AgentId, GrantId};
 use crate::label::{Label, Source};
@@ -157,18 +157,24 @@ const fn is_foreign(source: Source) -> bool {
     }
 }
 
+/// Whether it is the loopback, by the one name under which it is granted.
+fn is_localhost(object: &Object) -> bool {
+    matches!(object, Object::Host(Host { name: HostPattern::Exact(name), .. }) if name.as_str() == "localhost")
+}
+
 /// Whether it changes something or lets data out. The conversation itself has
 /// its own rule: who may read a label.
 fn is_consequential(action: &Action) -> bool {
     match action.verb() {
         Verb::FsList | Verb::FsRead | Verb::UserAsk | Verb::AgentSpawn | Verb::ModelSend => false,
         Verb::ProcExec => matches!(action.object(), Object::Program(Program::OnHost(_))),
+        // Nobody is there but what the same agent runs.
+        Verb::NetListen => !is_localhost(action.object()),
         Verb::FsCreate
         | Verb::FsModify
         | Verb::FsDelete
         | Verb::FsMount
         | Verb::NetConnect
-        | Verb::NetListen
         | Verb::SecretUse
         | Verb::ConfigChange
         | Verb::Extension => true,

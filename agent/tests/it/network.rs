@@ -148,6 +148,37 @@ fn a_server_in_the_background_is_reached_by_its_agents_commands_and_by_no_others
 }
 
 #[test]
+fn a_server_in_the_background_serves_what_was_edited_since() {
+    let mut bench = Bench::with_files();
+    grant(&mut bench, "net.listen", "localhost");
+    bench.put("index.html", "<p>hello</p>\n");
+    let served = "python3 -m http.server 8078 --bind 127.0.0.1 2>&1";
+    let started = bench.call("terminal", json!({"command": served, "background": true}));
+    assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+    let get = "python3 -c \"
+import time, urllib.request, urllib.error
+for _ in range(200):
+    try:
+        print(urllib.request.urlopen('http://127.0.0.1:8078/index.html').read())
+        break
+    except urllib.error.HTTPError as e:
+        print(e)
+        break
+    except OSError as e:
+        time.sleep(0.05)
+else:
+    print(e)
+\"";
+    let got = bench.call("terminal", json!({"command": get}));
+    assert!(got.text.contains("hello"), "{}", got.text);
+    let edit = json!({"path": "index.html", "old_string": "hello", "new_string": "good bye"});
+    let edited = bench.call("patch", edit);
+    assert_eq!(edited.fate, Fate::Ran, "{}", edited.text);
+    let got = bench.call("terminal", json!({"command": get}));
+    assert!(got.text.contains("good bye"), "{}", got.text);
+}
+
+#[test]
 fn words_that_name_no_peer_grant_nothing() {
     let mut bench = Bench::new();
     let agent = bench.runtime.first_agent();

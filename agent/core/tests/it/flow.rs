@@ -5,9 +5,11 @@
 use crate::support;
 
 use hermitcrab_core::{
+    action::Action,
     approval::Reply,
     approval::Scope,
-    authority::Verb,
+    authority::{Authority, Cap, Host, HostPattern, Name, Object, Port, Program, Verb},
+    digest::Digest,
     grant::{AgentId, Uses},
     label::{Label, Readers, Source},
     outcome::DenialCode,
@@ -57,6 +59,34 @@ fn looking_reading_and_running_on_a_copy_stay_free() {
     assert_eq!(bench.run("make"), Came::Permitted(1));
     let change = bench.file(Verb::FsCreate, "out");
     assert_eq!(bench.effects(vec![change]), Came::Asked);
+}
+
+#[test]
+fn a_loopback_that_only_its_own_commands_share_stays_free_and_a_peer_does_not() {
+    let host = |name: &str| Host {
+        name: HostPattern::Exact(Name::parse(name).unwrap()),
+        port: Port::Any,
+    };
+    for (verb, name, expected) in [
+        (Verb::NetListen, "localhost", Came::Permitted(2)),
+        (Verb::NetListen, "example.com", Came::Asked),
+        (Verb::NetConnect, "localhost", Came::Asked),
+    ] {
+        let mut bench = with_everything(Asking::Prompt);
+        let held = Authority::of(Cap::new(verb, Object::Host(host(name))).unwrap());
+        bench.grant(held, Uses::Uncounted, SESSION);
+        hear(&mut bench, AgentId::FIRST, Source::File);
+        let program = Object::Program(Program::AnyInView);
+        let actions = vec![
+            Action::new(Verb::ProcExec, program, Digest::NONE).unwrap(),
+            Action::new(verb, Object::Host(host(name)), Digest::NONE).unwrap(),
+        ];
+        assert_eq!(
+            bench.call_as(AgentId::FIRST, Tool::Terminal, actions),
+            expected,
+            "{verb} {name}"
+        );
+    }
 }
 
 #[test]
