@@ -121,12 +121,11 @@ fn the_end_of_the_session_kills_the_command_that_runs() {
     assert_eq!(again.fate, Fate::Refused(DenialCode::SessionEnded));
 }
 
-/// Starts a command in the background and waits for its first words.
+/// Starts a command in the background that would write if it were asked to end, and waits
+/// for its first words.
 fn in_background(bench: &mut Bench) -> String {
-    let started = bench.call(
-        "terminal",
-        json!({"command": "echo x > made.txt; echo begun; sleep 600", "background": true}),
-    );
+    let command = "trap 'echo x > made.txt; exit' TERM; echo begun; sleep 600 & wait";
+    let started = bench.call("terminal", json!({"command": command, "background": true}));
     let started: Value = serde_json::from_str(&started.text).unwrap();
     let id = started["session_id"].as_str().unwrap().to_owned();
     let until = Instant::now() + PATIENCE;
