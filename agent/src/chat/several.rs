@@ -9,7 +9,10 @@
 use hermitcrab_core::{batch::Lane, tool::Tool};
 use serde_json::Value;
 
-use super::{CALLS_PER_ANSWER_MAX, Chat, ChatError, ChatTurn, Ports, arguments, result_of};
+use super::{
+    CALLS_PER_ANSWER_MAX, Chat, ChatError, ChatTurn, Ports,
+    calls::{arguments, result_of},
+};
 use crate::{
     mcp,
     model::{Message, ProposedCall},
