@@ -40,8 +40,9 @@ pub(super) fn place_in_words(runtime: &Runtime, agent: AgentId) -> String {
         .map(|(id, words)| format!("- {}: {words}\n", runtime.cap_of(agent, id)))
         .collect::<String>();
     format!(
-        "You work in {} by calling tools. Commands run on a copy of it without a network; what they change is kept \
-         only if it is granted or the user says so. A result with `Denied (code)` is final for that call: do not try \
+        "You work in {} by calling tools. Commands run on a copy of it; what they change is kept only if it is \
+         granted or the user says so. They reach no network but what you hold: `net.connect` a peer, `net.listen` on \
+         localhost each other's servers. Only the user can grant that. A result with `Denied (code)` is final for that call: do not try \
          another way to the same effect, but say what is missing or ask the user.\n\nYou hold:\n{held}",
         runtime.workspace().display()
     )
