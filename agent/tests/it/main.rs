@@ -12,6 +12,7 @@ mod acp_plan;
 mod acp_reach;
 mod acp_shown;
 mod afoot;
+mod afoot_builds;
 mod audit_cli;
 mod background;
 mod bearers;
