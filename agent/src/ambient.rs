@@ -108,7 +108,7 @@ pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
 }
 
 /// Who commits, as this person has told git, for commands that do not see the home it is
-/// kept in; see [`gitconfig`](crate::text::gitconfig).
+/// kept in; see [`gitconfig`].
 #[must_use]
 pub fn git_settings(home: &std::path::Path) -> String {
     let files = match std::env::var_os("GIT_CONFIG_GLOBAL") {

@@ -239,7 +239,9 @@ fn limits_hold_and_the_model_answers_again_afterwards() {
 
     let long = says(&"x ".repeat(40_000));
     match model.complete(ModelRequest::new("tiny", &long)) {
-        Err(ModelError::Full(tokens, context)) => assert!(tokens > context, "{tokens} {context}"),
+        Err(ModelError::Full { takes, holds }) => {
+            assert!(takes.is_some() && takes > holds, "{takes:?} {holds:?}");
+        }
         other => panic!("{other:?}"),
     }
     let asked = model.complete(ModelRequest::new("tiny", &messages).shaped(&Schema {
