@@ -20,6 +20,7 @@
 //! cut off is noticed against the [anchor](crate::state_dir::anchor), or against
 //! a head that was published elsewhere.
 
+pub mod beside;
 pub mod disk;
 pub mod index;
 mod ledger;

@@ -154,8 +154,8 @@ enum What {
     /// Write the manual page of the program, or of one of its commands
     #[command(after_help = examples::MAN)]
     Man {
-        /// Which command
-        command: Option<String>,
+        /// Which command, and which one of it
+        command: Vec<String>,
     },
 }
 
@@ -322,7 +322,7 @@ fn act(what: What) -> u8 {
         What::Config(arguments) => config::config(&arguments),
         What::Model(arguments) => model::model(&arguments),
         What::Completions { shell } => shell::completions(shell),
-        What::Man { command } => shell::man(command.as_deref()),
+        What::Man { command } => shell::man(&command),
         What::Undo {
             list,
             id,

@@ -55,7 +55,7 @@ mod writers;
 use std::{
     collections::BTreeMap,
     fmt, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
@@ -418,17 +418,18 @@ impl Runtime {
         }
     }
 
-    /// Opens the way in from other terminals. `laxest` is as far as a mode
-    /// set from there may go.
+    /// Opens the way in from other terminals, in the directory of the session's
+    /// ledger. `laxest` is as far as a mode set from there may go.
     ///
     /// # Errors
     /// The socket cannot be made.
-    pub fn be_reachable(&mut self, laxest: Asking) -> io::Result<()> {
+    pub fn be_reachable(&mut self, dir: &Path, laxest: Asking) -> io::Result<()> {
         let reach = Reach {
             remote: self.remote(),
             laxest,
+            workspace: self.config.workspace.display().to_string(),
         };
-        self.control = Some(Control::open(&self.config.state_dir, reach)?);
+        self.control = Some(Control::open(dir, reach)?);
         Ok(())
     }
 
@@ -543,7 +544,7 @@ impl Runtime {
         self.exports = None;
         self.adopted.clear();
         self.warden = None;
-        let reach = self.control.take().map(|control| control.laxest());
+        let reach = self.control.take().map(|control| control.terms());
         self.mounts = Mounts::default();
         let workspace = self.config.workspace.clone();
         self.mounts.open(&self.machine, &workspace)?;
@@ -553,8 +554,8 @@ impl Runtime {
         self.writers = Writers::default();
         self.agents
             .insert(AgentId::FIRST, AgentState::new(&self.config));
-        if let Some(laxest) = reach
-            && let Err(error) = self.be_reachable(laxest)
+        if let Some((dir, laxest)) = reach
+            && let Err(error) = self.be_reachable(&dir, laxest)
         {
             self.told.push(format!(
                 "this session cannot be reached from elsewhere: {error}"

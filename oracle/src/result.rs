@@ -97,6 +97,9 @@ pub struct Summary {
     pub unsteady: usize,
     /// Cases that did not run, by suite.
     pub skipped: BTreeMap<String, usize>,
+    /// The cases that do not pass, the first [`OPEN_SHOWN`] of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<Open>,
     /// How many cases each catalogue entry explained.
     pub explained: BTreeMap<String, usize>,
     /// What is wrong with the catalogue.
@@ -112,6 +115,20 @@ pub struct Summary {
     /// What a command that shows a case of it again needs besides `check --explain ID`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub again: String,
+}
+
+/// How many cases that do not pass a summary names; the others are in the results.
+pub const OPEN_SHOWN: usize = 20;
+
+/// A case that does not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Open {
+    /// The case.
+    pub id: String,
+    /// Its verdict.
+    pub label: String,
+    /// Why.
+    pub why: String,
 }
 
 /// How many adversarial commands had their effect.
@@ -149,6 +166,13 @@ impl Summary {
     pub fn add(&mut self, result: &CaseResult) {
         self.ran += 1;
         self.unsteady += usize::from(result.verdict.is_unsteady());
+        if !result.verdict.kind.passes() && self.open.len() < OPEN_SHOWN {
+            self.open.push(Open {
+                id: result.id.clone(),
+                label: result.label.clone(),
+                why: result.verdict.why.clone(),
+            });
+        }
         *self
             .suites
             .entry(result.suite.clone())

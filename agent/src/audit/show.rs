@@ -16,7 +16,7 @@ use super::{FILE_NAME, LedgerError, disk::Roomy, index, read, wire};
 use crate::state_dir::own_file::{self, Access};
 
 /// How often a ledger that is followed is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+pub const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What to hand out.
 #[derive(Clone, Debug, Default)]

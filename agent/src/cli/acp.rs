@@ -1,6 +1,7 @@
 //! `acp`: the agent behind an editor.
 
 use std::{
+    io::IsTerminal as _,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -28,13 +29,21 @@ pub struct Options {
 
 pub fn acp(setting: Setting, choice: choice::Choice, options: &Options) -> u8 {
     match service(setting, choice, options) {
-        Ok(service) => match acp::serve(service, std::io::stdin(), std::io::stdout()) {
-            Ok(()) => exit::OK,
-            Err(message) => {
-                say(&message);
-                exit::ENVIRONMENT
+        Ok(service) => {
+            // A person who tries it out by hand would otherwise sit before nothing.
+            if std::io::stdin().is_terminal() {
+                say(
+                    "this speaks the Agent Client Protocol with an editor, on standard input and output; nothing is said until it speaks (^C ends). In an editor's settings name the command `hermitcrab acp`; to talk here, run `hermitcrab`",
+                );
             }
-        },
+            match acp::serve(service, std::io::stdin(), std::io::stdout()) {
+                Ok(()) => exit::OK,
+                Err(message) => {
+                    say(&message);
+                    exit::ENVIRONMENT
+                }
+            }
+        }
         Err((message, code)) => {
             say(&message);
             code

@@ -1,18 +1,27 @@
 //! `audit`: the ledger, shown, followed, checked.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     io::Write as _,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::mpsc,
 };
 
 use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
-use hermitcrab_core::{audit::Head, digest::Digest};
+use hermitcrab_core::{
+    audit::{Head, Record},
+    digest::Digest,
+};
 
 use super::{say, state_dir};
 use crate::{
-    audit::{self, printed::Printed, show::Selection},
+    audit::{
+        self, beside,
+        printed::Printed,
+        show::{LOOK_AGAIN, Selection},
+    },
     exit,
     store::State,
 };
@@ -63,34 +72,64 @@ pub fn audit(audit: &Audit) -> u8 {
     }
 }
 
+/// Every ledger of a state directory in which something is recorded, or should be.
+fn ledgers(dir: &Path) -> Vec<(u32, PathBuf)> {
+    let mut all = beside::all(dir);
+    all.retain(|(_, place)| !is_nothing(place));
+    all
+}
+
+/// What a ledger is called beside others; nothing if it is the first.
+fn called(number: u32) -> String {
+    match number {
+        0 => String::new(),
+        number => format!("{}/{number}: ", beside::DIR_NAME),
+    }
+}
+
 fn verify(dir: &Path, expect: &[Head]) -> u8 {
-    let mut known = expect.to_vec();
+    let ledgers = match ledgers(dir).as_slice() {
+        [] if expect.is_empty() => {
+            println!("nothing is recorded yet");
+            return exit::OK;
+        }
+        [] => vec![(0, dir.to_owned())],
+        some => some.to_vec(),
+    };
+    // A head published earlier is one of any of them; what none of them has was cut
+    // off, and is told of the first.
+    let holds = |head: &Head| {
+        let mut places = ledgers.iter();
+        places.any(|(_, place)| audit::verify_against(place, &[*head]).is_ok())
+    };
+    let (_, lacking): (Vec<Head>, Vec<Head>) = expect.iter().partition(|head| holds(head));
     let mut code = exit::OK;
-    match State::look(dir) {
-        Ok(state) => known.extend(
-            state
-                .and_then(|state| state.anchor.place())
-                .map(|place| place.head),
-        ),
-        Err(error) => {
-            say(&error.to_string());
-            code = exit::LEDGER;
+    for (number, place) in &ledgers {
+        let mut known = if *number == 0 {
+            lacking.clone()
+        } else {
+            Vec::new()
+        };
+        match State::look(place) {
+            Ok(state) => known.extend(
+                state
+                    .and_then(|state| state.anchor.place())
+                    .map(|place| place.head),
+            ),
+            Err(error) => {
+                say(&format!("{}{error}", called(*number)));
+                code = exit::LEDGER;
+            }
+        }
+        match audit::verify_against(place, &known) {
+            Ok(verified) => println!("{}{verified}", called(*number)),
+            Err(error) => {
+                say(&error.to_string());
+                code = exit::LEDGER;
+            }
         }
     }
-    if code == exit::OK && known.is_empty() && is_nothing(dir) {
-        println!("nothing is recorded yet");
-        return exit::OK;
-    }
-    match audit::verify_against(dir, &known) {
-        Ok(verified) => {
-            println!("{verified}");
-            code
-        }
-        Err(error) => {
-            say(&error.to_string());
-            exit::LEDGER
-        }
-    }
+    code
 }
 
 /// Is there no ledger, where nothing says that there was one?
@@ -103,51 +142,136 @@ fn is_nothing(dir: &Path) -> bool {
 }
 
 fn head(dir: &Path) -> u8 {
-    if is_nothing(dir) {
+    let ledgers = ledgers(dir);
+    if ledgers.is_empty() {
         println!("{}:{}", Head::EMPTY.next, Head::EMPTY.digest);
-        return exit::OK;
     }
-    match audit::verify(dir) {
-        Ok(verified) => {
-            println!("{}:{}", verified.head.next, verified.head.digest);
-            exit::OK
+    for (_, place) in ledgers {
+        match audit::verify(&place) {
+            Ok(verified) => println!("{}:{}", verified.head.next, verified.head.digest),
+            Err(error) => {
+                say(&error.to_string());
+                return exit::LEDGER;
+            }
         }
-        Err(error) => {
-            say(&error.to_string());
-            exit::LEDGER
+    }
+    exit::OK
+}
+
+/// Records on their way to a reader, those of several ledgers under the names of theirs.
+struct Page {
+    is_json: bool,
+    /// The ledger of the last record; before any, the first.
+    last: u32,
+    /// What is known of each ledger, and the number of its next record.
+    seen: BTreeMap<u32, (Printed, u64)>,
+}
+
+impl Page {
+    /// A reader that went away has seen enough.
+    fn put(&mut self, number: u32, record: &Record) -> ControlFlow<()> {
+        let mut out = std::io::stdout().lock();
+        let (printed, next) = self.seen.entry(number).or_default();
+        *next = record.seq.saturating_add(1);
+        let written = if self.is_json {
+            writeln!(out, "{}", audit::line(record))
+        } else {
+            let heading = match number {
+                number if number == self.last => Ok(()),
+                0 => writeln!(out, "the first ledger:"),
+                number => writeln!(out, "{}/{number}:", beside::DIR_NAME),
+            };
+            self.last = number;
+            let text = printed.text(record);
+            heading.and_then(|()| writeln!(out, "{:>6} {:<9} {text}", record.seq, record.kind))
+        };
+        match written.and_then(|()| out.flush()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         }
     }
 }
 
 fn show(dir: &Path, audit: &Audit) -> u8 {
-    if !audit.follow && is_nothing(dir) {
+    let ledgers = ledgers(dir);
+    if !audit.follow && ledgers.is_empty() {
         say("nothing is recorded yet");
         return exit::OK;
     }
     let selection = Selection {
         session: audit.session.clone(),
-        follow: audit.follow,
+        follow: false,
     };
-    let mut out = std::io::stdout().lock();
-    let mut printed = Printed::default();
-    let shown = audit::show::selected(dir, &selection, |record| {
-        let written = if audit.json {
-            writeln!(out, "{}", audit::line(record))
-        } else {
-            let text = printed.text(record);
-            writeln!(out, "{:>6} {:<9} {text}", record.seq, record.kind)
-        };
-        // A reader that went away has seen enough.
-        match written.and_then(|()| out.flush()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+    let mut page = Page {
+        is_json: audit.json,
+        last: 0,
+        seen: BTreeMap::new(),
+    };
+    for (number, place) in ledgers {
+        let mut has_enough = false;
+        let shown = audit::show::selected(&place, &selection, |record| {
+            let flow = page.put(number, record);
+            has_enough = flow.is_break();
+            flow
+        });
+        match shown {
+            Ok(()) if has_enough => return exit::OK,
+            Ok(()) => {}
+            Err(error) => {
+                say(&error.to_string());
+                return exit::LEDGER;
+            }
         }
-    });
-    match shown {
-        Ok(()) => exit::OK,
-        Err(error) => {
-            say(&error.to_string());
-            exit::LEDGER
+    }
+    match audit.follow {
+        true => follow(dir, audit, page),
+        false => exit::OK,
+    }
+}
+
+/// Goes on with what is written to any of them, those included that begin later.
+fn follow(dir: &Path, audit: &Audit, mut page: Page) -> u8 {
+    let (tell, told) = mpsc::channel();
+    let mut followed = BTreeSet::new();
+    loop {
+        for (number, place) in beside::all(dir) {
+            if (number != 0 && is_nothing(&place)) || !followed.insert(number) {
+                continue;
+            }
+            let next = page.seen.get(&number).map_or(0, |(_, next)| *next);
+            let selection = Selection {
+                session: audit.session.clone(),
+                follow: true,
+            };
+            let tell = tell.clone();
+            // It ends with the program: whoever follows does so until they leave.
+            std::thread::spawn(move || {
+                let ended = audit::show::selected(&place, &selection, |record| {
+                    let is_shown = record.seq < next;
+                    if is_shown || tell.send((number, Ok(record.clone()))).is_ok() {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+                if let Err(error) = ended {
+                    // Nobody waits for it any more.
+                    let _sent = tell.send((number, Err(error)));
+                }
+            });
+        }
+        match told.recv_timeout(LOOK_AGAIN) {
+            Ok((number, Ok(record))) => {
+                if page.put(number, &record).is_break() {
+                    return exit::OK;
+                }
+            }
+            Ok((_, Err(error))) => {
+                say(&error.to_string());
+                return exit::LEDGER;
+            }
+            // Ledgers may have come meanwhile.
+            Err(_) => {}
         }
     }
 }

@@ -13,11 +13,12 @@ use hermitcrab_sandbox::profile::{Mechanism, Row};
 use super::{Trouble, Where, caps, open, say};
 use crate::{
     ambient,
-    audit::{self, LedgerError},
+    audit::{self, LedgerError, beside},
     exit,
     model::llama,
     person::TerminalUser,
     runtime::builder,
+    state_dir::own_file::OwnFileError,
     store::{State, contents::KeptGrant, repair},
 };
 
@@ -213,26 +214,35 @@ fn kept(ground: &open::Ground, isolation: Isolation) -> Result<(), u8> {
         say(message);
         result = Err(exit::LEDGER);
     };
-    let state = match State::look(dir) {
-        Ok(state) => state,
-        Err(error) => {
-            bad(&error.to_string());
-            None
+    let mut first = None;
+    for (number, place) in beside::all(dir) {
+        let state = match State::look(&place) {
+            Ok(state) => state,
+            Err(error) => {
+                bad(&error.to_string());
+                None
+            }
+        };
+        let known: Vec<_> = state
+            .as_ref()
+            .and_then(|state| state.anchor.place())
+            .map(|place| place.head)
+            .into_iter()
+            .collect();
+        let called = match number {
+            0 => "ledger".to_owned(),
+            number => format!("ledger {}/{number}", beside::DIR_NAME),
+        };
+        match audit::verify_against(&place, &known) {
+            Ok(verified) => println!("{called}: {verified}"),
+            Err(LedgerError::Own(error)) if error.is_missing() && known.is_empty() => {
+                println!("{called}: none yet");
+            }
+            Err(error) => bad(&error.to_string()),
         }
-    };
-    let known: Vec<_> = state
-        .as_ref()
-        .and_then(|state| state.anchor.place())
-        .map(|place| place.head)
-        .into_iter()
-        .collect();
-    match audit::verify_against(dir, &known) {
-        Ok(verified) => println!("ledger: {verified}"),
-        Err(LedgerError::Own(error)) if error.is_missing() && known.is_empty() => {
-            println!("ledger: none yet");
-        }
-        Err(error) => bad(&error.to_string()),
+        first = first.or(state.filter(|_| number == 0));
     }
+    let state = first;
     if let Some(state) = state {
         match ground.keeper(state, isolation) {
             Ok(keeper) => {
@@ -263,7 +273,15 @@ fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
         return Ok(exit::OK);
     }
     let stamp = ambient::wall_time().as_millis() / 1000;
-    let repaired = repair::repair(dir, stamp).map_err(|error| (error.to_string(), exit::LEDGER))?;
+    let failed = |error: OwnFileError| (error.to_string(), exit::LEDGER);
+    let mut repaired = repair::repair(dir, stamp).map_err(failed)?;
+    let mut copies: Vec<_> = repaired.copy.take().into_iter().collect();
+    for (number, place) in beside::all(dir).into_iter().skip(1) {
+        let one = repair::repair(&place, stamp).map_err(failed)?;
+        let named = |line: String| format!("{}/{number}: {line}", beside::DIR_NAME);
+        repaired.done.extend(one.done.into_iter().map(named));
+        copies.extend(one.copy);
+    }
     if repaired.done.is_empty() {
         println!("ledger and store hold; nothing was changed");
         return Ok(exit::OK);
@@ -271,7 +289,7 @@ fn repaired(ground: &open::Ground) -> Result<u8, Trouble> {
     for line in &repaired.done {
         println!("{line}");
     }
-    if let Some(copy) = &repaired.copy {
+    for copy in &copies {
         println!("everything as it was found: `{}`", copy.display());
     }
     caps::recorded(ground, "repaired by command", || {

@@ -113,7 +113,7 @@ Examples:
 pub const MAN: &str = "\
 Examples:
   hermitcrab man | man -l -
-  hermitcrab man exec | man -l -";
+  hermitcrab man caps grant | man -l -";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! `session`: what a session that runs holds, and ending it from elsewhere.
 
+mod which;
+
 use std::io::{Read as _, Write as _};
 
 use clap::{Args, Subcommand};
@@ -7,9 +9,11 @@ use hermitcrab_core::approval::Asking;
 
 use super::{Trouble, Where, open, say, span, state_dir};
 use crate::{
-    control::{Connection, ControlError, GrantRow, Listing, Reply, Request},
+    ambient,
+    control::{ControlError, GrantRow, Listing, Reply, Request},
     exit,
     runtime::real,
+    screen::visible,
 };
 
 /// A session that runs.
@@ -17,6 +21,9 @@ use crate::{
 pub struct Session {
     #[command(flatten)]
     place: Where,
+    /// Which one, where several run: the beginning of its number, as listed [default: the one that works here]
+    #[arg(long, value_name = "NUMBER", global = true)]
+    session: Option<String>,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -25,7 +32,7 @@ pub struct Session {
 enum What {
     /// Show its agents, their grants (also those that ended or lost their granter), and what waits for a yes
     List {
-        /// One JSON object
+        /// One JSON object for each session
         #[arg(long)]
         json: bool,
     },
@@ -118,25 +125,28 @@ fn trouble(error: &ControlError) -> Trouble {
 
 fn run(session: &Session) -> Result<u8, Trouble> {
     let dir = state_dir(session.place.state_dir.as_deref())?;
-    let mut to = Connection::open(&dir).map_err(|error| trouble(&error))?;
+    let meant = which::Meant {
+        number: session.session.as_deref(),
+        workspace: session.place.workspace.as_deref().map(real),
+    };
+    let found = which::running(&dir, &meant)?;
+    let what = match &session.what {
+        None => return Ok(all(&found, false)),
+        Some(What::List { json }) => return Ok(all(&found, *json)),
+        Some(what) => what,
+    };
+    let current = ambient::places()
+        .map(|places| places.current)
+        .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+    let mut to = which::one(found, &real(&current))?.to;
     let mut ask = |request: &Request| to.ask(request).map_err(|error| trouble(&error));
-    let request = match &session.what {
-        None => Request::List,
-        Some(What::List { json }) => {
-            let reply = ask(&Request::List)?;
-            return Ok(match reply {
-                Reply::Listing(listing) if *json => {
-                    print(&format!("{}", serde_json::json!(listing)));
-                    exit::OK
-                }
-                other => tell(other),
-            });
-        }
-        Some(What::Revoke { grant, drain }) => Request::Revoke {
+    let request = match what {
+        What::List { .. } => Request::List,
+        What::Revoke { grant, drain } => Request::Revoke {
             grant: *grant,
             drain: *drain,
         },
-        Some(What::Grant { grant, seconds }) => {
+        What::Grant { grant, seconds } => {
             let current = open::ground(&session.place)?.places.current;
             let words = open::words(grant, &current)?;
             let on = match words.on.as_str() {
@@ -165,15 +175,15 @@ fn run(session: &Session) -> Result<u8, Trouble> {
             }
             return Ok(code);
         }
-        Some(What::Forward { grant, agent }) => Request::Forward {
+        What::Forward { grant, agent } => Request::Forward {
             grant: *grant,
             agent: *agent,
         },
-        Some(What::EndAgent { agent }) => Request::EndAgent { agent: *agent },
-        Some(What::Mode { mode }) => Request::Mode {
+        What::EndAgent { agent } => Request::EndAgent { agent: *agent },
+        What::Mode { mode } => Request::Mode {
             mode: mode.to_string(),
         },
-        Some(What::Accept { proposal }) => {
+        What::Accept { proposal } => {
             let listed = ask(&Request::List)?;
             let Reply::Listing(listing) = listed else {
                 return Ok(tell(listed));
@@ -199,11 +209,11 @@ fn run(session: &Session) -> Result<u8, Trouble> {
                 digest: shown.digest,
             }
         }
-        Some(What::Decline { proposal }) => Request::Decline {
+        What::Decline { proposal } => Request::Decline {
             proposal: *proposal,
         },
-        Some(What::Forget) => Request::Forget,
-        Some(What::End) => Request::End,
+        What::Forget => Request::Forget,
+        What::End => Request::End,
     };
     let became = match request {
         Request::Forward { .. } | Request::Accept { .. } => "granted",
@@ -238,10 +248,23 @@ fn tell_of(reply: Reply, became: &str) -> u8 {
     }
 }
 
+/// All that were found, one after the other.
+fn all(found: &[which::Running], json: bool) -> u8 {
+    for one in found {
+        if json {
+            print(&format!("{}", serde_json::json!(one.listing)));
+        } else {
+            list(&one.listing);
+        }
+    }
+    exit::OK
+}
+
 fn list(listing: &Listing) {
     print(&format!(
-        "session {}, {}, {} call{} running",
+        "session {} in {}, {}, {} call{} running",
         listing.session,
+        visible(&listing.workspace),
         listing.mode,
         listing.running,
         if listing.running == 1 { "" } else { "s" }

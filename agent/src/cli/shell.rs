@@ -15,23 +15,22 @@ pub fn completions(shell: Shell) -> u8 {
     written(&out)
 }
 
-/// Writes the manual: of the program, or of one command of it.
-pub fn man(command: Option<&str>) -> u8 {
+/// Writes the manual: of the program, or of one command of it, whose words are `command`.
+pub fn man(command: &[String]) -> u8 {
     let mut all = Arguments::command();
     all.build();
-    let page = match command {
-        None => all,
-        Some(name) => match all.find_subcommand(name) {
-            Some(found) => found.clone(),
-            None => {
-                let names = all.get_subcommands().map(clap::Command::get_name);
-                let hint = keys::nearest(name, names)
-                    .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-                say(&format!("there is no command `{name}`{hint}"));
-                return exit::USAGE;
-            }
-        },
-    };
+    let mut page = all;
+    for (place, name) in command.iter().enumerate() {
+        let Some(found) = page.find_subcommand(name) else {
+            let names = page.get_subcommands().map(clap::Command::get_name);
+            let hint = keys::nearest(name, names)
+                .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+            let asked = command.get(..=place).unwrap_or(command).join(" ");
+            say(&format!("there is no command `{asked}`{hint}"));
+            return exit::USAGE;
+        };
+        page = found.clone();
+    }
     let mut out = Vec::new();
     match clap_mangen::Man::new(page).render(&mut out) {
         Ok(()) => written(&out),

@@ -85,6 +85,8 @@ pub enum Reply {
 pub struct Listing {
     /// Its number.
     pub session: String,
+    /// Where it works.
+    pub workspace: String,
     /// When its user is asked.
     pub mode: String,
     /// How many calls run.

@@ -17,7 +17,7 @@ use hermitcrab_core::{
     time::Millis,
 };
 
-use super::{mounts, remote::Remote};
+use super::{mounts, reachable::Reach, remote::Remote};
 use crate::control::{AgentRow, GrantRow, Listing, ProposalRow, Reply, Request};
 
 /// One program's side of a conversation with a session.
@@ -26,17 +26,19 @@ pub struct Granter {
     remote: Remote,
     upstream: UpstreamId,
     laxest: Asking,
+    workspace: String,
     granted: bool,
 }
 
-impl Remote {
+impl Reach {
     /// A program that may grant, by a number no other has.
     #[must_use]
-    pub fn granter(&self, program: u32, laxest: Asking) -> Granter {
+    pub fn granter(&self, program: u32) -> Granter {
         Granter {
-            remote: self.clone(),
+            remote: self.remote.clone(),
             upstream: UpstreamId(program),
-            laxest,
+            laxest: self.laxest,
+            workspace: self.workspace.clone(),
             granted: false,
         }
     }
@@ -65,7 +67,10 @@ impl Granter {
     fn try_answer(&mut self, request: Request) -> Result<Reply, Denial> {
         let remote = &self.remote;
         match request {
-            Request::List => Ok(Reply::Listing(remote.look(listing))),
+            Request::List => {
+                let listed = remote.look(|session, now| listing(session, &self.workspace, now));
+                Ok(Reply::Listing(listed))
+            }
             Request::Revoke { grant, drain } => {
                 let grant = remote.grant_named(grant)?;
                 let ended = if drain {
@@ -193,7 +198,7 @@ fn spec(
     })
 }
 
-fn listing(session: &Session, now: hermitcrab_core::time::Instant) -> Listing {
+fn listing(session: &Session, workspace: &str, now: hermitcrab_core::time::Instant) -> Listing {
     let mut grants: Vec<&Grant> = session
         .agents()
         .flat_map(|agent| session.held_by(agent))
@@ -201,6 +206,7 @@ fn listing(session: &Session, now: hermitcrab_core::time::Instant) -> Listing {
     grants.sort_by_key(|grant| grant.id());
     Listing {
         session: format!("{:016x}", session.rules().session()),
+        workspace: workspace.to_owned(),
         mode: session.asking().to_string(),
         running: session.running(),
         agents: session

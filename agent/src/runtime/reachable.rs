@@ -35,6 +35,8 @@ pub struct Reach {
     pub remote: Remote,
     /// The laxest mode the administrator lets anybody set.
     pub laxest: Asking,
+    /// Where it works, for people.
+    pub workspace: String,
 }
 
 /// The socket of a session. Dropping it closes it.
@@ -61,19 +63,19 @@ impl fmt::Debug for Control {
 }
 
 impl Control {
-    /// Opens the socket of the session that has this state directory's ledger.
+    /// Opens the socket of the session that has the ledger in this directory.
     ///
     /// # Errors
     /// The socket cannot be made.
-    pub fn open(state_dir: &Path, reach: Reach) -> io::Result<Self> {
-        let path = state_dir.join(SOCKET_NAME);
-        // Whoever has the ledger is the only session, so what is there is left
+    pub fn open(dir: &Path, reach: Reach) -> io::Result<Self> {
+        let path = dir.join(SOCKET_NAME);
+        // Whoever has the ledger is the only session here, so what is there is left
         // over from one that died.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = through_directory(state_dir, SOCKET_NAME, UnixListener::bind)?;
+        let listener = through_directory(dir, SOCKET_NAME, UnixListener::bind)?;
         listener.set_nonblocking(true)?;
         let shared = Arc::new(Shared {
             reach,
@@ -96,10 +98,11 @@ impl Control {
 }
 
 impl Control {
-    /// How far a mode set from elsewhere may go.
+    /// Where it is, and how far a mode set from elsewhere may go.
     #[must_use]
-    pub fn laxest(&self) -> Asking {
-        self.shared.reach.laxest
+    pub fn terms(&self) -> (PathBuf, Asking) {
+        let dir = self.path.parent().unwrap_or(Path::new("/"));
+        (dir.to_owned(), self.shared.reach.laxest)
     }
 }
 
@@ -162,7 +165,7 @@ impl Shared {
     /// an orphan from then on.
     fn converse(&self, stream: UnixStream) {
         let program = self.programs.fetch_add(1, Ordering::SeqCst);
-        let mut granter = self.reach.remote.granter(program, self.reach.laxest);
+        let mut granter = self.reach.granter(program);
         // Whatever the conversation breaks down with, the other side is gone.
         let _over = self.talk(stream, |request| granter.answer(request));
         if !self.is_over() {

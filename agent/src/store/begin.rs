@@ -5,11 +5,14 @@
 //! a ledger that is not what it was refuses the start; a key or an anchor that
 //! is not what it was means that nothing kept counts, and is said.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use super::state::{State, StateError};
 use crate::{
-    audit::{Ledger, LedgerError, Opened},
+    audit::{Ledger, LedgerError, Opened, beside},
     state_dir::own_file::OwnFileError,
 };
 
@@ -18,6 +21,9 @@ use crate::{
 pub struct Begun {
     /// The ledger, checked, and whether anything was removed from its end.
     pub ledger: (Ledger, Opened),
+    /// The directory the ledger is in: the state directory, or one beside its
+    /// ledger, which another session has.
+    pub place: PathBuf,
     /// The key and the anchor; `None`: nothing that is kept counts.
     pub state: Option<State>,
     /// Why nothing that is kept counts, for the person.
@@ -31,6 +37,8 @@ pub enum NotBegun {
     Directory(OwnFileError),
     /// The ledger.
     Ledger(LedgerError),
+    /// The key or the anchor of a ledger beside the first.
+    Beside(PathBuf, StateError),
 }
 
 impl fmt::Display for NotBegun {
@@ -43,6 +51,11 @@ impl fmt::Display for NotBegun {
                 )
             }
             Self::Ledger(error) => error.fmt(f),
+            Self::Beside(place, error) => write!(
+                f,
+                "another session has the ledger, and the one beside it in `{}` cannot be used: {error}",
+                place.display()
+            ),
         }
     }
 }
@@ -61,10 +74,27 @@ pub fn begin(state_dir: &Path) -> Result<Begun, NotBegun> {
         Err(doubt) => (None, Some(doubt)),
     };
     let anchor = state.as_ref().map(|state| state.another().anchor);
-    let ledger = Ledger::open_anchored(state_dir, anchor).map_err(NotBegun::Ledger)?;
+    let (ledger, place) = match Ledger::open_anchored(state_dir, anchor) {
+        Err(LedgerError::Busy(first)) => beside(state_dir, first)?,
+        opened => (opened.map_err(NotBegun::Ledger)?, state_dir.to_owned()),
+    };
     Ok(Begun {
         ledger,
+        place,
         state,
         doubt,
     })
+}
+
+/// The first ledger beside `first` that nobody has.
+fn beside(state_dir: &Path, first: PathBuf) -> Result<((Ledger, Opened), PathBuf), NotBegun> {
+    for number in 1..=beside::MOST {
+        let place = beside::place(state_dir, number);
+        let state = State::open(&place).map_err(|error| NotBegun::Beside(place.clone(), error))?;
+        match Ledger::open_anchored(&place, Some(state.anchor)) {
+            Err(LedgerError::Busy(_)) => {}
+            opened => return Ok((opened.map_err(NotBegun::Ledger)?, place)),
+        }
+    }
+    Err(NotBegun::Ledger(LedgerError::Busy(first)))
 }

@@ -299,6 +299,17 @@ fn completions_and_manuals_are_written_for_every_command() {
     }
     assert!(home.ok(&["man"]).contains(".TH hermitcrab"));
     assert!(home.ok(&["man", "exec"]).contains("workspace"));
+    assert!(
+        home.ok(&["man", "caps", "grant"])
+            .contains("hermitcrab caps grant")
+    );
+    let ran = home.run(&["man", "caps", "gratn"]);
+    assert_eq!(ran.code, Some(64));
+    assert!(
+        ran.err.contains("`caps gratn`; did you mean `grant`?"),
+        "{}",
+        ran.err
+    );
     assert_eq!(home.run(&["man", "nothing"]).code, Some(64));
 }
 

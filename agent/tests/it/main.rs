@@ -69,6 +69,7 @@ mod servers_http;
 mod servers_pieces;
 mod session_cli;
 mod siblings;
+mod side_by_side;
 mod standing;
 mod standing_disk;
 mod store_file;

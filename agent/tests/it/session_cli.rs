@@ -155,7 +155,7 @@ fn a_grant_ends_with_the_program_that_gave_it_or_is_an_orphan_when_that_dies() {
 /// A session of this process, reachable, and a conversation with it.
 fn reachable(laxest: Asking) -> (Bench, Connection) {
     let mut bench = Bench::new();
-    bench.runtime.be_reachable(laxest).unwrap();
+    bench.runtime.be_reachable(&bench.state, laxest).unwrap();
     let connection = Connection::open(&bench.state).unwrap();
     (bench, connection)
 }

@@ -1,6 +1,8 @@
 //! The command: read, translate, replay, suggest, write.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -357,6 +359,17 @@ fn open_journal(args: &MigrateArgs, out: &Path) -> Result<Journal, String> {
     Ok(journal)
 }
 
+/// Writes a file as a whole, or leaves what was there: half a report would be read as one.
+fn whole(out: &Path, path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let mode = std::fs::Permissions::from_mode(0o644);
+    let mut file = tempfile::Builder::new()
+        .permissions(mode)
+        .tempfile_in(out)?;
+    file.write_all(text)?;
+    file.persist(path)?;
+    Ok(())
+}
+
 fn write(report: &Report, existing: Option<&Path>, out: &Path) -> Result<(), String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("cannot draft: {error}"))?;
     let proposed = config::propose(
@@ -375,7 +388,7 @@ fn write(report: &Report, existing: Option<&Path>, out: &Path) -> Result<(), Str
         ("migration.diff", proposed.diff),
     ] {
         let path: PathBuf = out.join(name);
-        std::fs::write(&path, text)
+        whole(out, &path, text.as_bytes())
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     Ok(())

@@ -15,6 +15,15 @@ pub(crate) fn cases(count: usize) -> String {
     }
 }
 
+/// A reason on one line of a log.
+fn shortened(why: &str) -> String {
+    const LONGEST: usize = 300;
+    match why.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", why.get(..at).unwrap_or_default()),
+        None => why.to_owned(),
+    }
+}
+
 /// Writes the table, the named divergences, the catalogue's faults, the
 /// headline and the place of the full report.
 #[must_use]
@@ -114,6 +123,18 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
         } else {
             "cases need"
         };
+        // Last, so that the end of a log names them.
+        let _ = writeln!(out);
+        for one in &summary.open {
+            let _ = writeln!(out, "{}  {}", one.label, one.id);
+            if let Some(first) = one.why.lines().next() {
+                let _ = writeln!(out, "    {}", shortened(first));
+            }
+        }
+        let more = open - summary.open.len().min(open);
+        if more > 0 {
+            let _ = writeln!(out, "and {more} more");
+        }
         let _ = writeln!(
             out,
             "{open} {cases} an answer; `{}` shows one call by call, and\ndocs/CONFORMANCE.md says what each verdict means and how a difference is explained",
@@ -126,7 +147,7 @@ pub fn render(summary: &Summary, report: Option<&Path>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Headline;
+    use crate::result::{Headline, Open};
 
     #[test]
     fn the_table_shows_only_the_verdicts_that_occur_and_adds_up() {
@@ -171,6 +192,14 @@ mod tests {
         ));
         assert!(text.contains("2.5 a second"));
         assert!(text.contains("1 case needs an answer; `cargo bisim check --explain ID`"));
+        assert!(text.contains("and 1 more\n1 case needs"));
+        summary.open.push(Open {
+            id: "some-case".into(),
+            label: "weaker:grant-used".into(),
+            why: "it was written\nand more".into(),
+        });
+        let text = render(&summary, None);
+        assert!(text.contains("\nweaker:grant-used  some-case\n    it was written\n1 case needs"));
         summary.suites.remove("long-name");
         assert!(!render(&summary, None).contains("an answer"));
     }

@@ -133,6 +133,7 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
     let ground = ground(&setting.place)?;
     let Begun {
         ledger: opened,
+        place,
         state,
         ..
     } = begun_in(&ground)?;
@@ -152,7 +153,7 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
         session.run_jobs_through(Box::new(runner));
     }
     let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
-    if let Err(error) = session.be_reachable(laxest) {
+    if let Err(error) = session.be_reachable(&place, laxest) {
         say(&format!(
             "`hermitcrab session` will not find this session: {error}"
         ));

@@ -1,0 +1,106 @@
+//! Which of the sessions that run is meant.
+
+use std::path::{Path, PathBuf};
+
+use super::trouble;
+use crate::{
+    audit::beside,
+    cli::Trouble,
+    control::{Connection, ControlError, Listing, Reply, Request},
+    exit,
+    screen::visible,
+};
+
+/// A session that runs and answers.
+#[derive(Debug)]
+pub struct Running {
+    /// The conversation with it.
+    pub to: Connection,
+    /// What it was when it was found.
+    pub listing: Listing,
+}
+
+/// How somebody says which one is meant.
+#[derive(Debug)]
+pub struct Meant<'a> {
+    /// The beginning of its number.
+    pub number: Option<&'a str>,
+    /// A directory it works in.
+    pub workspace: Option<PathBuf>,
+}
+
+impl Meant<'_> {
+    fn is(&self, listing: &Listing) -> bool {
+        let numbered = |number: &str| listing.session.starts_with(number);
+        let works_in = |place: &Path| place.starts_with(&listing.workspace);
+        self.number.is_none_or(numbered) && self.workspace.as_deref().is_none_or(works_in)
+    }
+}
+
+/// Every session with a ledger in this state directory, or beside it, that is meant.
+///
+/// # Errors
+/// None runs, none of them answers, or none of those that run is meant.
+pub fn running(state_dir: &Path, meant: &Meant<'_>) -> Result<Vec<Running>, Trouble> {
+    let (mut found, mut silent) = (Vec::new(), None);
+    for (_, place) in beside::all(state_dir) {
+        let asked = Connection::open(&place).and_then(|mut to| match to.ask(&Request::List)? {
+            Reply::Listing(listing) => Ok(Running { to, listing }),
+            other => Err(ControlError::Garbled(format!("{other:?}"))),
+        });
+        match asked {
+            Ok(session) => found.push(session),
+            Err(ControlError::NoSession(_)) => {}
+            // It may have ended meanwhile; the others are there all the same.
+            Err(error) => silent = Some(error),
+        }
+    }
+    if found.is_empty() {
+        let none = ControlError::NoSession(state_dir.to_owned());
+        return Err(trouble(&silent.unwrap_or(none)));
+    }
+    let (those, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|one| meant.is(&one.listing));
+    if those.is_empty() {
+        let all = named(&others);
+        return Err((
+            format!("none of the sessions that run is meant:{all}"),
+            exit::USAGE,
+        ));
+    }
+    Ok(those)
+}
+
+/// The only one; of several, the only one that works where the person is.
+///
+/// # Errors
+/// Several may be meant.
+pub fn one(mut found: Vec<Running>, here: &Path) -> Result<Running, Trouble> {
+    if found.len() > 1 {
+        let is_here = |one: &Running| here.starts_with(&one.listing.workspace);
+        if found.iter().filter(|one| is_here(one)).count() == 1 {
+            found.retain(is_here);
+        }
+    }
+    match (found.pop(), found.as_slice()) {
+        (Some(only), []) => Ok(only),
+        (last, _) => {
+            found.extend(last);
+            let all = named(&found);
+            let message = format!("several sessions run; name one with `--session NUMBER`:{all}");
+            Err((message, exit::USAGE))
+        }
+    }
+}
+
+fn named(sessions: &[Running]) -> String {
+    sessions
+        .iter()
+        .map(|one| {
+            let Listing {
+                session, workspace, ..
+            } = &one.listing;
+            format!("\n  {session}  {}", visible(workspace))
+        })
+        .collect()
+}

@@ -1,0 +1,273 @@
+//! Sessions that run at the same time, each with a ledger of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use hermitcrab::{
+    audit::{Ledger, beside},
+    store::State,
+};
+
+use crate::support::home::Home;
+
+/// Far longer than anything here takes, and far shorter than the commands.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[track_caller]
+fn until<R>(mut look: impl FnMut() -> Option<R>) -> R {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "it never came to that");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A session that goes on until it is ended, in a directory.
+struct Going {
+    child: Child,
+    dir: PathBuf,
+}
+
+impl Going {
+    fn in_dir(home: &Home, dir: &Path) -> Self {
+        let child = home
+            .command(dir, &["exec", "--", "sleep 600"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let shown = format!(" in {}, ", dir.display());
+        until(|| {
+            let listed = home.run(&["session", "list"]).out;
+            let mut lines = listed.lines();
+            lines
+                .any(|line| line.contains(&shown) && line.contains("1 call running"))
+                .then_some(())
+        });
+        Self {
+            child,
+            dir: dir.to_owned(),
+        }
+    }
+
+    fn number(&self, home: &Home) -> String {
+        let listed = home.ok(&["session"]);
+        let shown = format!(" in {}, ", self.dir.display());
+        let line = listed.lines().find(|line| line.contains(&shown)).unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    }
+
+    fn ended(mut self) {
+        until(|| self.child.try_wait().unwrap());
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // Gone already, unless a test failed.
+        let _gone = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+/// A home with two projects, by their real names.
+fn home() -> (Home, PathBuf, PathBuf) {
+    let home = Home::new();
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let [project, other] = [home.project(), other].map(|dir| dir.canonicalize().unwrap());
+    (home, project, other)
+}
+
+/// Writes a file in a session of its own.
+#[track_caller]
+fn writes(home: &Home, name: &str) {
+    let command = format!("echo {name} > {name}");
+    home.ok(&["exec", "--mode", "approve_all", "--", &command]);
+    assert!(home.project().join(name).exists());
+}
+
+#[test]
+fn a_session_beside_another_works_and_both_are_recorded_whole() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    let before = home.ledger();
+    writes(&home, "b.txt");
+    assert_eq!(home.ledger(), before, "two wrote one ledger");
+    let row = home.state("beside/1/ledger.jsonl");
+    assert!(
+        std::fs::read_to_string(&row)
+            .unwrap()
+            .contains("\"kind\":\"ended\"")
+    );
+
+    let shown = home.ok(&["audit"]);
+    let (of_first, of_second) = shown.split_once("beside/1:\n").expect("no second ledger");
+    assert!(
+        of_first.contains("intent") && !of_first.contains("b.txt"),
+        "{shown}"
+    );
+    assert!(of_second.contains("b.txt"), "{shown}");
+
+    // What can be undone is common to all of them.
+    assert!(home.ok(&["undo", "--list"]).contains("echo b.txt"));
+    home.ok(&["undo"]);
+    assert!(!project.join("b.txt").exists());
+
+    home.ok(&["session", "end"]);
+    first.ended();
+    let verified = home.ok(&["audit", "verify"]);
+    let lines: Vec<&str> = verified.lines().collect();
+    assert_eq!(lines.len(), 2, "{verified}");
+    assert!(
+        lines.iter().all(|line| line.contains("whole")),
+        "{verified}"
+    );
+    assert!(lines[1].starts_with("beside/1: "), "{verified}");
+}
+
+#[test]
+fn ledgers_in_the_row_serve_again_also_after_their_writer_was_killed() {
+    let (home, project, other) = home();
+    let first = Going::in_dir(&home, &project);
+    let mut second = Going::in_dir(&home, &other);
+    // `setsid` replaces itself by the program.
+    second.child.kill().unwrap();
+    second.child.wait().unwrap();
+    writes(&home, "b.txt");
+    home.ok(&["session", "end"]);
+    first.ended();
+    // The first one is free again.
+    writes(&home, "c.txt");
+    assert!(home.ledger().contains("c.txt"));
+    assert!(!home.state("beside/2").exists());
+    assert!(home.ok(&["audit", "verify"]).contains("beside/1: "));
+}
+
+#[test]
+fn of_several_sessions_the_one_here_is_meant_or_one_is_named() {
+    let (home, project, other) = home();
+    let first = Going::in_dir(&home, &project);
+    let second = Going::in_dir(&home, &other);
+    let (one, two) = (first.number(&home), second.number(&home));
+    let listed = home.ok(&["session", "list", "--json"]);
+    let found: Vec<serde_json::Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(found.len(), 2);
+    assert_eq!(found[1]["workspace"], other.display().to_string());
+
+    // Where neither works, nothing is guessed.
+    let unsure = home.run_in(home.path(), &["session", "end"]);
+    assert_eq!(unsure.code, Some(64), "{unsure:?}");
+    for number in [&one, &two] {
+        assert!(unsure.err.contains(number.as_str()), "{}", unsure.err);
+    }
+    let none = home.run(&["session", "--session", "no-number", "end"]);
+    assert_eq!(none.code, Some(64), "{none:?}");
+
+    let only = home.run_in(home.path(), &["session", "--session", &two]);
+    assert!(
+        only.out.contains(&two) && !only.out.contains(&one),
+        "{only:?}"
+    );
+    let ended = home.run_in(&other, &["session", "end"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    second.ended();
+    assert!(home.ok(&["session"]).contains(&one));
+    let ended = home.run_in(home.path(), &["session", "end", "--session", &one]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    first.ended();
+}
+
+#[test]
+fn a_head_of_any_ledger_is_known_again_and_one_that_was_cut_is_missed() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    writes(&home, "b.txt");
+    let heads = home.ok(&["audit", "head"]);
+    let heads: Vec<&str> = heads.lines().collect();
+    assert_eq!(heads.len(), 2);
+    for head in &heads {
+        home.ok(&["audit", "verify", "--expect", head]);
+    }
+    let row = home.state("beside/1/ledger.jsonl");
+    let text = std::fs::read_to_string(&row).unwrap();
+    let records: Vec<&str> = text.lines().collect();
+    let kept = records.split_last().unwrap().1.join("\n");
+    std::fs::write(&row, format!("{kept}\n")).unwrap();
+    let missed = home.run(&["audit", "verify", "--expect", heads[1]]);
+    assert_eq!(missed.code, Some(74), "{missed:?}");
+    // The anchor beside it knows by itself.
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(74));
+    assert_eq!(home.run(&["doctor"]).code, Some(74));
+    let refused = home.run(&["exec", "--", "true"]);
+    assert_eq!(refused.code, Some(74), "{refused:?}");
+    assert!(refused.err.contains("beside/1"), "{}", refused.err);
+
+    home.ok(&["session", "end"]);
+    first.ended();
+    let repaired = home.ok(&["doctor", "--repair"]);
+    assert!(
+        repaired.contains("beside/1: the ledger lacks records"),
+        "{repaired}"
+    );
+    home.ok(&["audit", "verify"]);
+}
+
+#[test]
+fn a_ledger_that_begins_later_is_followed_too() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    let mut following = home
+        .command(&project, &["audit", "--follow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
+    let mut comes = |wanted: &str| {
+        let line = lines
+            .by_ref()
+            .map(Result::unwrap)
+            .find(|line| line.contains(wanted));
+        assert!(line.is_some(), "`{wanted}` never came");
+    };
+    comes("intent");
+    writes(&home, "b.txt");
+    comes("beside/1:");
+    comes("b.txt");
+    home.ok(&["session", "end"]);
+    comes("the first ledger:");
+    first.ended();
+    following.kill().unwrap();
+    following.wait().unwrap();
+}
+
+#[test]
+fn a_session_that_finds_every_ledger_taken_does_not_begin() {
+    let home = Home::new();
+    let state = home.state("");
+    let open = |number| {
+        let place = beside::place(&state, number);
+        let anchor = State::open(&place).unwrap().anchor;
+        Ledger::open_anchored(&place, Some(anchor)).unwrap()
+    };
+    let held: Vec<_> = (0..=beside::MOST).map(open).collect();
+    let refused = home.run(&["exec", "--", "true"]);
+    assert_eq!(refused.code, Some(74), "{refused:?}");
+    assert!(
+        refused.err.contains("in use by another process"),
+        "{}",
+        refused.err
+    );
+    drop(held);
+    home.ok(&["exec", "--", "true"]);
+}
