@@ -417,11 +417,14 @@ impl CapTable {
 
     /// These charges are final: what has no use left is no longer searched.
     pub(crate) fn settle(&mut self, charged: &[GrantId]) {
-        for (place, id) in charged.iter().copied().enumerate() {
-            // Each once; there are a few at most, nearly always one.
-            if charged.iter().take(place).any(|earlier| *earlier == id) {
+        // Each once; there are a few at most, nearly always one, and as many charges as
+        // effects.
+        let mut settled: Vec<GrantId> = Vec::new();
+        for id in charged.iter().copied() {
+            if settled.contains(&id) {
                 continue;
             }
+            settled.push(id);
             let mut next = Some(id);
             while let Some(grant) = next.and_then(|id| self.grants.get(usize_of(id))) {
                 if matches!(grant.limits.uses, Uses::AtMost(limit) if grant.used >= limit) {

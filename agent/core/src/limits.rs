@@ -10,7 +10,7 @@ pub const PATH_BYTES_MAX: usize = 4095;
 /// The longest single file name, in bytes.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Capabilities one authority may list after redundant ones are dropped.
-pub const CAPS_PER_AUTHORITY_MAX: usize = 1 << 16;
+pub const CAPS_PER_AUTHORITY_MAX: usize = 1 << 18;
 /// Capabilities one standing grant may list: a person has to read them all.
 pub const CAPS_PER_STANDING_MAX: usize = 64;
 /// Grants one session may ever make; ids are never reused.
@@ -33,8 +33,9 @@ pub const REMEMBERED_MAX: usize = 1024;
 pub const PROPOSALS_MAX: usize = 64;
 /// Rules people may configure.
 pub const CONFIGURED_RULES_MAX: usize = 1024;
-/// Effects one call may ask for in one turn.
-pub const ACTIONS_PER_TURN_MAX: usize = 1 << 16;
+/// Effects one call may ask for in one turn: more than a view in memory holds names, so
+/// that whatever a command could do there can be decided.
+pub const ACTIONS_PER_TURN_MAX: usize = 1 << 18;
 /// Items one ledger record spells out; the rest is counted and named by a digest.
 pub const ITEMS_PER_RECORD_MAX: usize = 64;
 /// Room made for the text of a record before it is written; most are no longer.

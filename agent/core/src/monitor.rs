@@ -42,6 +42,7 @@ pub struct Request<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Consent<'a> {
     pub(crate) grant: GrantId,
+    // INVARIANT: in order, as a gap lists them.
     pub(crate) places: &'a [usize],
 }
 
@@ -117,7 +118,7 @@ pub enum Decision<'turn> {
 pub struct Gap {
     /// Why the first of them is not covered.
     pub because: DenialCode,
-    /// Their places in the request.
+    /// Their places in the request, in order.
     pub uncovered: Vec<usize>,
     /// Why each of them is not covered.
     pub reasons: Vec<DenialCode>,
@@ -193,7 +194,11 @@ pub(crate) fn weigh(
         return Weighed::Deny(Denial::new(DenialCode::UnknownAgent, request.by));
     }
     if request.actions.len() > ACTIONS_PER_TURN_MAX {
-        return Weighed::Deny(Denial::new(DenialCode::LimitReached, "effects in one turn"));
+        let about = format_args!(
+            "{} effects at once, of {ACTIONS_PER_TURN_MAX} at most; do it in parts",
+            request.actions.len()
+        );
+        return Weighed::Deny(Denial::new(DenialCode::LimitReached, about));
     }
     // Rules above every grant come first: no grant, answer or order of actions reaches past them.
     // Which of them are to be asked about; nearly always none.
@@ -301,7 +306,7 @@ fn find_grant(
     // A yes is for what was not held, as often as that was asked for.
     let consent = request
         .consent
-        .filter(|consent| consent.places.contains(&place))
+        .filter(|consent| consent.places.binary_search(&place).is_ok())
         .map(|consent| consent.grant)
         .filter(|grant| {
             table.usable(*grant, now).is_ok()

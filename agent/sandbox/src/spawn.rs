@@ -60,6 +60,7 @@ pub use self::running::Running;
 pub use self::streams::{Input, Output, Stream, Streams};
 pub use self::underway::{Outside, SoFar, Underway};
 pub use crate::step::{Step, StepError};
+use hermitcrab_core::limits::ACTIONS_PER_TURN_MAX;
 use hermitcrab_core::rules::Withheld;
 
 use crate::changeset::ChangeSet;
@@ -171,6 +172,11 @@ pub struct Limits {
     pub output_bytes_max: usize,
 }
 
+/// Files in the private layer of one view in memory, if nobody says otherwise: no more
+/// than can be decided at once, for what cannot is discarded when all is done.
+const VIEW_INODES_MAX: u64 = 200_000;
+const _: () = assert!(VIEW_INODES_MAX <= ACTIONS_PER_TURN_MAX as u64);
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -181,7 +187,7 @@ impl Default for Limits {
             file_bytes_max: 1 << 30,
             data_bytes_max: None,
             view_bytes_max: 512 << 20,
-            view_inodes_max: 200_000,
+            view_inodes_max: VIEW_INODES_MAX,
             disk_bytes_max: 8 << 30,
             disk_names_max: 2_000_000,
             tmp_bytes_max: 256 << 20,

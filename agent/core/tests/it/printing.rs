@@ -266,9 +266,9 @@ fn an_edit_names_all_its_files_and_says_why_it_is_not_made() {
 #[test]
 fn the_bounds_that_are_reckoned_are_these() {
     use hermitcrab_core::{limits, plan::limits as plans, v4a};
-    assert_eq!(limits::CAPS_PER_AUTHORITY_MAX, 65_536);
+    assert_eq!(limits::CAPS_PER_AUTHORITY_MAX, 262_144);
     assert_eq!(limits::GRANTS_MAX, 1_048_576);
-    assert_eq!(limits::ACTIONS_PER_TURN_MAX, 65_536);
+    assert_eq!(limits::ACTIONS_PER_TURN_MAX, 262_144);
     assert_eq!(limits::GRANT_LIFETIME_MAX, Millis::from_hours(720));
     assert_eq!(plans::LITERAL_BYTES_MAX, 65_536);
     assert_eq!(plans::FUEL, 268_435_456);
