@@ -47,6 +47,7 @@ pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
+use self::renames::Renames;
 pub(crate) use self::scan::{Meanwhile, SoFar, Terms};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
@@ -67,7 +68,7 @@ pub struct ChangeSet {
     after: Tree,
     /// Unchanged files of the layer, by number: other names may be links to them.
     unchanged: BTreeMap<u64, RelPath>,
-    renames: Vec<Rename>,
+    renames: Renames,
     /// Things that get another name, whatever they hold.
     moves: Vec<edits::Moved>,
     /// What was seen of the layer, if its command runs still.
@@ -276,7 +277,7 @@ impl ChangeSet {
             before: Tree::new(),
             after: Tree::new(),
             unchanged: BTreeMap::new(),
-            renames: Vec::new(),
+            renames: Renames::default(),
             moves: Vec::new(),
             so_far: SoFar::default(),
             layer: Layer::Overlay,
@@ -366,7 +367,19 @@ impl ChangeSet {
     /// Which deletions and creations are one thing with another name.
     #[must_use]
     pub fn renames(&self) -> &[Rename] {
-        &self.renames
+        self.renames.all()
+    }
+
+    /// Whether a name only gets another one, or lies below one that does.
+    #[must_use]
+    pub fn is_moved(&self, path: &RelPath) -> bool {
+        self.renames.old_above(path).is_some()
+    }
+
+    /// The new name of what got another one that a name is, or lies below.
+    #[must_use]
+    pub fn moved_to(&self, path: &RelPath) -> Option<RelPath> {
+        self.renames.new_above(path)
     }
 
     /// How the view was made.

@@ -1,6 +1,6 @@
 //! What a person is shown before they answer: all of it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
 use hermitcrab_sandbox::{
@@ -271,6 +271,17 @@ fn longest_of(sets: &[(String, &ChangeSet)]) -> u64 {
     longest_shown(all.collect())
 }
 
+/// How many changes there are below each new name of what got another one.
+fn below_renames(set: &ChangeSet) -> BTreeMap<RelPath, usize> {
+    let mut below = BTreeMap::new();
+    for change in set.changes() {
+        if let Some(to) = set.moved_to(&change.path).filter(|to| *to != change.path) {
+            *below.entry(to).or_default() += 1;
+        }
+    }
+    below
+}
+
 fn changes_in_words(question: &Question, command: &str, sets: &[(String, &ChangeSet)]) -> String {
     let mut effort = Effort::of_a_question();
     let longest = longest_of(sets);
@@ -278,13 +289,9 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
     let mut out = heading(question);
     out.push_str(&format!("command: {}\n", marked(command)));
     for (root, set) in sets {
+        let below = below_renames(set);
         for Rename { from, to } in set.renames() {
-            let names = set
-                .changes()
-                .iter()
-                .filter(|change| change.path.starts_with(to) && change.path != *to)
-                .count();
-            let with = match names {
+            let with = match below.get(to).copied().unwrap_or(0) {
                 0 => String::new(),
                 1 => " with the name below it".to_owned(),
                 names => format!(" with the {names} names below it"),
@@ -295,11 +302,7 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 named(&format!("{root}/{to}")),
             ));
         }
-        let is_renamed = |path: &RelPath| {
-            set.renames()
-                .iter()
-                .any(|rename| path.starts_with(&rename.from) || path.starts_with(&rename.to))
-        };
+        let is_renamed = |path: &RelPath| set.is_moved(path) || set.moved_to(path).is_some();
         for change in set
             .changes()
             .iter()

@@ -89,10 +89,22 @@ impl Settled {
             // Who left what is outside does not change with what the layer holds.
             stood.below = stood.below.or(old.below);
             if !is_same {
-                self.0.retain(|dir, _| !dir.starts_with(path));
+                self.forget_below(path);
             }
         }
         self.0.entry(dir).or_default().insert(name.to_vec(), stood);
+    }
+
+    /// Forgets what was decided of a directory and all in it. Only these are gone through:
+    /// a command may replace one name after the other beside many directories.
+    fn forget_below(&mut self, path: &RelPath) {
+        let from_here = self.0.range(path.clone()..).map(|(dir, _)| dir);
+        let below = from_here
+            .take_while(|dir| dir.as_bytes().starts_with(path.as_bytes()))
+            .filter(|dir| dir.starts_with(path));
+        for dir in below.cloned().collect::<Vec<_>>() {
+            self.0.remove(&dir);
+        }
     }
 
     /// What was decided about a name.

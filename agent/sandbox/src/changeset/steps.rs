@@ -6,6 +6,7 @@
 //! outside name of the same file must not change with it. Only directories,
 //! which have no other names, change in place.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::path::RelPath;
@@ -185,10 +186,12 @@ impl ChangeSet {
 fn in_order(opened: Tree, main: Vec<Step>, closing: Vec<(RelPath, Meta, Meta)>) -> Vec<Step> {
     let mut first = Vec::new();
     let mut last = Vec::new();
-    let is_taken = |path: &RelPath| {
-        main.iter()
-            .any(|step| step.path == *path && !matches!(step.kind, StepKind::Put))
-    };
+    let taken: BTreeSet<&RelPath> = main
+        .iter()
+        .filter(|step| !matches!(step.kind, StepKind::Put))
+        .map(|step| &step.path)
+        .collect();
+    let closed: BTreeSet<&RelPath> = closing.iter().map(|(path, _, _)| path).collect();
     // Outermost first: the inner ones are reached through them.
     for (path, node) in &opened {
         let mut usable = meta(node);
@@ -197,8 +200,7 @@ fn in_order(opened: Tree, main: Vec<Step>, closing: Vec<(RelPath, Meta, Meta)>) 
             path: path.clone(),
             kind: StepKind::Meta(meta(node), usable.clone()),
         });
-        let closes = closing.iter().any(|(closed, _, _)| closed == path);
-        if !closes && !is_taken(path) {
+        if !closed.contains(path) && !taken.contains(path) {
             last.push((path.clone(), usable, meta(node)));
         }
     }

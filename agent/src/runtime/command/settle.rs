@@ -55,10 +55,7 @@ impl Hands<'_> {
         if let Some((_, denial)) = sets.iter().find_map(|(_, set)| set.never_kept()) {
             return Ok(Some((denial, false)));
         }
-        let is_moved = |path: &RelPath| {
-            let mut renames = sets.iter().flat_map(|(_, set)| set.renames());
-            renames.any(|rename| path.starts_with(&rename.from))
-        };
+        let is_moved = |path: &RelPath| sets.iter().any(|(_, set)| set.is_moved(path));
         if let Err(denial) = self.runtime.ceilings.check(&actions, is_moved) {
             return Ok(Some((denial, false)));
         }
