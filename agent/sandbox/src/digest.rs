@@ -33,6 +33,11 @@ pub(crate) fn digest_at_most(file: impl AsFd, bytes_max: u64) -> io::Result<(Dig
     through(file.as_fd(), Bound::AtMost(bytes_max), |_, _| Ok(()))
 }
 
+/// The digest of the first bytes of an open file, and how many there were.
+pub(crate) fn digest_beginning(file: impl AsFd, bytes: u64) -> io::Result<(Digest, u64)> {
+    through(file.as_fd(), Bound::Beginning(bytes), |_, _| Ok(()))
+}
+
 /// Fills the empty file `to` with what `from` holds, holes kept; the digest
 /// and length of it.
 ///

@@ -27,6 +27,7 @@
 
 mod act;
 mod aside;
+mod brief;
 mod brought;
 mod carry;
 mod commit;
@@ -224,6 +225,20 @@ impl Journal {
             }
         }
         Ok(kept)
+    }
+
+    /// The newest commit in it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn last(&self) -> Result<Option<CommitId>, JournalError> {
+        let _lock = self.lock()?;
+        for number in self.numbers()?.into_iter().rev() {
+            if let Ok(Some(brief)) = Entry::open(self, number)?.brief() {
+                return Ok(Some(CommitId(brief.number)));
+            }
+        }
+        Ok(None)
     }
 
     /// The numbers of all entries, oldest first.

@@ -40,8 +40,7 @@ pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> 
 /// What `undo` would take back: a single file a tool wrote is none of it.
 pub(super) fn last_commit(runtime: &Runtime) -> Option<CommitId> {
     // Journals that cannot be read are said by `undo` itself.
-    let commits = runtime.commits().ok()?;
-    commits.last().map(|commit| commit.id)
+    runtime.last_commit().ok()?
 }
 
 fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {

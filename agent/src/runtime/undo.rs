@@ -66,6 +66,17 @@ impl Runtime {
         }
     }
 
+    /// The newest commit that could be taken back.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn last_commit(&self) -> Result<Option<CommitId>, RuntimeError> {
+        match &self.journal {
+            Some(journal) => Ok(journal.last()?),
+            None => Ok(None),
+        }
+    }
+
     /// Makes sure that there is a journal.
     pub(super) fn need_journal(&mut self) -> Result<(), RuntimeError> {
         if self.journal.is_none() {

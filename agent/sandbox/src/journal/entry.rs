@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::plan::{PLAN_BYTES_MAX, Plan, Root};
+use super::brief::Brief;
+use super::plan::{self, PLAN_BYTES_MAX, Plan, Root};
 use super::{Journal, JournalError, io_error};
-use crate::dircap::{DIR_FLAGS, Kind, list_dir, read_plain};
+use crate::dircap::{DIR_FLAGS, Kind, list_dir, open_plain, read_plain};
 
 /// How the names of parts that do not hold begin.
 const BROKEN: &str = "broken-";
@@ -62,6 +63,20 @@ impl State {
     }
 }
 
+/// Reads as much as fits or is left.
+fn read_at(file: &OwnedFd, into: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while let Some(rest) = into.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, at.saturating_add(got as u64)) {
+            Ok(0) => break,
+            Ok(more) => got = got.saturating_add(more),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(got)
+}
+
 /// The number an entry's directory is named by.
 pub(super) fn number(name: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(name).ok()?;
@@ -93,6 +108,20 @@ impl<'j> Entry<'j> {
         })
     }
 
+    /// The same, of one that may be gone.
+    pub(super) fn open_if_there(
+        journal: &'j Journal,
+        number: u64,
+    ) -> Result<Option<Self>, JournalError> {
+        match Self::open(journal, number) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Where it lies, for messages.
     pub(super) fn place(&self) -> String {
         format!("{}/{}", self.journal.place, dir_name(self.number))
@@ -116,24 +145,87 @@ impl<'j> Entry<'j> {
 
     /// What it says it does; `None` before anything was written down.
     pub(super) fn plan(&self) -> Result<Option<Plan>, JournalError> {
-        let Some(state) = self.state()? else {
+        let Some(state) = self.own_state()? else {
             return Ok(None);
         };
-        let broken = |why: String| JournalError::Broken(self.place(), why);
-        let stat = rustix::fs::statat(&self.dir, state.file(), AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| io_error("look at", self.place(), errno))?;
-        if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(broken(String::from("its plan belongs to somebody else")));
-        }
         let bytes = read_plain(&self.dir, state.file().as_bytes(), PLAN_BYTES_MAX)
-            .map_err(|error| broken(format!("its plan cannot be read: {error}")))?;
-        let plan =
-            Plan::decode(&bytes).map_err(|why| broken(format!("its plan is not one: {why}")))?;
+            .map_err(|error| self.is_unread(&error))?;
+        let plan = Plan::decode(&bytes).map_err(|why| self.is_none(why))?;
         if plan.number == self.number {
             Ok(Some(plan))
         } else {
-            Err(broken(String::from("its plan belongs to another entry")))
+            Err(self.is_anothers())
         }
+    }
+
+    /// What its plan says of itself; `None` before anything was written down. Whether it
+    /// holds was looked at when the journal was opened.
+    pub(super) fn brief(&self) -> Result<Option<Brief>, JournalError> {
+        Ok(self.briefly()?.map(|(_, brief)| brief))
+    }
+
+    /// The same, of a plan that holds its own digest.
+    pub(super) fn brief_that_holds(&self) -> Result<Option<Brief>, JournalError> {
+        let Some((file, brief)) = self.briefly()? else {
+            return Ok(None);
+        };
+        match plan::holds(file.as_fd()) {
+            Ok(true) => Ok(Some(brief)),
+            Ok(false) => Err(self.is_none(plan::OTHER_DIGEST)),
+            Err(error) => Err(self.is_unread(&error)),
+        }
+    }
+
+    fn briefly(&self) -> Result<Option<(OwnedFd, Brief)>, JournalError> {
+        let Some(state) = self.own_state()? else {
+            return Ok(None);
+        };
+        let file = open_plain(&self.dir, state.file().as_bytes());
+        let file = file.map_err(|error| self.is_unread(&error))?;
+        let stat =
+            rustix::fs::fstat(&file).map_err(|errno| io_error("look at", self.place(), errno))?;
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        if length > PLAN_BYTES_MAX as u64 {
+            return Err(self.is_unread(&io::ErrorKind::FileTooLarge.into()));
+        }
+        let read = Brief::read(length, |into, at| read_at(&file, into, at));
+        let brief = read
+            .map_err(|error| self.is_unread(&error))?
+            .map_err(|why| self.is_none(why))?;
+        match brief.number == self.number {
+            true => Ok(Some((file, brief))),
+            false => Err(self.is_anothers()),
+        }
+    }
+
+    /// Its state, if its plan is the agent's.
+    fn own_state(&self) -> Result<Option<State>, JournalError> {
+        let Some(state) = self.state()? else {
+            return Ok(None);
+        };
+        let stat = rustix::fs::statat(&self.dir, state.file(), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| io_error("look at", self.place(), errno))?;
+        if stat.st_uid == rustix::process::geteuid().as_raw() {
+            Ok(Some(state))
+        } else {
+            Err(self.is_broken("its plan belongs to somebody else".to_owned()))
+        }
+    }
+
+    fn is_broken(&self, why: String) -> JournalError {
+        JournalError::Broken(self.place(), why)
+    }
+
+    fn is_unread(&self, error: &io::Error) -> JournalError {
+        self.is_broken(format!("its plan cannot be read: {error}"))
+    }
+
+    fn is_none(&self, why: &str) -> JournalError {
+        self.is_broken(format!("its plan is not one: {why}"))
+    }
+
+    fn is_anothers(&self) -> JournalError {
+        self.is_broken("its plan belongs to another entry".to_owned())
     }
 
     /// Writes the plan down under the name of `state`, durably.

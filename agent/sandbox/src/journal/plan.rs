@@ -5,17 +5,26 @@
 //! not hold its own digest, or is of another version is refused, never
 //! guessed at.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
 use crate::changeset::node::{Fingerprint, Meta};
-use crate::digest::sha256;
+use crate::digest::{digest_beginning, sha256};
 use crate::dircap::Thing;
 use crate::wire::{Reader, WireError, Writer};
 
 /// The first bytes of the file.
 const MAGIC: &[u8] = b"hermitcrab journal 1\n";
+/// At the end of each, of all that is before it.
+pub(super) const DIGEST_BYTES: usize = 32;
+/// What is said of files that are no plans.
+pub(super) const TOO_SHORT: &str = "it is shorter than any plan";
+pub(super) const OTHER_DIGEST: &str = "it does not hold its own digest";
+pub(super) const NO_PLAN: &str = "it does not decode";
 /// A longer plan is none.
 pub(crate) const PLAN_BYTES_MAX: usize = 256 << 20;
 
@@ -121,35 +130,31 @@ impl Plan {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
-        let (body, digest) = bytes
-            .split_last_chunk::<32>()
-            .ok_or("it is shorter than any plan")?;
+        let (body, digest) = bytes.split_last_chunk::<DIGEST_BYTES>().ok_or(TOO_SHORT)?;
         if sha256(body) != Digest::from_bytes(*digest) {
-            return Err("it does not hold its own digest");
+            return Err(OTHER_DIGEST);
         }
         let body = body
             .strip_prefix(MAGIC)
             .ok_or("it is of another version, or none at all")?;
-        Self::read(body).map_err(|WireError| "it does not decode")
+        Self::read(body).map_err(|WireError| NO_PLAN)
     }
 
     fn read(body: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(body);
+        let Beginning {
+            number,
+            made_at,
+            note,
+            undoes,
+            roots,
+        } = Beginning::read(&mut r)?;
         let plan = Self {
-            number: r.u64()?,
-            made_at: r.u64()?,
-            note: r.bytes()?,
-            undoes: match r.u64()? {
-                0 => None,
-                number => Some(number),
-            },
-            roots: r.list(|r| {
-                Ok(Root {
-                    path: r.bytes()?,
-                    inode: r.u64()?,
-                    beside: Some(r.bytes()?).filter(|name| !name.is_empty()),
-                })
-            })?,
+            number,
+            made_at,
+            note,
+            undoes,
+            roots,
             ops: r.list(|r| {
                 Ok(Op {
                     root: index(r)?,
@@ -172,14 +177,7 @@ impl Plan {
         r.finish()?;
         let roots = plan.roots.len();
         let inside = plan.ops.iter().all(|op| op.root < roots)
-            && plan.touched.iter().all(|touched| touched.root < roots)
-            && plan.roots.iter().all(|root| {
-                root.path.first() == Some(&b'/')
-                    && root
-                        .beside
-                        .as_deref()
-                        .is_none_or(|name| RelPath::root().child(name).is_ok())
-            });
+            && plan.touched.iter().all(|touched| touched.root < roots);
         if inside { Ok(plan) } else { Err(WireError) }
     }
 
@@ -197,6 +195,64 @@ impl Plan {
                 ..touched.clone()
             })
             .collect()
+    }
+}
+
+/// Whether a file ends with the digest of all that is before it; it is not in memory whole.
+pub(super) fn holds(file: BorrowedFd<'_>) -> io::Result<bool> {
+    let length = rustix::fs::fstat(file)?.st_size;
+    let body = u64::try_from(length).ok();
+    let Some(body) = body.and_then(|length| length.checked_sub(DIGEST_BYTES as u64)) else {
+        return Ok(false);
+    };
+    let mut kept = [0; DIGEST_BYTES];
+    let got = rustix::io::pread(file, &mut kept, body)?;
+    let (digest, bytes) = digest_beginning(file, body)?;
+    Ok((got, bytes, digest) == (DIGEST_BYTES, body, Digest::from_bytes(kept)))
+}
+
+/// What comes before the steps.
+pub(super) struct Beginning {
+    pub number: u64,
+    pub made_at: u64,
+    pub note: Vec<u8>,
+    pub undoes: Option<u64>,
+    pub roots: Vec<Root>,
+}
+
+/// The beginning of a plan, of as many bytes as it takes or more.
+pub(super) fn beginning(bytes: &[u8]) -> Result<Beginning, WireError> {
+    let body = bytes.strip_prefix(MAGIC).ok_or(WireError)?;
+    Beginning::read(&mut Reader::new(body))
+}
+
+impl Beginning {
+    fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
+        let beginning = Self {
+            number: r.u64()?,
+            made_at: r.u64()?,
+            note: r.bytes()?,
+            undoes: match r.u64()? {
+                0 => None,
+                number => Some(number),
+            },
+            roots: r.list(|r| {
+                Ok(Root {
+                    path: r.bytes()?,
+                    inode: r.u64()?,
+                    beside: Some(r.bytes()?).filter(|name| !name.is_empty()),
+                })
+            })?,
+        };
+        let is_a_place = |root: &Root| {
+            let mut beside = root.beside.iter();
+            root.path.first() == Some(&b'/')
+                && beside.all(|name| RelPath::root().child(name).is_ok())
+        };
+        match beginning.roots.iter().all(is_a_place) {
+            true => Ok(beginning),
+            false => Err(WireError),
+        }
     }
 }
 
@@ -307,6 +363,7 @@ mod tests {
     use crate::changeset::node::{Fingerprint, Meta};
     use crate::digest::sha256;
     use crate::dircap::Thing;
+    use crate::journal::brief::Brief;
     use hermitcrab_core::authority::Verb;
     use hermitcrab_core::path::RelPath;
 
@@ -371,6 +428,55 @@ mod tests {
     #[test]
     fn a_plan_comes_back_as_it_was_written() {
         assert_eq!(Plan::decode(&plan().encode()), Ok(plan()));
+    }
+
+    #[test]
+    fn what_a_plan_says_of_itself_is_read_without_its_steps() {
+        let check = |plan: &Plan, read_max: usize| {
+            let whole = plan.encode();
+            let mut read = 0;
+            let found = Brief::read(whole.len() as u64, |into, at| {
+                let from = whole.get(usize::try_from(at).unwrap()..).unwrap();
+                let got = into.len().min(from.len());
+                into[..got].copy_from_slice(&from[..got]);
+                read += got;
+                Ok(got)
+            });
+            let expected = Brief {
+                number: plan.number,
+                made_at: plan.made_at,
+                note: plan.note.clone(),
+                undoes: plan.undoes,
+                roots: plan.roots.clone(),
+                bytes_before: plan.bytes_before,
+            };
+            assert_eq!(found.unwrap(), Ok(expected));
+            assert!(read <= read_max, "{read} bytes of {}", whole.len());
+        };
+        check(&plan(), 4 << 10);
+        let mut large = plan();
+        large.touched = vec![large.touched[0].clone(); 100_000];
+        check(&large, 5 << 10);
+        // One whose first part is long by itself.
+        large.note = b"echo ".repeat(10_000);
+        check(&large, 128 << 10);
+    }
+
+    #[test]
+    fn what_is_no_plan_says_nothing_of_itself() {
+        let whole = plan().encode();
+        let said = |bytes: &[u8]| {
+            let read = Brief::read(bytes.len() as u64, |into, at| {
+                let from = bytes.get(usize::try_from(at).unwrap()..).unwrap();
+                let got = into.len().min(from.len());
+                into[..got].copy_from_slice(&from[..got]);
+                Ok(got)
+            });
+            read.unwrap().is_ok()
+        };
+        assert!(said(&whole));
+        assert!(!said(&whole[..60]) && !said(&[]) && !said(&whole[1..]));
+        assert!(!said(&[0; 1 << 20]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use super::commit::{Opened, Prepared};
 use super::entry::{Entry, State, remove_tree};
 use super::failed::Failed;
-use super::plan::{Plan, Root};
+use super::plan::Root;
 use super::{CommitId, Journal, JournalError};
 
 /// What was found when a journal was opened.
@@ -40,17 +40,16 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
     // The newest first: it may have begun on what an older one left.
     for number in journal.numbers()?.into_iter().rev() {
         // It may have gone with the one that took it back.
-        if !journal.numbers()?.contains(&number) {
+        let Some(entry) = Entry::open_if_there(journal, number)? else {
             continue;
-        }
-        let entry = Entry::open(journal, number)?;
+        };
         let Some(state) = entry.state()? else {
             // Nothing was written down, so nothing happened.
             entry.remove()?;
             continue;
         };
-        let plan = match entry.plan() {
-            Ok(Some(plan)) => plan,
+        let brief = match entry.brief_that_holds() {
+            Ok(Some(brief)) => brief,
             // What goes anyway need not hold.
             _ if state == State::Dropped => {
                 entry.remove()?;
@@ -65,25 +64,25 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
         };
         match state {
             State::Dropped => entry.remove()?,
-            State::Stuck => clear_beside(journal, &plan),
+            State::Stuck => clear_beside(journal, &brief.roots),
             State::Committed if fault::is(Fault::FinishedIsTakenBack) => {
-                take_back(journal, entry, plan, &mut recovered)?;
+                take_back(journal, entry, &mut recovered)?;
             }
             State::Committed => {
-                clear_beside(journal, &plan);
+                clear_beside(journal, &brief.roots);
                 // It had taken that one's place; only its removal was cut off.
-                if let Some(number) = plan.undoes
+                if let Some(number) = brief.undoes
                     && let Ok(undone) = Entry::open(journal, number)
                 {
                     undone.remove()?;
                 }
             }
             State::Opening => {
-                clear_beside(journal, &plan);
+                clear_beside(journal, &brief.roots);
                 entry.remove()?;
             }
             State::Planned if fault::is(Fault::CutOffStays) => entry.remove()?,
-            State::Planned => take_back(journal, entry, plan, &mut recovered)?,
+            State::Planned => take_back(journal, entry, &mut recovered)?,
         }
     }
     Ok(recovered)
@@ -92,9 +91,17 @@ pub(super) fn recover(journal: &Journal) -> Result<Recovered, JournalError> {
 fn take_back(
     journal: &Journal,
     entry: Entry<'_>,
-    plan: Plan,
     recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
+    let plan = match entry.plan() {
+        Ok(Some(plan)) => plan,
+        Ok(None) => return Ok(()),
+        Err(JournalError::Broken(_, why)) => {
+            recovered.broken.push((entry.set_aside()?, why));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     let id = CommitId(plan.number);
     let mut grounds = Vec::new();
     for root in &plan.roots {
@@ -162,8 +169,8 @@ fn path_of(root: &Root) -> PathBuf {
 }
 
 /// Removes staging directories beside workspaces, where these still are.
-fn clear_beside(journal: &Journal, plan: &Plan) {
-    for root in &plan.roots {
+fn clear_beside(journal: &Journal, roots: &[Root]) {
+    for root in roots {
         if let (Some(name), Ok(dir)) = (&root.beside, open_root(root)) {
             let _cleared = remove_tree(journal, dir.as_fd(), name);
         }

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::brief::Brief;
 use super::entry::{Entry, State};
-use super::plan::Plan;
 use super::{Journal, JournalError};
 
 /// Commits kept at most, those with the same note counted once.
@@ -24,23 +24,17 @@ pub const AGE_MAX: u64 = 30 * 24 * 60 * 60;
 /// Removes what is too much, oldest first; `newest` stays.
 pub(super) fn prune(journal: &Journal, newest: u64) -> Result<(), JournalError> {
     let now = crate::ambient::seconds_since_1970();
-    let mut kept = Vec::new();
+    let (mut kept, mut facts) = (Vec::new(), Vec::new());
     for number in journal.numbers()? {
         let entry = Entry::open(journal, number)?;
         let state = entry.state()?;
-        if let (Some(State::Committed | State::Stuck), Ok(Some(plan))) = (state, entry.plan()) {
-            kept.push((entry, plan));
+        if let (Some(State::Committed | State::Stuck), Ok(Some(brief))) = (state, entry.brief()) {
+            facts.push((number, Fact::of(&brief)));
+            kept.push(entry);
         }
     }
-    let fact = |plan: &Plan| Fact {
-        made_at: plan.made_at,
-        bytes: plan.bytes_before,
-        note: plan.note.clone(),
-    };
-    let facts = kept.iter().map(|(entry, plan)| (entry.number, fact(plan)));
-    let facts: Vec<(u64, Fact)> = facts.collect();
     let gone = too_many(&facts, now);
-    for (entry, _) in kept {
+    for entry in kept {
         if entry.number != newest && gone.contains(&entry.number) {
             entry.remove()?;
         }
@@ -54,6 +48,16 @@ struct Fact {
     made_at: u64,
     bytes: u64,
     note: Vec<u8>,
+}
+
+impl Fact {
+    fn of(brief: &Brief) -> Self {
+        Self {
+            made_at: brief.made_at,
+            bytes: brief.bytes_before,
+            note: brief.note.clone(),
+        }
+    }
 }
 
 /// The numbers of those that go: of what is too much of one command its own oldest, then
