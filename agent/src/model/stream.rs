@@ -30,11 +30,21 @@ struct Call {
 }
 
 impl Pieces {
-    /// Takes more bytes in; new words go to `heard`.
+    /// Takes more bytes in; new words go to `heard`, those that came together at once: a
+    /// fast backend says a letter at a time, and each telling has its price.
     ///
     /// # Errors
     /// They are not what they should be.
     pub fn take(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
+        let mut said = String::new();
+        let taken = self.take_lines(bytes, &mut |words| said.push_str(words));
+        if !said.is_empty() {
+            heard(&said);
+        }
+        taken
+    }
+
+    fn take_lines(&mut self, bytes: &[u8], heard: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
             if part.ends_with(b"\n") {
@@ -218,6 +228,20 @@ mod tests {
             assert_eq!(reply.calls[0].arguments, "{\"x\":1}");
             assert_eq!((reply.calls[0].id.as_str(), reply.tokens), ("a", (5, 6)));
         }
+    }
+
+    #[test]
+    fn words_that_come_together_are_told_at_once_and_those_before_an_error_all_the_same() {
+        let letter = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
+        let heard = |text: &str| {
+            let (mut pieces, mut heard) = (Pieces::default(), Vec::new());
+            let taken = pieces.take(text.as_bytes(), &mut |words| heard.push(words.to_owned()));
+            (taken.is_ok(), heard)
+        };
+        assert_eq!(heard(&letter.repeat(500)), (true, vec!["x".repeat(500)]));
+        assert_eq!(heard(": ping\n\n"), (true, Vec::new()));
+        let broken = letter.repeat(3) + "data: {\n" + letter;
+        assert_eq!(heard(&broken), (false, vec!["xxx".to_owned()]));
     }
 
     #[test]

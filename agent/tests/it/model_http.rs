@@ -53,11 +53,14 @@ fn piece(words: &str) -> String {
 
 #[test]
 fn words_are_heard_as_they_come_and_the_answer_is_all_of_them() {
-    let base = backend(|_, stream, body| {
+    let (hear, was_heard) = std::sync::mpsc::channel();
+    let base = backend(move |_, stream, body| {
         assert_eq!(body["stream"], true);
         send(stream, EVENTS);
         for words in ["one ", "two ", "three"] {
             send(stream, piece(words).as_bytes());
+            // None waits for the next one to be told.
+            was_heard.recv_timeout(Duration::from_secs(60)).unwrap();
         }
         let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
         send(
@@ -69,6 +72,7 @@ fn words_are_heard_as_they_come_and_the_answer_is_all_of_them() {
     let reply = model(&base)
         .stream(ModelRequest::new("m", &[]), &mut |words| {
             heard.push(words.to_owned());
+            hear.send(()).unwrap();
         })
         .unwrap();
     assert_eq!(reply.text, "one two three");
