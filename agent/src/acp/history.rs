@@ -23,8 +23,14 @@ use crate::{
 const DIR: &str = "acp";
 /// What a conversation is kept as.
 const FILE: &str = "conversation.json";
-/// The longest conversation that is taken up again.
-const BYTES_MAX: u64 = 64 << 20;
+/// The longest conversation that is kept, and so the longest that is taken up again.
+const BYTES_MAX: usize = 64 << 20;
+/// Of a longer one, so much of its end is kept.
+const END_BYTES_MAX: usize = BYTES_MAX / 2;
+/// What comes right before what was said; what a session is about comes before it.
+const SAID: &[u8] = b",\"messages\":[";
+/// What a session is about, with a directory of any length.
+const ABOUT_BYTES_MAX: u64 = 64 << 10;
 /// Letters of a title.
 const TITLE_LETTERS_MAX: usize = 80;
 
@@ -120,21 +126,58 @@ impl History {
         self.has_read || messages.any(|message| matches!(message, Message::Tool { .. }))
     }
 
-    /// Keeps it in a session's directory, whole or not at all.
+    /// Keeps it in a session's directory, whole or not at all; of one too long to be taken
+    /// up again, its end.
     ///
     /// # Errors
     /// The disk's.
     pub fn keep(&self, dir: &Path) -> io::Result<()> {
-        let text = json!({
+        let text = self.text(BYTES_MAX, END_BYTES_MAX);
+        own_file::put_whole(dir, FILE, text.as_bytes())
+            .map_err(|error| io::Error::other(error.to_string()))
+    }
+
+    /// As it is kept, in so many bytes; in fewer, where that would be more.
+    fn text(&self, bytes_max: usize, end_bytes_max: usize) -> String {
+        let messages: Vec<String> = self.messages.iter().map(written).collect();
+        let text = self.around(&messages, self.has_read);
+        if text.len() <= bytes_max {
+            return text;
+        }
+        drop(text);
+        // What was read is not unread because nobody can say any more what it was.
+        self.around(self.end(&messages, end_bytes_max), self.has_data())
+    }
+
+    /// The facts, which come first so that they can be read without what was said.
+    fn around(&self, messages: &[String], has_read: bool) -> String {
+        let facts = json!({
             "cwd": self.cwd.to_string_lossy(),
             "title": self.title,
             "updated": self.updated,
-            "read": self.has_read,
-            "messages": self.messages.iter().map(written).collect::<Vec<_>>(),
+            "read": has_read,
         })
         .to_string();
-        own_file::put_whole(dir, FILE, text.as_bytes())
-            .map_err(|error| io::Error::other(error.to_string()))
+        let facts = facts.trim_end_matches('}');
+        let said = String::from_utf8_lossy(SAID);
+        format!("{facts}{said}{}]}}", messages.join(","))
+    }
+
+    /// The last turns that take so many bytes together at most.
+    fn end<'t>(&self, texts: &'t [String], bytes_max: usize) -> &'t [String] {
+        let mut bytes = 0_usize;
+        let mut from = texts.len();
+        let both = texts.iter().zip(&self.messages).enumerate();
+        for (place, (text, message)) in both.rev() {
+            bytes = bytes.saturating_add(text.len());
+            if bytes > bytes_max {
+                break;
+            }
+            if matches!(message, Message::User(_)) {
+                from = place;
+            }
+        }
+        texts.get(from..).unwrap_or_default()
     }
 
     /// What is kept in a session's directory; `None` if nothing usable is.
@@ -142,7 +185,8 @@ impl History {
     pub fn look(dir: &Path) -> Option<Self> {
         let file = own_file::open(&dir.join(FILE), Access::Read).ok()?;
         let mut text = String::new();
-        file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+        let most = u64::try_from(BYTES_MAX).ok()?;
+        file.take(most).read_to_string(&mut text).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let messages: Vec<Message> = value
@@ -182,10 +226,58 @@ pub fn forget(dir: &Path) -> Result<(), LedgerError> {
     }
 }
 
+/// What a session is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Where it worked.
+    pub cwd: PathBuf,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it was written last, for people.
+    pub updated: String,
+}
+
+impl About {
+    /// Of what is kept in a session's directory, without what was said: there can be many
+    /// sessions, and long ones.
+    fn look(dir: &Path) -> Option<Self> {
+        let file = own_file::open(&dir.join(FILE), Access::Read).ok()?;
+        match Self::of_beginning(file) {
+            Some(about) => Some(about),
+            // Written by a version that had another order.
+            None => History::look(dir).map(|kept| Self {
+                cwd: kept.cwd,
+                title: kept.title,
+                updated: kept.updated,
+            }),
+        }
+    }
+
+    fn of_beginning(kept: impl io::Read) -> Option<Self> {
+        let mut beginning = Vec::new();
+        kept.take(ABOUT_BYTES_MAX)
+            .read_to_end(&mut beginning)
+            .ok()?;
+        // Within a string its quotes would not stand alone.
+        let end = beginning
+            .windows(SAID.len())
+            .position(|part| part == SAID)?;
+        beginning.truncate(end);
+        beginning.push(b'}');
+        let value: Value = serde_json::from_slice(&beginning).ok()?;
+        let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            cwd: PathBuf::from(word("cwd")?),
+            title: word("title"),
+            updated: word("updated")?,
+        })
+    }
+}
+
 /// Every session that is kept, the newest first.
 #[must_use]
-pub fn all(state_dir: &Path) -> Vec<(String, History)> {
-    let mut found: Vec<(String, History)> = fs::read_dir(state_dir.join(DIR))
+pub fn all(state_dir: &Path) -> Vec<(String, About)> {
+    let mut found: Vec<(String, About)> = fs::read_dir(state_dir.join(DIR))
         .into_iter()
         .flatten()
         .filter_map(|entry| {
@@ -194,7 +286,7 @@ pub fn all(state_dir: &Path) -> Vec<(String, History)> {
             if !is_id(&id) {
                 return None;
             }
-            Some((id, History::look(&entry.path())?))
+            Some((id, About::look(&entry.path())?))
         })
         .collect();
     found.sort_by(|(one, left), (other, right)| {
@@ -206,8 +298,8 @@ pub fn all(state_dir: &Path) -> Vec<(String, History)> {
     found
 }
 
-fn written(message: &Message) -> Value {
-    match message {
+fn written(message: &Message) -> String {
+    let value = match message {
         Message::System(text) => json!({"system": text}),
         Message::User(text) => json!({"user": text}),
         Message::Assistant { text, calls } => {
@@ -218,7 +310,8 @@ fn written(message: &Message) -> Value {
             json!({"assistant": text, "calls": calls})
         }
         Message::Tool { call, tool, text } => json!({"tool": tool, "call": call, "text": text}),
-    }
+    };
+    value.to_string()
 }
 
 fn read(value: &Value) -> Option<Message> {
@@ -252,7 +345,7 @@ fn read(value: &Value) -> Option<Message> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::{History, all, dir_of, is_id, new_id};
+    use super::{About, FILE, History, all, dir_of, is_id, new_id, own_file};
     use crate::model::{Message, ProposedCall};
 
     #[test]
@@ -285,12 +378,79 @@ mod tests {
         assert_eq!(History::look(&dir), Some(history.clone()));
         assert_eq!(history.title.as_deref(), Some("first line"));
         assert!(history.has_data());
-        assert_eq!(all(state.path()), [(id, history)]);
+        let about = About {
+            cwd: history.cwd.clone(),
+            title: history.title.clone(),
+            updated: history.updated.clone(),
+        };
+        assert_eq!(all(state.path()), [(id, about)]);
         let mode = std::fs::metadata(dir.join("conversation.json"))
             .expect("file")
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_a_session_is_about_is_read_without_what_was_said() {
+        let mut history = History::new("/w/,\"messages\":[".into());
+        let mut messages = vec![Message::User(",\"messages\":[ in a title".into())];
+        messages.resize(20_000, Message::User("something that was said".into()));
+        history.note(&messages);
+        let text = history.text(usize::MAX, 0);
+        let mut read = 0;
+        let from = Counting(text.as_bytes(), &mut read);
+        let about = About::of_beginning(from).expect("a session");
+        assert_eq!((about.cwd, about.title), (history.cwd, history.title));
+        assert!(read <= 64 << 10, "{read} bytes of {}", text.len());
+    }
+
+    /// Counts what is read of it.
+    struct Counting<'c>(&'c [u8], &'c mut usize);
+
+    impl std::io::Read for Counting<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let got = self.0.read(into)?;
+            *self.1 += got;
+            Ok(got)
+        }
+    }
+
+    #[test]
+    fn of_a_conversation_too_long_to_be_taken_up_again_the_last_turns_are_kept() {
+        let state = tempfile::tempdir().expect("directory");
+        let mut history = History::new("/w".into());
+        let answer = |text: &str| Message::Assistant {
+            text: text.to_owned(),
+            calls: Vec::new(),
+        };
+        let result = |text: String| Message::Tool {
+            call: "c".into(),
+            tool: "terminal".into(),
+            text,
+        };
+        history.note(&[
+            Message::User("first".into()),
+            result("x".repeat(1000)),
+            answer("done"),
+            Message::User("second".into()),
+            answer("done, too"),
+            Message::User("third".into()),
+            answer("as well"),
+        ]);
+        let look = |bytes_max: usize, end_bytes_max: usize| {
+            let text = history.text(bytes_max, end_bytes_max);
+            own_file::put_whole(state.path(), FILE, text.as_bytes()).expect("written");
+            let kept = History::look(state.path()).expect("a conversation");
+            (kept.messages, kept.has_read)
+        };
+        assert_eq!(look(2000, 200), (history.messages.clone(), false));
+        let (messages, has_read) = look(1000, 200);
+        assert_eq!(messages, history.messages[3..]);
+        assert!(has_read, "what is not there any more was read");
+        assert_eq!(look(1000, 90).0, history.messages[5..]);
+        // No turn at all is short enough.
+        assert_eq!(look(1000, 5), (Vec::new(), true));
     }
 
     #[test]

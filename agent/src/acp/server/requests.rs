@@ -171,13 +171,13 @@ impl Server {
         let wanted = request.cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
         let mut all: Vec<SessionInfo> = history::all(&self.service.state_dir)
             .into_iter()
-            .filter(|(_, kept)| wanted.as_ref().is_none_or(|cwd| *cwd == kept.cwd))
+            .filter(|(_, about)| wanted.as_ref().is_none_or(|cwd| *cwd == about.cwd))
             .skip(from)
             .take(LISTED_MAX + 1)
-            .map(|(id, kept)| {
-                SessionInfo::new(id, kept.cwd)
-                    .title(kept.title)
-                    .updated_at(kept.updated)
+            .map(|(id, about)| {
+                SessionInfo::new(id, about.cwd)
+                    .title(about.title)
+                    .updated_at(about.updated)
             })
             .collect();
         let is_more = all.len() > LISTED_MAX;
