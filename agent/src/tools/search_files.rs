@@ -462,10 +462,13 @@ fn files_holding(
     let mut rest = plain.as_slice();
     while !rest.is_empty() && !output.is_full() {
         let read = plain.len() - rest.len();
-        let (batch, later) = rest.split_at(at_once(read, &output, rows_of_match).min(rest.len()));
-        rest = later;
+        let batch = rest
+            .split_at(at_once(read, &output, rows_of_match).min(rest.len()))
+            .0;
         let spots: Vec<Spot<'_>> = batch.iter().map(|file| file.spot()).collect();
-        for (file, content) in batch.iter().zip(hands.read_all(&spots)?) {
+        let contents = hands.read_all(&spots)?;
+        rest = rest.get(contents.len().max(1)..).unwrap_or_default();
+        for (file, content) in batch.iter().zip(contents) {
             let Some(content) = content else {
                 unread.push(*file);
                 continue;

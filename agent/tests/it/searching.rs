@@ -62,6 +62,20 @@ fn a_search_from_here_finds_what_one_from_the_whole_name_of_the_place_finds() {
     assert!(found > 50, "{found}");
 }
 
+#[test]
+fn long_files_are_read_a_few_at_a_time_and_all_of_them() {
+    let mut bench = Bench::with_files();
+    // Two of them are as much as is in memory at once.
+    let long = "x\n".repeat(4 << 20) + "needle\n";
+    for number in 0..8 {
+        bench.put(&format!("log{number}.txt"), &long);
+    }
+    let found = bench.call("search_files", json!({"pattern": "needle", "limit": 50}));
+    let found: Value = serde_json::from_str(&found.text).unwrap();
+    assert_eq!(found["total_count"], 8, "{found}");
+    assert_eq!(read(&bench), [8, 6, 4]);
+}
+
 /// The places each decision to read in the ledger was about, in order.
 fn read(bench: &Bench) -> Vec<usize> {
     let ledger = std::fs::read_to_string(bench.state.join("ledger.jsonl")).unwrap();

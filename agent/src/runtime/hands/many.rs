@@ -28,13 +28,27 @@ use super::{
     FILE_BYTES_MAX, Hands,
 };
 
+/// Bytes of contents in memory at once, and perhaps one file more.
+const BYTES_AT_ONCE: usize = 16 << 20;
+
 impl Hands<'_> {
     /// Contents of many files under one decision; those that cannot be read,
-    /// or only through a link, are `None`.
+    /// or only through a link, are `None`. They are in memory all at once, so after so
+    /// many bytes the rest of the files is left for another decision: of the first ones
+    /// alone, and of one at least, there is a result.
     pub fn read_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
-        self.many(Verb::FsRead, spots, |dir, permit, below| {
-            dir.read_direct(permit, below, FILE_BYTES_MAX).ok()
-        })
+        let mut left = BYTES_AT_ONCE;
+        let mut is_full = false;
+        let read = self.many(Verb::FsRead, spots, |dir, permit, below| {
+            if is_full {
+                return None;
+            }
+            let content = dir.read_direct(permit, below, FILE_BYTES_MAX).ok();
+            left = left.saturating_sub(content.as_ref().map_or(0, Vec::len));
+            is_full = left == 0;
+            Some(content)
+        })?;
+        Ok(read.into_iter().map_while(|content| content).collect())
     }
 
     /// The names in many directories under one decision, each in the order its
@@ -143,7 +157,7 @@ impl Hands<'_> {
         &mut self,
         verb: Verb,
         spots: &[Spot<'_>],
-        act: impl Fn(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
+        mut act: impl FnMut(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
     ) -> Result<Vec<Option<R>>, Stop> {
         let mut results = Vec::with_capacity(spots.len());
         for part in spots.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
