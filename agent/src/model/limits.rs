@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct ReplyLimits {
     /// How long it may take, from the question to the last byte.
     pub time_max: Duration,
-    /// How long the body of an answer may be, in bytes.
+    /// How long the body of an answer may be, in bytes; of one that comes in events, what
+    /// they say.
     pub bytes_max: u64,
     /// How many tokens the model may write; `None` leaves it to the backend.
     pub tokens_max: Option<u32>,

@@ -17,6 +17,8 @@ pub struct Pieces {
     text: String,
     calls: BTreeMap<u64, Call>,
     refusal: String,
+    /// How long the words and arguments are together.
+    bytes: usize,
     tokens: (u64, u64),
     finish: Option<Finish>,
     is_done: bool,
@@ -53,6 +55,12 @@ impl Pieces {
             }
         }
         Ok(())
+    }
+
+    /// How many bytes the answer has so far, without what they were wrapped in, and with
+    /// what is not taken apart yet.
+    pub fn bytes(&self) -> usize {
+        self.bytes.saturating_add(self.line.len())
     }
 
     /// The words so far.
@@ -113,10 +121,12 @@ impl Pieces {
             && !words.is_empty()
         {
             self.text.push_str(words);
+            self.bytes = self.bytes.saturating_add(words.len());
             heard(words);
         }
         if let Some(words) = delta.get("refusal").and_then(Value::as_str) {
             self.refusal.push_str(words);
+            self.bytes = self.bytes.saturating_add(words.len());
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
         for (place, piece) in calls.into_iter().flatten().enumerate() {
@@ -142,6 +152,8 @@ impl Pieces {
             ));
         }
         let call = self.calls.entry(index).or_default();
+        let length = |call: &Call| call.tool.len().saturating_add(call.arguments.len());
+        let before = length(call);
         if let Some(id) = piece.get("id").and_then(Value::as_str) {
             call.id = Some(id.to_owned());
         }
@@ -153,6 +165,8 @@ impl Pieces {
             Some(Value::String(more)) => call.arguments.push_str(more),
             Some(other) => call.arguments.push_str(&other.to_string()),
         }
+        let more = length(call).saturating_sub(before);
+        self.bytes = self.bytes.saturating_add(more);
         Ok(())
     }
 

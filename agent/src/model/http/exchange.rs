@@ -15,6 +15,9 @@ use crate::{
 
 /// How often the switch is looked at.
 const TICK: Duration = Duration::from_millis(40);
+/// How many times as long as an answer the events may be that it comes in: backends wrap
+/// a word, or a letter, in some three hundred bytes.
+const WRAPPED: u64 = 64;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 16 << 10;
 /// Bytes read of a refusal.
@@ -159,11 +162,18 @@ fn listen(
             Said::Head(came) => head = came,
             Said::Bytes(bytes) => {
                 taken = taken.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-                if taken > limits.bytes_max {
+                let sent_max = match is_streamed {
+                    true => limits.bytes_max.saturating_mul(WRAPPED),
+                    false => limits.bytes_max,
+                };
+                if taken > sent_max {
                     return Err(ModelError::TooLong(limits.bytes_max).into());
                 }
                 if is_streamed {
                     pieces.take(&bytes, heard)?;
+                    if u64::try_from(pieces.bytes()).unwrap_or(u64::MAX) > limits.bytes_max {
+                        return Err(ModelError::TooLong(limits.bytes_max).into());
+                    }
                     if words.notices(pieces.text()) || arguments.notices(pieces.last_arguments()) {
                         return Err(ModelError::Repeats.into());
                     }
