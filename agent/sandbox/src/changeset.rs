@@ -48,7 +48,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use self::renames::Renames;
-pub(crate) use self::scan::{Meanwhile, SoFar, Terms};
+pub(crate) use self::scan::{Meanwhile, Moment, SoFar, Terms};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
@@ -305,6 +305,12 @@ impl ChangeSet {
         self.so_far.waits || !self.so_far.names_stand(self.upper.as_fd())
     }
 
+    /// Whether it was looked at too shortly after a change to tell whether that was the
+    /// last one.
+    pub(crate) fn is_blurred(&self) -> bool {
+        self.so_far.is_blurred()
+    }
+
     /// The names of the layer that are not any more as they were seen.
     pub(crate) fn moved_on(&self) -> Vec<RelPath> {
         self.so_far.moved_on(self.upper.as_fd())
@@ -317,8 +323,18 @@ impl ChangeSet {
                 Some(node) => settled::left_as(lower, path, node),
                 None => None,
             };
+            let is_fresh = above
+                .as_ref()
+                .is_some_and(|seen| self.so_far.is_fresh(seen));
             let above = above.clone();
-            settled.note(path, Stood { above, below });
+            settled.note(
+                path,
+                Stood {
+                    above,
+                    below,
+                    is_fresh,
+                },
+            );
         }
     }
 

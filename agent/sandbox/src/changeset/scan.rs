@@ -2,6 +2,7 @@
 
 mod gone;
 mod look;
+mod moment;
 mod of_copy;
 mod so_far;
 
@@ -11,13 +12,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{Mode, Stat};
+use rustix::fs::Stat;
 use rustix::time::Timespec;
 
+pub(super) use self::look::read_below;
 use self::look::{
     child_of, dir_node, failed, is_retimed, is_settings_of_git, modified, node_of, read_link,
     stat_name,
 };
+pub(crate) use self::moment::Moment;
 pub(crate) use self::so_far::{Meanwhile, SoFar};
 use super::copied::{Copied, Seen};
 use super::kept::Never;
@@ -26,7 +29,7 @@ use super::node::{Holds, Node, Tree, Xattrs, kind_of, mode_of, open_dir, too_dee
 use super::owners::Owners;
 use super::settled::Settled;
 use super::{Change, ChangeSetError, What, Whose};
-use crate::dircap::{DEPTH_MAX, DIR_FLAGS, Kind, list_dir, open_plain};
+use crate::dircap::{DEPTH_MAX, Kind, list_dir, open_plain};
 
 /// How much longer files may be together than the layer is big, because of
 /// their holes. Each has to be hashed from end to end.
@@ -284,7 +287,12 @@ impl Scan {
             }
             return Ok(());
         }
-        if self.is_untouched(upper, name, path, &new)? {
+        let untouched = self.is_untouched(upper, name, path, &new);
+        let Some(untouched) = self.unless_it_waits(untouched)? else {
+            return Ok(());
+        };
+        if untouched {
+            self.note_again(path);
             if kind_of(&new) == Kind::File && new.st_nlink > 1 {
                 self.unchanged.insert(new.st_ino, path.clone());
             }
@@ -578,19 +586,4 @@ impl Scan {
         });
         true
     }
-}
-
-/// Reads a regular file below `dir`, following nothing.
-pub(super) fn read_below(
-    dir: BorrowedFd<'_>,
-    path: &RelPath,
-    bytes_max: usize,
-) -> io::Result<Vec<u8>> {
-    let mut names: Vec<&[u8]> = path.components().collect();
-    let name = names.pop().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut here = dir.try_clone_to_owned()?;
-    for name in names {
-        here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
-    }
-    crate::dircap::read_plain(&here, name, bytes_max)
 }

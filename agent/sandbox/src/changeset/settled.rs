@@ -6,7 +6,8 @@
 //! was changed again.
 //!
 //! It must never call something settled that a command could have changed since: as with
-//! copies, the kernel's times tell, and at the end of the command the content.
+//! copies, the kernel's times tell, where they can, and at the end of the command the
+//! content.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -30,6 +31,8 @@ pub(crate) struct Stood {
     pub above: Option<Seen>,
     /// What it became outside, if that is known to be the same.
     pub below: Option<Left>,
+    /// It had been changed so shortly before that its times may not tell of another change.
+    pub is_fresh: bool,
 }
 
 /// Something outside, as it was left.
@@ -54,6 +57,11 @@ impl Settled {
     /// What the layer held under a name.
     pub(super) fn seen(&self, path: &RelPath) -> Option<&Seen> {
         self.at(path)?.above.as_ref()
+    }
+
+    /// Whether what the layer held may be another by now and have the times it had.
+    pub(super) fn is_fresh(&self, path: &RelPath) -> bool {
+        self.at(path).is_some_and(|stood| stood.is_fresh)
     }
 
     /// Whether a name was deleted in the layer, and outside.
@@ -140,7 +148,11 @@ mod tests {
         let path = |name: &str| RelPath::parse(name.as_bytes()).unwrap();
         let mut settled = Settled::default();
         let mut note = |at: &str, above| {
-            let stood = Stood { above, below: None };
+            let stood = Stood {
+                above,
+                below: None,
+                is_fresh: false,
+            };
             settled.note(&path(at), stood);
             let of_b = settled.seen(&path("a/b")).is_some();
             (settled.names_in(&path("a")).count(), of_b)
@@ -152,5 +164,46 @@ mod tests {
         assert_eq!(note("a", seen("other")), (0, false));
         assert_eq!(note("a/b", None), (0, false));
         assert!(settled.is_gone(&path("a/b")));
+    }
+
+    #[test]
+    fn what_was_written_again_in_the_same_moment_is_found_by_what_it_holds() {
+        let temp = tempfile::tempdir().unwrap();
+        for dir in ["work", "upper", "lower"] {
+            std::fs::create_dir(temp.path().join(dir)).unwrap();
+        }
+        let (upper, lower) = (temp.path().join("upper"), temp.path().join("lower"));
+        std::fs::write(upper.join("f"), "new\n").unwrap();
+        std::fs::write(lower.join("f"), "old\n").unwrap();
+        let open = |path: &std::path::Path| std::fs::File::open(path).unwrap();
+        let name = RelPath::parse(b"f").unwrap();
+        let look = |holds: &[u8], is_fresh| {
+            let above = Some(Seen {
+                content: Some(crate::digest::sha256(holds)),
+                ..Seen::of(&rustix::fs::lstat(upper.join("f")).unwrap())
+            });
+            let stat = rustix::fs::lstat(lower.join("f")).unwrap();
+            let stood = Stood {
+                above,
+                below: Some(Left::of(&stat)),
+                is_fresh,
+            };
+            let mut settled = Settled::default();
+            settled.note(&name, stood);
+            let terms = super::super::Terms {
+                started: rustix::time::clock_gettime(rustix::time::ClockId::Realtime),
+                owners: None,
+                bytes_max: 1 << 20,
+                settled,
+                while_it_runs: Some(super::super::Meanwhile::default()),
+            };
+            let found = super::super::scan::scan(open(&upper).as_fd(), open(&lower).as_fd(), terms);
+            let found = found.unwrap();
+            (found.changes.len(), found.so_far.seen.len())
+        };
+        assert_eq!(look(b"old\n", true), (1, 1), "it is another");
+        assert_eq!(look(b"old\n", false), (0, 0), "its times are believed");
+        // It is noted again, by a time that tells.
+        assert_eq!(look(b"new\n", true), (0, 1));
     }
 }

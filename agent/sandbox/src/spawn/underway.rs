@@ -24,13 +24,16 @@ use rustix::time::Timespec;
 
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
-use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Terms};
+use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Moment, Terms};
 use crate::dircap::DirCap;
 
 pub use self::outside::Outside;
 
 /// How often names that are never kept are taken out of one look.
 const ROUNDS_MAX: usize = 16;
+/// How often it is looked again after a step of the kernel's clock, where something is gone
+/// and that step is not over in which a directory was changed.
+const STEPS_MAX: usize = 2;
 
 /// A way to what a command has made so far. Clones lead to the same.
 #[derive(Clone, Debug)]
@@ -284,14 +287,30 @@ impl SoFar<'_> {
     /// Where something waits, what is gone waits with it: it may be the same thing under
     /// another name, and whoever loses the one is to have the other.
     fn keep_what_may_be_elsewhere(&mut self) -> Option<()> {
+        for _ in 0..STEPS_MAX {
+            if !self.is_blurred() || self.may_miss_some() || !self.is_any_gone() {
+                break;
+            }
+            std::thread::sleep(Moment::step());
+            self.read_what_is_kept()?;
+        }
         let tells = self.meanwhile.iter().any(|view| view.tells_gone);
-        if tells && self.may_miss_some() && self.sets.iter().any(ChangeSet::is_any_gone) {
+        let may_miss_some = self.is_blurred() || self.may_miss_some();
+        if tells && may_miss_some && self.is_any_gone() {
             for meanwhile in &mut self.meanwhile {
                 meanwhile.tells_gone = false;
             }
             self.read_what_is_kept()?;
         }
         Some(())
+    }
+
+    fn is_any_gone(&self) -> bool {
+        self.sets.iter().any(ChangeSet::is_any_gone)
+    }
+
+    fn is_blurred(&self) -> bool {
+        self.sets.iter().any(ChangeSet::is_blurred)
     }
 
     fn may_miss_some(&self) -> bool {

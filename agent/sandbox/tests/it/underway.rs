@@ -213,6 +213,63 @@ fn what_others_changed_is_shown_and_is_no_change_of_the_commands() {
 }
 
 #[test]
+fn what_is_moved_all_the_time_is_under_one_of_its_names_after_each_look() {
+    let workspace = Workspace::new();
+    workspace.file("a/f", "f\n");
+    workspace.file("b/other", "other\n");
+    let names = ["a/f", "b/f", "c/f"];
+    let mut command = started(
+        &workspace,
+        "mkdir c; python3 -uc 'import os, random, time\nprint(\"begun\")\nwhile True:\n \
+         for x, y in (\"ab\", \"bc\", \"ca\"):\n  os.rename(x + \"/f\", y + \"/f\")\n  \
+         time.sleep(random.random() / 5000)'; echo failed",
+    );
+    command.says("begun");
+    let (mut kept, begun) = (0, Instant::now());
+    while kept < 200 {
+        assert!(begun.elapsed() < PATIENCE, "only {kept}");
+        let is_over = command.running.attend(Duration::ZERO, |_, _| {});
+        assert!(!is_over.unwrap(), "a move failed");
+        if command.keep().is_some() {
+            kept += 1;
+            let is_there = |name: &&str| workspace.path().join(name).exists();
+            assert!(names.iter().any(is_there), "after {kept} looks");
+        }
+    }
+    let (finished, journal) = command.ended();
+    let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    let is_there = |name: &&&str| workspace.path().join(name).exists();
+    assert_eq!(names.iter().filter(is_there).count(), 1);
+}
+
+#[test]
+fn an_empty_directory_of_the_commands_own_is_not_taken_from_it() {
+    let workspace = Workspace::new();
+    workspace.file("theirs/in", "in\n");
+    let mut command = started(
+        &workspace,
+        "mkdir own theirs/own; echo x > theirs/made; rm theirs/made; echo first; \
+         until [ -e go ]; do sleep 0.01; done; ls -d own theirs/own 2>&1; echo second; sleep 600",
+    );
+    command.says("first");
+    // As after a commit of it that was taken back.
+    for name in ["own", "theirs/own"] {
+        command.underway.bring(0, &rel(name));
+    }
+    workspace.file("go", "");
+    command.underway.bring(0, &rel("go"));
+    command.says("second");
+    let (finished, _journal) = command.ended();
+    assert_eq!(
+        listed(&finished.changes[0]),
+        ["fs.create own", "fs.create theirs/own"],
+        "{}",
+        support::text(&finished)
+    );
+}
+
+#[test]
 fn another_name_of_a_file_that_somebody_changed_holds_what_was_decided() {
     let workspace = Workspace::new();
     let mut command = started(

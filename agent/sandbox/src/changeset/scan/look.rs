@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use hermitcrab_core::path::RelPath;
-use rustix::fs::{AtFlags, Stat};
+use rustix::fs::{AtFlags, Mode, Stat};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
 use crate::changeset::ChangeSetError;
 use crate::changeset::node::{Holds, Node, xattrs_of};
-use crate::dircap::Kind;
+use crate::dircap::{DIR_FLAGS, Kind};
 
 pub(super) fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {
     path.child(name)
@@ -98,4 +98,19 @@ pub(super) fn failed(
         path: path.to_string(),
         source: source.into(),
     }
+}
+
+/// Reads a regular file below `dir`, following nothing.
+pub(in crate::changeset) fn read_below(
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    bytes_max: usize,
+) -> io::Result<Vec<u8>> {
+    let mut names: Vec<&[u8]> = path.components().collect();
+    let name = names.pop().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut here = dir.try_clone_to_owned()?;
+    for name in names {
+        here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
+    }
+    crate::dircap::read_plain(&here, name, bytes_max)
 }

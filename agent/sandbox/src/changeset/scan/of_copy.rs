@@ -56,7 +56,7 @@ impl Scan {
             return Ok(seen.closed && seen.is(new));
         }
         // What was written without the kernel's taking note is found at the end.
-        if self.while_it_runs.is_some() {
+        if self.while_it_runs.is_some() && !self.settled.is_fresh(path) {
             return Ok(seen.is(new));
         }
         seen.is_untouched(upper, name, new)

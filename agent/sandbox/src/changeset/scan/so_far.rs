@@ -8,7 +8,8 @@
 //!
 //! Names are read one after the other, and what gets another name meanwhile may be missed
 //! at both. So what is gone only counts where no directory of the layer got or lost a
-//! name from before it was read until all was.
+//! name from before it was read until all was, by times that were over when the look
+//! began (`moment`).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,6 +20,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
+use super::moment::Moment;
 use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
@@ -54,6 +56,8 @@ pub(crate) struct SoFar {
     pub runs: bool,
     /// Something was left for later that may be what is gone elsewhere.
     pub waits: bool,
+    /// When it began to be looked at.
+    began: Option<Moment>,
     /// Each directory before its names were read.
     dirs: Vec<(RelPath, Seen)>,
     names: usize,
@@ -65,14 +69,32 @@ impl SoFar {
     pub(super) fn of(meanwhile: Option<&Meanwhile>) -> Self {
         Self {
             runs: meanwhile.is_some(),
+            began: meanwhile.map(|_| Moment::now()),
             ..Self::default()
         }
+    }
+
+    /// A directory was so before its names were read.
+    pub(super) fn note_dir_seen(&mut self, path: &RelPath, seen: Seen) {
+        self.dirs.push((path.clone(), seen));
     }
 
     /// Whether no directory has got or lost a name since it was read.
     pub(crate) fn names_stand(&self, upper: BorrowedFd<'_>) -> bool {
         let mut dirs = self.dirs.iter();
         dirs.all(|(path, seen)| now(upper, path).is_some_and(|now| seen.is(&now)))
+    }
+
+    /// Whether a directory was changed so shortly before that its times may not tell of
+    /// another change since. A little later they do.
+    pub(crate) fn is_blurred(&self) -> bool {
+        self.dirs.iter().any(|(_, seen)| self.is_fresh(seen))
+    }
+
+    /// Whether something was changed so shortly before it was looked at.
+    pub(crate) fn is_fresh(&self, seen: &Seen) -> bool {
+        self.began
+            .is_some_and(|began| began.may_hide_a_change_of(seen))
     }
 
     /// The names that are not any more as they were seen.
@@ -177,7 +199,7 @@ impl Scan {
     ) -> Result<(), ChangeSetError> {
         if self.while_it_runs.is_some() {
             let stat = rustix::fs::fstat(dir).map_err(|errno| failed("stat", path, errno))?;
-            self.so_far.dirs.push((path.clone(), Seen::of(&stat)));
+            self.so_far.note_dir_seen(path, Seen::of(&stat));
         }
         Ok(())
     }
@@ -205,6 +227,13 @@ impl Scan {
     pub(super) fn note(&mut self, path: &RelPath, seen: Option<Seen>) {
         if self.while_it_runs.is_some() {
             self.so_far.seen.push((path.clone(), seen));
+        }
+    }
+
+    /// Notes that a name is as it was, if its times did not tell and may by now.
+    pub(super) fn note_again(&mut self, path: &RelPath) {
+        if self.settled.is_fresh(path) {
+            self.note(path, self.settled.seen(path).cloned());
         }
     }
 

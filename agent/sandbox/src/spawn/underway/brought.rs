@@ -126,6 +126,9 @@ impl Bringing<'_> {
         let (above, below) = match &outside {
             Outside::Nothing => {
                 if let Some(kind) = there {
+                    if kind == Kind::Dir && self.is_its_own_dir(path) {
+                        return None;
+                    }
                     self.remove(path, kind)?;
                 }
                 (None, None)
@@ -149,7 +152,14 @@ impl Bringing<'_> {
                 ..Seen::of(&self.in_layer(path)?)
             }),
         };
-        self.settled.note(path, Stood { above, below });
+        self.settled.note(
+            path,
+            Stood {
+                above,
+                below,
+                is_fresh: true,
+            },
+        );
         Some(())
     }
 
@@ -165,6 +175,12 @@ impl Bringing<'_> {
             // A directory that holds something is no change by itself.
             (Some(now), None) => kind_of(&now) == Kind::Dir,
         }
+    }
+
+    /// Whether the layer holds a directory of which nothing was decided: nobody outside had
+    /// it, as far as is known, so nobody outside took it away.
+    fn is_its_own_dir(&self, path: &RelPath) -> bool {
+        self.in_layer(path).is_some() && self.settled.at(path).is_none()
     }
 
     /// The kernel does not take note of all that is written: its content tells.
@@ -300,7 +316,14 @@ impl Bringing<'_> {
             ..Seen::of(&self.in_layer(path)?)
         };
         let above = Some(above);
-        self.settled.note(path, Stood { above, below: None });
+        self.settled.note(
+            path,
+            Stood {
+                above,
+                below: None,
+                is_fresh: false,
+            },
+        );
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let dir = open_beneath(self.lower, path, flags, Links::Refuse).ok()?;
         // It hides all that is in it outside, so all of that is brought as well.
