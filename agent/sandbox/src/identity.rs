@@ -86,15 +86,21 @@ impl Identity {
         })
     }
 
-    /// The same ids under their outer numbers: for the zygote, whose namespace
-    /// lies between the machine's and those of the commands.
+    /// The same ids under their outer numbers: for the zygotes, whose namespace
+    /// lies between the machine's and those of the commands. Whoever owns the workspace,
+    /// the maps are the same, because all zygotes are in one.
     pub(crate) fn outer(&self) -> Self {
-        let same = |extents: &[Extent]| {
-            let same = |extent: &Extent| Extent {
-                inner: extent.outer,
-                ..*extent
-            };
-            extents.iter().map(same).collect()
+        let same = |extents: &[Extent]| match extents {
+            // With the place of an owner above the range, whether there is one or not.
+            [range, ..] if range.outer == RANGE_FIRST => vec![Extent {
+                inner: RANGE_FIRST,
+                outer: RANGE_FIRST,
+                count: RANGE_COUNT.saturating_add(1),
+            }],
+            _ => {
+                let same = |extent: &Extent| single(extent.outer, extent.outer);
+                extents.iter().map(same).collect()
+            }
         };
         Self {
             users: same(&self.users),
@@ -293,10 +299,28 @@ mod tests {
             group: 1_664_000_000,
         };
         let outer = identity.outer();
-        assert_eq!(text(&outer.users), "1879048192 1879048192 65536\n");
         assert_eq!(outer.user, RANGE_FIRST + 1000);
         assert_eq!(outer.group, RANGE_FIRST + RANGE_COUNT);
         assert_eq!(outer.outer(), outer);
+        // All zygotes are in one namespace, so its maps fit whoever owns the workspace.
+        assert_eq!(text(&outer.users), "1879048192 1879048192 65537\n");
+        assert_eq!(text(&outer.groups), text(&outer.users));
+    }
+
+    #[test]
+    fn a_single_id_is_the_zygotes_as_it_is_outside() {
+        let identity = Identity {
+            users: vec![single(0, 65_535)],
+            groups: vec![single(0, 1000)],
+            deny_setgroups: true,
+            translate_owners: true,
+            user: 0,
+            group: 0,
+        };
+        let outer = identity.outer();
+        assert_eq!(text(&outer.users), "65535 65535 1\n");
+        assert_eq!(text(&outer.groups), "1000 1000 1\n");
+        assert_eq!((outer.user, outer.group), (65_535, 1000));
     }
 
     #[test]

@@ -337,7 +337,7 @@ impl Facts {
                 self.looked()
                     .then_some(self.confined.by.contains(mechanism)),
                 self.why(mechanism.as_str()).unwrap_or_else(|| {
-                    String::from("a sixteenth, and none of fanotify's; set and read back")
+                    String::from("an eighth, and none of fanotify's; set and read back")
                 }),
             ),
             Mechanism::FirstVictim => {

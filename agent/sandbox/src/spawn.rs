@@ -20,6 +20,7 @@ pub(crate) mod fence;
 pub(crate) mod filter;
 pub(crate) mod finishing;
 pub(crate) mod grace;
+pub(crate) mod ground;
 pub(crate) mod init;
 pub(crate) mod interpreter;
 pub(crate) mod killer;

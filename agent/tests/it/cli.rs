@@ -403,7 +403,7 @@ fn the_doctor_says_of_each_mechanism_whether_it_is_there_and_what_is_lost_withou
         "stayed inside",
         "0, 1 and 2 only",
         "no home, no /var",
-        "a sixteenth",
+        "an eighth",
     ] {
         assert!(!text.contains(claim), "{claim}: {text}");
     }

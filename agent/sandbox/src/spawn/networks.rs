@@ -1,5 +1,4 @@
-//! Network namespaces that more than one sandbox can have: one after another, because
-//! they are empty, or several at once, because they share a loopback.
+//! Empty network namespaces, which more than one sandbox can have, one after another.
 //!
 //! What for: making a network namespace costs more than starting a program,
 //! and the kernel takes them apart behind a lock that every other one waits
@@ -12,10 +11,6 @@
 //! That is done when its sandbox has ended and nobody waits, because nothing
 //! can change in a network that nobody is in.
 //! It must never hand out one for which that could not be seen.
-//!
-//! One that is *shared* has a loopback that is up and nothing else, and is the zygote's,
-//! too: nobody in it can change it. What one sandbox listens at the others reach; that is
-//! what it is for, and those who name another number are in another one.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -24,20 +19,13 @@ use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 
-use crate::net::raise_loopback;
-
 /// Namespaces kept at once; more are made and forgotten.
 const KEPT_MAX: usize = 16;
-
-/// Shared ones kept at once; whoever comes after the oldest is gone gets a new one.
-const SHARED_MAX: usize = 16;
 
 /// The namespaces of one zygote.
 #[derive(Default)]
 pub(crate) struct Networks {
     kept: Vec<Network>,
-    /// By their numbers.
-    shared: Vec<(u64, OwnedFd)>,
 }
 
 struct Network {
@@ -67,7 +55,9 @@ impl Networks {
             }
             self.kept.remove(place);
         }
-        let namespace = new_namespace()?;
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let namespace = rustix::fs::open("/proc/self/ns/net", flags, Mode::empty())?;
         let gauges = Gauges::open()?;
         if self.kept.len() >= KEPT_MAX {
             self.kept.remove(0);
@@ -79,21 +69,6 @@ impl Networks {
             is_seen_empty: false,
         });
         Ok(self.kept.len().saturating_sub(1))
-    }
-
-    /// Moves the calling process into the one that is shared under this number. Its
-    /// children are born there.
-    pub(crate) fn join(&mut self, number: u64) -> io::Result<()> {
-        if let Some((_, namespace)) = self.shared.iter().find(|(known, _)| *known == number) {
-            return Ok(setns(namespace, CloneFlags::CLONE_NEWNET)?);
-        }
-        let namespace = new_namespace()?;
-        raise_loopback()?;
-        if self.shared.len() >= SHARED_MAX {
-            self.shared.remove(0);
-        }
-        self.shared.push((number, namespace));
-        Ok(())
     }
 
     /// Notes whose it is; it is free again when this process has ended.
@@ -143,13 +118,6 @@ impl Networks {
             self.kept.remove(place);
         }
     }
-}
-
-/// Moves the calling process into a new one.
-fn new_namespace() -> io::Result<OwnedFd> {
-    unshare(CloneFlags::CLONE_NEWNET)?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/proc/self/ns/net", flags, Mode::empty())?)
 }
 
 impl Network {

@@ -22,14 +22,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::sched::CloneFlags;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::waitpid;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::CWD;
 use rustix::mount::{OpenTreeFlags, open_tree};
 
 use super::channel::{Channel, Received};
 use super::copier::{self, Original};
+use super::ground::user_namespace;
 use super::root::{Staged, is_still, same_directory};
 use super::spec::{Places, Report, StoreSpec};
 use crate::identity::Identity;
@@ -181,31 +180,4 @@ fn send_trees(
         }
     }
     Ok(originals)
-}
-
-/// A user namespace with the identity's maps, held by a descriptor only.
-fn user_namespace(identity: &Identity) -> Result<OwnedFd, StepError> {
-    match sys::fork_into(CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "user")? {
-        sys::Cloned::Child => loop {
-            // Lives until it is killed below, or with its parent: if that cannot be
-            // arranged it holds an empty namespace and waits, and nothing else.
-            let _armed = rustix::process::set_parent_process_death_signal(Some(
-                rustix::process::Signal::KILL,
-            ));
-            if rustix::process::getppid().is_none_or(rustix::process::Pid::is_init) {
-                sys::exit_immediately(0);
-            }
-            nix::unistd::pause();
-        },
-        sys::Cloned::Parent(child) => {
-            let path = format!("/proc/{}/ns/user", child.number);
-            let opened = identity.write_maps(&child).and_then(|()| {
-                rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-                    .at(Step::MapIds, path.clone())
-            });
-            let _killed = kill(child.number, Signal::SIGKILL);
-            let _reaped = waitpid(child.number, None);
-            opened
-        }
-    }
 }

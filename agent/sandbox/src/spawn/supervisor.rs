@@ -2,14 +2,14 @@
 //! from the program itself.
 //!
 //! It stays outside of every sandbox and reads nothing a command says. It
-//! keeps a zygote for each identity and hands requests on to it, and waits for
-//! nothing that opens a view: a file system that does not answer holds up who
-//! asked for it. When the
+//! keeps a zygote for each identity and set of places, and hands requests on to it;
+//! what these have in common is its own ([`super::ground`]). It waits for nothing that
+//! opens a view: a file system that does not answer holds up who asked for it. When the
 //! agent goes away its socket closes and the spawner ends; when the spawner
 //! ends the kernel kills the zygotes, and with them every sandbox.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sched::CloneFlags;
@@ -17,10 +17,10 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, Signal, pidfd_send_signal};
 
 use super::channel::{Channel, Received};
+use super::ground::Ground;
 use super::spec::{Places, Report, Surroundings};
 use super::{stage, zygote};
 use crate::cgroup::{Entrances, GroupLimits, History, Keeper};
@@ -60,6 +60,7 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
     let mut spawner = Spawner {
         leaving,
         control: Channel::new(control),
+        ground: None,
         zygotes: Vec::new(),
         groups: Keeper::default(),
         is_busy: false,
@@ -79,6 +80,8 @@ pub(crate) fn run(control: OwnedFd, leaving: Leaving) -> i32 {
 struct Spawner {
     leaving: Leaving,
     control: Channel,
+    /// What the zygotes have in common, once there was one.
+    ground: Option<Ground>,
     zygotes: Vec<Zygote>,
     groups: Keeper,
     /// Somebody asked just now, and may ask again: what was let go is looked at
@@ -89,8 +92,7 @@ struct Spawner {
     /// The identity chosen last, for this owner and group: what it depends on
     /// besides cannot change while this process lives.
     chosen: Option<((u32, u32), Identity)>,
-    /// Processes that end by themselves: those that open views, and zygotes that
-    /// could not be made.
+    /// Processes that end by themselves: those that open views.
     passing: Vec<Cloneling>,
     /// Tells when the machine's mounts have changed. Without it sandboxes would show
     /// what was mounted once, so none is made.
@@ -218,6 +220,7 @@ impl Spawner {
         };
         self.chosen = Some(((owner, group), identity.clone()));
         let Self {
+            ground,
             zygotes,
             groups,
             likely,
@@ -230,9 +233,18 @@ impl Spawner {
         let frame = [&counts, frame].concat();
         let mut descriptors = vec![reply.as_fd()];
         descriptors.extend(entrances.into_iter().flat_map(Entrances::descriptors));
+        let ground = match ground {
+            Some(ground) => ground,
+            None => ground.insert(dumpable(|| Ground::make(&identity))?),
+        };
+        let user = ground.user().try_clone_to_owned().at(Step::Fork, "user")?;
+        if spec.network.common != 0 && !spec.shares_network() {
+            // Without it the command has a loopback of its own.
+            descriptors.extend(ground.network(spec.network.common).ok());
+        }
         let mut again = true;
         loop {
-            match zygote(zygotes, passing, &identity, &spec)?
+            match zygote(zygotes, passing, user.as_fd(), &identity, &spec)?
                 .control
                 .send(&frame, &descriptors)
             {
@@ -311,6 +323,7 @@ fn hand_out<'a>(
 fn zygote<'a>(
     zygotes: &'a mut Vec<Zygote>,
     passing: &mut Vec<Cloneling>,
+    user: BorrowedFd<'_>,
     identity: &Identity,
     spec: &Surroundings,
 ) -> Result<&'a Zygote, StepError> {
@@ -324,28 +337,26 @@ fn zygote<'a>(
             if zygotes.len() >= ZYGOTES_MAX {
                 zygotes.remove(0);
             }
-            start(passing, identity, spec)?
+            dumpable(|| start(passing, user, identity, spec))?
         }
     };
     Ok(zygotes.push_mut(zygote))
 }
 
-fn start(
-    passing: &mut Vec<Cloneling>,
-    identity: &Identity,
-    spec: &Surroundings,
-) -> Result<Zygote, StepError> {
-    // The map files of a process that is not dumpable belong to root.
+/// Does this while the map files of what it makes belong to whoever runs this program;
+/// those of a process that is not dumpable belong to root.
+fn dumpable<T>(make: impl FnOnce() -> Result<T, StepError>) -> Result<T, StepError> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
         .at(Step::Identity, "dumpable")?;
-    let started = start_dumpable(passing, identity, spec);
+    let made = make();
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .at(Step::Identity, "dumpable")?;
-    started
+    made
 }
 
-fn start_dumpable(
+fn start(
     passing: &mut Vec<Cloneling>,
+    user: BorrowedFd<'_>,
     identity: &Identity,
     spec: &Surroundings,
 ) -> Result<Zygote, StepError> {
@@ -363,28 +374,18 @@ fn start_dumpable(
     let (ours, theirs) = Channel::pair().at(Step::Fork, "zygote")?;
     ours.give_up_sending_after(ZYGOTE_PATIENCE)
         .at(Step::Fork, "zygote")?;
-    let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
-    let namespaces = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
-    let child = match sys::fork_into(namespaces).at(Step::Namespaces, "zygote")? {
+    let user = user.try_clone_to_owned().at(Step::Fork, "user")?;
+    let child = match sys::fork_into(CloneFlags::empty()).at(Step::Fork, "zygote")? {
         Cloned::Child => zygote::run(zygote::Start {
             identity: identity.clone(),
             places: spec.places.clone(),
             mounts,
             control: theirs,
-            mapped: mapped_read,
+            user,
         }),
         Cloned::Parent(child) => child,
     };
-    drop((theirs, mapped_read, mounts));
-    let mapped = identity.outer().write_maps(&child).and_then(|()| {
-        rustix::io::write(&mapped_write, b"m")
-            .map(drop)
-            .at(Step::MapIds, "zygote")
-    });
-    if let Err(error) = mapped {
-        passing.push(child);
-        return Err(error);
-    }
+    drop((theirs, mounts));
     // It is not waited for: one whose views lie on a file system that hangs must
     // hold up nobody but who asked for them. What fails it tells them itself.
     Ok(Zygote {
@@ -431,6 +432,7 @@ mod tests {
         let mut spawner = Spawner {
             leaving: Leaving::Nothing,
             control,
+            ground: None,
             zygotes: Vec::new(),
             groups: Keeper::default(),
             is_busy: false,

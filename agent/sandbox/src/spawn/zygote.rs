@@ -1,7 +1,7 @@
 //! The zygote: the process sandboxes are cloned from.
 //!
-//! It lives in a user and a mount namespace of its own, in a small root with
-//! the template of its sandboxes' roots ready and the directories of their views
+//! It lives in a mount namespace of its own, and in a user namespace with the spawner's
+//! other zygotes ([`super::ground`]), in a small root with the template of its sandboxes' roots ready and the directories of their views
 //! beside it; the rest of the machine's root it has let go of. There is one for
 //! each set of places ([`super::spec::Places`]), because an empty place for a
 //! view would tell others of it.
@@ -12,7 +12,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use nix::sched::CloneFlags;
+use nix::sched::{CloneFlags, setns, unshare};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::Shutdown;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -44,8 +44,8 @@ pub(crate) struct Start {
     pub mounts: Option<Channel>,
     /// Requests come this way, the first of them before anything is built.
     pub control: Channel,
-    /// Readable once the id maps are written.
-    pub mapped: OwnedFd,
+    /// The user namespace it is to live in.
+    pub user: OwnedFd,
 }
 
 /// What every sandbox is made from.
@@ -71,14 +71,14 @@ pub(crate) fn run(start: Start) -> ! {
         places,
         mounts,
         control,
-        mapped,
+        user,
     } = start;
-    let mut keep = vec![control.as_fd(), mapped.as_fd()];
+    let mut keep = vec![control.as_fd(), user.as_fd()];
     keep.extend(mounts.iter().map(AsFd::as_fd));
     let alone = sys::close_all_but(&keep);
     let mut stock = match alone
         .at(Step::Fork, "close_range")
-        .and_then(|()| prepare(identity, &places, mounts, &control, &mapped))
+        .and_then(|()| prepare(identity, &places, mounts, &control, &user))
     {
         Ok(stock) => stock,
         Err(error) => {
@@ -86,7 +86,7 @@ pub(crate) fn run(start: Start) -> ! {
             sys::exit_immediately(1)
         }
     };
-    drop(mapped);
+    drop(user);
     // The kernel reaps the sandboxes' first processes by itself. And one that fails
     // while its root is built closes the pipe it is told to go on through: what is
     // written there then must not end the zygote, and with it every other sandbox.
@@ -124,16 +124,10 @@ fn prepare(
     places: &Places,
     mounts: Option<Channel>,
     control: &Channel,
-    mapped: &OwnedFd,
+    user: &OwnedFd,
 ) -> Result<Stock, StepError> {
-    let mut byte = [0_u8; 1];
-    if rustix::io::read(mapped, &mut byte).at(Step::MapIds, "zygote")? == 0 {
-        return Err(StepError::new(
-            Step::MapIds,
-            "zygote",
-            io::Error::other("the spawner is gone"),
-        ));
-    }
+    setns(user, CloneFlags::CLONE_NEWUSER).at(Step::Namespaces, "zygote")?;
+    unshare(CloneFlags::CLONE_NEWNS).at(Step::Namespaces, "zygote")?;
     if identity.must_switch() {
         take_ids(&identity.outer())?;
     }
@@ -209,30 +203,43 @@ fn serve(stock: &mut Stock, networks: &mut Networks, control: Channel) {
             .ok_or_else(|| {
                 StepError::new(Step::ReadRequest, "", io::Error::other("garbled request"))
             })
-            .and_then(|(spec, entrances)| clone(stock, networks, spec, entrances, &reply));
+            .and_then(|asked| clone(stock, networks, asked, &reply));
         if let Err(error) = made {
             let _told = reply.send(&Report::Failed(error).encode(), &[]);
         }
     }
 }
 
-/// What is asked for, and the ways into its groups.
-fn request(
-    frame: &[u8],
-    descriptors: &mut impl Iterator<Item = OwnedFd>,
-) -> Option<(Surroundings, Entrances)> {
+/// What is asked for.
+struct Asked {
+    spec: Surroundings,
+    /// The ways into its groups.
+    entrances: Entrances,
+    /// The network it shares with others, if it does and that could be made.
+    shared: Option<OwnedFd>,
+}
+
+fn request(frame: &[u8], descriptors: &mut impl Iterator<Item = OwnedFd>) -> Option<Asked> {
     let (counts, frame) = frame.split_first_chunk()?;
     let entrances = Entrances::from_parts(*counts, descriptors)?;
-    Some((Surroundings::decode(frame).ok()?, entrances))
+    Some(Asked {
+        spec: Surroundings::decode(frame).ok()?,
+        entrances,
+        shared: descriptors.next(),
+    })
 }
 
 fn clone(
     stock: &mut Stock,
     networks: &mut Networks,
-    mut spec: Surroundings,
-    entrances: Entrances,
+    asked: Asked,
     reply: &Channel,
 ) -> Result<(), StepError> {
+    let Asked {
+        mut spec,
+        entrances,
+        shared,
+    } = asked;
     let (mapped_read, mapped_write) = pipe_with(PipeFlags::CLOEXEC).at(Step::Fork, "pipe")?;
     let (mut namespaces, mut confined) = namespaces(&spec);
     let mut network = None;
@@ -245,11 +252,11 @@ fn clone(
         namespaces.remove(CloneFlags::CLONE_NEWNET);
         network = Some(place);
     }
-    if spec.network.common != 0 && !spec.shares_network() {
-        match networks.join(spec.network.common) {
-            Ok(()) => namespaces.remove(CloneFlags::CLONE_NEWNET),
+    if spec.network.common != 0 {
+        match shared.map(|shared| setns(shared, CloneFlags::CLONE_NEWNET)) {
+            Some(Ok(())) => namespaces.remove(CloneFlags::CLONE_NEWNET),
             // One of its own is less, and no more than what is held.
-            Err(_) => spec.network.common = 0,
+            None | Some(Err(_)) => spec.network.common = 0,
         }
     }
     // The map files of a process that is not dumpable belong to root.

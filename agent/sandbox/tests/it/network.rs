@@ -12,8 +12,9 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::net::{Attempt, Network, Verdict};
-use hermitcrab_sandbox::spawn::Finished;
-use support::{Workspace, peer, sandbox, text, with_permits};
+use hermitcrab_sandbox::spawn::{Command, Finished, ViewMode};
+use support::arranged::{ROOTLESS, Run, UNPRIVILEGED, UNSHARE, twice};
+use support::{Workspace, peer, sandbox, text, view, with_permits};
 
 /// Answers each connection with one line, on a port of its own.
 fn server(line: &'static str) -> u16 {
@@ -47,6 +48,10 @@ fn run_in_common(
     held: &[(Verb, Object)],
     number: u64,
 ) -> Finished {
+    run_command(workspace.command(script), held, number)
+}
+
+fn run_command(mut command: Command<'_>, held: &[(Verb, Object)], number: u64) -> Finished {
     let any = Object::Program(Program::AnyInView);
     let mut actions = vec![action(Verb::ProcExec, any)];
     actions.extend(
@@ -55,7 +60,6 @@ fn run_in_common(
     );
     with_permits(Tool::Terminal, actions, |mut permits| {
         let network = permits.split_off(1);
-        let mut command = workspace.command(script);
         command.network = Network::from_permits(network).unwrap().in_common(number);
         sandbox().run(permits.pop().unwrap(), &command).unwrap()
     })
@@ -201,6 +205,111 @@ fn commands_that_share_a_loopback_reach_each_other_and_nobody_else_does() {
         assert_eq!(says("stop", 1, &held, 7), "heard stop\n");
         assert_eq!(text(&server.join().unwrap()), "stopped\n");
         assert_eq!(says("hello", 3, &held, 7), "nobody\n");
+    });
+}
+
+/// What runs while a server of its own serves on a loopback with the number 7.
+fn beside_a_server(clients: impl FnOnce(&Workspace, &dyn Fn(Command<'_>) -> String)) {
+    let workspace = Workspace::new();
+    let held = [(Verb::NetListen, peer("localhost", Port::Any))];
+    let says = |command: Command<'_>| text(&run_command(command, &held, 7));
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| run_in_common(&workspace, SERVER, &held, 7));
+        let first = says(workspace.command(&saying("hello", 200)));
+        if first.contains("nobody") && server.is_finished() {
+            let finished = server.join().unwrap();
+            println!("SKIPPED: no perl to listen with: {}", text(&finished));
+            return;
+        }
+        assert_eq!(first, "heard hello\n");
+        clients(&workspace, &says);
+        let last = says(workspace.command(&saying("stop", 1)));
+        assert_eq!(last, "heard stop\n");
+        assert_eq!(text(&server.join().unwrap()), "stopped\n");
+    });
+}
+
+#[test]
+fn a_server_is_reached_from_other_places_than_it_was_started_in() {
+    beside_a_server(|workspace, says| {
+        let other = Workspace::new();
+        let say = saying("hello", 1);
+        // Another directory beside the first, less, another one in its place.
+        let mut command = workspace.command(&say);
+        command
+            .views
+            .push(view(&other.cap, "/srv/more", ViewMode::CopyOnWrite));
+        assert_eq!(says(command), "heard hello\n");
+        let mut command = workspace.command(&say);
+        command.views.clear();
+        command.cwd = "/".into();
+        assert_eq!(says(command), "heard hello\n");
+        assert_eq!(says(other.command(&say)), "heard hello\n");
+        // What was used before is used again, and more than are kept ready.
+        for number in 0..12 {
+            let mut command = workspace.command(&say);
+            command.private_dirs.push(format!("/srv/{number}").into());
+            assert_eq!(says(command), "heard hello\n", "{number}");
+        }
+        assert_eq!(says(workspace.command(&say)), "heard hello\n");
+    });
+}
+
+#[test]
+fn a_server_is_reached_after_the_mounts_of_the_machine_changed() {
+    let name = "network::a_server_is_reached_after_the_mounts_of_the_machine_changed";
+    for starter in [&UNSHARE[..], &UNPRIVILEGED, &ROOTLESS] {
+        if let Some(Run::Inner) = twice(name, starter, "mkdir more", "") {
+            beside_a_server(|workspace, says| {
+                for _ in 0..2 {
+                    let mounted = std::process::Command::new("mount")
+                        .args(["-t", "tmpfs", "none", "more"])
+                        .status();
+                    assert!(mounted.unwrap().success());
+                    let command = workspace.command(&saying("hello", 1));
+                    assert_eq!(says(command), "heard hello\n");
+                }
+            });
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_server_is_reached_from_a_directory_of_another_owner() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root has directories of others");
+        return;
+    }
+    beside_a_server(|_, says| {
+        // One of them has no id in the range that commands of root have.
+        for owner in [1000, 1_664_000_000] {
+            let other = Workspace::new();
+            std::os::unix::fs::chown(other.path(), Some(owner), Some(owner)).unwrap();
+            let who = format!("id -u; {}", saying("hello", 1));
+            let said = says(other.command(&who));
+            assert_eq!(said, format!("{owner}\nheard hello\n"));
+        }
+    });
+}
+
+#[test]
+fn a_server_is_reached_however_many_others_share_loopbacks_of_their_own() {
+    beside_a_server(|workspace, says| {
+        let held = [(Verb::NetListen, peer("localhost", Port::Any))];
+        let say = saying("hello", 1);
+        for number in 100..120 {
+            let finished = run_in_common(workspace, &say, &held, number);
+            assert_eq!(text(&finished), "nobody\n", "{number}");
+        }
+        // The spawner, which is the first, keeps so many and no more.
+        let spawner = sandbox().helpers()[0];
+        if let Ok(open) = std::fs::read_dir(format!("/proc/{spawner}/fd")) {
+            let links = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+            let kept = links.filter(|link| link.to_string_lossy().starts_with("net:"));
+            assert_eq!(kept.count(), 16);
+        }
+        assert_eq!(says(workspace.command(&say)), "heard hello\n");
     });
 }
 

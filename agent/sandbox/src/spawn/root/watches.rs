@@ -1,18 +1,17 @@
 //! Watches on files, of which the machine allows each user only so many.
 //!
 //! Each that a sandbox has counts for whoever started the agent as well, whose own
-//! programs would find none left. So all sandboxes made from one zygote together
-//! have a small part, set in the zygote's own namespace, and none of the kind that
-//! the filter refuses them anyway. It must never say that a limit holds which was not
+//! programs would find none left. So all sandboxes of one agent together have a part,
+//! set in the namespace their zygotes are in, and none of the kind that the filter
+//! refuses them anyway. It must never say that a limit holds which was not
 //! read back.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// One zygote's sandboxes have one of so many parts: half of all is left if as many
-/// zygotes as are kept have used theirs up.
-const PART: u64 = 16;
+/// One agent's sandboxes have one of so many parts.
+const PART: u64 = 8;
 
 /// What the machine allows, the limit that is set, and the least that is of use.
 const LIMITS: [(&str, &str, u64); 2] = [
@@ -92,12 +91,12 @@ mod tests {
     ];
 
     #[test]
-    fn a_sixteenth_is_given_and_no_less_than_is_of_use() {
+    fn an_eighth_is_given_and_no_less_than_is_of_use() {
         let sys = tree(&[MOST, KEPT].concat());
         assert_eq!(share(sys.path()), Ok(()));
         let read = |name: &str| fs::read_to_string(sys.path().join(name)).unwrap();
         assert_eq!(read("user/max_inotify_instances"), "8");
-        assert_eq!(read("user/max_inotify_watches"), "10000");
+        assert_eq!(read("user/max_inotify_watches"), "20000");
         // A kernel that knows of the other kind gives none of it.
         let sys = tree(&[&MOST[..], &KEPT[..], &[("user/max_fanotify_groups", "")]].concat());
         assert_eq!(share(sys.path()), Ok(()));
