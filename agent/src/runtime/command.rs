@@ -38,7 +38,7 @@ mod typed;
 pub use self::check::checked_text;
 use self::feed::Feeder;
 use self::letters::Letters;
-use self::shell::Shell;
+use self::shell::{Shell, without_way_out};
 pub use self::typed::{TypedCommand, TypedReport};
 pub(super) use self::{
     attended::Care,
@@ -377,7 +377,8 @@ impl Hands<'_> {
     /// Keeps the working directory and variables for the next command. A model goes on
     /// where its user left off, and never the other way about.
     fn remember(&mut self, finished: &Finished, by: Author) {
-        let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX).ok();
+        let exported = finished.exchange.read("env.after", EXPORTED_BYTES_MAX);
+        let exported = exported.ok().map(|exported| without_way_out(&exported));
         let cwd = finished
             .exchange
             .read("cwd.after", CWD_BYTES_MAX)

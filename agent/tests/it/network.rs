@@ -147,6 +147,92 @@ fn a_server_in_the_background_is_reached_by_its_agents_commands_and_by_no_others
     assert!(heard.text.contains("nobody"), "{}", heard.text);
 }
 
+/// Answers on a port, and what says a word to it and waits for it a while where it should.
+fn echo(port: u16) -> (String, impl Fn(u32) -> String) {
+    let serve = format!(
+        "perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(LocalAddr => \"127.0.0.1\", \
+         LocalPort => {port}, Listen => 5) or die; while (my $c = $s->accept) {{ my $w = <$c>; \
+         print $c \"heard $w\"; close $c }}'"
+    );
+    let say = move |tries: u32| {
+        format!(
+            "for i in $(seq {tries}); do (exec 3<>/dev/tcp/127.0.0.1/{port} && echo hello >&3 && cat <&3) \
+             2>/dev/null && exit; sleep 0.05; done; echo nobody"
+        )
+    };
+    (serve, say)
+}
+
+#[test]
+fn a_server_is_reached_after_another_directory_was_opened() {
+    let mut bench = Bench::new();
+    grant(&mut bench, "net.listen", "localhost");
+    let (serve, say) = echo(8079);
+    let started = bench.call("terminal", json!({"command": serve, "background": true}));
+    assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+    let heard = bench.call("terminal", json!({"command": say(200)}));
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+    // Another directory is shown to commands from here on.
+    let other = tempfile::tempdir().unwrap();
+    let other = other.path().canonicalize().unwrap();
+    std::fs::write(other.join("known.txt"), "there\n").unwrap();
+    let first = bench.runtime.first_agent();
+    let words = GrantWords::new("fs.read", &other.to_string_lossy());
+    bench.runtime.grant(first, &words).unwrap();
+    let look = format!("cat {}/known.txt; {}", other.display(), say(1));
+    let heard = bench.call("terminal", json!({"command": look}));
+    assert!(heard.text.contains("there"), "{}", heard.text);
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+    // The workspace has other rights.
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(&bench.workspace, mode).unwrap();
+    let heard = bench.call("terminal", json!({"command": say(1)}));
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+    // Something is granted in it, and is held no more.
+    let id = bench.grant("fs.create", "sub");
+    let heard = bench.call("terminal", json!({"command": say(1)}));
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+    bench.runtime.revoke(id).unwrap();
+    let heard = bench.call("terminal", json!({"command": say(1)}));
+    assert!(heard.text.contains("heard hello"), "{}", heard.text);
+}
+
+#[test]
+fn a_server_is_reached_by_commands_with_the_same_peers_which_are_reached_as_well() {
+    let mut bench = Bench::new();
+    let outside = server("welcome\n");
+    grant(&mut bench, "net.listen", "localhost");
+    let connect = grant(&mut bench, "net.connect", &format!("127.0.0.1:{outside}"));
+    let (serve, say) = echo(8080);
+    // What reaches out is data from the network: each command after the first is asked about.
+    bench.user.words.borrow_mut().extend(["once"; 3]);
+    let started = bench.call("terminal", json!({"command": serve, "background": true}));
+    assert_eq!(started.fate, Fate::Ran, "{}", started.text);
+    let through = format!(
+        "at=${{http_proxy#http://}}; exec 3<>/dev/tcp/${{at%:*}}/${{at#*:}}; \
+         printf 'CONNECT 127.0.0.1:{outside} HTTP/1.1\\r\\n\\r\\nhello\\n' >&3; cat <&3"
+    );
+    for _ in 0..2 {
+        let both = format!("({}); {through}", say(200));
+        let heard = bench.call("terminal", json!({"command": both}));
+        assert!(heard.text.contains("heard hello"), "{}", heard.text);
+        assert!(heard.text.contains("welcome"), "{}", heard.text);
+    }
+    // With another peer it is another loopback: who shares one can use what all there can.
+    let more = server("more\n");
+    let more = grant(&mut bench, "net.connect", &format!("127.0.0.1:{more}"));
+    let heard = bench.call("terminal", json!({"command": say(3)}));
+    assert_eq!(heard.fate, Fate::Ran, "{}", heard.text);
+    assert!(heard.text.contains("nobody"), "{}", heard.text);
+    // Without peers there is no way to them, and nothing that points at one.
+    bench.runtime.revoke(connect).unwrap();
+    bench.runtime.revoke(more).unwrap();
+    let without = format!("echo \"<$http_proxy$no_proxy>\"; {}", say(3));
+    let heard = bench.call("terminal", json!({"command": without}));
+    assert!(heard.text.contains("<>"), "{}", heard.text);
+    assert!(heard.text.contains("nobody"), "{}", heard.text);
+}
+
 #[test]
 fn a_server_in_the_background_serves_what_was_edited_since() {
     let mut bench = Bench::with_files();

@@ -77,6 +77,11 @@ impl AllowList {
         Ok(Self { hosts })
     }
 
+    /// What is listed.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter()
+    }
+
     /// Whether nothing is listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -10,6 +10,10 @@ use super::PROXY_PORT;
 
 /// How many connections wait to be taken.
 const BACKLOG: i32 = 64;
+/// Where on a loopback that is shared the proxies listen.
+const NETWORK: [u8; 3] = [127, 31, 28];
+/// How many of them there can be.
+const ADDRESSES_MAX: u8 = 254;
 
 /// Switches on the loopback of the network namespace the caller is in, which
 /// needs a capability there: the sandbox's first process has it for a moment.
@@ -53,19 +57,39 @@ pub fn raise_loopback() -> io::Result<()> {
     }
 }
 
-/// A socket that listens in the network namespace the caller is in, wherever
+/// A socket that listens at 127.0.0.1 in the network namespace the caller is in, wherever
 /// it is handed to.
-pub fn listen() -> io::Result<OwnedFd> {
+pub fn listen() -> io::Result<(OwnedFd, Ipv4Addr)> {
+    listen_at(Ipv4Addr::LOCALHOST)
+}
+
+/// The same where others listen as well, at an address of the loopback that is free: a port
+/// of 127.0.0.1 may be somebody's who serves there.
+pub fn listen_beside() -> io::Result<(OwnedFd, Ipv4Addr)> {
+    let [first, second, third] = NETWORK;
+    let mut addresses = (1..=ADDRESSES_MAX).map(|last| Ipv4Addr::new(first, second, third, last));
+    let taken = || io::Error::from(io::ErrorKind::AddrInUse);
+    addresses
+        .find_map(|address| match listen_at(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => None,
+            listening => Some(listening),
+        })
+        .unwrap_or_else(|| Err(taken()))
+}
+
+/// Whether a proxy listens there, if there is one.
+pub(super) fn may_be_a_proxys(address: Ipv4Addr) -> bool {
+    address == Ipv4Addr::LOCALHOST || address.octets().starts_with(&NETWORK)
+}
+
+fn listen_at(address: Ipv4Addr) -> io::Result<(OwnedFd, Ipv4Addr)> {
     let socket = socket_with(
         AddressFamily::INET,
         SocketType::STREAM,
         SocketFlags::CLOEXEC,
         None,
     )?;
-    rustix::net::bind(
-        &socket,
-        &SocketAddr::from((Ipv4Addr::LOCALHOST, PROXY_PORT)),
-    )?;
+    rustix::net::bind(&socket, &SocketAddr::from((address, PROXY_PORT)))?;
     rustix::net::listen(&socket, BACKLOG)?;
-    Ok(socket)
+    Ok((socket, address))
 }

@@ -5,6 +5,12 @@ use hermitcrab_core::authority::{Object, Verb};
 use hermitcrab_core::outcome::{Denial, DenialCode};
 
 use super::allow::{AllowList, is_loopback};
+use crate::digest::sha256;
+use crate::wire::Writer;
+
+/// Whose loopback it is: equal for commands that may share one, and for no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Common(pub [u8; 32]);
 
 /// The network of one command. Made from permits; without any there is none.
 #[derive(Debug, Default)]
@@ -54,22 +60,26 @@ impl Network {
     }
 
     /// Shares its loopback with the commands of the same sandbox maker that name the same
-    /// number, which is not 0: what one of them listens at the others reach. One that
-    /// reaches peers shares nothing, because its way to them is a port of its loopback.
+    /// number, which is not 0, and reach the same peers: what one of them listens at the
+    /// others reach.
     #[must_use]
     pub fn in_common(mut self, number: u64) -> Self {
         self.common = number;
         self
     }
 
-    /// The number under which its loopback is shared; 0 if it is the command's own.
-    #[must_use]
-    pub fn common(&self) -> u64 {
-        if self.loopback && !self.has_peers() {
-            self.common
-        } else {
-            0
+    /// What those have in common with whom it shares its loopback; nothing if that is its own.
+    pub(crate) fn common(&self) -> Option<Common> {
+        if !self.loopback || self.common == 0 {
+            return None;
         }
+        let mut peers: Vec<String> = self.allow.peers().map(ToString::to_string).collect();
+        peers.sort_unstable();
+        peers.dedup();
+        let mut all = Writer::default();
+        all.u64(self.common);
+        all.list(&peers, |w, peer| w.bytes(peer.as_bytes()));
+        Some(Common(*sha256(&all.finish()).as_bytes()))
     }
 
     /// Whether the command can make sockets of the internet at all.

@@ -10,7 +10,7 @@
 //! No command has a capability there: each is in a user namespace of its own below it. So
 //! nobody in a network that is shared can change it: it has a loopback that is up, and
 //! nothing else. What one sandbox listens at the others reach; that is what it is for, and
-//! those who name another number are in another one.
+//! nobody else is in it ([`Common`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ use rustix::fs::{Mode, OFlags};
 use super::channel::{Channel, Received};
 use super::spec::Report;
 use crate::identity::Identity;
-use crate::net::raise_loopback;
+use crate::net::{Common, raise_loopback};
 use crate::step::{AtStep, Step, StepError};
 use crate::sys;
 
@@ -45,7 +45,7 @@ pub(crate) struct Ground {
 
 #[derive(Debug)]
 struct Shared {
-    number: u64,
+    common: Common,
     namespace: OwnedFd,
     /// What tells, from wherever it is read, how many sockets there are in it.
     sockets: OwnedFd,
@@ -65,9 +65,9 @@ impl Ground {
         self.user.as_fd()
     }
 
-    /// The network that is shared under this number.
-    pub(crate) fn network(&mut self, number: u64) -> Result<BorrowedFd<'_>, StepError> {
-        let known = self.networks.iter().position(|net| net.number == number);
+    /// The network of those that have this in common.
+    pub(crate) fn network(&mut self, common: Common) -> Result<BorrowedFd<'_>, StepError> {
+        let known = self.networks.iter().position(|net| net.common == common);
         let network = match known {
             Some(place) => self.networks.remove(place),
             None => {
@@ -75,7 +75,7 @@ impl Ground {
                     let place = least_missed(self.networks.iter().map(Shared::is_used));
                     self.networks.remove(place);
                 }
-                Shared::make(number, self.user())?
+                Shared::make(common, self.user())?
             }
         };
         Ok(self.networks.push_mut(network).namespace.as_fd())
@@ -90,7 +90,7 @@ fn least_missed(mut are_used: impl Iterator<Item = bool>) -> usize {
 
 impl Shared {
     /// A process makes it that enters the user namespace for that alone.
-    fn make(number: u64, user: BorrowedFd<'_>) -> Result<Self, StepError> {
+    fn make(common: Common, user: BorrowedFd<'_>) -> Result<Self, StepError> {
         let (ours, theirs) = Channel::pair().at(Step::Fork, "network")?;
         let child = match sys::fork_into(CloneFlags::empty()).at(Step::Fork, "network")? {
             sys::Cloned::Child => {
@@ -111,7 +111,7 @@ impl Shared {
         match heard.at(Step::Network, "shared")? {
             Received::Frame(frame, descriptors) => match <[OwnedFd; 2]>::try_from(descriptors) {
                 Ok([namespace, sockets]) => Ok(Self {
-                    number,
+                    common,
                     namespace,
                     sockets,
                 }),

@@ -3,6 +3,7 @@
 //! It runs as process 1 of the new pid namespace, so its end is the end of
 //! every process inside. It never looks at what the command does.
 
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::Mode;
@@ -143,7 +144,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
             confined.by.insert(mechanism);
         }
     }
-    let listener = network(&start.spec)?;
+    let (listener, proxy) = network(&start.spec)?.unzip();
     let fence = if without.contains(Mechanism::Landlock) {
         None
     } else {
@@ -188,7 +189,7 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     let mut fence = fence;
     // It comes back when the command runs.
     let command = sys::fork_sharing_memory(start.stack, &mut || {
-        ready::run(reply, fence.take(), &ready, &descriptors)
+        ready::run(reply, fence.take(), proxy, &ready, &descriptors)
     })
     .at(Step::Fork, "")?;
     drop((built, listener));
@@ -196,22 +197,28 @@ fn enter(start: Start<'_>, reply: &Channel) -> Result<Report, StepError> {
     Ok(Report::Ended(ending, usage()))
 }
 
-/// Prepares what of the network the command has; the socket is the proxy's.
-fn network(spec: &Surroundings) -> Result<Option<OwnedFd>, StepError> {
+/// Prepares what of the network the command has; the socket is the proxy's, which listens
+/// at that address.
+fn network(spec: &Surroundings) -> Result<Option<(OwnedFd, Ipv4Addr)>, StepError> {
     // Without a namespace of its own it would be the machine's.
     let own = !spec.faults.network && !spec.without.contains(Mechanism::NetworkNamespace);
     if !spec.network.is_some() || !own {
         return Ok(None);
     }
-    // One that is shared is the zygote's and up.
-    if spec.network.common == 0 {
+    // One that is shared is up.
+    let is_shared = spec.network.common.is_some();
+    if !is_shared {
         net::raise_loopback().at(Step::Network, "loopback")?;
     }
-    if spec.network.proxy {
-        net::listen().map(Some).at(Step::Network, "proxy")
-    } else {
-        Ok(None)
+    if !spec.network.proxy {
+        return Ok(None);
     }
+    let listening = if is_shared {
+        net::listen_beside()
+    } else {
+        net::listen()
+    };
+    listening.map(Some).at(Step::Network, "proxy")
 }
 
 /// Gives up every capability, and every way to get one back.

@@ -417,6 +417,7 @@ mod tests {
             merge_stderr: false,
             on_terminal: false,
             interpreter: false,
+            proxied: Default::default(),
         }
     }
 

@@ -12,6 +12,7 @@
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -36,10 +37,12 @@ const PATIENCE: Timespec = Timespec {
 ///
 /// The fence is closed first: from then on not even this program's own code
 /// can do more than the command. `ready` is said before, with a descriptor of
-/// this process and the others: there it can still be made.
+/// this process and the others: there it can still be made. `proxy` is where that
+/// listens, if there is one.
 pub(crate) fn run(
     reply: &Channel,
     fence: Option<Fence>,
+    proxy: Option<Ipv4Addr>,
     ready: &[u8],
     others: &[BorrowedFd<'_>],
 ) -> Infallible {
@@ -58,7 +61,16 @@ pub(crate) fn run(
             None => Ok(()),
         })
         .and_then(|()| wait(reply))
-        .and_then(|(program, streams)| become_command(program, streams));
+        .and_then(|(mut program, streams)| {
+            let at = proxy.unwrap_or(Ipv4Addr::LOCALHOST);
+            for (name, value) in program.proxied.variables(at) {
+                // What the command sets itself stays.
+                if !program.env.iter().any(|(known, _)| *known == name) {
+                    program.env.push((name, value));
+                }
+            }
+            become_command(program, streams)
+        });
     let error = match result {
         Err(error) => error,
         Ok(never) => match never {},

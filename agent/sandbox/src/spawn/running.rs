@@ -38,7 +38,7 @@ use crate::cgroup::Holding;
 use crate::changeset::owners::Owners;
 use crate::confined::Confined;
 use crate::dircap::DirCap;
-use crate::net::{AllowList, Attempt, Proxy, SystemResolver, proxy_environment};
+use crate::net::{AllowList, Attempt, Proxied, Proxy, SystemResolver};
 use crate::step::{AtStep, Step, StepError};
 
 /// A command that was started. Dropping it kills the command.
@@ -126,18 +126,9 @@ impl Running {
                 views.push(held.at(Step::ViewSource, view.at.display().to_string())?);
             }
         }
-        let mut env = command.env.clone();
-        if command.network.has_peers() {
-            for (name, value) in proxy_environment(command.network.allow()) {
-                // What the command sets itself stays.
-                if !env.iter().any(|(known, _)| *known == name) {
-                    env.push((name, value));
-                }
-            }
-        }
         let program = Program {
             argv: command.argv.clone(),
-            env,
+            env: command.env.clone(),
             cwd: command.cwd.as_os_str().as_bytes().to_vec(),
             inputs: command
                 .inputs
@@ -147,6 +138,7 @@ impl Running {
             merge_stderr: command.merge_stderr,
             on_terminal: matches!(streams.stdin, Input::Terminal(_)),
             interpreter: false,
+            proxied: Proxied::by(command.network.allow()),
         };
         let bytes_max = command.limits.output_bytes_max;
         let (recipe, message) = if pool.size().interpreters_max > 0 && streams.are_usual() {

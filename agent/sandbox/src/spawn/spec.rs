@@ -11,6 +11,7 @@ use super::Copies;
 use crate::cgroup::{GroupLimits, Limited};
 use crate::confined::Confined;
 use crate::mechanism::{Mechanism, MechanismSet};
+use crate::net::{Common, Proxied};
 use crate::step::{Step, StepError};
 use crate::whose::Whose;
 use crate::wire::{Reader, WireError, Writer};
@@ -107,8 +108,8 @@ pub(crate) struct PlaceFaults {
 pub(crate) struct NetSpec {
     /// It may listen and connect on a loopback.
     pub loopback: bool,
-    /// Under which number that is shared; 0 if it is its own.
-    pub common: u64,
+    /// With whom that is shared, if it is not its own.
+    pub common: Option<Common>,
     /// A socket that listens inside is handed out, to be answered outside.
     pub proxy: bool,
 }
@@ -230,7 +231,8 @@ impl Surroundings {
         }
         w.u32(self.limits.cpu_percent);
         w.u8(u8::from(self.network.loopback));
-        w.u64(self.network.common);
+        let common: Vec<_> = self.network.common.iter().collect();
+        w.list(&common, |w, common| w.bytes(&common.0));
         w.u8(u8::from(self.network.proxy));
         w.u8(u8::from(self.faults.network));
         w.u8(u8::from(self.faults.orphans));
@@ -301,7 +303,12 @@ impl Surroundings {
             },
             network: NetSpec {
                 loopback: flag(&mut r)?,
-                common: r.u64()?,
+                common: r
+                    .list(|r| {
+                        let bytes = r.bytes()?.try_into().map_err(|_| WireError)?;
+                        Ok(Common(bytes))
+                    })?
+                    .pop(),
                 proxy: flag(&mut r)?,
             },
             faults: FaultSpec {
@@ -334,6 +341,8 @@ pub(crate) struct Program {
     /// Whether it is an interpreter that waits for its script, whose two
     /// descriptors come after the standard streams.
     pub interpreter: bool,
+    /// What its variables say of the proxy, besides those above.
+    pub proxied: Proxied,
 }
 
 impl Program {
@@ -346,6 +355,7 @@ impl Program {
         w.u8(u8::from(self.merge_stderr));
         w.u8(u8::from(self.on_terminal));
         w.u8(u8::from(self.interpreter));
+        w.u8(self.proxied as u8);
         w.finish()
     }
 
@@ -359,6 +369,7 @@ impl Program {
             merge_stderr: flag(&mut r)?,
             on_terminal: flag(&mut r)?,
             interpreter: flag(&mut r)?,
+            proxied: proxied(&mut r)?,
         };
         r.finish()?;
         Ok(program)
@@ -392,6 +403,12 @@ fn write_pair(w: &mut Writer, (first, second): &(Vec<u8>, Vec<u8>)) {
 
 fn read_pair(r: &mut Reader<'_>) -> Result<(Vec<u8>, Vec<u8>), WireError> {
     Ok((r.bytes()?, r.bytes()?))
+}
+
+fn proxied(r: &mut Reader<'_>) -> Result<Proxied, WireError> {
+    let code = r.u8()?;
+    let mut all = Proxied::ALL.into_iter();
+    all.find(|proxied| *proxied as u8 == code).ok_or(WireError)
 }
 
 fn flag(r: &mut Reader<'_>) -> Result<bool, WireError> {

@@ -238,9 +238,9 @@ impl Spawner {
             None => ground.insert(dumpable(|| Ground::make(&identity))?),
         };
         let user = ground.user().try_clone_to_owned().at(Step::Fork, "user")?;
-        if spec.network.common != 0 && !spec.shares_network() {
+        if let Some(common) = spec.network.common.filter(|_| !spec.shares_network()) {
             // Without it the command has a loopback of its own.
-            descriptors.extend(ground.network(spec.network.common).ok());
+            descriptors.extend(ground.network(common).ok());
         }
         let mut again = true;
         loop {

@@ -252,11 +252,11 @@ fn clone(
         namespaces.remove(CloneFlags::CLONE_NEWNET);
         network = Some(place);
     }
-    if spec.network.common != 0 {
+    if spec.network.common.is_some() {
         match shared.map(|shared| setns(shared, CloneFlags::CLONE_NEWNET)) {
             Some(Ok(())) => namespaces.remove(CloneFlags::CLONE_NEWNET),
             // One of its own is less, and no more than what is held.
-            None | Some(Err(_)) => spec.network.common = 0,
+            None | Some(Err(_)) => spec.network.common = None,
         }
     }
     // The map files of a process that is not dumpable belong to root.

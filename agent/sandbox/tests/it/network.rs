@@ -314,6 +314,66 @@ fn a_server_is_reached_however_many_others_share_loopbacks_of_their_own() {
 }
 
 #[test]
+fn commands_with_the_same_peers_share_a_loopback_and_each_has_its_own_way_out() {
+    let workspace = Workspace::new();
+    let (open, other) = (server("welcome\n"), server("another\n"));
+    let listen = (Verb::NetListen, peer("localhost", Port::Any));
+    let to = |port| (Verb::NetConnect, peer("127.0.0.1", Port::Only(port)));
+    // Asks the proxy that the variables name for a port of the machine's loopback.
+    let through = |port| {
+        format!(
+            "at=${{http_proxy#http://}}; (exec 3<>/dev/tcp/${{at%:*}}/${{at#*:}} && \
+             printf 'CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n\\r\\nhello\\n' >&3; read -r version status rest <&3; \
+             echo \"$at $status\"; if [ \"$status\" = 200 ]; then read -r empty <&3; cat <&3; fi) 2>&1; "
+        )
+    };
+    let held = [listen.clone(), to(open), to(other)];
+    let run = |script: &str, held: &[(Verb, Object)], number| {
+        let finished = run_in_common(&workspace, script, held, number);
+        (text(&finished), finished.attempts)
+    };
+    let attempt = |port: u16| Attempt {
+        target: format!("127.0.0.1:{port}"),
+        verdict: Verdict::Connected,
+    };
+    let serving = format!("{}{SERVER}", through(open));
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| run(&serving, &held, 7));
+        // The same in another order.
+        let same = [to(other), listen.clone(), to(open), to(open)];
+        let asking = format!("({}); {}", saying("hello", 200), through(other));
+        let (said, attempts) = run(&asking, &same, 7);
+        if said.contains("nobody") && server.is_finished() {
+            println!("SKIPPED: no perl to listen with: {:?}", server.join());
+            return;
+        }
+        let (heard, way) = said.split_once('\n').unwrap();
+        assert_eq!(heard, "heard hello");
+        let (own, answer) = way.split_once(' ').unwrap();
+        assert_eq!(answer, "200\nanother\n");
+        assert_eq!(attempts, [attempt(other)]);
+        // Less, none and more is another loopback, on which is no proxy of these.
+        for held in [
+            &[listen.clone(), to(open)][..],
+            std::slice::from_ref(&listen),
+            &[listen.clone(), to(open), to(other), to(1)],
+        ] {
+            assert_eq!(run(&saying("x", 3), held, 7).0, "nobody\n", "{held:?}");
+        }
+        let proxies = "for last in 1 2 3 4; do (exec 3<>/dev/tcp/127.31.28.$last/3128) 2>/dev/null && echo $last; done";
+        assert_eq!(run(proxies, std::slice::from_ref(&listen), 7).0, "");
+        assert_eq!(run(&saying("x", 3), &held, 8).0, "nobody\n");
+        assert_eq!(run(&saying("stop", 1), &held, 7).0, "heard stop\n");
+        let (said, attempts) = server.join().unwrap();
+        let (first, rest) = said.split_once(' ').unwrap();
+        assert_eq!(rest, "200\nwelcome\nstopped\n");
+        assert_eq!(attempts, [attempt(open)]);
+        assert_ne!(first, own, "both ran at once");
+        assert_ne!(first, "127.0.0.1:3128", "that may be a server's");
+    });
+}
+
+#[test]
 fn nobody_changes_a_loopback_that_is_shared() {
     let workspace = Workspace::new();
     let held = [(Verb::NetListen, peer("localhost", Port::Any))];

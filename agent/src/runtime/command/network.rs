@@ -1,8 +1,8 @@
 //! What of the network a command gets: what its agent holds when it starts.
 //!
 //! The peers of `net.connect` are reached through the proxy and nothing else
-//! is; `net.listen` on the loopback gives a loopback that is shared by the commands of one
-//! agent, and by nobody else, as long as they reach no peers.
+//! is; `net.listen` on the loopback gives a loopback that is shared by those commands of one
+//! agent that reach the same peers, and by nobody else.
 //! What a rule refuses, and what would have to be asked about while nobody can
 //! be asked, is left out: the command runs without it.
 

@@ -1,5 +1,6 @@
 //! What the shell of a command runs around it.
 
+use hermitcrab_sandbox::net::is_way_out;
 use hermitcrab_sandbox::spawn::EXCHANGE_DIR;
 
 use super::super::agent_state::AgentState;
@@ -43,9 +44,40 @@ pub(super) fn script(shell: Shell, command: &str) -> String {
     )
 }
 
+/// What a shell exported, without what pointed at its own way to its peers: whether
+/// the next one has such a way, and where, it learns for itself.
+pub(super) fn without_way_out(exported: &[u8]) -> Vec<u8> {
+    let lines = exported.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .filter(|line| !is_of_a_way_out(line))
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+fn is_of_a_way_out(line: &[u8]) -> bool {
+    let variable = || {
+        let line = std::str::from_utf8(line).ok()?.trim_end();
+        let (name, value) = line.strip_prefix("declare -x ")?.split_once("=\"")?;
+        Some((name, value.strip_suffix('"')?))
+    };
+    variable().is_some_and(|(name, value)| is_way_out(name, value))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Shell, script};
+    use super::{Shell, script, without_way_out};
+
+    #[test]
+    fn what_pointed_at_a_way_out_is_not_kept_and_all_else_is() {
+        let before = "declare -x A=\"1\"\ndeclare -x ALL_PROXY=\"socks5h://127.31.28.2:3128\"\n\
+                      declare -x http_proxy=\"http://127.0.0.1:3128\"\ndeclare -x B\n\
+                      declare -x https_proxy=\"http://proxy.example:3128\"\n";
+        let after = "declare -x A=\"1\"\ndeclare -x B\n\
+                     declare -x https_proxy=\"http://proxy.example:3128\"\n";
+        assert_eq!(without_way_out(before.as_bytes()), after.as_bytes());
+        let odd = b"declare -x A=\"\xff\"\nno line";
+        assert_eq!(without_way_out(odd), odd);
+    }
 
     #[test]
     fn only_a_new_shell_puts_aliases_in_and_long_commands_stand_further_down() {
