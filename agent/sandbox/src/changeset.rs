@@ -48,7 +48,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use self::renames::Renames;
-pub(crate) use self::scan::{Meanwhile, Moment, SoFar, Terms};
+pub(crate) use self::scan::{Meanwhile, Moment, SoFar, Terms, now};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
@@ -316,8 +316,25 @@ impl ChangeSet {
         self.so_far.moved_on(self.upper.as_fd())
     }
 
+    /// The names its command had and gave up since.
+    pub(crate) fn given_up(&self) -> impl Iterator<Item = &RelPath> {
+        self.so_far.given_up(self.upper.as_fd())
+    }
+
+    /// Whether its command's view has something of its own under a name, or the mark that
+    /// there is nothing: then it does not show what comes there outside. A copy never does.
+    pub(crate) fn shields(&self, path: &RelPath) -> bool {
+        !self.runs() || self.layer == Layer::Copy || now(self.upper.as_fd(), path).is_some()
+    }
+
+    /// Notes what it was to displace and did not, as all of it was taken back.
+    pub(crate) fn came_back(&self, settled: &mut Settled) {
+        settled.moved(&self.so_far.below, |_| true);
+    }
+
     /// Notes what was seen of the layer as carried over.
     pub(crate) fn settle_in(&self, settled: &mut Settled, lower: BorrowedFd<'_>) {
+        settled.moved(&self.so_far.below, |thing| thing.has_other_names);
         for (path, above) in &self.so_far.seen {
             let below = match self.after.get(path) {
                 Some(node) => settled::left_as(lower, path, node),

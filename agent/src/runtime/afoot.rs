@@ -51,6 +51,9 @@ const REST: u32 = 10;
 const REST_MIN: Duration = Duration::from_millis(50);
 /// How often a look is tried again without what cannot stand yet.
 const TRIES_MAX: usize = 4;
+/// How long nothing of a command is carried over after that failed, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How often it is looked whether a command has ended that is brought what changes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 
@@ -75,6 +78,30 @@ struct Step {
     seen: Arc<[Seen]>,
     underway: Underway,
     stands: Stands,
+    trouble: Arc<Mutex<Trouble>>,
+}
+
+/// That what one of them made could not be carried over. Each attempt is on record, and a
+/// full disk, say, may be so for as long as the command runs: so it is tried again after
+/// longer and longer pauses, and said once.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// The last pause, and when it is over.
+    pause: Option<(Duration, Instant)>,
+}
+
+impl Trouble {
+    fn lasts(&self) -> bool {
+        self.pause.is_some_and(|(_, over)| Instant::now() < over)
+    }
+
+    /// Once more; whether it is the first time.
+    fn again(&mut self) -> bool {
+        let last = self.pause.map(|(pause, _)| pause);
+        let pause = last.map_or(PAUSE_MIN, |last| last.saturating_mul(2).min(PAUSE_MAX));
+        self.pause = Some((pause, Instant::now() + pause));
+        last.is_none()
+    }
 }
 
 /// When what one of them makes may stand.
@@ -112,6 +139,7 @@ impl Afoot {
                 seen: Arc::clone(seen),
                 underway,
                 stands,
+                trouble: Arc::default(),
             });
         }
     }
@@ -260,25 +288,51 @@ impl Hands<'_> {
     }
 
     fn keep_of(&mut self, step: &Step) -> Option<()> {
+        // Nothing in it can be half done.
+        let mut trouble = step.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if trouble.lasts() {
+            return None;
+        }
         let mut look = step.underway.so_far()?;
         for _ in 0..TRIES_MAX {
-            let late = self.late(step, &look)?;
-            look = if !late.is_empty() {
+            let mut late = self.late(step, &look)?;
+            // What its command gave up would be seen by it again.
+            late.extend(look.given_up());
+            if !late.is_empty() {
                 // What is left may be another change by itself.
-                look.without(late)?
-            } else if self.keep_what_is_seen(step, &look)? {
+                look = look.without(late)?;
+                continue;
+            }
+            let Some(why) = self.keep_what_is_seen(step, &look)? else {
                 look.stands();
+                *trouble = Trouble::default();
                 return Some(());
-            } else {
-                // It is no longer as it was when it was looked at, and the rest may be.
-                look.without_what_moved_on()?
             };
+            look.was_taken_back();
+            // It is no longer as it was when it was looked at, and the rest may be.
+            let moved = look.moved_on();
+            if moved.is_empty() {
+                if trouble.again() {
+                    self.note_trouble(step.call, &why);
+                }
+                return None;
+            }
+            look = look.without(moved)?;
         }
         None
     }
 
-    /// Carries all of a look over; whether it stands.
-    fn keep_what_is_seen(&mut self, step: &Step, look: &SoFar<'_>) -> Option<bool> {
+    /// Nobody waits for it who could be told, and it is not to be lost. At its end the
+    /// command is told, if it is so still.
+    fn note_trouble(&mut self, call: CallId, why: &str) {
+        let note = format!(
+            "what {call} made so far is not carried over: {why}; it is tried again after pauses, and decided at its end"
+        );
+        let _noted = self.runtime.machine.step(Event::Note(note));
+    }
+
+    /// Carries all of a look over; why it does not stand, if it does not.
+    fn keep_what_is_seen(&mut self, step: &Step, look: &SoFar<'_>) -> Option<Option<String>> {
         let sets: Vec<(&Seen, &ChangeSet)> = step
             .seen
             .iter()
@@ -293,18 +347,13 @@ impl Hands<'_> {
             actions.extend(behind_links(seen, set).ok()?);
         }
         if actions.is_empty() {
-            return Some(true);
+            return Some(None);
         }
         let call = step.call;
         let event = Event::EffectsSoFar { call, actions };
         match self.carry_over(event, &step.about, &sets) {
-            Ok(refused) => Some(refused.is_none()),
-            Err(stop) => {
-                // Nobody waits for it who could be told, and it is not to be lost.
-                let note = Event::Note(format!("of what {call} made so far: {}", stop.words()));
-                let _noted = self.runtime.machine.step(note);
-                None
-            }
+            Ok(refused) => Some(refused.map(|(denial, _)| denial.to_string())),
+            Err(stop) => Some(Some(stop.words())),
         }
     }
 

@@ -558,3 +558,35 @@ fn what_is_kept_from_commands_is_not_brought_to_them_in_a_directory_either() {
     assert_eq!(report.fate, Fate::Ran, "{}", report.text);
     assert_eq!(bench.text("new/deep/a.sealed").as_deref(), Some("x\n"));
 }
+
+#[test]
+fn what_cannot_be_carried_over_is_said_once_and_stands_as_soon_as_it_can() {
+    let mut bench = Bench::with_files();
+    let in_the_way = bench.state.join("journal");
+    std::fs::write(&in_the_way, "").unwrap();
+    let id = started(
+        &mut bench,
+        "echo made > made.txt; echo fir''st; sleep 600",
+        "first",
+    );
+    let begun = Instant::now();
+    let mut looks = 0;
+    while looks < 50 || begun.elapsed() < Duration::from_millis(700) {
+        process(&mut bench, "poll", &id);
+        looks += 1;
+    }
+    assert_eq!(bench.text("made.txt"), None);
+    let ledger = std::fs::read(bench.state.join("ledger.jsonl")).unwrap();
+    let ledger = String::from_utf8_lossy(&ledger);
+    let said = ledger.matches("is not carried over").count();
+    assert_eq!(said, 1, "in {looks} looks");
+    std::fs::remove_file(in_the_way).unwrap();
+    while bench.text("made.txt").is_none() {
+        assert!(begun.elapsed() < PATIENCE);
+        process(&mut bench, "poll", &id);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let killed = process(&mut bench, "kill", &id);
+    assert_eq!(killed["status"], "killed", "{killed}");
+    assert_eq!(bench.text("made.txt").as_deref(), Some("made\n"));
+}

@@ -21,7 +21,7 @@ use self::look::{
     stat_name,
 };
 pub(crate) use self::moment::Moment;
-pub(crate) use self::so_far::{Meanwhile, SoFar};
+pub(crate) use self::so_far::{Meanwhile, SoFar, now};
 use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
@@ -294,6 +294,7 @@ impl Scan {
         if untouched {
             self.note_again(path);
             if kind_of(&new) == Kind::File && new.st_nlink > 1 {
+                self.note_linked(path, old.as_ref().map(|(_, old)| old));
                 self.unchanged.insert(new.st_ino, path.clone());
             }
             return Ok(());
@@ -508,14 +509,14 @@ impl Scan {
             });
         }
         if content || xattrs || ((before.mode != mode || only_its_time) && metadata) {
-            self.note_age(&old, path);
-            self.note_age_by_now(lower, name, path)?;
+            self.note_age((lower, name), path, (&old, &before))?;
             if !metadata {
                 node.mode = before.mode;
             }
             self.before.insert(path.clone(), before);
             self.after.insert(path.clone(), node);
         } else if new.st_nlink > 1 {
+            self.note_below(&old, &before, true);
             self.unchanged.insert(new.st_ino, path.clone());
         }
         Ok(())

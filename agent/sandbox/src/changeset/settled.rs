@@ -12,17 +12,55 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
+use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 use super::copied::Seen;
-use super::node::{Node, kind_of};
+use super::node::{Holds, Node, kind_of};
 use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
 
-/// Everything that was decided, by the directory it lies in.
+/// Everything that was decided.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settled(BTreeMap<RelPath, BTreeMap<Vec<u8>, Stood>>);
+pub(crate) struct Settled {
+    /// By the directory it lies in.
+    names: BTreeMap<RelPath, BTreeMap<Vec<u8>, Stood>>,
+    /// What things outside held that were moved, by their number: their kernel says of
+    /// them, under whatever name, that they were changed.
+    moved: BTreeMap<u64, Holds>,
+}
+
+/// Something outside that a commit may move, or give another name.
+#[derive(Clone, Debug)]
+pub(crate) struct Below {
+    inode: u64,
+    holds: Holds,
+    pub has_other_names: bool,
+}
+
+impl Below {
+    /// A file that is to hold this, and gets another name.
+    pub(super) fn holding(stat: &Stat, content: Digest) -> Self {
+        Self {
+            inode: stat.st_ino,
+            holds: Holds::Content(content),
+            has_other_names: true,
+        }
+    }
+
+    /// As it was found.
+    pub(super) fn of(stat: &Stat, node: &Node) -> Self {
+        Self {
+            inode: stat.st_ino,
+            holds: node.holds.clone(),
+            has_other_names: stat.st_nlink > 1,
+        }
+    }
+}
+
+/// So many things that were moved are remembered at most.
+const MOVED_MAX: usize = 100_000;
 
 /// One name that was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +113,25 @@ impl Settled {
             && self.at(path).and_then(|stood| stood.below) == Some(Left::of(stat))
     }
 
+    /// Whether what is outside was moved there and holds what it held then.
+    pub(super) fn was_moved(&self, stat: &Stat, node: &Node) -> bool {
+        self.moved.get(&stat.st_ino) == Some(&node.holds)
+    }
+
+    /// Notes things that a commit moved, as far as they count.
+    pub(super) fn moved(&mut self, things: &[Below], counts: impl Fn(&Below) -> bool) {
+        for thing in things.iter().filter(|thing| counts(thing)) {
+            if self.moved.len() >= MOVED_MAX {
+                // What is forgotten counts as changed by others.
+                self.moved.clear();
+            }
+            self.moved.insert(thing.inode, thing.holds.clone());
+        }
+    }
+
     /// The names in a directory that the layer held.
     pub(super) fn names_in(&self, dir: &RelPath) -> impl Iterator<Item = &[u8]> {
-        let names = self.0.get(dir).into_iter().flatten();
+        let names = self.names.get(dir).into_iter().flatten();
         names
             .filter(|(_, stood)| stood.above.is_some())
             .map(|(name, _)| name.as_slice())
@@ -100,24 +154,27 @@ impl Settled {
                 self.forget_below(path);
             }
         }
-        self.0.entry(dir).or_default().insert(name.to_vec(), stood);
+        self.names
+            .entry(dir)
+            .or_default()
+            .insert(name.to_vec(), stood);
     }
 
     /// Forgets what was decided of a directory and all in it. Only these are gone through:
     /// a command may replace one name after the other beside many directories.
     fn forget_below(&mut self, path: &RelPath) {
-        let from_here = self.0.range(path.clone()..).map(|(dir, _)| dir);
+        let from_here = self.names.range(path.clone()..).map(|(dir, _)| dir);
         let below = from_here
             .take_while(|dir| dir.as_bytes().starts_with(path.as_bytes()))
             .filter(|dir| dir.starts_with(path));
         for dir in below.cloned().collect::<Vec<_>>() {
-            self.0.remove(&dir);
+            self.names.remove(&dir);
         }
     }
 
     /// What was decided about a name.
     pub(crate) fn at(&self, path: &RelPath) -> Option<&Stood> {
-        self.0.get(&path.parent()?)?.get(path.file_name()?)
+        self.names.get(&path.parent()?)?.get(path.file_name()?)
     }
 }
 

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::path::RelPath;
+use rustix::fs::Stat;
 
-use super::ChangeSet;
 use super::node::{Fingerprint, Meta, Node, Tree, fingerprint};
 use super::owners::Owners;
 use super::renames::below;
+use super::{ChangeSet, now};
 use crate::dircap::open::{open_parent, stat_name};
 use crate::dircap::{FsError, Kind, Thing};
 
@@ -244,6 +245,12 @@ impl ChangeSet {
         self.owners.as_ref()
     }
 
+    /// Whether something of the layer, which has other names, has this one.
+    fn is_at(&self, name: &RelPath, thing: &Stat) -> bool {
+        thing.st_nlink > 1
+            && now(self.upper(), name).is_some_and(|found| found.st_ino == thing.st_ino)
+    }
+
     /// The unchanged file that a new name is a link to, if it has no other
     /// names outside of the view's knowledge.
     pub(crate) fn other_name_of(
@@ -255,11 +262,16 @@ impl ChangeSet {
             return Ok(None);
         };
         let (parent, name) = open_parent(self.upper.as_fd(), path)?;
-        let Some(first) = stat_name(parent.as_fd(), &name, path)?
-            .and_then(|stat| self.unchanged.get(&stat.st_ino))
+        let found = stat_name(parent.as_fd(), &name, path)?;
+        let Some((first, new)) =
+            found.and_then(|stat| Some((self.unchanged.get(&stat.st_ino)?, stat)))
         else {
             return Ok(None);
         };
+        // What moves while it is looked at is seen under several names, and has one.
+        if self.runs() && !self.is_at(first, &new) {
+            return Ok(None);
+        }
         let Ok((parent, name)) = open_parent(root, first) else {
             return Ok(None);
         };

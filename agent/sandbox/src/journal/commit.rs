@@ -115,7 +115,13 @@ impl Journal {
                 return Err(failed.into());
             }
         };
-        prepared.carry_out(self).map_err(|failure| *failure)?;
+        let shields = |op: &Op| {
+            let set = bare.get(op.root).map(|(_, set)| set);
+            !matches!(op.act, Act::Put { .. }) || set.is_none_or(|set| set.shields(&op.path))
+        };
+        prepared
+            .carry_out(self, &shields)
+            .map_err(|failure| *failure)?;
         // Older ones that are too many go; that they stay is no failure.
         let _pruned = retain::prune(self, number);
         Ok(CommitId(number))
@@ -333,12 +339,28 @@ pub(super) fn slot_of(at: usize) -> RelPath {
 
 impl Prepared<'_> {
     /// Takes every step; takes back those taken when one cannot be.
-    pub(super) fn carry_out(self, journal: &Journal) -> Result<(), Box<CommitFailure>> {
+    ///
+    /// What comes under a name is seen at once by whoever runs in a view of the directory
+    /// and has nothing there: so each step is only taken while the view `shields` its name,
+    /// and only stands if it did until the end.
+    pub(super) fn carry_out(
+        self,
+        journal: &Journal,
+        shields: &dyn Fn(&Op) -> bool,
+    ) -> Result<(), Box<CommitFailure>> {
+        let changed = |op: &Op| FsError::denied(DenialCode::ChangedSinceShown, &op.path);
         for (at, op) in self.plan.ops.iter().enumerate() {
-            let done = match self.ground(journal, at, op) {
+            let done = match self.ground(journal, at, op).filter(|_| shields(op)) {
                 Some(ground) => act::forward(&ground, op),
-                None => Err(FsError::denied(DenialCode::ChangedSinceShown, &op.path)),
+                None => Err(changed(op)),
             };
+            let done = done.and_then(|()| {
+                if shields(op) {
+                    Ok(())
+                } else {
+                    Err(changed(op))
+                }
+            });
             if let Err(error) = done {
                 let failed = Failed::at(op.root, &op.path, error);
                 return Err(Box::new(self.give_up(journal, failed)));
@@ -346,6 +368,9 @@ impl Prepared<'_> {
         }
         let finished = self.flush_targets(journal).and_then(|()| {
             self.bring_home(journal)?;
+            if let Some(op) = self.plan.ops.iter().find(|op| !shields(op)) {
+                return Err(Failed::at(op.root, &op.path, changed(op)));
+            }
             self.entry
                 .advance(State::Planned, State::Committed)
                 .map_err(Failed::in_journal)

@@ -18,6 +18,7 @@ use super::steps::Steps;
 use crate::changeset::node::{
     ACCESS_LISTS, Holds, Node, Tree, Xattrs, all_xattrs, fingerprint, itself, owner_reads,
 };
+use crate::changeset::now;
 use crate::changeset::owners::Owners;
 use crate::digest::{copy_at_most, copy_beginning};
 use crate::dircap::open::{Links, open_beneath, open_parent, stat_name};
@@ -64,8 +65,9 @@ const NO_SECOND_NAME: [Errno; 5] = [
 pub(crate) struct Stager<'a> {
     steps: &'a Steps,
     area: BorrowedFd<'a>,
-    /// Files with several names in their source, by device and number there.
-    links: BTreeMap<(u64, u64), RelPath>,
+    /// Files with several names in their source, by device and number there: where they
+    /// were found, and where they are staged.
+    links: BTreeMap<(u64, u64), (RelPath, RelPath)>,
     made: Vec<RelPath>,
     /// Whether what is staged is the journal's own, and may come back itself.
     is_kept: bool,
@@ -291,8 +293,14 @@ impl<'a> Stager<'a> {
         let stat = rustix::fs::fstat(&file).map_err(|errno| FsError::io("stat", from, errno))?;
         let identity = (stat.st_dev, stat.st_ino);
         match self.links.get(&identity).cloned() {
-            Some(first) => self.link(self.area, &first, to)?,
-            None => {
+            // What moves while it is read is found under several names, and has one.
+            Some((found, first))
+                if !self.may_grow
+                    || now(dir, &found).is_some_and(|now| now.st_ino == stat.st_ino) =>
+            {
+                self.link(self.area, &first, to)?;
+            }
+            _ => {
                 let (parent, name) = open_parent(self.area, to)?;
                 self.step("stage a file", to)?;
                 let staged = rustix::fs::openat(
@@ -308,7 +316,7 @@ impl<'a> Stager<'a> {
                 .map_err(|errno| FsError::io("write", to, errno))?;
                 self.fill(&file, &stat, &staged, to, node, like)?;
                 if stat.st_nlink > 1 {
-                    self.links.insert(identity, to.clone());
+                    self.links.insert(identity, (from.clone(), to.clone()));
                 }
             }
         }

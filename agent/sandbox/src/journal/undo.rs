@@ -229,7 +229,9 @@ impl Journal {
                 return Err(failed.into());
             }
         };
-        prepared.carry_out(self).map_err(|failure| *failure)?;
+        prepared
+            .carry_out(self, &|_| true)
+            .map_err(|failure| *failure)?;
         // What it held is in place again. If this is cut off, it is done when
         // the journal is opened next.
         let _removed = old.remove();

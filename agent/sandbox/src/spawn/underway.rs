@@ -11,6 +11,7 @@
 
 mod brought;
 mod outside;
+mod undone;
 
 use std::fmt;
 use std::io;
@@ -236,18 +237,20 @@ impl SoFar<'_> {
         is_kept.then_some(self)
     }
 
-    /// The same look without what is not any more as it was seen; `None` if all of it is,
-    /// or if that cannot be told.
+    /// What its command had and gave up since, each of a view by its place.
     #[must_use]
-    pub fn without_what_moved_on(self) -> Option<Self> {
+    pub fn given_up(&self) -> Vec<(usize, RelPath)> {
         let sets = self.sets.iter().enumerate();
-        let moved: Vec<(usize, RelPath)> = sets
-            .flat_map(|(view, set)| set.moved_on().into_iter().map(move |path| (view, path)))
-            .collect();
-        if moved.is_empty() {
-            return None;
-        }
-        self.without(moved)
+        sets.flat_map(|(view, set)| set.given_up().map(move |path| (view, path.clone())))
+            .collect()
+    }
+
+    /// What is not any more as it was seen, each of a view by its place.
+    #[must_use]
+    pub fn moved_on(&self) -> Vec<(usize, RelPath)> {
+        let sets = self.sets.iter().enumerate();
+        sets.flat_map(|(view, set)| set.moved_on().into_iter().map(move |path| (view, path)))
+            .collect()
     }
 
     /// Notes that all of it was carried over.

@@ -3,10 +3,13 @@
 
 use crate::support;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::ChangeSet;
+use hermitcrab_sandbox::journal::{Then, Watch};
 use hermitcrab_sandbox::spawn::{Finished, Running, Underway};
 use support::{Workspace, commit_in, on_all_layers, on_disk, rel, start};
 
@@ -57,13 +60,20 @@ impl Started<'_> {
     /// Carries over what it has made so far; the changes, or `None` where that cannot be
     /// told or was not as it was seen.
     fn keep(&self) -> Option<Vec<String>> {
-        let look = self.underway.so_far()?;
+        self.keep_unless(|| {})
+    }
+
+    /// The same, with something that happens after it was looked at.
+    fn keep_unless(&self, happens: impl FnOnce()) -> Option<Vec<String>> {
+        let mut look = self.underway.so_far()?;
+        happens();
         let [set] = look.sets() else {
             panic!("one view");
         };
         let changes = listed(set);
         let commit = commit_in(&self.journal, set, self.workspace);
         if commit.failure.is_some() {
+            look.was_taken_back();
             return None;
         }
         look.stands();
@@ -237,10 +247,153 @@ fn what_is_moved_all_the_time_is_under_one_of_its_names_after_each_look() {
         }
     }
     let (finished, journal) = command.ended();
+    let before: Vec<String> = names
+        .iter()
+        .map(|n| {
+            format!(
+                "{n} {:?}",
+                std::fs::metadata(workspace.path().join(n)).map(|m| (m.len(), m.permissions()))
+            )
+        })
+        .collect();
     let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
-    assert!(commit.failure.is_none(), "{commit:?}");
+    assert!(
+        commit.failure.is_none(),
+        "{commit:?} {before:?} {:#?}",
+        finished.changes[0]
+    );
     let is_there = |name: &&&str| workspace.path().join(name).exists();
     assert_eq!(names.iter().filter(is_there).count(), 1);
+}
+
+#[test]
+fn what_a_look_took_away_and_gave_back_was_changed_by_nobody() {
+    let workspace = Workspace::new();
+    for name in ["changed", "gone", "theirs"] {
+        workspace.file(name, "old\n");
+    }
+    let mut command = started(
+        &workspace,
+        "echo new > changed; rm gone; echo mine > theirs; echo made > zz; echo first; sleep 600",
+    );
+    command.says("first");
+    let kept = command.keep_unless(|| {
+        workspace.file("zz", "in the way\n");
+        workspace.file("theirs", "theirs\n");
+    });
+    assert_eq!(kept, None);
+    assert_eq!(
+        workspace.read("changed") + &workspace.read("gone"),
+        "old\nold\n"
+    );
+    std::fs::remove_file(workspace.path().join("zz")).unwrap();
+    let (finished, journal) = command.ended();
+    let set = &finished.changes[0];
+    // What somebody did change stays a conflict.
+    let (change, _) = set.never_kept().unwrap();
+    assert_eq!(change.path.to_string(), "theirs");
+    drop((finished, journal));
+
+    workspace.file("theirs", "old\n");
+    let mut command = started(
+        &workspace,
+        "echo new > changed; rm gone; echo made > zz; echo first; sleep 600",
+    );
+    command.says("first");
+    let kept = command.keep_unless(|| workspace.file("zz", "in the way\n"));
+    assert_eq!(kept, None);
+    std::fs::remove_file(workspace.path().join("zz")).unwrap();
+    let (finished, journal) = command.ended();
+    let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    assert_eq!(
+        workspace.read("changed") + &workspace.read("zz"),
+        "new\nmade\n"
+    );
+    assert!(!workspace.path().join("gone").exists());
+}
+
+#[test]
+fn what_a_look_changed_under_another_name_was_changed_by_nobody_else() {
+    let workspace = Workspace::new();
+    workspace.file("one", "one\n");
+    let at = |name: &str| workspace.path().join(name);
+    std::fs::hard_link(at("one"), at("two")).unwrap();
+    let mut command = started(
+        &workspace,
+        "wait_for() { until [ -e $1 ]; do sleep 0.01; done; }; echo made > made; ln made other; echo more >> one; \
+         echo first; wait_for go; rm other; echo more >> two; ln made third; echo second; \
+         wait_for gone; echo more >> made; echo last; sleep 600",
+    );
+    command.says("first");
+    let mut kept = command.keep().unwrap();
+    kept.sort();
+    assert_eq!(
+        kept.join(", "),
+        "fs.create made, fs.create other, fs.modify one"
+    );
+    workspace.file("go", "");
+    command.underway.bring(0, &rel("go"));
+    command.says("second");
+    let mut kept = command.keep().unwrap();
+    kept.sort();
+    assert_eq!(
+        kept.join(", "),
+        "fs.create third, fs.delete other, fs.modify two"
+    );
+    workspace.file("gone", "");
+    command.underway.bring(0, &rel("gone"));
+    command.says("last");
+    let (finished, journal) = command.ended();
+    let set = &finished.changes[0];
+    let mut last = listed(set);
+    last.sort();
+    assert_eq!(last.join(", "), "fs.modify made, fs.modify third");
+    let commit = commit_in(&journal.0, set, &workspace);
+    assert!(commit.failure.is_none(), "{commit:?}");
+    let held = workspace.read("one") + &workspace.read("two") + &workspace.read("made");
+    assert_eq!(held, "one\nmore\none\nmore\nmade\nmore\n");
+}
+
+/// Lets the command go on before a new name is put in place.
+struct GoesOn(File);
+
+impl Watch for GoesOn {
+    fn before(&self, step: &'static str) -> Then {
+        if step == "put in place" {
+            (&self.0).write_all(b"\n").unwrap();
+            // It says nothing that could be heard here; mostly it is done by then.
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Then::GoOn
+    }
+}
+
+#[test]
+fn a_name_that_is_given_up_while_it_is_carried_over_can_be_taken_again() {
+    let workspace = Workspace::new();
+    workspace.file("index", "0\n");
+    let mut command = started(
+        &workspace,
+        "set -C; echo 1 > index.lock; echo first; read line; mv index.lock index; echo second; \
+         read line; echo 2 > index.lock && echo taken; echo third; sleep 600",
+    );
+    command.says("first");
+    let stdin = File::from(command.running.take_stdin().unwrap());
+    let watch = Box::new(GoesOn(stdin.try_clone().unwrap()));
+    command.journal = Journal::open_watched(command.state.path(), watch)
+        .unwrap()
+        .0;
+    assert_eq!(command.keep(), None);
+    assert!(!workspace.path().join("index.lock").exists());
+    command.says("second");
+    (&stdin).write_all(b"\n").unwrap();
+    command.says("third");
+    let (finished, journal) = command.ended();
+    assert!(support::text(&finished).contains("taken"));
+    let set = &finished.changes[0];
+    assert_eq!(listed(set), ["fs.modify index", "fs.create index.lock"]);
+    drop(journal);
 }
 
 #[test]

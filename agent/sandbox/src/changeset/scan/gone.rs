@@ -9,33 +9,39 @@ use rustix::fs::Stat;
 use super::look::{child_of, failed, stat_name};
 use super::{Gone, Scan};
 use crate::changeset::node::{Holds, Node, is_mounted, kind_of, open_dir, too_deep};
+use crate::changeset::settled::Left;
 use crate::changeset::{Change, ChangeSetError, What};
 use crate::dircap::{DEPTH_MAX, Kind, list_dir};
 
 impl Scan {
-    /// Notes a file of the lower layer that is not the one the command saw.
-    /// Its kernel stamps every change of content, name or mode.
-    pub(super) fn note_age(&mut self, old: &Stat, path: &RelPath) {
+    /// Notes a file of the lower layer that is not the one the command saw, by what was
+    /// found of it before it was read. Its kernel stamps every change of content, name or
+    /// mode. And reading takes its time: what was saved meanwhile may be what was read.
+    /// One that is gone is missed at the commit.
+    pub(super) fn note_age(
+        &mut self,
+        (lower, name): (BorrowedFd<'_>, &[u8]),
+        path: &RelPath,
+        (old, node): (&Stat, &Node),
+    ) -> Result<(), ChangeSetError> {
+        let is_others = self.is_late(old, path) && !self.settled.was_moved(old, node);
+        self.note_below(old, node, false);
+        let now = stat_name(lower, name, path)?;
+        let is_another =
+            now.is_some_and(|now| Left::of(&now) != Left::of(old) && self.is_late(&now, path));
+        if is_others || is_another {
+            self.never.overtaken.get_or_insert_with(|| path.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether something was changed since the command began, and not by what was decided
+    /// of it.
+    fn is_late(&self, old: &Stat, path: &RelPath) -> bool {
         let started = (self.started.tv_sec, self.started.tv_nsec);
         let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
         let is_late = (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir;
-        if is_late && !self.settled.was_left(path, old) {
-            self.never.overtaken.get_or_insert_with(|| path.clone());
-        }
-    }
-
-    /// The same of what was just read: reading takes its time, and what was saved
-    /// meanwhile may be what was read. One that is gone is missed at the commit.
-    pub(super) fn note_age_by_now(
-        &mut self,
-        lower: BorrowedFd<'_>,
-        name: &[u8],
-        path: &RelPath,
-    ) -> Result<(), ChangeSetError> {
-        if let Some(now) = stat_name(lower, name, path)? {
-            self.note_age(&now, path);
-        }
-        Ok(())
+        is_late && !self.settled.was_left(path, old)
     }
 
     /// Whether a directory of the layer is the one that was decided.
@@ -93,8 +99,7 @@ impl Scan {
         else {
             return Ok(());
         };
-        self.note_age(&old, path);
-        self.note_age_by_now(lower, name, path)?;
+        self.note_age((lower, name), path, (&old, &node))?;
         let is_mounted = is_mounted(lower, name).map_err(|errno| failed("open", path, errno))?;
         if is_mounted {
             self.never.mounted.get_or_insert_with(|| path.clone());

@@ -24,7 +24,8 @@ use super::moment::Moment;
 use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
-use crate::changeset::node::{kind_of, mode_of};
+use crate::changeset::node::{Node, kind_of, mode_of};
+use crate::changeset::settled::Below;
 use crate::digest::{digest_at_most, digest_file};
 use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
@@ -56,6 +57,8 @@ pub(crate) struct SoFar {
     pub runs: bool,
     /// Something was left for later that may be what is gone elsewhere.
     pub waits: bool,
+    /// What was found outside under the names that are changes, or that others are links to.
+    pub below: Vec<Below>,
     /// When it began to be looked at.
     began: Option<Moment>,
     /// Each directory before its names were read.
@@ -99,13 +102,25 @@ impl SoFar {
 
     /// The names that are not any more as they were seen.
     pub(crate) fn moved_on(&self, upper: BorrowedFd<'_>) -> Vec<RelPath> {
-        let is_it = |path: &RelPath, seen: &Seen| now(upper, path).is_some_and(|now| seen.is(&now));
+        let is_it = |seen: &Seen, now: &Stat| match seen.is_dir() {
+            // What is in it is a name of its own.
+            true => seen.is_the_one(now),
+            false => seen.is(now),
+        };
         let all = self.seen.iter();
         all.filter_map(|(path, seen)| {
-            let seen = seen.as_ref().filter(|seen| !seen.is_dir())?;
-            (!is_it(path, seen)).then(|| path.clone())
+            let seen = seen.as_ref()?;
+            let stands = now(upper, path).is_some_and(|now| is_it(seen, &now));
+            (!stands).then(|| path.clone())
         })
         .collect()
+    }
+
+    /// The names of the layer that were there and are not any more.
+    pub(crate) fn given_up(&self, upper: BorrowedFd<'_>) -> impl Iterator<Item = &RelPath> {
+        let there = self.seen.iter().filter(|(_, seen)| seen.is_some());
+        let names = there.map(|(path, _)| path);
+        names.filter(move |path| now(upper, path).is_none())
     }
 }
 
@@ -125,7 +140,7 @@ fn is_of_now(error: &io::Error) -> bool {
 }
 
 /// What a name of the layer is now.
-fn now(upper: BorrowedFd<'_>, path: &RelPath) -> Option<Stat> {
+pub(crate) fn now(upper: BorrowedFd<'_>, path: &RelPath) -> Option<Stat> {
     if path.is_root() {
         return rustix::fs::fstat(upper).ok();
     }
@@ -220,6 +235,24 @@ impl Scan {
         match self.while_it_runs {
             Some(_) => digest_at_most(file, FILE_BYTES_MAX.unsigned_abs()),
             None => digest_file(file),
+        }
+    }
+
+    /// Notes what was found outside under a name.
+    pub(super) fn note_below(&mut self, old: &Stat, node: &Node, gets_other_names: bool) {
+        if self.while_it_runs.is_some() {
+            let mut below = Below::of(old, node);
+            below.has_other_names |= gets_other_names;
+            self.so_far.below.push(below);
+        }
+    }
+
+    /// The same of what was decided and may get another name.
+    pub(super) fn note_linked(&mut self, path: &RelPath, old: Option<&Stat>) {
+        let content = self.settled.seen(path).and_then(|seen| seen.content);
+        if let (Some(old), Some(content), Some(_)) = (old, content, &self.while_it_runs) {
+            let below = Below::holding(old, content);
+            self.so_far.below.push(below);
         }
     }
 

@@ -62,6 +62,20 @@ fn as_its_own<R: Send>(layer: &Layer, act: impl FnOnce() -> Option<R> + Send) ->
     })
 }
 
+impl Layer {
+    /// Removes what the command sees under a name.
+    pub(super) fn remove(&self, path: &RelPath, kind: Kind) -> Option<()> {
+        as_its_own(self, || {
+            let (parent, name) = open_parent(self.merged.as_fd(), path).ok()?;
+            let flags = match kind {
+                Kind::Dir => AtFlags::REMOVEDIR,
+                Kind::File | Kind::Symlink | Kind::Special => AtFlags::empty(),
+            };
+            rustix::fs::unlinkat(&parent, name.as_slice(), flags).ok()
+        })
+    }
+}
+
 impl super::Underway {
     /// Somebody else changed this name of one of its views: it is shown to the command as
     /// it is now, unless the command changed it, too. What cannot be shown stays as it was.
@@ -129,7 +143,7 @@ impl Bringing<'_> {
                     if kind == Kind::Dir && self.is_its_own_dir(path) {
                         return None;
                     }
-                    self.remove(path, kind)?;
+                    self.layer.remove(path, kind)?;
                 }
                 (None, None)
             }
@@ -245,19 +259,6 @@ impl Bringing<'_> {
         };
         let stat = stat_name(parent.as_fd(), &name, path).ok()?;
         Some(stat.map(|stat| kind_of(&stat)))
-    }
-
-    fn remove(&self, path: &RelPath, kind: Kind) -> Option<()> {
-        as_its_own(self.layer, || self.remove_there(path, kind))
-    }
-
-    fn remove_there(&self, path: &RelPath, kind: Kind) -> Option<()> {
-        let (parent, name) = open_parent(self.layer.merged.as_fd(), path).ok()?;
-        let flags = match kind {
-            Kind::Dir => AtFlags::REMOVEDIR,
-            Kind::File | Kind::Symlink | Kind::Special => AtFlags::empty(),
-        };
-        rustix::fs::unlinkat(&parent, name.as_slice(), flags).ok()
     }
 
     fn put(&self, path: &RelPath, stat: &Stat, what: (Made<'_>, Option<Kind>)) -> Option<()> {
