@@ -5,6 +5,7 @@ use crate::support;
 
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hermitcrab_sandbox::Journal;
@@ -264,6 +265,75 @@ fn what_is_moved_all_the_time_is_under_one_of_its_names_after_each_look() {
     );
     let is_there = |name: &&&str| workspace.path().join(name).exists();
     assert_eq!(names.iter().filter(is_there).count(), 1);
+}
+
+/// Ends before the step with this number, as a killed process does.
+struct EndsAt(AtomicU32);
+
+impl Watch for EndsAt {
+    fn before(&self, _: &'static str) -> Then {
+        let left = self.0.fetch_sub(1, Ordering::Relaxed);
+        if left == 0 { Then::Stop } else { Then::GoOn }
+    }
+}
+
+#[test]
+fn a_look_that_is_cut_off_anywhere_is_carried_over_whole_or_not_at_all() {
+    let workspace = Workspace::new();
+    for name in ["changed", "gone", "tree/in"] {
+        workspace.file(name, "old\n");
+    }
+    let mut command = started(
+        &workspace,
+        "echo new > changed; rm gone; rm -r tree; mkdir made; echo new > made/in; ln -s made link; echo first; sleep 600",
+    );
+    command.says("first");
+    let there = || {
+        let is_there = |name: &str| workspace.path().join(name).symlink_metadata().is_ok();
+        let names = ["gone", "tree/in", "made", "made/in", "link"].map(is_there);
+        (names, workspace.read("changed"))
+    };
+    let before = there();
+    assert_eq!(
+        before,
+        ([true, true, false, false, false], "old\n".to_owned())
+    );
+    let mut cut = 0;
+    let kept = loop {
+        let watch = Box::new(EndsAt(AtomicU32::new(cut)));
+        let opened = Journal::open_watched(command.state.path(), watch);
+        command.journal = opened.unwrap().0;
+        let kept = command.keep();
+        // Whoever comes next takes back what was begun.
+        let (journal, recovered) = Journal::open(command.state.path()).unwrap();
+        assert!(
+            recovered.stuck.is_empty() && recovered.broken.is_empty(),
+            "{recovered:?}"
+        );
+        command.journal = journal;
+        if kept.is_some() || there() != before {
+            break kept;
+        }
+        cut += 1;
+        assert!(cut < 500);
+    };
+    assert!(cut > 10, "{cut}");
+    assert_eq!(
+        there(),
+        ([false, false, true, true, true], "new\n".to_owned())
+    );
+    let number = command.journal.list().unwrap().last().unwrap().id;
+    let (finished, journal) = command.ended();
+    if kept.is_some() {
+        assert!(
+            finished.changes[0].is_empty(),
+            "{:?}",
+            listed(&finished.changes[0])
+        );
+    }
+    let undone = support::undo_in(&journal.0, number, &workspace).unwrap();
+    assert!(undone.failure.is_none(), "{undone:?}");
+    assert_eq!(there(), before);
 }
 
 #[test]
