@@ -14,7 +14,7 @@ pub mod rows;
 mod state;
 
 pub use self::{
-    begin::{Begun, NotBegun, begin},
+    begin::{Begun, NotBegun, begin, ledger},
     db::StoreError,
     state::{State, StateError},
 };

@@ -1,8 +1,8 @@
 //! `caps` and `remembered`: what is kept between sessions, listed and ended.
 //!
 //! What a command here does is the word of the person who typed it. It is
-//! written into the ledger before and after; while a session runs, whose
-//! ledger it is, that session notices and writes.
+//! written into a ledger before and after; a session that runs notices, too, and
+//! writes what it means for it into its own.
 
 use std::path::PathBuf;
 
@@ -18,12 +18,12 @@ use hermitcrab_core::{
 use super::{Setting, Trouble, Where, open, say, span};
 use crate::{
     ambient::{self, BootClock},
-    audit::{Ledger, LedgerError},
+    audit::LedgerError,
     digest::sha256,
     exit,
     ports::Clock as _,
     store::{
-        StoreError,
+        self, StoreError,
         contents::KeptGrant,
         keeper::{self, Keeper},
     },
@@ -384,7 +384,7 @@ fn clear(place: &Where, id: Option<u64>) -> Result<u8, Trouble> {
 }
 
 /// Does something between a record that says it will be done and one that says
-/// what came of it. If a session has the ledger, it does the recording.
+/// what came of it; beside the ledger of a session that runs, if there is one.
 pub(super) fn recorded(
     ground: &open::Ground,
     intent: &str,
@@ -392,16 +392,9 @@ pub(super) fn recorded(
 ) -> Result<(), Trouble> {
     let trouble = |error: LedgerError| (error.to_string(), exit::LEDGER);
     let state = ground.state()?;
-    let (mut ledger, opened) =
-        match Ledger::open_anchored(&ground.state_dir, state.map(|state| state.anchor)) {
-            Ok(opened) => opened,
-            Err(LedgerError::Busy(_)) => {
-                let done = act()?;
-                say(&format!("a session runs and will record it: {done}"));
-                return Ok(());
-            }
-            Err(error) => return Err(trouble(error)),
-        };
+    let ((mut ledger, opened), _) =
+        store::ledger(&ground.state_dir, state.map(|state| state.anchor))
+            .map_err(|error| (error.to_string(), exit::LEDGER))?;
     let number =
         ambient::session_number().map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
     let (mut session, mut records) = command_session(number, opened.head);

@@ -13,7 +13,7 @@ use std::{
 use super::state::{State, StateError};
 use crate::{
     audit::{Ledger, LedgerError, Opened, beside},
-    state_dir::own_file::OwnFileError,
+    state_dir::{anchor::Anchor, own_file::OwnFileError},
 };
 
 /// What a session begins with.
@@ -74,16 +74,28 @@ pub fn begin(state_dir: &Path) -> Result<Begun, NotBegun> {
         Err(doubt) => (None, Some(doubt)),
     };
     let anchor = state.as_ref().map(|state| state.another().anchor);
-    let (ledger, place) = match Ledger::open_anchored(state_dir, anchor) {
-        Err(LedgerError::Busy(first)) => beside(state_dir, first)?,
-        opened => (opened.map_err(NotBegun::Ledger)?, state_dir.to_owned()),
-    };
+    let (ledger, place) = ledger(state_dir, anchor)?;
     Ok(Begun {
         ledger,
         place,
         state,
         doubt,
     })
+}
+
+/// The ledger of a state directory, or the first one beside it that nobody has, and
+/// the directory it is in.
+///
+/// # Errors
+/// See [`NotBegun`]; then nothing may happen.
+pub fn ledger(
+    state_dir: &Path,
+    anchor: Option<Anchor>,
+) -> Result<((Ledger, Opened), PathBuf), NotBegun> {
+    match Ledger::open_anchored(state_dir, anchor) {
+        Err(LedgerError::Busy(first)) => beside(state_dir, first),
+        opened => Ok((opened.map_err(NotBegun::Ledger)?, state_dir.to_owned())),
+    }
 }
 
 /// The first ledger beside `first` that nobody has.

@@ -134,6 +134,22 @@ fn a_session_beside_another_works_and_both_are_recorded_whole() {
 }
 
 #[test]
+fn what_a_person_grants_meanwhile_is_recorded_by_the_command() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    let kept = home.ok(&["caps", "grant", "fs.modify=a.txt"]);
+    assert!(!kept.contains("will record it"), "{kept}");
+    let row = std::fs::read_to_string(home.state("beside/1/ledger.jsonl")).unwrap();
+    assert!(row.contains("a.txt"), "{row}");
+    assert!(row.contains("\"kind\":\"ended\""), "{row}");
+    // The session that runs took in what was there when it began.
+    assert!(!home.ledger().contains("a.txt"));
+    home.ok(&["session", "end"]);
+    first.ended();
+    assert_eq!(home.ok(&["audit", "verify"]).lines().count(), 2);
+}
+
+#[test]
 fn ledgers_in_the_row_serve_again_also_after_their_writer_was_killed() {
     let (home, project, other) = home();
     let first = Going::in_dir(&home, &project);
