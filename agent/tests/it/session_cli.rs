@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use hermitcrab::{
@@ -13,23 +13,10 @@ use hermitcrab::{
 };
 use hermitcrab_core::{outcome::DenialCode, session::Asking};
 
-use crate::support::{Bench, home::Home};
-
-/// Far longer than anything here takes, and far shorter than the commands.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Looks until it is so.
-#[track_caller]
-fn until<R>(mut look: impl FnMut() -> Option<R>) -> R {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "it never came to that");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use crate::support::{
+    Bench,
+    home::{Home, until},
+};
 
 /// A session in which a command runs that takes long.
 fn working(home: &Home) -> Child {

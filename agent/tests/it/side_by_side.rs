@@ -5,7 +5,6 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Stdio},
-    time::{Duration, Instant},
 };
 
 use hermitcrab::{
@@ -13,22 +12,7 @@ use hermitcrab::{
     store::State,
 };
 
-use crate::support::home::Home;
-
-/// Far longer than anything here takes, and far shorter than the commands.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-#[track_caller]
-fn until<R>(mut look: impl FnMut() -> Option<R>) -> R {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "it never came to that");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use crate::support::home::{Home, until};
 
 /// A session that goes on until it is ended, in a directory.
 struct Going {

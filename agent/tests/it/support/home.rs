@@ -4,7 +4,24 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, Instant},
 };
+
+/// Far longer than anything here takes, and far shorter than the commands.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks until it is so.
+#[track_caller]
+pub fn until<R>(mut look: impl FnMut() -> Option<R>) -> R {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < until, "it never came to that");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 pub struct Home {
     pub dir: tempfile::TempDir,
