@@ -88,14 +88,11 @@ fn called(number: u32) -> String {
 }
 
 fn verify(dir: &Path, expect: &[Head]) -> u8 {
-    let ledgers = match ledgers(dir).as_slice() {
-        [] if expect.is_empty() => {
-            println!("nothing is recorded yet");
-            return exit::OK;
-        }
-        [] => vec![(0, dir.to_owned())],
-        some => some.to_vec(),
-    };
+    let mut ledgers = ledgers(dir);
+    if ledgers.is_empty() && expect.is_empty() {
+        println!("nothing is recorded yet");
+        return exit::OK;
+    }
     // A head published earlier is one of any of them; what none of them has was cut
     // off, and is told of the first.
     let holds = |head: &Head| {
@@ -103,6 +100,10 @@ fn verify(dir: &Path, expect: &[Head]) -> u8 {
         places.any(|(_, place)| audit::verify_against(place, &[*head]).is_ok())
     };
     let (_, lacking): (Vec<Head>, Vec<Head>) = expect.iter().partition(|head| holds(head));
+    // Also where the first is gone with all that tells of it, and others are left.
+    if !lacking.is_empty() && ledgers.iter().all(|(number, _)| *number != 0) {
+        ledgers.insert(0, (0, dir.to_owned()));
+    }
     let mut code = exit::OK;
     for (number, place) in &ledgers {
         let mut known = if *number == 0 {

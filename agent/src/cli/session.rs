@@ -129,12 +129,20 @@ fn run(session: &Session) -> Result<u8, Trouble> {
         number: session.session.as_deref(),
         workspace: session.place.workspace.as_deref().map(real),
     };
-    let found = which::running(&dir, &meant)?;
+    let (found, silent) = which::running(&dir, &meant)?;
+    if let Some(error) = &silent {
+        say(&error.to_string());
+    }
     let what = match &session.what {
         None => return Ok(all(&found, false)),
         Some(What::List { json }) => return Ok(all(&found, *json)),
         Some(what) => what,
     };
+    // The one that is silent may be the one that works here.
+    if silent.is_some() && !meant.is_said() {
+        let message = "a session does not answer, so the one you mean is not known; name it with `--session NUMBER`";
+        return Err((message.to_owned(), exit::USAGE));
+    }
     let current = ambient::places()
         .map(|places| places.current)
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;

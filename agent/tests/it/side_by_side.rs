@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::{Child, Stdio},
 };
@@ -221,6 +222,52 @@ fn a_head_of_any_ledger_is_known_again_and_one_that_was_cut_is_missed() {
         "{repaired}"
     );
     home.ok(&["audit", "verify"]);
+}
+
+#[test]
+fn a_head_of_the_first_ledger_is_missed_where_only_others_are_left() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    writes(&home, "b.txt");
+    home.ok(&["session", "end"]);
+    first.ended();
+    let heads = home.ok(&["audit", "head"]);
+    let head = heads.lines().next().unwrap();
+    for entry in std::fs::read_dir(home.state("")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let missed = home.run(&["audit", "verify", "--expect", head]);
+    assert_eq!(missed.code, Some(74), "{missed:?}");
+}
+
+#[test]
+fn beside_a_session_that_does_not_answer_nothing_is_guessed() {
+    let (home, project, _) = home();
+    let first = Going::in_dir(&home, &project);
+    let number = first.number(&home);
+    // As one of another version, whose words are not known.
+    let other = home.state("beside/1");
+    std::fs::create_dir_all(&other).unwrap();
+    let listener = UnixListener::bind(other.join("session.socket")).unwrap();
+    let answers = std::thread::spawn(move || {
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let asked = stream.try_clone().unwrap();
+            BufReader::new(asked).read_line(&mut String::new()).unwrap();
+            stream.write_all(b"{}\n").unwrap();
+        }
+    });
+    let listed = home.run(&["session"]);
+    assert!(listed.out.contains(&number), "{listed:?}");
+    assert!(listed.err.contains("answer is none"), "{listed:?}");
+    let unsure = home.run(&["session", "end"]);
+    assert_eq!(unsure.code, Some(64), "{unsure:?}");
+    home.ok(&["session", "end", "--session", &number]);
+    answers.join().unwrap();
+    first.ended();
 }
 
 #[test]

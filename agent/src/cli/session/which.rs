@@ -30,6 +30,11 @@ pub struct Meant<'a> {
 }
 
 impl Meant<'_> {
+    /// Whether anything was said of it.
+    pub const fn is_said(&self) -> bool {
+        self.number.is_some() || self.workspace.is_some()
+    }
+
     fn is(&self, listing: &Listing) -> bool {
         let numbered = |number: &str| listing.session.starts_with(number);
         let works_in = |place: &Path| place.starts_with(&listing.workspace);
@@ -37,11 +42,15 @@ impl Meant<'_> {
     }
 }
 
-/// Every session with a ledger in this state directory, or beside it, that is meant.
+/// Every session with a ledger in this state directory, or beside it, that is meant; and
+/// why one does not answer, if there is such a one.
 ///
 /// # Errors
 /// None runs, none of them answers, or none of those that run is meant.
-pub fn running(state_dir: &Path, meant: &Meant<'_>) -> Result<Vec<Running>, Trouble> {
+pub fn running(
+    state_dir: &Path,
+    meant: &Meant<'_>,
+) -> Result<(Vec<Running>, Option<ControlError>), Trouble> {
     let (mut found, mut silent) = (Vec::new(), None);
     for (_, place) in beside::all(state_dir) {
         let asked = Connection::open(&place).and_then(|mut to| match to.ask(&Request::List)? {
@@ -68,7 +77,7 @@ pub fn running(state_dir: &Path, meant: &Meant<'_>) -> Result<Vec<Running>, Trou
             exit::USAGE,
         ));
     }
-    Ok(those)
+    Ok((those, silent))
 }
 
 /// The only one; of several, the only one that works where the person is.
