@@ -205,6 +205,12 @@ pub fn run(args: &Args) -> Result<Passed> {
     if counts.skipped > 0 {
         println!("{} tests skipped for the reasons above", counts.skipped);
     }
+    if counts.unsteady > 0 {
+        println!(
+            "{} tests failed among others and passed each time alone, see `UNSTEADY` above",
+            counts.unsteady
+        );
+    }
     println!("{} passed, {} failed", counts.passed, counts.failed);
     Ok(Passed::when(counts.failed == 0))
 }
@@ -313,7 +319,10 @@ fn tests() -> Result<End> {
 fn tested(summary: &Path) -> End {
     match test::read_summary(summary) {
         Ok(counts) if counts.failed == 0 && counts.unexplained == 0 && counts.passed > 0 => {
-            println!("{} passed when they ran before", counts.passed);
+            println!(
+                "{} passed and {} were unsteady when they ran before",
+                counts.passed, counts.unsteady
+            );
             End::Passed
         }
         Ok(counts) => End::failed(format!(

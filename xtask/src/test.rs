@@ -5,12 +5,14 @@
 //! limits, planted faults, a fork from a single thread. The outcome of a test is
 //! its exit status; the one thing read from its output is the marker
 //! `SKIPPED: reason`, by which a test says that the machine lacks what it needs.
-//! A skipped test is counted apart and never as passed.
+//! A skipped test is counted apart and never as passed; so is one that failed and, repeated
+//! alone, did not fail again (`steady`).
 
 pub mod build;
 mod early;
 mod run;
 mod skips;
+mod steady;
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,6 +38,10 @@ pub struct Args {
     /// A test that runs longer than this many seconds is killed and has failed.
     #[arg(long, default_value_t = 600)]
     timeout_s: u64,
+    /// So many tests may fail among others and pass each time they are repeated alone;
+    /// default: 2 of all tests, none of a choice.
+    #[arg(long)]
+    unsteady_max: Option<usize>,
     /// Fail on every skip that this file does not list with a reason.
     #[arg(long)]
     accepted_skips: Option<PathBuf>,
@@ -56,10 +62,16 @@ pub struct Counts {
     pub failed: usize,
     /// Tests that said the machine lacks what they need.
     pub skipped: usize,
+    /// Tests that failed among others, and not when they were repeated alone.
+    #[serde(default)]
+    pub unsteady: usize,
     /// What the list of accepted skips does not explain, or explains for nothing.
     #[serde(default)]
     pub unexplained: usize,
 }
+
+/// Unsteady tests that a run of all of them bears.
+const UNSTEADY_MAX: usize = 2;
 
 /// Build, run, print, count.
 pub fn run(args: &Args) -> Result<Passed> {
@@ -82,10 +94,13 @@ pub fn run(args: &Args) -> Result<Passed> {
         .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
         .unwrap_or(1)
         .max(1);
-    let ended = run::all(&cases, jobs, Duration::from_secs(args.timeout_s))?;
+    let timeout = Duration::from_secs(args.timeout_s);
+    let mut ended = run::all(&cases, jobs, timeout)?;
+    steady::settle(&mut ended, timeout)?;
 
     let mut counts = Counts::default();
     let mut skips = Vec::new();
+    let mut unsteady = Vec::new();
     let mut failures = Vec::new();
     for end in &ended {
         match &end.fate {
@@ -97,6 +112,10 @@ pub fn run(args: &Args) -> Result<Passed> {
             Fate::Failed(why) => {
                 counts.failed += 1;
                 failures.push((end.case.label(), why.as_str()));
+            }
+            Fate::Unsteady(why) => {
+                counts.unsteady += 1;
+                unsteady.push((end.case.label(), why.as_str()));
             }
         }
     }
@@ -121,6 +140,21 @@ pub fn run(args: &Args) -> Result<Passed> {
     for finding in &unexplained {
         println!("{finding}");
     }
+    for (label, why) in &unsteady {
+        println!(
+            "UNSTEADY {label}: {why} among others, passed each time alone; its output is above"
+        );
+    }
+    let borne = if everything { UNSTEADY_MAX } else { 0 };
+    let borne = args.unsteady_max.unwrap_or(borne);
+    if counts.unsteady > borne {
+        println!(
+            "{} unsteady are more than {borne} (--unsteady-max): each counts as failed",
+            counts.unsteady
+        );
+        counts.failed += counts.unsteady;
+        counts.unsteady = 0;
+    }
     for (label, why) in &failures {
         println!("FAILED {label}: {why}");
     }
@@ -133,8 +167,8 @@ pub fn run(args: &Args) -> Result<Passed> {
     }
     println!("in {} s", started.elapsed().as_secs());
     println!(
-        "{} passed, {} failed, {} skipped",
-        counts.passed, counts.failed, counts.skipped
+        "{} passed, {} failed, {} skipped, {} unsteady",
+        counts.passed, counts.failed, counts.skipped, counts.unsteady
     );
     if ended.is_empty() {
         println!("no test has this name");

@@ -29,6 +29,20 @@ pub enum Fate {
     Skipped(String),
     /// Anything else, with what.
     Failed(String),
+    /// It failed with this among others, and passed each time it was repeated alone.
+    Unsteady(String),
+}
+
+impl Fate {
+    /// The word for it in the list of tests, as wide as all others.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Fate::Passed => "      ok",
+            Fate::Skipped(_) => " SKIPPED",
+            Fate::Failed(_) => "  FAILED",
+            Fate::Unsteady(_) => "UNSTEADY",
+        }
+    }
 }
 
 /// A test and its end.
@@ -80,13 +94,9 @@ fn worker<'a>(
             .lock()
             .map_err(|_| anyhow!("the list of ended tests is poisoned"))?;
         // Printing under the lock keeps one test's lines together.
-        let word = match &fate {
-            Fate::Passed => "ok",
-            Fate::Skipped(_) => "SKIPPED",
-            Fate::Failed(_) => "FAILED",
-        };
         println!(
-            "{word:>7} {:>7.2} s  {}",
+            "{} {:>7.2} s  {}",
+            fate.word(),
             started.elapsed().as_secs_f64(),
             case.label()
         );
@@ -95,6 +105,16 @@ fn worker<'a>(
         }
         ended.push((index, Ended { case, fate }));
     }
+}
+
+/// Run one test while no other runs: how it ended, and how long it took.
+pub fn alone(case: &Case, timeout: Duration) -> Result<(Fate, Duration)> {
+    let started = Instant::now();
+    let (fate, output) = one(case, timeout)?;
+    if matches!(fate, Fate::Failed(_)) {
+        println!("----- output of {}, alone\n{output}\n-----", case.label());
+    }
+    Ok((fate, started.elapsed()))
 }
 
 /// Run one test.
@@ -250,8 +270,7 @@ mod tests {
         let expected = Counts {
             passed: 7,
             failed: 3,
-            skipped: 0,
-            unexplained: 0,
+            ..Counts::default()
         };
         assert_eq!(doc_counts(text), expected);
     }
