@@ -152,18 +152,19 @@ fn is_held(case: &Case, at: usize) -> bool {
     };
     // A patch names its files in its text; what leads elsewhere is nobody's.
     path.is_some_and(|path| {
-        // A change looks first; where only a grant for so many uses lets it look, that
-        // use may have been the last.
+        // A change and a search look first; where only a grant for so many uses lets them
+        // look, that use may have been the last.
         let mut left = holdings.clone();
         left.spend();
         let looks_freely = left.may(by.as_deref(), "fs.read", &path);
-        // Each thing a command changes is a use, and it may change several.
-        let is_one_use = tool != "terminal" && looks_freely;
-        let holdings = if verbs.contains(&"fs.read") || is_one_use {
-            &holdings
-        } else {
-            &left
+        // Each thing a command changes is a use, and it may change several; so is each
+        // directory a search lists, and each file it reads.
+        let is_one_use = match tool.as_str() {
+            "terminal" | "search_files" => false,
+            "read_file" => true,
+            _ => looks_freely,
         };
+        let holdings = if is_one_use { &holdings } else { &left };
         verbs
             .iter()
             .all(|verb| holdings.may(by.as_deref(), verb, &path))
@@ -268,6 +269,8 @@ mod tests {
             ("sequence:4+h3+s3+c14.1", 2, false),
             ("sequence:0+a4+h2+c2.0", 2, false),
             ("sequence:0+a4+h2+c0.0", 2, true),
+            ("sequence:4+a4+h2+c14.0", 2, false),
+            ("sequence:4+a4+h0+c14.0", 2, true),
             ("sequence:0+a4+h0+c2.0", 2, true),
             ("sequence:0+h2+c2.0+c2.0", 2, false),
             ("sequence:0+h0+s1+c7.1", 2, false),
