@@ -33,6 +33,7 @@ mod waiting;
 mod watcher;
 
 pub use self::{
+    history::forget,
     seat::{Furnish, Ground, Opened, Opener},
     server::{Service, serve},
 };

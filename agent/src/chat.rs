@@ -161,6 +161,19 @@ impl From<Denial> for ChatError {
     }
 }
 
+/// The first agent of a session goes on with a conversation in which something was read:
+/// it has read that.
+///
+/// # Errors
+/// The session has ended.
+pub fn count_as_read(runtime: &mut Runtime) -> Result<(), Denial> {
+    let agent = runtime.first_agent();
+    for source in [Source::File, Source::Command, Source::Network] {
+        runtime.hear(agent, source)?;
+    }
+    Ok(())
+}
+
 impl Chat {
     /// A new conversation of the session's first agent.
     #[must_use]
@@ -234,7 +247,7 @@ impl Chat {
         &self.messages
     }
 
-    /// The same conversation, as it was had in an earlier session.
+    /// The same conversation, as it was had in an earlier session; see [`count_as_read`].
     #[must_use]
     pub fn resumed(mut self, messages: Vec<Message>) -> Self {
         self.messages.extend(messages);

@@ -6,6 +6,7 @@ mod caps;
 mod chat;
 mod choice;
 mod config;
+mod conversations;
 mod cron;
 mod doctor;
 mod examples;
@@ -40,8 +41,11 @@ type Trouble = (String, u8);
 /// An agent whose authority is capabilities: what is not granted is asked
 /// about, with everything it would change on the screen, or refused.
 #[derive(Debug, Parser)]
-#[command(name = "hermitcrab", version, after_help = exit::HELP)]
+#[command(name = "hermitcrab", version, after_help = exit::HELP, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    /// Nothing else: the prompt, at once or where a conversation was left.
+    #[command(flatten)]
+    go_on: conversations::GoOn,
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -71,6 +75,8 @@ enum What {
         setting: Setting,
         #[command(flatten)]
         choice: choice::Choice,
+        #[command(flatten)]
+        go_on: conversations::GoOn,
         /// What to say; without it each line of the standard input is said
         words: Option<String>,
     },
@@ -127,6 +133,9 @@ enum What {
     /// Show what a running session holds; end a grant, an agent or all of it; change its mode; answer a proposal
     #[command(after_help = examples::SESSION)]
     Session(session::Session),
+    /// Show what was said to models at a terminal and in editors; forget some of it
+    #[command(after_help = examples::CONVERSATIONS)]
+    Conversations(conversations::Conversations),
     /// Show the jobs that are to be done later, grant one something, run those that are due
     #[command(after_help = examples::CRON)]
     Cron(cron::Cron),
@@ -246,7 +255,7 @@ fn begin(arguments: Result<Arguments, clap::Error>) -> ExitCode {
     };
     let what = arguments
         .what
-        .unwrap_or_else(|| What::Repl(repl::Prompt::default()));
+        .unwrap_or_else(|| What::Repl(repl::Prompt::going_on(arguments.go_on)));
     ExitCode::from(act(what))
 }
 
@@ -276,8 +285,10 @@ fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
         }
     }
     match Arguments::try_parse_from(line) {
-        Ok(Arguments { what: Some(what) }) => Ok(act(what)),
-        Ok(Arguments { what: None }) => Ok(exit::OK),
+        Ok(Arguments {
+            what: Some(what), ..
+        }) => Ok(act(what)),
+        Ok(Arguments { what: None, .. }) => Ok(exit::OK),
         Err(error) => Err((error.to_string().trim_end().to_owned(), exit::USAGE)),
     }
 }
@@ -294,8 +305,9 @@ fn act(what: What) -> u8 {
         What::Chat {
             setting,
             choice,
+            go_on,
             words,
-        } => chat::chat(&setting, &choice, words.as_deref()),
+        } => chat::chat(&setting, &choice, &go_on, words.as_deref()),
         What::Plan {
             setting,
             source,
@@ -314,6 +326,7 @@ fn act(what: What) -> u8 {
         What::Doctor(arguments) => doctor::doctor(&arguments),
         What::Caps(arguments) => caps::caps(&arguments),
         What::Cron(arguments) => cron::cron(&arguments),
+        What::Conversations(arguments) => conversations::conversations(&arguments),
         What::Session(arguments) => session::session(&arguments),
         What::Remembered(arguments) => caps::remembered(&arguments),
         What::Explain(arguments) => explain::explain(&arguments),

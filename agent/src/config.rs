@@ -232,6 +232,12 @@ impl Config {
         self.mode.as_deref().and_then(Asking::parse)
     }
 
+    /// How many conversations at a terminal are kept: as many as both files allow.
+    #[must_use]
+    pub fn conversations_kept(&self, administrator: &Self) -> usize {
+        self.chat.kept(&administrator.chat)
+    }
+
     /// The models.
     #[must_use]
     pub fn models(&self) -> &models::ModelsWords {

@@ -20,6 +20,7 @@ pub mod chat;
 pub mod cli;
 pub mod config;
 pub mod control;
+pub mod conversation;
 pub mod digest;
 pub mod executor;
 pub mod exit;

@@ -20,7 +20,7 @@ use super::{
     commands::{self, Command},
     control::Control,
     desk::Desk,
-    history::History,
+    history::Past,
     link::Link,
     modes::{Belief, InForce},
     order::{Orders, Queue, Told, orders},
@@ -32,7 +32,8 @@ use super::{
 };
 use crate::{
     cancel::Cancel,
-    chat::{Chat, ChatError, TurnEnd},
+    chat::{self, Chat, ChatError, TurnEnd},
+    conversation::Conversation,
     model::{Backend, ModelError},
     ports::UserPort,
     runtime::Runtime,
@@ -84,7 +85,7 @@ pub struct Setup {
     pub(super) link: Link,
     pub(super) control: Arc<Control>,
     pub(super) ground: Ground,
-    pub(super) history: History,
+    pub(super) past: Past,
     /// Tool servers the client would have had started.
     pub(super) offered: Vec<String>,
     pub(super) opener: Opener,
@@ -142,7 +143,9 @@ struct Seat {
     link: Link,
     control: Arc<Control>,
     ground: Ground,
-    history: Rc<RefCell<History>>,
+    said: Rc<RefCell<Conversation>>,
+    /// What was said before is not shown.
+    is_silent: bool,
     runtime: Runtime,
     furnish: Furnish,
     proved: Isolation,
@@ -164,17 +167,18 @@ impl Seat {
             link,
             control,
             ground,
-            history,
+            past,
             offered,
             opener,
             within,
             words_within,
         } = setup;
         let scene = Rc::new(RefCell::new(Scene::default()));
-        let history = Rc::new(RefCell::new(history));
+        let is_silent = past.is_silent;
+        let said = Rc::new(RefCell::new(past.said));
         let desk = Rc::new(Desk {
             orders,
-            history: Rc::clone(&history),
+            said: Rc::clone(&said),
             link: link.clone(),
             control: Arc::clone(&control),
             scene: Rc::clone(&scene),
@@ -198,17 +202,13 @@ impl Seat {
             floor,
         } = opener(&ground, Box::new(user))?;
         // From here on nobody else writes it; up to here somebody may have gone on with it.
-        match History::look(&ground.dir) {
-            Some(kept) => {
-                let is_silent = history.borrow().is_silent;
-                *history.borrow_mut() = History { is_silent, ..kept };
-            }
-            None if history.borrow().was_kept() => {
+        match Conversation::look(&ground.dir) {
+            Some(kept) => *said.borrow_mut() = kept,
+            None if said.borrow().was_kept() => {
                 return Err("this session was deleted just now".to_owned());
             }
             None => {}
         }
-        let chat = history.borrow().messages.clone();
         runtime.serve_an_editor();
         runtime.show_progress(Box::new(Output {
             link: link.clone(),
@@ -221,12 +221,13 @@ impl Seat {
                 control: Arc::clone(&control),
             }));
         }
-        let chat = Chat::new(&runtime, &backend.model).resumed(chat);
+        let chat = Chat::new(&runtime, &backend.model).resumed(said.borrow().messages.clone());
         let mut seat = Self {
             link,
             control,
             ground,
-            history,
+            said,
+            is_silent,
             runtime,
             furnish,
             proved,
@@ -247,23 +248,16 @@ impl Seat {
 
     /// A conversation taken up again holds what it held.
     fn remember_what_was_read(&mut self) -> Result<(), String> {
-        if !self.history.borrow().has_data() {
-            return Ok(());
-        }
-        let agent = self.runtime.first_agent();
-        for source in [Source::File, Source::Command, Source::Network] {
-            self.runtime
-                .hear(agent, source)
-                .map_err(|why| why.to_string())?;
+        if self.said.borrow().has_data() {
+            chat::count_as_read(&mut self.runtime).map_err(|why| why.to_string())?;
         }
         Ok(())
     }
 
     /// Shows what was said before, if anything was.
     fn greet(&self) {
-        let history = self.history.borrow();
-        if !history.is_silent {
-            for update in spoken::replayed(&history.messages) {
+        if !self.is_silent {
+            for update in spoken::replayed(&self.said.borrow().messages) {
                 self.link.tell(update);
             }
         }
@@ -301,10 +295,10 @@ impl Seat {
     }
 
     fn keep(&mut self) {
-        let mut history = self.history.borrow_mut();
-        history.note(self.chat.messages());
-        history.has_read |= self.runtime.has_read(self.runtime.first_agent());
-        if let Err(error) = history.keep(&self.ground.dir) {
+        let mut said = self.said.borrow_mut();
+        said.note(self.chat.messages());
+        said.has_read |= self.runtime.has_read(self.runtime.first_agent());
+        if let Err(error) = said.keep(&self.ground.dir) {
             eprintln!("hermitcrab: the conversation cannot be kept: {error}");
         }
     }

@@ -39,7 +39,7 @@ use futures::{SinkExt as _, StreamExt as _, stream};
 
 use super::{
     control::Control,
-    history::{self, History},
+    history::{self, Past},
     link::{Link, Offers},
     order::Orders,
     seat::{self, Ground, Opener, Ready, Setup, Tell},
@@ -220,7 +220,7 @@ impl Server {
     fn start(
         self: &Arc<Self>,
         id: &str,
-        (history, offered): (History, Vec<String>),
+        (past, offered): (Past, Vec<String>),
         connection: &ConnectionTo<Client>,
         told: Tell,
     ) -> Result<(), Error> {
@@ -235,7 +235,7 @@ impl Server {
         }
         let control = Arc::new(Control::default());
         let ground = Ground {
-            cwd: history.cwd.clone(),
+            cwd: past.said.cwd.clone(),
             dir: history::dir_of(&self.service.state_dir, id),
             cancel: control.of_model(),
         };
@@ -251,7 +251,7 @@ impl Server {
             link,
             control: Arc::clone(&control),
             ground: ground.clone(),
-            history,
+            past,
             offered,
             opener: Arc::clone(&self.service.opener),
             within: self.service.ask_within,

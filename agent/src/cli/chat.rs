@@ -9,6 +9,7 @@ use std::{
 use super::{
     Setting,
     choice::{Choice, NO_MODEL, backend, let_talk},
+    conversations::{GoOn, Going},
     cron, open, say,
     seen::Seen,
 };
@@ -18,18 +19,20 @@ use crate::{
     chat::{self, Chat, ChatTurn, TurnEnd, Watch as _},
     exit,
     model::ModelPort,
+    person::TerminalUser,
     runtime::{GrantWords, Runtime},
 };
 
-pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
+pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str>) -> u8 {
     let cancel = Cancel::default();
-    let ready = open::ground(&setting.place)
-        .and_then(|ground| backend(&ground, choice, &cancel))
-        .and_then(|backend| match backend {
-            Some(backend) => Ok((backend, open::open(setting)?)),
-            None => Err((NO_MODEL.to_owned(), exit::USAGE)),
-        });
-    let (mut backend, mut runtime) = match ready {
+    let ready = open::ground(&setting.place).and_then(|ground| {
+        let backend = backend(&ground, choice, &cancel)?;
+        let backend = backend.ok_or_else(|| (NO_MODEL.to_owned(), exit::USAGE))?;
+        let going = Going::begin(&ground, setting, go_on)?;
+        let runtime = open::open_with(setting, TerminalUser::open(), going.past())?;
+        Ok((backend, runtime, going))
+    });
+    let (mut backend, mut runtime, mut going) = match ready {
         Ok(ready) => ready,
         Err((message, code)) => {
             say(&message);
@@ -42,7 +45,7 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
     }
     let runner = cron::Runner::new(&setting.place, choice).ending(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
-    let mut chat = Chat::new(&runtime, &backend.model);
+    let mut chat = going.chat(&runtime, &backend.model);
     if let Some(judge) = &choice.judge {
         let talk = GrantWords::new("model.send", judge);
         let agent = runtime.first_agent();
@@ -55,9 +58,14 @@ pub fn chat(setting: &Setting, choice: &Choice, words: Option<&str>) -> u8 {
     let port = &mut *backend.port;
     // ^C ends the conversation only where it ended a job that was run for it.
     let mut seen = Seen::new(ambient::screen(), cancel, Rc::new(Cell::new(false)));
+    let mut say_to = |words: &str, seen: &mut Seen| {
+        let code = one(&mut chat, &mut runtime, port, seen, words);
+        going.keep(&chat, &runtime);
+        code
+    };
     let code = match words {
-        Some(words) => one(&mut chat, &mut runtime, port, &mut seen, words),
-        None => each_line(&mut chat, &mut runtime, port, &mut seen),
+        Some(words) => say_to(words, &mut seen),
+        None => each_line(say_to, &mut seen),
     };
     match runtime.end_session() {
         Ok(()) => code,
@@ -99,12 +107,7 @@ fn one(
     }
 }
 
-fn each_line(
-    chat: &mut Chat,
-    runtime: &mut Runtime,
-    port: &mut dyn ModelPort,
-    seen: &mut Seen,
-) -> u8 {
+fn each_line(mut say_to: impl FnMut(&str, &mut Seen) -> u8, seen: &mut Seen) -> u8 {
     let mut code = exit::OK;
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -112,7 +115,7 @@ fn each_line(
             break;
         }
         if !line.trim().is_empty() {
-            code = one(chat, runtime, port, seen, &line);
+            code = say_to(&line, seen);
         }
     }
     code

@@ -21,7 +21,18 @@ pub const CHAT: &str = "\
 Examples:
   hermitcrab chat 'what is in this directory?'
   # new files unasked, changes not
-  hermitcrab chat --grant fs.create=. 'write a README'";
+  hermitcrab chat --grant fs.create=. 'write a README'
+  # goes on where the last conversation here was left
+  hermitcrab chat --continue 'and a licence'";
+
+pub const CONVERSATIONS: &str = "\
+Examples:
+  # those had in this workspace; --all for every one
+  hermitcrab conversations
+  # goes on with this one, at the prompt; --continue with the last
+  #   hermitcrab --resume 1f2e3d4c
+  hermitcrab conversations show 1f2e3d4c
+  hermitcrab conversations forget 1f2e3d4c";
 
 pub const PLAN: &str = r#"Examples:
   # made by the model, shown, not done

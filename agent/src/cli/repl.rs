@@ -32,7 +32,13 @@ use self::{
     spoken::Spoken,
     words::Line,
 };
-use super::{Setting, Trouble, choice, cron, exec, open, plan, run, say, seen::Seen, undo};
+use super::{
+    Setting, Trouble, choice,
+    conversations::{GoOn, Going},
+    cron, exec, open, plan, run, say,
+    seen::Seen,
+    undo,
+};
 use crate::{
     ambient, audit,
     cancel::Cancel,
@@ -51,9 +57,21 @@ pub struct Prompt {
     setting: Setting,
     #[command(flatten)]
     choice: choice::Choice,
+    #[command(flatten)]
+    go_on: GoOn,
     /// No colours and nothing that moves, as NO_COLOR and a dumb terminal ask for, too
     #[arg(long)]
     plain: bool,
+}
+
+impl Prompt {
+    /// As it starts without a word, or where a conversation was left.
+    pub fn going_on(go_on: GoOn) -> Self {
+        Self {
+            go_on,
+            ..Self::default()
+        }
+    }
 }
 
 /// Everything the prompt works with.
@@ -64,6 +82,7 @@ struct Repl<'s> {
     runtime: Runtime,
     backend: Option<Backend>,
     chat: Option<Chat>,
+    going: Going,
     screen: Screen,
     cancel: Cancel,
     /// Whether what commands print is on the screen as it comes.
@@ -103,10 +122,11 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         wizard::run(&mut source, &ground.places.config_file, &screen)?;
         ground = open::ground(&prompt.setting.place)?;
     }
+    let going = Going::begin(&ground, &prompt.setting, &prompt.go_on)?;
     let backend = model(&ground, &prompt.choice, &cancel);
     let user = TerminalUser::open()
         .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
-    let mut runtime = open::open_for(&prompt.setting, user)?;
+    let mut runtime = open::open_with(&prompt.setting, user, going.past())?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
     let is_models = Rc::new(Cell::new(false));
@@ -119,6 +139,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         runtime,
         backend,
         chat: None,
+        going,
         screen,
         cancel,
         is_watched: is_terminal,
@@ -136,6 +157,9 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
             )
         );
         repl.mounts();
+        if repl.going.is_old() {
+            print_all(repl.going.recalled());
+        }
         println!("Say in plain words what is to be done, or `help`.");
     }
     let code = repl.each(&mut source, is_terminal);
@@ -218,6 +242,13 @@ impl Repl<'_> {
                 Ok(exit::OK)
             }
             Line::Caps => self.caps(),
+            Line::New => {
+                self.chat = None;
+                self.going.anew();
+                println!("a new conversation; what this session has read still counts as read");
+                Ok(exit::OK)
+            }
+            Line::Resume(id) => self.resume(&id),
             Line::Grant(grants) => self.grant(&grants),
             Line::Revoke(grant) => self.revoke(&grant),
             Line::Undo(0) => undo::show(&self.runtime).map(|()| exit::OK),
@@ -363,6 +394,7 @@ impl Repl<'_> {
         if name(&model) != name(&self.backend) {
             // Another model begins another conversation.
             self.chat = None;
+            self.going.anew();
             if let Some(backend) = &model
                 && let Err((message, _)) = choice::let_talk(&mut self.runtime, backend)
             {
@@ -420,6 +452,20 @@ impl Repl<'_> {
         Ok(code)
     }
 
+    /// Another conversation, where it was left.
+    fn resume(&mut self, id: &str) -> Result<u8, Trouble> {
+        if self.going.is(id) {
+            println!("this conversation goes on already");
+            return Ok(exit::OK);
+        }
+        let going = Going::begin(&self.ground, self.setting, &GoOn::with(id))?;
+        going.enter(&mut self.runtime)?;
+        self.going = going;
+        self.chat = None;
+        print_all(self.going.recalled());
+        Ok(exit::OK)
+    }
+
     /// Plain language, to the model.
     fn say(&mut self, request: &str) -> Result<u8, Trouble> {
         let Some(backend) = &mut self.backend else {
@@ -429,7 +475,7 @@ impl Repl<'_> {
         let mut talk = self
             .chat
             .take()
-            .unwrap_or_else(|| Chat::new(&self.runtime, &backend.model));
+            .unwrap_or_else(|| self.going.chat(&self.runtime, &backend.model));
         let mut model = Spoken {
             model: &mut *backend.port,
             screen: self.screen,
@@ -441,6 +487,7 @@ impl Repl<'_> {
         let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut seen);
         self.is_models.set(false);
         let has_spoken = model.has_spoken.get();
+        self.going.keep(&talk, &self.runtime);
         self.chat = Some(talk);
         let turn = match turn {
             // It is said that it was called off, and that is all there is to say.

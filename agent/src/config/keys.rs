@@ -26,7 +26,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 65] = [
+pub const KEYS: [Key; 66] = [
     key(
         "mode",
         "prompt",
@@ -171,6 +171,11 @@ pub const KEYS: [Key; 65] = [
         "chat.children_rounds_max",
         "50",
         "answers of the model a handed-out task may take",
+    ),
+    key(
+        "chat.conversations_kept",
+        "200",
+        "conversations at a terminal that can be gone on with, the newest; 0 for none",
     ),
     key("models.planner.backend", "http", "http, llama or scripted"),
     key(

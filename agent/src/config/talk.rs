@@ -45,7 +45,13 @@ pub struct ChatWords {
     /// Answers of the model a child's work may take.
     #[serde(default)]
     pub children_rounds_max: Option<u32>,
+    /// Conversations at a terminal that are kept.
+    #[serde(default)]
+    pub conversations_kept: Option<u32>,
 }
+
+/// Conversations that are kept where nothing is said about it.
+const CONVERSATIONS_KEPT: u32 = 200;
 
 impl ChatWords {
     /// What is wrong with it, in words.
@@ -69,6 +75,13 @@ impl ChatWords {
             )),
             None => Ok(()),
         }
+    }
+
+    /// How many conversations at a terminal are kept: as many as both allow.
+    #[must_use]
+    pub fn kept(&self, other: &Self) -> usize {
+        let most = least(self.conversations_kept, other.conversations_kept);
+        usize::try_from(most.unwrap_or(CONVERSATIONS_KEPT)).unwrap_or(usize::MAX)
     }
 
     /// What both say: either may stop more, and neither less than the other.

@@ -26,6 +26,7 @@ mod cli;
 mod committer;
 mod config_cli;
 mod config_screen;
+mod conversations;
 mod cron;
 mod cron_runs;
 mod disks;

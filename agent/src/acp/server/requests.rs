@@ -24,7 +24,7 @@ use futures::{channel::oneshot, future};
 use super::{
     super::{
         control::Control,
-        history::{self, History},
+        history::{self, Past},
         modes::{Belief, ISOLATION_OPTION, MODE_OPTION},
         order::Order,
         prompt,
@@ -34,7 +34,10 @@ use super::{
     checks::{allowed, names, place, unknown},
     open,
 };
-use crate::audit::LedgerError;
+use crate::{
+    audit::LedgerError,
+    conversation::{self, Conversation, Shelf},
+};
 
 /// Sessions told about at once.
 const LISTED_MAX: usize = 50;
@@ -60,7 +63,7 @@ impl Server {
             Ok(cwd) => cwd,
             Err(error) => return responder.respond_with_error(error),
         };
-        let id = match history::new_id() {
+        let id = match conversation::new_id() {
             Ok(id) => id,
             Err(error) => {
                 return responder
@@ -70,7 +73,7 @@ impl Server {
         let answered = SessionId::new(id.as_str());
         opened(
             responder,
-            |told| self.start(&id, (History::new(cwd), offered), connection, told),
+            |told| self.start(&id, (Past::begins(cwd), offered), connection, told),
             move |ready| {
                 let choice = super::super::modes::Choice::default();
                 NewSessionResponse::new(answered)
@@ -90,13 +93,17 @@ impl Server {
         let offered = names(&request.mcp_servers);
         let kept = place(&request.cwd, &request.additional_directories)
             .and_then(|cwd| self.kept(&id, &cwd));
-        let history = match kept {
-            Ok(history) => history,
+        let said = match kept {
+            Ok(said) => said,
             Err(error) => return responder.respond_with_error(error),
+        };
+        let past = Past {
+            said,
+            is_silent: false,
         };
         opened(
             responder,
-            |told| self.start(&id, (history, offered), connection, told),
+            |told| self.start(&id, (past, offered), connection, told),
             |ready| {
                 let choice = super::super::modes::Choice::default();
                 LoadSessionResponse::new()
@@ -116,14 +123,17 @@ impl Server {
         let offered = names(&request.mcp_servers);
         let kept = place(&request.cwd, &request.additional_directories)
             .and_then(|cwd| self.kept(&id, &cwd));
-        let mut history = match kept {
-            Ok(history) => history,
+        let said = match kept {
+            Ok(said) => said,
             Err(error) => return responder.respond_with_error(error),
         };
-        history.is_silent = true;
+        let past = Past {
+            said,
+            is_silent: true,
+        };
         opened(
             responder,
-            |told| self.start(&id, (history, offered), connection, told),
+            |told| self.start(&id, (past, offered), connection, told),
             |ready| {
                 let choice = super::super::modes::Choice::default();
                 ResumeSessionResponse::new()
@@ -134,24 +144,24 @@ impl Server {
     }
 
     /// A session that can be gone on with, in the place where it was.
-    fn kept(&self, id: &str, cwd: &Path) -> Result<History, Error> {
+    fn kept(&self, id: &str, cwd: &Path) -> Result<Conversation, Error> {
         let missing = || {
             Error::from(
                 agent_client_protocol::v1::schema::Error::resource_not_found(Some(id.to_owned())),
             )
         };
-        if !history::is_id(id) {
+        if !conversation::is_id(id) {
             return Err(missing());
         }
-        let history =
-            History::look(&history::dir_of(&self.service.state_dir, id)).ok_or_else(missing)?;
-        if history.cwd != cwd {
+        let said = Conversation::look(&history::dir_of(&self.service.state_dir, id))
+            .ok_or_else(missing)?;
+        if said.cwd != cwd {
             return Err(Error::invalid_params().data(format!(
                 "this session worked in `{}` and goes on only there",
-                history.cwd.display()
+                said.cwd.display()
             )));
         }
-        Ok(history)
+        Ok(said)
     }
 
     pub(super) fn list_sessions(
@@ -169,7 +179,7 @@ impl Server {
             }
         };
         let wanted = request.cwd.map(|cwd| cwd.canonicalize().unwrap_or(cwd));
-        let mut all: Vec<SessionInfo> = history::all(&self.service.state_dir)
+        let mut all: Vec<SessionInfo> = conversation::all(Shelf::Editor, &self.service.state_dir)
             .into_iter()
             .filter(|(_, about)| wanted.as_ref().is_none_or(|cwd| *cwd == about.cwd))
             .skip(from)
@@ -234,7 +244,7 @@ impl Server {
             );
         }
         drop(held);
-        let forgotten = if history::is_id(id) {
+        let forgotten = if conversation::is_id(id) {
             history::forget(&history::dir_of(&self.service.state_dir, id))
         } else {
             Ok(())

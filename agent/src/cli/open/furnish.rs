@@ -29,12 +29,24 @@ fn looks(words: &GrantWords) -> bool {
 impl Ground {
     /// Everything configured, for the first agent of a session.
     pub fn furnish(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
-        let agent = self.begin(runtime)?;
-        self.configured(runtime, agent, |words| !self.is_of_a_job() || looks(words))?;
+        self.furnish_but_given(runtime)?;
+        self.give(runtime, setting)
+    }
+
+    /// What the command line grants, for the first agent of a session.
+    pub(super) fn give(&self, runtime: &mut Runtime, setting: &Setting) -> Result<(), Trouble> {
+        let agent = runtime.first_agent();
         for grant in &setting.grant {
             let words = words(grant, &self.places.current)?;
             runtime.grant(agent, &words).map_err(unusable)?;
         }
+        Ok(())
+    }
+
+    /// Everything configured, and nothing of the command line.
+    pub(super) fn furnish_but_given(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        let agent = self.begin(runtime)?;
+        self.configured(runtime, agent, |words| !self.is_of_a_job() || looks(words))?;
         for server in self.servers() {
             runtime
                 .declare_external(server)

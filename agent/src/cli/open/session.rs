@@ -9,6 +9,7 @@ use super::{Ground, ground, kept};
 use crate::{
     ambient::{self, BootClock},
     audit::{Ledger, LedgerError, Opened},
+    chat,
     cli::{Setting, Trouble, Where, choice, cron, say},
     exit,
     person::{NobodyThere, TerminalUser},
@@ -118,18 +119,42 @@ pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
 
 /// The same, for a person at this terminal or nobody.
 pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
+    open_with(setting, terminal, Past::Unread)
+}
+
+/// What there was before a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// Nothing that was read.
+    Unread,
+    /// A conversation that is gone on with, in which something was read. What was granted
+    /// before does not vouch for that, and what is granted on this command line does: who
+    /// typed it knew with what it goes on.
+    Read,
+}
+
+/// The same, with what there was before.
+pub fn open_with(
+    setting: &Setting,
+    terminal: Option<TerminalUser>,
+    past: Past,
+) -> Result<Runtime, Trouble> {
     match terminal {
-        Some(terminal) => opened(setting, Some(Box::new(terminal))),
-        None => opened(setting, None),
+        Some(terminal) => opened(setting, Some(Box::new(terminal)), past),
+        None => opened(setting, None, past),
     }
 }
 
 /// The same, for somebody who is asked another way than at the terminal.
 pub fn open_asking(setting: &Setting, user: Box<dyn UserPort>) -> Result<Runtime, Trouble> {
-    opened(setting, Some(user))
+    opened(setting, Some(user), Past::Unread)
 }
 
-fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime, Trouble> {
+fn opened(
+    setting: &Setting,
+    user: Option<Box<dyn UserPort>>,
+    past: Past,
+) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
     let Begun {
         ledger: opened,
@@ -147,7 +172,10 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
     let user = kept::asked_through(desk.as_ref(), user);
     let config = ground.runtime_config(isolation, asking)?;
     let mut session = ground.begun(config, opened, user)?;
-    ground.furnish(&mut session, setting)?;
+    match past {
+        Past::Unread => ground.furnish(&mut session, setting)?,
+        Past::Read => ground.furnish_but_given(&mut session)?,
+    }
     if setting.place.job.is_none() {
         let runner = cron::Runner::new(&setting.place, &choice::Choice::default());
         session.run_jobs_through(Box::new(runner));
@@ -170,6 +198,10 @@ fn opened(setting: &Setting, user: Option<Box<dyn UserPort>>) -> Result<Runtime,
             return Err((crate::handles::no_such_object().to_string(), exit::REFUSED));
         }
         None => {}
+    }
+    if past == Past::Read {
+        chat::count_as_read(&mut session).map_err(|denial| (denial.to_string(), exit::REFUSED))?;
+        ground.give(&mut session, setting)?;
     }
     Ok(session)
 }

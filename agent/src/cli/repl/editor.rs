@@ -278,7 +278,8 @@ mod tests {
                 "{line}"
             );
         };
-        check("co", 0, &["config "]);
+        check("co", 0, &["conversations ", "config "]);
+        check("conf", 0, &["config "]);
         check("config se", 7, &["set "]);
         check("config set limits.p", 11, &["limits.pids_max "]);
         check("grant fs.d", 6, &["fs.delete="]);

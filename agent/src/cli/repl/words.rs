@@ -23,6 +23,10 @@ pub enum Line {
     Mounts,
     /// What the agent holds.
     Caps,
+    /// Another conversation.
+    New,
+    /// A conversation that was had before.
+    Resume(String),
     /// Grants for this session.
     Grant(Vec<String>),
     /// Ends a grant of this session.
@@ -52,7 +56,7 @@ pub enum Line {
 }
 
 /// Every command and what it does, in the order of the help.
-pub const COMMANDS: [(&str, &str); 17] = [
+pub const COMMANDS: [(&str, &str); 20] = [
     ("help", "this list"),
     ("tree [DIR]", "what is in the workspace"),
     (
@@ -78,6 +82,12 @@ pub const COMMANDS: [(&str, &str); 17] = [
         "have it planned, see the plan, and carry it out; `plan --plan FILE` takes one of yours",
     ),
     ("!COMMAND", "run a command on a copy of the workspace"),
+    ("new", "begin another conversation with the model"),
+    (
+        "conversations [--all]",
+        "those that are kept; `conversations show ID` prints one",
+    ),
+    ("resume ID", "go on with one of them"),
     (
         "explain VERB PATH",
         "what would become of an effect, and by which rule",
@@ -106,7 +116,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Commands of the program that work at the prompt, and how they may go on.
-const PROGRAM: [(&str, &[&str]); 6] = [
+const PROGRAM: [(&str, &[&str]); 7] = [
     (
         "config",
         &[
@@ -125,6 +135,7 @@ const PROGRAM: [(&str, &[&str]); 6] = [
     ("doctor", &[]),
     ("model", &["list", "check", "load"]),
     ("remembered", &["list", "clear"]),
+    ("conversations", &["show", "forget", "--all"]),
     ("caps", &["list", "grant", "confirm", "revoke", "share"]),
 ];
 
@@ -212,6 +223,10 @@ fn command(line: &str) -> Option<Line> {
         ("tree", []) => Some(Line::Tree(None)),
         ("tree", [dir]) => Some(Line::Tree(Some(dir.clone()))),
         ("caps", []) => Some(Line::Caps),
+        ("new", []) => Some(Line::New),
+        ("resume", [id]) if id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Some(Line::Resume(id.clone()))
+        }
         ("settings", []) => Some(Line::Program(vec!["config".into(), "show".into()])),
         ("audit", []) => Some(Line::Audit(10)),
         ("audit", [number]) if number.parse::<usize>().is_ok() => {
@@ -305,6 +320,8 @@ mod tests {
             Line::Grant(vec!["fs.modify=src".into()]),
         );
         check("audit 5", Line::Audit(5));
+        check("new", Line::New);
+        check("resume 1f2e3d4c", Line::Resume("1f2e3d4c".into()));
         check("plan \"sort it\"", Line::Plan("sort it".into()));
         check("/plan sort it", Line::Plan("sort it".into()));
         check("plan --plan a.json", Line::Plan("--plan a.json".into()));
@@ -332,6 +349,9 @@ mod tests {
             "yes",
             "thanks",
             "continue",
+            "new file, please",
+            "resume the work",
+            "conversations with my father",
             "helo me",
             "why?",
             "/etc/hosts is what?",

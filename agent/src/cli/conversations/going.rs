@@ -1,0 +1,253 @@
+//! A conversation at a terminal: gone on with where that was asked for, and kept after
+//! each turn.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::PathBuf,
+};
+
+use super::{ID_LETTERS_MIN, found, newest_of, when_missing};
+use crate::{
+    chat::{self, Chat},
+    cli::{
+        Setting, Trouble,
+        open::{Ground, Past},
+        say,
+    },
+    conversation::{self, Conversation, Shelf},
+    exit,
+    model::Message,
+    runtime::Runtime,
+    screen::visible,
+    state_dir::own_file,
+};
+
+/// Lines of the last answer that are shown to who goes on.
+const LINES_SHOWN_MAX: usize = 6;
+
+/// What a conversation begins with.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct GoOn {
+    /// Go on with the last conversation in this workspace
+    #[arg(long = "continue", short = 'c')]
+    last: bool,
+    /// Go on with this one, as `hermitcrab conversations` names it
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    resume: Option<String>,
+}
+
+impl GoOn {
+    /// With this one.
+    pub fn with(id: &str) -> Self {
+        Self {
+            last: false,
+            resume: Some(id.to_owned()),
+        }
+    }
+}
+
+/// The conversation that is had.
+pub struct Going {
+    state_dir: PathBuf,
+    /// How many are kept; none where nothing of this one is to stay.
+    most: usize,
+    /// Its directory and the lock on it, once it has one.
+    held: Option<(PathBuf, File)>,
+    said: Conversation,
+    /// That it cannot be kept was said.
+    is_told: bool,
+}
+
+impl Going {
+    /// A new one, or the one that was asked for.
+    pub fn begin(ground: &Ground, setting: &Setting, go_on: &GoOn) -> Result<Self, Trouble> {
+        // What a dry run showed did not happen, and a job's conversation is nobody's to go on with.
+        let is_kept = !ground.is_dry(setting) && setting.place.job.is_none();
+        let most = ground.config.conversations_kept(&ground.admin);
+        let mut going = Self {
+            state_dir: ground.state_dir.clone(),
+            most: if is_kept { most } else { 0 },
+            held: None,
+            said: Conversation::new(ground.workspace.clone()),
+            is_told: false,
+        };
+        let (shelf, id) = match (&go_on.resume, go_on.last) {
+            (Some(id), _) => found(&ground.state_dir, id)?,
+            (None, true) => newest_of(&ground.state_dir, &ground.workspace).ok_or_else(|| {
+                let dir = visible(&ground.workspace.to_string_lossy());
+                (
+                    format!(
+                        "there is no conversation in `{dir}` to go on with; `hermitcrab conversations --all` lists those of every workspace"
+                    ),
+                    exit::USAGE,
+                )
+            })?,
+            (None, false) => return Ok(going),
+        };
+        let dir = shelf.dir_of(&ground.state_dir, &id);
+        // One of an editor stays as it is: what is said here becomes another.
+        if shelf == Shelf::Terminal {
+            let held = conversation::hold(&dir).map_err(|error| when_missing(&id, &error))?;
+            let Some(held) = held else {
+                return Err((
+                    format!(
+                        "the conversation `{id}` is open in another program; end it there first"
+                    ),
+                    exit::USAGE,
+                ));
+            };
+            going.held = Some((dir.clone(), held));
+        }
+        let said = Conversation::look(&dir).ok_or_else(|| {
+            (
+                format!(
+                    "the conversation `{id}` cannot be read: {} is damaged, or of another version",
+                    dir.display()
+                ),
+                exit::USAGE,
+            )
+        })?;
+        if said.cwd != ground.workspace {
+            let cwd = visible(&said.cwd.to_string_lossy());
+            return Err((
+                format!("this conversation was had in `{cwd}` and goes on only there"),
+                exit::USAGE,
+            ));
+        }
+        going.said = said;
+        Ok(going)
+    }
+
+    /// Whether it begins with what was said before.
+    pub fn is_old(&self) -> bool {
+        self.said.was_kept()
+    }
+
+    /// What a session that begins with it has read.
+    pub fn past(&self) -> Past {
+        if self.said.has_data() {
+            Past::Read
+        } else {
+            Past::Unread
+        }
+    }
+
+    /// A session that has begun without it goes on with it.
+    pub fn enter(&self, runtime: &mut Runtime) -> Result<(), Trouble> {
+        match self.past() {
+            Past::Unread => Ok(()),
+            Past::Read => {
+                chat::count_as_read(runtime).map_err(|denial| (denial.to_string(), exit::REFUSED))
+            }
+        }
+    }
+
+    /// This conversation with a model.
+    pub fn chat(&self, runtime: &Runtime, model: &str) -> Chat {
+        Chat::new(runtime, model).resumed(self.said.messages.clone())
+    }
+
+    /// What was said last, for whoever goes on.
+    pub fn recalled(&self) -> Vec<String> {
+        let title = self.said.title.as_deref().unwrap_or("a conversation");
+        let mut lines = vec![format!(
+            "goes on    {}, last {}",
+            visible(title),
+            self.said.updated.replace('T', " ").trim_end_matches(":00Z")
+        )];
+        let user = self
+            .said
+            .messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                Message::User(words) => Some(words),
+                _ => None,
+            });
+        let answer = self
+            .said
+            .messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                Message::Assistant { text, .. } if !text.trim().is_empty() => Some(text),
+                _ => None,
+            });
+        for (who, words) in [("you", user), ("model", answer)] {
+            let words = words.map_or("", |words| words.trim());
+            for (place, line) in words.lines().take(LINES_SHOWN_MAX).enumerate() {
+                let who = if place == 0 { who } else { "" };
+                lines.push(format!("{who:<10} {}", visible(line)));
+            }
+            if words.lines().nth(LINES_SHOWN_MAX).is_some() {
+                lines.push(format!("{:<10} …", ""));
+            }
+        }
+        if self.said.has_data() {
+            lines.push("           what was read in it counts as read".to_owned());
+        }
+        lines
+    }
+
+    /// Whether it is the one of this name.
+    pub fn is(&self, id: &str) -> bool {
+        let name = self.held.as_ref().and_then(|(dir, _)| dir.file_name());
+        id.len() >= ID_LETTERS_MIN
+            && name.is_some_and(|name| name.to_string_lossy().starts_with(id))
+    }
+
+    /// Another one begins.
+    pub fn anew(&mut self) {
+        self.held = None;
+        self.said = Conversation::new(self.said.cwd.clone());
+    }
+
+    /// Keeps what was said up to now. That this fails is said once, and stops nothing.
+    pub fn keep(&mut self, chat: &Chat, runtime: &Runtime) {
+        if self.most == 0 {
+            return;
+        }
+        self.said.note(chat.messages());
+        self.said.has_read |= runtime.has_read(runtime.first_agent());
+        if let Err(error) = self.write()
+            && !std::mem::replace(&mut self.is_told, true)
+        {
+            say(&format!(
+                "the conversation cannot be kept, so it cannot be gone on with later: {error}"
+            ));
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        if let Some((dir, _)) = &self.held {
+            return self.said.keep(dir);
+        }
+        let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
+        let dir = Shelf::Terminal.dir_of(&self.state_dir, &conversation::new_id()?);
+        own_file::state_dir(&dir).map_err(own)?;
+        let Some(held) = conversation::hold(&dir)? else {
+            return Err(io::Error::other(
+                "another program has a conversation of this name",
+            ));
+        };
+        self.said.keep(&dir)?;
+        self.held = Some((dir, held));
+        self.let_old_ones_go();
+        Ok(())
+    }
+
+    /// Beyond so many the oldest are forgotten, unless somebody has them open.
+    fn let_old_ones_go(&self) {
+        let all = conversation::all(Shelf::Terminal, &self.state_dir);
+        for (id, _) in all.iter().skip(self.most) {
+            let dir = Shelf::Terminal.dir_of(&self.state_dir, id);
+            // One that stays is forgotten another time.
+            if let Ok(Some(_held)) = conversation::hold(&dir)
+                && conversation::forget(&dir).is_ok()
+            {
+                let _ = fs::remove_dir(&dir);
+            }
+        }
+    }
+}
