@@ -163,6 +163,10 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         println!("Say in plain words what is to be done, or `help`.");
     }
     let code = repl.each(&mut source, is_terminal);
+    if is_terminal && repl.going.is_kept() {
+        let hint = "`hermitcrab --continue` goes on with this conversation";
+        println!("{}", screen.tone(Tone::Dim, hint));
+    }
     repl.runtime
         .end_session()
         .map_err(|error| (error.to_string(), exit::LEDGER))?;

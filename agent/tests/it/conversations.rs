@@ -339,6 +339,7 @@ fn at_the_prompt_one_begins_anew_goes_back_and_is_shown_what_was_said_last() {
     says(&mut pty, "water it", "heard water it");
     assert_eq!(last(&asked)[0], said("user", "plant a tree"));
     pty.keys("exit\r");
+    pty.sees("`hermitcrab --continue` goes on with this conversation");
     assert!(pty.ended().success());
 
     let mut pty = Pty::start(&home, &["--continue"], &[]);

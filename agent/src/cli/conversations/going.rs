@@ -190,6 +190,11 @@ impl Going {
         lines
     }
 
+    /// Whether it can be gone on with later.
+    pub fn is_kept(&self) -> bool {
+        self.held.is_some() && !self.is_told
+    }
+
     /// Whether it is the one of this name.
     pub fn is(&self, id: &str) -> bool {
         let name = self.held.as_ref().and_then(|(dir, _)| dir.file_name());
