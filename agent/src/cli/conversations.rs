@@ -261,15 +261,19 @@ fn forget(place: &Where, ids: &[String]) -> Result<(), Trouble> {
 
 fn forget_every(place: &Where) -> Result<(), Trouble> {
     let ground = open::seen_from(place)?;
-    let mut count = 0;
+    let (mut count, mut done) = (0, Ok(()));
     for (shelf, id, about) in all(&ground.state_dir) {
-        if about.cwd == ground.workspace {
-            forget_one(&ground.state_dir, shelf, &id)?;
-            count += 1;
+        if about.cwd != ground.workspace {
+            continue;
+        }
+        // One that is open keeps none of the others.
+        match forget_one(&ground.state_dir, shelf, &id) {
+            Ok(()) => count += 1,
+            Err(trouble) => done = Err(trouble),
         }
     }
     println!("forgotten: {count}");
-    Ok(())
+    done
 }
 
 fn forget_one(state_dir: &Path, shelf: Shelf, id: &str) -> Result<(), Trouble> {

@@ -208,6 +208,12 @@ fn it_goes_on_only_in_its_workspace_and_in_one_program() {
     until(|| conversation::hold(&dir).unwrap().is_none().then_some(()));
     refused(&["chat", "--continue", "x"], "open in another program");
     refused(&["conversations", "forget", id], "open in another program");
+    home.ok(&["chat", "another"]);
+    refused(
+        &["conversations", "forget", "--every"],
+        "open in another program",
+    );
+    assert_eq!(listed(&home, &[]), [id.clone()]);
     let mut input = other.stdin.take().unwrap();
     writeln!(input, "from there").unwrap();
     drop(input);
