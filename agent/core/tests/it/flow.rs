@@ -44,11 +44,26 @@ fn a_grant_acts_alone_until_its_holder_has_read_something() {
         assert_eq!(bench.write("a"), Came::Asked, "{source:?}");
         let question = bench.question.clone().unwrap();
         assert_eq!(question.because(), DenialCode::UntrustedFlow);
+        assert!(question.is_after_reading());
         assert_eq!(
             bench.answer(Reply::No),
             Came::Denied(DenialCode::RejectedByUser)
         );
     }
+}
+
+#[test]
+fn a_question_about_what_is_not_held_is_none_after_reading() {
+    let mut bench = Bench::new(Asking::Prompt);
+    assert_eq!(bench.write("a"), Came::Asked);
+    assert!(!bench.question.clone().unwrap().is_after_reading());
+    hear(&mut bench, AgentId::FIRST, Source::File);
+    assert_eq!(
+        bench.answer(Reply::No),
+        Came::Denied(DenialCode::RejectedByUser)
+    );
+    assert_eq!(bench.write("a"), Came::Asked);
+    assert!(!bench.question.clone().unwrap().is_after_reading());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hermitcrab_core::{
     approval::{Asking, Stance},
-    authority::{Reversibility, Verb},
+    authority::{AuthorityError, Cap, Host, HostPattern, Name, Object, Port, Reversibility, Verb},
     fault::Fault,
     grant::State,
     outcome::DenialCode,
@@ -134,4 +134,20 @@ fn every_planted_fault_and_every_stance_is_known_by_its_name_alone() {
     }
     assert_eq!(Stance::parse("Deny"), None);
     assert_eq!(Asking::Prompt.to_string(), Asking::Prompt.as_str());
+}
+
+#[test]
+fn what_makes_an_authority_none_says_so_in_its_refusal() {
+    let host = Host {
+        name: HostPattern::Exact(Name::parse("example.org").unwrap()),
+        port: Port::Only(443),
+    };
+    let cap = Cap::new(Verb::NetConnect, Object::Host(host)).unwrap();
+    let amplifies = AuthorityError::Amplifies(Box::new(cap.clone()));
+    let text = amplifies.to_string();
+    assert_eq!(text, cap.to_string());
+    assert!(text.contains("example.org"), "{text}");
+    assert_eq!(amplifies.code(), DenialCode::Amplifies);
+    assert!(AuthorityError::TooMany.to_string().contains("capabilities"));
+    assert_eq!(AuthorityError::TooMany.code(), DenialCode::LimitReached);
 }

@@ -72,6 +72,32 @@ fn turns(times: usize, steps: Vec<Step>, name: &str) -> Vec<Step> {
 }
 
 #[test]
+fn a_value_refers_to_all_it_names_but_the_items_of_its_own_lists() {
+    let named = |name: &str| Expr::Ref {
+        name: name.into(),
+        path: Vec::new(),
+    };
+    let over = |list: &str, name: &str, body: Expr| Expr::Over {
+        over: Over::Map,
+        list: Box::new(named(list)),
+        name: name.into(),
+        body: Box::new(body),
+    };
+    let check = |expr: &Expr, expected: &[&str]| {
+        let mut names = Vec::new();
+        expr.names(&mut |name| names.push(name));
+        assert_eq!(names, expected, "{expr:?}");
+    };
+    let both = || Expr::List(vec![named("item"), named("step")]);
+    check(&over("all", "item", both()), &["all", "step"]);
+    check(&over("all", "other", both()), &["all", "item", "step"]);
+    // A list's own items are not known where the list stands.
+    check(&over("item", "item", named("item")), &["item"]);
+    let within = over("all", "item", over("item", "step", both()));
+    check(&within, &["all"]);
+}
+
+#[test]
 fn a_plan_has_so_many_steps_blocks_turns_and_calls_and_no_more() {
     let steps = |count| {
         (0..count)
