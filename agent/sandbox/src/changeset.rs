@@ -48,6 +48,7 @@ use self::node::{Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use self::renames::Renames;
+pub use self::scan::Portion;
 pub(crate) use self::scan::{Meanwhile, Moment, SoFar, Terms, now};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
@@ -297,6 +298,11 @@ impl ChangeSet {
     /// Whether names are gone, changes or not.
     pub(crate) fn is_any_gone(&self) -> bool {
         self.so_far.is_any_gone
+    }
+
+    /// Whether there is more than was told.
+    pub(crate) fn has_more(&self) -> bool {
+        self.so_far.is_full || self.so_far.is_more_gone
     }
 
     /// Whether something was left for later, or went elsewhere since, that may be what

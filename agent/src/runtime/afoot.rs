@@ -14,6 +14,7 @@
 //! and is not there under it.
 
 use std::{
+    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -31,7 +32,7 @@ use hermitcrab_core::{
     tool::Tool,
 };
 use hermitcrab_sandbox::{
-    changeset::{ChangeSet, What},
+    changeset::{ChangeSet, Portion, What},
     spawn::{Running, SoFar, Underway},
 };
 
@@ -54,6 +55,16 @@ const TRIES_MAX: usize = 4;
 /// How long nothing of a command is carried over after that failed, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// What of one command is carried over in one go, at first, at least and at most. While it
+/// is, no grant can be ended: so it is as much as is done in about that time.
+const PORTION: Portion = portion_of(128);
+const PORTION_MIN: usize = 128;
+const PORTION_MAX: usize = 4096;
+const HELD: RangeInclusive<Duration> = Duration::from_millis(40)..=Duration::from_millis(100);
+/// How often in a row some of one command is carried over at most: it may be faster.
+const PORTIONS_MAX: usize = 512;
+/// How long a command somebody waits for is left alone for others.
+const MEANWHILE_MAX: Duration = Duration::from_millis(250);
 /// How often it is looked whether a command has ended that is brought what changes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 
@@ -78,7 +89,16 @@ struct Step {
     seen: Arc<[Seen]>,
     underway: Underway,
     stands: Stands,
-    trouble: Arc<Mutex<Trouble>>,
+    standing: Arc<Mutex<Standing>>,
+}
+
+/// What is known of carrying over what one of them makes.
+#[derive(Debug, Default)]
+struct Standing {
+    trouble: Trouble,
+    /// How many of its changes waited for its end when it was looked at last: they are
+    /// among what is told.
+    waiting: usize,
 }
 
 /// That what one of them made could not be carried over. Each attempt is on record, and a
@@ -102,6 +122,30 @@ impl Trouble {
         self.pause = Some((pause, Instant::now() + pause));
         last.is_none()
     }
+}
+
+/// That some of what one of them made stands now.
+struct Kept {
+    has_more: bool,
+    /// How long nothing else could be decided.
+    held: Duration,
+}
+
+const fn portion_of(names: usize) -> Portion {
+    Portion {
+        names,
+        bytes: (names as u64) << 16,
+    }
+}
+
+/// How much comes next, if carrying over this much took so long.
+fn next_portion(portion: Portion, held: Duration) -> Portion {
+    let next = match held {
+        held if held < *HELD.start() => portion.doubled(),
+        held if held > *HELD.end() => portion.halved(),
+        _ => portion,
+    };
+    portion_of(next.names.clamp(PORTION_MIN, PORTION_MAX))
 }
 
 /// When what one of them makes may stand.
@@ -139,7 +183,7 @@ impl Afoot {
                 seen: Arc::clone(seen),
                 underway,
                 stands,
-                trouble: Arc::default(),
+                standing: Arc::default(),
             });
         }
     }
@@ -253,25 +297,13 @@ fn follow(step: &Step) {
 }
 
 impl Hands<'_> {
-    /// Lets stand what commands that run have made so far, as far as it may.
+    /// Lets stand what commands that run have made so far, as far as it may, unless nobody
+    /// wants what it is done for any more.
     pub(super) fn keep_so_far(&mut self) {
-        // Where calls run beside each other it was done before the first of them.
-        if self.runtime.heard_late.is_some() {
-            return;
-        }
-        // What one operation may do at most is told by all that it did.
-        if fault::is(Fault::RunningFilesAreUnseen) {
-            return;
-        }
-        let ceilings = &self.runtime.ceilings;
-        if ceilings.files_max.is_some() || ceilings.keeps_trees {
-            return;
-        }
-        let running = self.runtime.afoot.running().into_iter();
-        for step in running.filter(|step| step.stands == Stands::Early) {
-            // Whatever does not stand now is decided at its end.
-            let _later = self.keep_of(&step);
-        }
+        self.keep_until(|hands| {
+            let progress = hands.runtime.progress.as_mut();
+            progress.is_some_and(|progress| !progress.is_wanted())
+        });
     }
 
     /// The same while another command runs that sees them, and brings it what came of
@@ -281,21 +313,70 @@ impl Hands<'_> {
         if begun < *next {
             return;
         }
-        self.keep_so_far();
+        let is_all = self.keep_until(|_| begun.elapsed() >= MEANWHILE_MAX);
         self.runtime.afoot.bring();
         let rest = begun.elapsed().saturating_mul(REST).max(REST_MIN);
-        *next = Instant::now() + rest;
+        *next = Instant::now();
+        if is_all {
+            *next += rest;
+        }
     }
 
-    fn keep_of(&mut self, step: &Step) -> Option<()> {
+    /// The same in portions, until all is looked at or `is_enough` says so; whether all is.
+    /// Between two of them grants can be ended, and their holders be stopped.
+    fn keep_until(&mut self, is_enough: impl Fn(&mut Self) -> bool) -> bool {
+        // Where calls run beside each other it was done before the first of them.
+        if self.runtime.heard_late.is_some() {
+            return true;
+        }
+        // What one operation may do at most is told by all that it did.
+        if fault::is(Fault::RunningFilesAreUnseen) {
+            return true;
+        }
+        let ceilings = &self.runtime.ceilings;
+        if ceilings.files_max.is_some() || ceilings.keeps_trees {
+            return true;
+        }
+        let running = self.runtime.afoot.running().into_iter();
+        for step in running.filter(|step| step.stands == Stands::Early) {
+            let mut portion = PORTION;
+            for _ in 0..PORTIONS_MAX {
+                // Whatever does not stand now is decided at its end.
+                match self.keep_of(&step, portion) {
+                    Some(Kept {
+                        has_more: true,
+                        held,
+                    }) => portion = next_portion(portion, held),
+                    Some(_) | None => break,
+                }
+                if is_enough(self) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn keep_of(&mut self, step: &Step, portion: Portion) -> Option<Kept> {
         // Nothing in it can be half done.
-        let mut trouble = step.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if trouble.lasts() {
+        let standing = step.standing.lock();
+        let mut standing = standing.unwrap_or_else(PoisonError::into_inner);
+        if standing.trouble.lasts() {
             return None;
         }
-        let mut look = step.underway.so_far()?;
+        let portion = Portion {
+            names: portion.names.saturating_add(standing.waiting),
+            ..portion
+        };
+        let mut look = step.underway.some_of_it(portion)?;
+        standing.waiting = 0;
         for _ in 0..TRIES_MAX {
+            if look.sets().iter().any(|set| !set.is_empty()) {
+                // What was revoked in the store by now does not cover it.
+                self.runtime.end_what_was_revoked().ok()?;
+            }
             let mut late = self.late(step, &look)?;
+            standing.waiting = standing.waiting.saturating_add(late.len());
             // What its command gave up would be seen by it again.
             late.extend(look.given_up());
             if !late.is_empty() {
@@ -303,16 +384,19 @@ impl Hands<'_> {
                 look = look.without(late)?;
                 continue;
             }
+            let begun = Instant::now();
             let Some(why) = self.keep_what_is_seen(step, &look)? else {
+                let held = begun.elapsed();
+                let has_more = look.has_more() && look.sets().iter().any(|set| !set.is_empty());
                 look.stands();
-                *trouble = Trouble::default();
-                return Some(());
+                standing.trouble = Trouble::default();
+                return Some(Kept { has_more, held });
             };
             look.was_taken_back();
             // It is no longer as it was when it was looked at, and the rest may be.
             let moved = look.moved_on();
             if moved.is_empty() {
-                if trouble.again() {
+                if standing.trouble.again() {
                     self.note_trouble(step.call, &why);
                 }
                 return None;

@@ -4,7 +4,7 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
 
 use hermitcrab_core::{
-    approval::Question,
+    approval::{CallId, Question},
     grant::GrantId,
     outcome::{Denial, DenialCode},
     session::{Event, Session},
@@ -88,6 +88,14 @@ impl Runtime {
     /// Ends what was ended in the store since the last look. If the store
     /// cannot be trusted any more, everything that came from it ends.
     pub(super) fn heed(&mut self) -> Result<(), RuntimeError> {
+        let stopped = self.end_what_was_revoked()?;
+        self.stop_jobs(|call| stopped.contains(&call))
+            .map_err(RuntimeError::Limit)
+    }
+
+    /// The same, and nobody waits until what ran on it has come to its end: it is killed.
+    /// Which calls those are.
+    pub(super) fn end_what_was_revoked(&mut self) -> Result<Vec<CallId>, RuntimeError> {
         let look = |adopted: &Adopted, machine: &Machine, keeper: &mut Keeper| {
             let looked = keeper.refresh();
             // Whoever looked before may still be at it, so this is done whatever
@@ -100,14 +108,12 @@ impl Runtime {
                 look(&self.adopted, &self.machine, keeper)
             }
             (None, Some(keeper)) => look(&self.adopted, &self.machine, keeper),
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(Vec::new()),
         };
         if let Err(error) = looked {
             self.note(format!("the store is not trusted any more: {error}"))?;
         }
-        let stopped = ended?;
-        self.stop_jobs(|call| stopped.contains(&call))
-            .map_err(RuntimeError::Limit)
+        Ok(ended?)
     }
 
     /// Keeps what the user wanted kept, now that the session took their answers.

@@ -13,6 +13,7 @@ mod acp_reach;
 mod acp_shown;
 mod afoot;
 mod afoot_builds;
+mod afoot_ended;
 mod audit_cli;
 mod background;
 mod bearers;

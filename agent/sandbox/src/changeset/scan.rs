@@ -4,6 +4,7 @@ mod gone;
 mod look;
 mod moment;
 mod of_copy;
+mod portion;
 mod so_far;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use self::look::{
     stat_name,
 };
 pub(crate) use self::moment::Moment;
+pub use self::portion::Portion;
 pub(crate) use self::so_far::{Meanwhile, SoFar, now};
 use super::copied::{Copied, Seen};
 use super::kept::Never;
@@ -257,7 +259,7 @@ impl Scan {
         let Some(mut new) = self.unless_it_waits(found)? else {
             return Ok(());
         };
-        if self.waits_for_its_end(&new, path)? {
+        if self.waits_for_its_end(&new, path)? || self.is_only_counted(&new) {
             return Ok(());
         }
         if kind_of(&new) == Kind::File && new.st_nlink > 1 {
@@ -280,7 +282,7 @@ impl Scan {
         if whiteout {
             // What has the name since then is somebody else's.
             if let Some((lower, _)) = old.filter(|_| !self.settled.is_gone(path))
-                && self.may_be_gone()
+                && self.may_go(lower, name, path)?
             {
                 self.note(path, None);
                 self.deleted(lower, name, path, depth, Gone::ForGood)?;
@@ -300,17 +302,24 @@ impl Scan {
             return Ok(());
         }
         let is_dir = |found: &Stat| kind_of(found) == Kind::Dir;
+        let was_dir = old.as_ref().is_some_and(|(_, old)| is_dir(old));
         let was_copied = self.seen(path).is_some_and(|seen| seen.is_the_one(&new));
         self.note_whose(&new, path, was_copied);
-        if is_dir(&new) && was_copied && !old.as_ref().is_some_and(|(_, old)| is_dir(old)) {
+        if is_dir(&new) && was_copied && !was_dir {
             // Somebody removed the original meanwhile: what the command did in
             // it is all there is to tell.
             let copy = open_dir(upper, name).map_err(|error| failed("open", path, error))?;
             return self.orphan(copy.as_fd(), &new, path, depth.saturating_add(1));
         }
+        if !(is_dir(&new) && was_dir || self.has_room(&new)) {
+            return match is_dir(&new) && old.is_none() {
+                true => self.dir_without_room(upper, name, &new, path, depth),
+                false => Ok(()),
+            };
+        }
         let old = match old {
             Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
-                if !self.may_be_gone() {
+                if !self.may_be_replaced(lower, name, path)? {
                     return Ok(());
                 }
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;

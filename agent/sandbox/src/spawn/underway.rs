@@ -25,7 +25,7 @@ use rustix::time::Timespec;
 
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
-use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Moment, Terms};
+use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Moment, Portion, Terms};
 use crate::dircap::DirCap;
 
 pub use self::outside::Outside;
@@ -182,12 +182,20 @@ impl Underway {
     /// told now; then its end tells.
     #[must_use]
     pub fn so_far(&self) -> Option<SoFar<'_>> {
+        self.some_of_it(Portion::ALL)
+    }
+
+    /// The same, and not more than this of it, but for files with several names and whole
+    /// directories that are gone.
+    #[must_use]
+    pub fn some_of_it(&self, portion: Portion) -> Option<SoFar<'_>> {
         let state = self.0.state();
         if self.0.is_stopped() || state.is_over || state.layers.is_empty() {
             return None;
         }
         let all = Meanwhile {
             tells_gone: true,
+            portion,
             ..Meanwhile::default()
         };
         let mut look = SoFar {
@@ -225,11 +233,22 @@ impl SoFar<'_> {
         &self.sets
     }
 
+    /// Whether there is more than this look tells.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.sets.iter().any(ChangeSet::has_more)
+    }
+
     /// The same look without these changes, each of a view by its place, and without
     /// what cannot be kept apart from them. `None` if that cannot be told.
+    ///
+    /// What comes in their place may be left as well, so it may be twice as much.
     #[must_use]
     pub fn without(mut self, changes: Vec<(usize, RelPath)>) -> Option<Self> {
         self.leave(changes);
+        for meanwhile in &mut self.meanwhile {
+            meanwhile.portion = meanwhile.portion.doubled();
+        }
         self.read().ok()?;
         self.keep_what_may_be_elsewhere()?;
         // What is left may show what is never kept by itself.

@@ -72,7 +72,7 @@ impl Scan {
         if self.is_left_alone(&path) || self.settled.is_gone(&path) {
             return Ok(());
         }
-        if !self.may_be_gone() {
+        if !self.may_go(lower, name, &path)? {
             return Ok(());
         }
         self.note(&path, None);

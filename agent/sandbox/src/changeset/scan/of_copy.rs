@@ -14,7 +14,7 @@ use rustix::time::Timespec;
 use super::{Scan, dir_node, failed};
 use crate::changeset::copied::{Copied, Seen};
 use crate::changeset::node::{ACCESS_LISTS, Xattrs, kind_of, mode_of};
-use crate::changeset::{Change, ChangeSetError, What};
+use crate::changeset::{Change, ChangeSetError, What, Whose};
 use crate::dircap::Kind;
 
 /// The list beside a copy, which must have been made for this command.
@@ -107,6 +107,7 @@ impl Scan {
             },
         );
         let node = dir_node(upper, mode, path)?;
+        self.note_xattrs(path, Whose::New, &Xattrs::new(), &node.xattrs);
         self.after.insert(path.clone(), node);
         Ok(())
     }

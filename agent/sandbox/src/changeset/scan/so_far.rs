@@ -21,6 +21,7 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::moment::Moment;
+use super::portion::{Amount, Portion};
 use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
@@ -33,9 +34,9 @@ use crate::dircap::open::{open_parent, stat_name};
 /// The longest file that is looked at.
 const FILE_BYTES_MAX: i64 = 8 << 20;
 /// What is read of a layer in one look, and perhaps one file more.
-const BYTES_MAX: i64 = 256 << 20;
+pub(super) const BYTES_MAX: i64 = 256 << 20;
 /// Names of a layer that are looked at.
-const NAMES_MAX: usize = 10_000;
+pub(super) const NAMES_MAX: usize = 10_000;
 
 /// How a layer is looked at whose command runs still.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +45,8 @@ pub(crate) struct Meanwhile {
     pub left: BTreeSet<RelPath>,
     /// Whether names that are gone are changes.
     pub tells_gone: bool,
+    /// What of it is told at most.
+    pub portion: Portion,
 }
 
 /// What was seen of it.
@@ -59,6 +62,13 @@ pub(crate) struct SoFar {
     pub waits: bool,
     /// What was found outside under the names that are changes, or that others are links to.
     pub below: Vec<Below>,
+    /// There is more that is new or changed than was told.
+    pub is_full: bool,
+    /// There is more gone than was told.
+    pub is_more_gone: bool,
+    /// What was told of what is new or changed, and of what is gone.
+    pub(super) told: Amount,
+    pub(super) gone: Amount,
     /// When it began to be looked at.
     began: Option<Moment>,
     /// Each directory before its names were read.
