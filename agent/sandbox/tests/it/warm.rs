@@ -99,7 +99,9 @@ fn the_next_command_sees_nothing_of_the_one_before() {
 
 #[test]
 fn the_place_of_one_command_is_not_there_for_another() {
-    let (first, second) = (Workspace::new(), Workspace::new());
+    // Where the names of others could be seen, wherever temporary files go here.
+    let in_tmp = || Workspace::at(tempfile::tempdir_in("/tmp").unwrap());
+    let (first, second) = (in_tmp(), in_tmp());
     let seen = |workspace: &Workspace| text(&workspace.run("ls -d /srv* /srv/*; ls -A /tmp"));
     let mut command = first.command("ls -d /srv/hermitcrab-place; ls -A /tmp");
     command.private_dirs.push("/srv/hermitcrab-place".into());
