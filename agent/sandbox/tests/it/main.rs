@@ -35,6 +35,7 @@ mod support;
 mod terminal;
 mod told;
 mod underway;
+mod underway_hostile;
 mod warm;
 mod withheld;
 mod zygotes;

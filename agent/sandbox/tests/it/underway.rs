@@ -18,21 +18,21 @@ use support::{Workspace, commit_in, on_all_layers, on_disk, rel, start};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One that runs until it finds the file `stop` in its exchange.
-struct Started<'w> {
-    workspace: &'w Workspace,
-    journal: Journal,
-    running: Running,
-    underway: Underway,
-    state: tempfile::TempDir,
+pub(crate) struct Started<'w> {
+    pub workspace: &'w Workspace,
+    pub journal: Journal,
+    pub running: Running,
+    pub underway: Underway,
+    pub state: tempfile::TempDir,
 }
 
 /// The journal, in its directory.
-struct Kept(
-    Journal,
+pub(crate) struct Kept(
+    pub Journal,
     #[expect(dead_code, reason = "it goes with this")] tempfile::TempDir,
 );
 
-fn started<'w>(workspace: &'w Workspace, script: &str) -> Started<'w> {
+pub(crate) fn started<'w>(workspace: &'w Workspace, script: &str) -> Started<'w> {
     let state = tempfile::tempdir().unwrap();
     let (journal, _) = Journal::open(state.path()).unwrap();
     let mut running = start(&workspace.command(script));
@@ -47,7 +47,7 @@ fn started<'w>(workspace: &'w Workspace, script: &str) -> Started<'w> {
 }
 
 impl Started<'_> {
-    fn says(&mut self, wanted: &str) {
+    pub fn says(&mut self, wanted: &str) {
         let (begun, mut said) = (Instant::now(), String::new());
         while !said.contains(wanted) {
             assert!(begun.elapsed() < PATIENCE, "{said}");
@@ -60,12 +60,12 @@ impl Started<'_> {
 
     /// Carries over what it has made so far; the changes, or `None` where that cannot be
     /// told or was not as it was seen.
-    fn keep(&self) -> Option<Vec<String>> {
+    pub fn keep(&self) -> Option<Vec<String>> {
         self.keep_unless(|| {})
     }
 
     /// The same, with something that happens after it was looked at.
-    fn keep_unless(&self, happens: impl FnOnce()) -> Option<Vec<String>> {
+    pub fn keep_unless(&self, happens: impl FnOnce()) -> Option<Vec<String>> {
         let mut look = self.underway.so_far()?;
         happens();
         let [set] = look.sets() else {
@@ -81,14 +81,14 @@ impl Started<'_> {
         Some(changes)
     }
 
-    fn ended(self) -> (Finished, Kept) {
+    pub fn ended(self) -> (Finished, Kept) {
         let mut running = self.running;
         running.kill();
         (running.wait().unwrap(), Kept(self.journal, self.state))
     }
 }
 
-fn listed(set: &ChangeSet) -> Vec<String> {
+pub(crate) fn listed(set: &ChangeSet) -> Vec<String> {
     let all = set.changes().iter();
     all.map(|change| format!("{} {}", change.what.verb(), change.path))
         .collect()
@@ -268,7 +268,7 @@ fn what_is_moved_all_the_time_is_under_one_of_its_names_after_each_look() {
 }
 
 /// Ends before the step with this number, as a killed process does.
-struct EndsAt(AtomicU32);
+pub(crate) struct EndsAt(pub AtomicU32);
 
 impl Watch for EndsAt {
     fn before(&self, _: &'static str) -> Then {
