@@ -138,7 +138,10 @@ impl AuthorityError {
 impl fmt::Display for AuthorityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AuthorityError::TooMany => f.write_str("capabilities in one authority"),
+            AuthorityError::TooMany => write!(
+                f,
+                "{CAPS_PER_AUTHORITY_MAX} capabilities in one authority; name one place that holds several of them"
+            ),
             AuthorityError::Amplifies(cap) => cap.fmt(f),
         }
     }

@@ -63,7 +63,7 @@ impl CapTable {
         if self.holdings.len() >= AGENTS_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
-                "agents in one session",
+                format_args!("{AGENTS_MAX} agents in one session"),
             ));
         }
         let number = u32::try_from(self.holdings.len())

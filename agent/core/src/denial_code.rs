@@ -131,7 +131,7 @@ denial_codes! {
     /// A proposal this session does not have, or one that was settled.
     UnknownProposal = "unknown-proposal", "no such proposal is open", "propose it again";
     /// A limit of the core.
-    LimitReached = "limit-reached", "a limit of the session is reached", "start a new session";
+    LimitReached = "limit-reached", "a limit is reached", "do it in smaller parts, or end what counts towards the limit; where neither is possible, start a new session";
 }
 
 impl DenialCode {

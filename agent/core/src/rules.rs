@@ -83,8 +83,12 @@ impl Rules {
         let number = u32::try_from(self.dirs.len())
             .ok()
             .filter(|_| self.dirs.len() < DIRS_MAX);
-        let index = number
-            .ok_or_else(|| Denial::new(DenialCode::LimitReached, "directories in one session"))?;
+        let index = number.ok_or_else(|| {
+            let about = format_args!(
+                "{DIRS_MAX} directories in one session; name one that holds several of them"
+            );
+            Denial::new(DenialCode::LimitReached, about)
+        })?;
         self.dirs.push(location);
         Ok(DirId::new(self.session, index))
     }
@@ -97,7 +101,9 @@ impl Rules {
         if self.guarded.len() >= DIRS_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
-                "guarded places in one session",
+                format_args!(
+                    "{DIRS_MAX} guarded places in one session; name one that holds several of them"
+                ),
             ));
         }
         self.guarded.push(place);

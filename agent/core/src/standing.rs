@@ -175,7 +175,9 @@ impl PortableAuthority {
         } else if caps.len() > CAPS_PER_STANDING_MAX {
             Err(Denial::new(
                 DenialCode::LimitReached,
-                "capabilities in one standing grant",
+                format_args!(
+                    "{CAPS_PER_STANDING_MAX} capabilities in one standing grant; make several grants"
+                ),
             ))
         } else {
             Ok(PortableAuthority { caps })

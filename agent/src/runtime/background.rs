@@ -298,7 +298,7 @@ impl Hands<'_> {
             }
             None => Err(Stop::refused(Denial::new(
                 DenialCode::LimitReached,
-                "background commands at one time",
+                format_args!("{JOBS_MAX} background commands at one time; end one of them"),
             ))),
         }
     }

@@ -114,7 +114,9 @@ impl Runtime {
         if self.externals.len() >= SERVERS_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
-                "servers in one session",
+                format_args!(
+                    "{SERVERS_MAX} servers in one session; remove those it does not need from the configuration"
+                ),
             ));
         }
         self.externals.push(Declared {

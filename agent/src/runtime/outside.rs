@@ -61,7 +61,8 @@ impl Runtime {
         }
         let answer = answer?;
         if answer.text.len() > ANSWER_BYTES_MAX {
-            return Err(Denial::new(DenialCode::LimitReached, "bytes of an answer"));
+            let about = format_args!("{ANSWER_BYTES_MAX} bytes of one answer; ask for less");
+            return Err(Denial::new(DenialCode::LimitReached, about));
         }
         Ok(Given {
             text: answer.text,

@@ -268,7 +268,10 @@ pub(super) struct Configured {
 impl Configured {
     pub(super) fn add(&mut self, rule: ConfiguredRule) -> Result<(), Denial> {
         if self.rules.len() >= CONFIGURED_RULES_MAX {
-            return Err(Denial::new(DenialCode::LimitReached, "configured rules"));
+            let about = format_args!(
+                "{CONFIGURED_RULES_MAX} configured rules; name several places or verbs in one"
+            );
+            return Err(Denial::new(DenialCode::LimitReached, about));
         }
         let rank = |rule: &ConfiguredRule| (rule.stance, rule.layer);
         let place = self

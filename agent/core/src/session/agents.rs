@@ -50,13 +50,17 @@ impl Family {
         if self.depth(parent) >= DELEGATION_DEPTH_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
-                "depth of agents that start agents",
+                format_args!(
+                    "agents that start agents, {DELEGATION_DEPTH_MAX} deep; let one further up start it"
+                ),
             ));
         }
         if self.children(parent).count() >= CHILDREN_PER_AGENT_MAX {
             return Err(Denial::new(
                 DenialCode::LimitReached,
-                "agents one agent has started",
+                format_args!(
+                    "{CHILDREN_PER_AGENT_MAX} agents that one agent has started; end one of them"
+                ),
             ));
         }
         Ok(())

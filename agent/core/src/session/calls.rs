@@ -60,7 +60,10 @@ impl Session {
         if self.flights.len() >= CALLS_IN_FLIGHT_MAX {
             return self.refuse(
                 None,
-                Denial::new(DenialCode::LimitReached, "calls at one time"),
+                Denial::new(
+                    DenialCode::LimitReached,
+                    format_args!("{CALLS_IN_FLIGHT_MAX} calls at one time; wait until one is over"),
+                ),
             );
         }
         if self.family.has_ended(call.by) {

@@ -15,7 +15,8 @@ impl Session {
             return self.refuse(None, Denial::new(DenialCode::UnknownAgent, spec.holder));
         }
         if self.proposals.len() >= PROPOSALS_MAX {
-            let denial = Denial::new(DenialCode::LimitReached, "open proposals");
+            let about = format_args!("{PROPOSALS_MAX} open proposals; accept or decline one");
+            let denial = Denial::new(DenialCode::LimitReached, about);
             return self.refuse(None, denial);
         }
         let id = ProposalId(self.proposals_made);

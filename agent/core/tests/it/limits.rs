@@ -107,6 +107,25 @@ fn caps_of_one_authority_counted_after_dropping_redundant_ones() {
     assert_eq!(denial.code(), DenialCode::LimitReached);
 }
 
+/// What to do about a limit comes before what costs everything that is held.
+#[test]
+fn who_reaches_a_limit_is_told_which_one_and_what_to_do() {
+    let mut bench = Bench::new(Asking::Refuse);
+    for _ in 1..DIRS_MAX {
+        bench.session.add_dir(RelPath::root()).unwrap();
+    }
+    let denial = bench.session.add_dir(RelPath::root()).unwrap_err();
+    assert_eq!(
+        denial.to_string(),
+        format!(
+            "a limit is reached: `{DIRS_MAX} directories in one session; name one that holds several of them`"
+        )
+    );
+    let next = denial.code().next_step();
+    assert!(next.starts_with("do it in smaller parts"), "{next}");
+    assert!(next.ends_with("start a new session"), "{next}");
+}
+
 #[test]
 fn directories() {
     let mut bench = Bench::new(Asking::Refuse);
