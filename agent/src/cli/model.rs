@@ -104,6 +104,13 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
     }
     found.sort();
     found.dedup();
+    let mut code = exit::OK;
+    for dir in dirs {
+        if let Err(error) = std::fs::read_dir(dir) {
+            code = exit::USAGE;
+            say(&unseen(dir, &error));
+        }
+    }
     for path in &found {
         println!(
             "{}\n    {}",
@@ -112,7 +119,11 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
         );
     }
     if found.is_empty() {
-        println!("no GGUF files in the usual places; `hermitcrab model list DIR` looks elsewhere");
+        let place = match dirs {
+            [] => "in the usual places",
+            _ => "there or in the usual places",
+        };
+        println!("no GGUF files {place}; `hermitcrab model list DIR` looks elsewhere");
     } else {
         println!(
             "to use one: {}`llama-server -m FILE`, then `hermitcrab config backend http --model NAME`",
@@ -123,7 +134,20 @@ fn list(dirs: &[PathBuf]) -> Result<u8, Trouble> {
             }
         );
     }
-    Ok(exit::OK)
+    Ok(code)
+}
+
+/// What is said of a directory somebody named that cannot be looked into.
+fn unseen(dir: &Path, error: &std::io::Error) -> String {
+    let shown = visible(&dir.display().to_string());
+    match error.kind() {
+        std::io::ErrorKind::NotADirectory => {
+            format!("`{shown}` is no directory; `hermitcrab model check {shown}` looks at a file")
+        }
+        _ => format!(
+            "cannot look for models in `{shown}`: {error}; name a directory that you can list"
+        ),
+    }
 }
 
 fn roles(ground: &open::Configured) -> [(&'static str, Option<&BackendWords>); 2] {

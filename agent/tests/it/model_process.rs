@@ -123,6 +123,31 @@ fn a_wait_for_it_is_called_off() {
 }
 
 #[test]
+fn a_directory_that_cannot_be_looked_into_for_models_is_named() {
+    let home = Home::new();
+    std::fs::create_dir(home.project().join("empty")).unwrap();
+    std::fs::write(home.project().join("file"), "").unwrap();
+    let ran = home.run(&["model", "list", "empty"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.out.contains("no GGUF files there or in"), "{ran:?}");
+    for (dir, part) in [
+        (
+            "missing",
+            "cannot look for models in `missing`: No such file",
+        ),
+        (
+            "file",
+            "`file` is no directory; `hermitcrab model check file`",
+        ),
+    ] {
+        let ran = home.run(&["model", "list", "empty", dir]);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.err.contains(part), "{ran:?}");
+        assert!(ran.out.contains("planner"), "{ran:?}");
+    }
+}
+
+#[test]
 fn what_is_configured_for_a_model_in_a_file_is_checked() {
     let home = Home::new();
     let wrong = |words: &str, part: &str| {
