@@ -102,6 +102,8 @@ pub struct CommandRun {
     pub withheld: Option<String>,
     /// Why it had a stranger's rights to a directory, if that may be why it failed.
     pub strange: Option<String>,
+    /// What is said where a part of it was killed for its memory and the rest went on.
+    pub short_of_memory: Option<&'static str>,
 }
 
 /// What of a command that ran may stand.
@@ -273,6 +275,7 @@ impl Hands<'_> {
                     discarded: Some((denial, false)),
                     withheld: None,
                     strange: None,
+                    short_of_memory: None,
                 });
             }
         };
@@ -422,6 +425,7 @@ impl Hands<'_> {
                 .withheld(finished.ending, &output)
                 .or_else(|| self.withheld(finished.ending, &errors)),
             strange: seen::strange(finished, &[&output, &errors]),
+            short_of_memory: seen::short_of_memory(finished),
             output,
             output_letters,
             cwd: self.cwd(),

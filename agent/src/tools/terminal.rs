@@ -341,6 +341,9 @@ fn worded(
     if let Some(strange) = &run.strange {
         result.insert("owners".into(), strange.clone().into());
     }
+    if let Some(why) = run.short_of_memory {
+        result.insert("memory".into(), why.into());
+    }
     if let Some(note) = exit_note::note(command, status) {
         result.insert("exit_code_meaning".into(), note.into());
     }

@@ -201,6 +201,19 @@ fn what_a_command_may_use_is_what_is_configured() {
     let ran = run("limits.memory_max_mb = 64\n", takes);
     assert_eq!(ran.code, Some(137), "{ran:?}");
     assert!(!ran.out.contains("314572800"), "{ran:?}");
+    // Where the kernel ends a part of it alone, it is said as well why.
+    let ran = run(
+        "limits.memory_max_mb = 64\n",
+        &format!("{takes}; came=$?; exit $came"),
+    );
+    assert_eq!(ran.code, Some(137), "{ran:?}");
+    for part in [
+        "needed more memory than it may have",
+        "memory_max_mb",
+        "sandbox.layers",
+    ] {
+        assert!(ran.err.contains(part), "{part}: {ran:?}");
+    }
 }
 
 #[test]

@@ -21,6 +21,12 @@ use hermitcrab_sandbox::{
 
 use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
 
+/// Why a command failed of which a part was killed for its memory, and the rest went on.
+pub(super) fn short_of_memory(finished: &Finished) -> Option<&'static str> {
+    let went_on = matches!(finished.ending, Ending::Exited(status) if status != 0);
+    (went_on && finished.confined.usage.out_of_memory_kills > 0).then_some(SHORT_OF_MEMORY)
+}
+
 /// Why a command had a stranger's rights to what it was given, if that may be why it
 /// failed.
 pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
@@ -32,6 +38,9 @@ pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
          File tools have root's rights."
     ))
 }
+
+const SHORT_OF_MEMORY: &str = "A program in it was killed, because the command needed more memory than it may have \
+     (`limits.memory_max_mb`). What it changes takes memory as well, unless `sandbox.layers` is \"disk\".";
 
 /// What programs say of something they may not open.
 const NOT_OPENED: &str = "Permission denied";
