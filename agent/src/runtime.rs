@@ -428,6 +428,7 @@ impl Runtime {
             remote: self.remote(),
             laxest,
             workspace: self.config.workspace.display().to_string(),
+            is_an_editors: self.is_an_editors,
         };
         self.control = Some(Control::open(dir, reach)?);
         Ok(())

@@ -210,6 +210,12 @@ impl Seat {
             None => {}
         }
         runtime.serve_an_editor();
+        // Whoever sits at a terminal of this user's can look and end things here as well.
+        if let Err(error) = runtime.be_reachable(&ground.dir, floor) {
+            link.say(&format!(
+                "`hermitcrab session` will not find this session: {error}\n"
+            ));
+        }
         runtime.show_progress(Box::new(Output {
             link: link.clone(),
             control: Arc::clone(&control),

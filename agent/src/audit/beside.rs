@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Where the row is, in the state directory.
 pub const DIR_NAME: &str = "beside";
+/// Where those of editors' sessions are, by numbers of their own.
+pub const EDITORS_DIR_NAME: &str = "acp";
 /// How many sessions there can be beside the first.
 pub const MOST: u32 = 64;
 
@@ -40,6 +42,19 @@ pub fn all(state_dir: &Path) -> Vec<(u32, PathBuf)> {
         .collect()
 }
 
+/// The directories of the sessions of editors, of those that run and those that were.
+#[must_use]
+pub fn of_editors(state_dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(state_dir.join(EDITORS_DIR_NAME));
+    let mut found: Vec<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    found.sort_unstable();
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +71,20 @@ mod tests {
         let numbers: Vec<u32> = all(state).into_iter().map(|(number, _)| number).collect();
         assert_eq!(numbers, [0, 2, 64]);
         assert_eq!(place(state, 2), state.join("beside/2"));
+    }
+
+    #[test]
+    fn editors_sessions_are_apart_from_the_row() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = temp.path();
+        assert_eq!(of_editors(state), [] as [PathBuf; 0]);
+        for id in ["b", "a"] {
+            std::fs::create_dir_all(state.join("acp").join(id)).unwrap();
+        }
+        assert_eq!(
+            of_editors(state),
+            ["a", "b"].map(|id| state.join("acp").join(id))
+        );
+        assert_eq!(all(state), [(0, state.to_owned())]);
     }
 }

@@ -270,9 +270,10 @@ fn all(found: &[which::Running], json: bool) -> u8 {
 
 fn list(listing: &Listing) {
     print(&format!(
-        "session {} in {}, {}, {} call{} running",
+        "session {} in {}{}, {}, {} call{} running",
         listing.session,
         visible(&listing.workspace),
+        whose(listing),
         listing.mode,
         listing.running,
         if listing.running == 1 { "" } else { "s" }
@@ -296,6 +297,14 @@ fn list(listing: &Listing) {
             proposal.what.escape_debug(),
             proposal.proposal
         ));
+    }
+}
+
+/// What is said of a session that an editor opened.
+const fn whose(listing: &Listing) -> &'static str {
+    match listing.is_an_editors {
+        true => " (an editor's)",
+        false => "",
     }
 }
 

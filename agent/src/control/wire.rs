@@ -87,6 +87,9 @@ pub struct Listing {
     pub session: String,
     /// Where it works.
     pub workspace: String,
+    /// Whether an editor opened it.
+    #[serde(default)]
+    pub is_an_editors: bool,
     /// When its user is asked.
     pub mode: String,
     /// How many calls run.

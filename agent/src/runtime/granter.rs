@@ -27,6 +27,7 @@ pub struct Granter {
     upstream: UpstreamId,
     laxest: Asking,
     workspace: String,
+    is_an_editors: bool,
     granted: bool,
 }
 
@@ -39,6 +40,7 @@ impl Reach {
             upstream: UpstreamId(program),
             laxest: self.laxest,
             workspace: self.workspace.clone(),
+            is_an_editors: self.is_an_editors,
             granted: false,
         }
     }
@@ -68,7 +70,11 @@ impl Granter {
         let remote = &self.remote;
         match request {
             Request::List => {
-                let listed = remote.look(|session, now| listing(session, &self.workspace, now));
+                let listed = remote.look(|session, now| Listing {
+                    workspace: self.workspace.clone(),
+                    is_an_editors: self.is_an_editors,
+                    ..listing(session, now)
+                });
                 Ok(Reply::Listing(listed))
             }
             Request::Revoke { grant, drain } => {
@@ -198,7 +204,8 @@ fn spec(
     })
 }
 
-fn listing(session: &Session, workspace: &str, now: hermitcrab_core::time::Instant) -> Listing {
+/// What the session itself says.
+fn listing(session: &Session, now: hermitcrab_core::time::Instant) -> Listing {
     let mut grants: Vec<&Grant> = session
         .agents()
         .flat_map(|agent| session.held_by(agent))
@@ -206,7 +213,8 @@ fn listing(session: &Session, workspace: &str, now: hermitcrab_core::time::Insta
     grants.sort_by_key(|grant| grant.id());
     Listing {
         session: format!("{:016x}", session.rules().session()),
-        workspace: workspace.to_owned(),
+        workspace: String::new(),
+        is_an_editors: false,
         mode: session.asking().to_string(),
         running: session.running(),
         agents: session

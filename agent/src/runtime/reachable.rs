@@ -25,6 +25,9 @@ const CONVERSATIONS_MAX: u32 = 16;
 const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 /// How often a waiting thread looks whether the session is over.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How often the one that waits for somebody to come does, whom the end wakes: an editor
+/// has many sessions, and nobody comes to most of them.
+const PATIENCE_ALONE: Duration = Duration::from_secs(2);
 /// How long the rest of a line may take.
 const LINE_TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -37,6 +40,8 @@ pub struct Reach {
     pub laxest: Asking,
     /// Where it works, for people.
     pub workspace: String,
+    /// Whether an editor opened it.
+    pub is_an_editors: bool,
 }
 
 /// The socket of a session. Dropping it closes it.
@@ -132,7 +137,7 @@ impl Shared {
         let mut conversations: Vec<JoinHandle<()>> = Vec::new();
         while !self.is_over() {
             conversations.retain(|conversation| !conversation.is_finished());
-            if !is_readable(listener, PATIENCE) || self.is_over() {
+            if !is_readable(listener, PATIENCE_ALONE) || self.is_over() {
                 continue;
             }
             let Ok((stream, _)) = listener.accept() else {

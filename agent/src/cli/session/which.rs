@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::trouble;
+use super::{trouble, whose};
 use crate::{
     audit::beside,
     cli::Trouble,
@@ -42,8 +42,8 @@ impl Meant<'_> {
     }
 }
 
-/// Every session with a ledger in this state directory, or beside it, that is meant; and
-/// why one does not answer, if there is such a one.
+/// Every session with a ledger in this state directory, beside it, or of an editor, that is
+/// meant; and why one does not answer, if there is such a one.
 ///
 /// # Errors
 /// None runs, none of them answers, or none of those that run is meant.
@@ -52,7 +52,8 @@ pub fn running(
     meant: &Meant<'_>,
 ) -> Result<(Vec<Running>, Option<ControlError>), Trouble> {
     let (mut found, mut silent) = (Vec::new(), None);
-    for (_, place) in beside::all(state_dir) {
+    let row = beside::all(state_dir).into_iter().map(|(_, place)| place);
+    for place in row.chain(beside::of_editors(state_dir)) {
         let asked = Connection::open(&place).and_then(|mut to| match to.ask(&Request::List)? {
             Reply::Listing(listing) => Ok(Running { to, listing }),
             other => Err(ControlError::Garbled(format!("{other:?}"))),
@@ -109,7 +110,8 @@ fn named(sessions: &[Running]) -> String {
             let Listing {
                 session, workspace, ..
             } = &one.listing;
-            format!("\n  {session}  {}", visible(workspace))
+            let whose = whose(&one.listing);
+            format!("\n  {session}  {}{whose}", visible(workspace))
         })
         .collect()
 }

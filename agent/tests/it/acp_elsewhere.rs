@@ -1,0 +1,157 @@
+//! A session of an editor, looked at and ended from a terminal.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{editor::Editor, home::until};
+
+/// A terminal of the editor's user, in the workspace.
+fn terminal(editor: &Editor, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hermitcrab"));
+    command
+        .arg("session")
+        .args(words)
+        .current_dir(editor.workspace())
+        .env_clear()
+        .env("HOME", editor.dir.path())
+        .stdin(Stdio::null());
+    command
+}
+
+/// What is said there, and whether it was done.
+fn said(editor: &Editor, words: &[&str]) -> (bool, String) {
+    let ran = terminal(editor, words).output().unwrap();
+    let out = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let err = String::from_utf8_lossy(&ran.stderr);
+    (ran.status.success(), out + &err)
+}
+
+#[track_caller]
+fn done(editor: &Editor, words: &[&str]) -> String {
+    let (is_done, said) = said(editor, words);
+    assert!(is_done, "{words:?}: {said}");
+    said
+}
+
+fn listed(editor: &Editor) -> Vec<Value> {
+    let all = done(editor, &["list", "--json"]);
+    let each = all.lines().map(serde_json::from_str);
+    each.collect::<Result<_, _>>().unwrap()
+}
+
+fn sockets(editor: &Editor) -> usize {
+    let mut todo: Vec<PathBuf> = vec![editor.dir.path().to_owned()];
+    let mut found = 0;
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => todo.push(entry.path()),
+                false => found += usize::from(entry.file_name() == "session.socket"),
+            }
+        }
+    }
+    found
+}
+
+fn works() -> Value {
+    json!([[["terminal", {"command": "echo began; echo x > a.txt; sleep 600"}]]])
+}
+
+#[test]
+fn an_editors_sessions_are_listed_as_such_each_with_what_it_holds() {
+    let (mut editor, _) = Editor::ready();
+    let first = listed(&editor);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(first[0]["is_an_editors"], true);
+    assert_eq!(first[0]["workspace"], json!(editor.workspace()));
+    let all = done(&editor, &[]);
+    assert!(all.contains("(an editor's)"), "{all}");
+    assert!(all.contains("proc.exec"), "{all}");
+    let other = editor.open();
+    assert_eq!(listed(&editor).len(), 2);
+    // Which one is meant is not guessed.
+    let (is_done, said_of_two) = said(&editor, &["forget"]);
+    assert!(
+        !is_done && said_of_two.contains("several sessions run"),
+        "{said_of_two}"
+    );
+    assert!(said_of_two.contains("(an editor's)"), "{said_of_two}");
+    let number = first[0]["session"].as_str().unwrap();
+    done(&editor, &["forget", "--session", number]);
+    editor.call("session/close", json!({"sessionId": other}));
+    assert_eq!(listed(&editor), first);
+    assert_eq!(sockets(&editor), 1);
+    editor.leave();
+    assert_eq!(sockets(&editor), 0);
+    let (is_done, none) = said(&editor, &[]);
+    assert!(!is_done && none.contains("no session runs"), "{none}");
+}
+
+#[test]
+fn what_a_terminal_grants_an_editors_session_does_unasked_until_it_is_taken_back() {
+    let (mut editor, session) = Editor::ready();
+    let write = |name: &str| json!([[["write_file", {"path": name, "content": "x\n"}]], "done"]);
+    editor.prompt(&session, &write("one.txt"), &[json!("reject-once")]);
+    assert_eq!(
+        (editor.questions().len(), editor.text("one.txt")),
+        (1, None)
+    );
+    let mut granter = terminal(&editor, &["grant", "fs.create=."])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut out = BufReader::new(granter.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    let grant = line.split_whitespace().next().unwrap().to_owned();
+    editor.prompt(&session, &write("two.txt"), &[]);
+    assert_eq!(
+        (editor.questions().len(), editor.text("two.txt").as_deref()),
+        (1, Some("x\n"))
+    );
+    assert!(done(&editor, &["revoke", &grant]).contains(&grant));
+    editor.prompt(&session, &write("three.txt"), &[json!("reject-once")]);
+    assert_eq!(
+        (editor.questions().len(), editor.text("three.txt")),
+        (2, None)
+    );
+    drop(granter.stdin.take());
+    granter.wait().unwrap();
+}
+
+#[test]
+fn a_terminal_ends_what_an_editors_session_runs_and_the_session() {
+    let (mut editor, session) = Editor::ready();
+    let turn = editor.begin(&session, &works());
+    until(|| (listed(&editor)[0]["running"] == 1).then_some(()));
+    done(&editor, &["end"]);
+    let ended = editor.result(turn, &[]);
+    assert_eq!(ended["stopReason"], "refusal", "{ended}");
+    assert!(
+        editor.said().contains("the session has ended"),
+        "{}",
+        editor.said()
+    );
+    assert_eq!(editor.text("a.txt").as_deref(), Some("alpha\n"));
+    // Another one of the same editor's is another one.
+    let other = editor.open();
+    let came = editor.prompt(&other, &json!(["hello"]), &[]);
+    assert_eq!(came["stopReason"], "end_turn", "{came}");
+}
+
+#[test]
+fn a_mode_from_a_terminal_is_never_laxer_than_the_editors_user_allows() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut editor = Editor::start_with(&["--mode", "reject_all"], dir);
+    editor.initialize(false);
+    editor.open();
+    done(&editor, &["mode", "approve_all"]);
+    assert_eq!(listed(&editor)[0]["mode"], "reject_all");
+}
