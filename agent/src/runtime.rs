@@ -91,7 +91,7 @@ pub use self::{
     error::RuntimeError,
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
-    hands::Hands,
+    hands::{Content, Hands, Passed, Taker},
     mounts::{lexical, real},
     outside::Given,
     place::{Place, Spot, tilde_expanded},

@@ -4,6 +4,7 @@
 //! capability into its own hands.
 
 mod held;
+mod long;
 mod look;
 mod many;
 mod read;
@@ -22,6 +23,7 @@ use hermitcrab_core::{
     path::RelPath,
     rules::Sensitivity,
     session::Call,
+    time::Instant,
     tool::Tool,
 };
 use hermitcrab_sandbox::{
@@ -42,6 +44,8 @@ use super::{
     visible,
 };
 use crate::digest::sha256;
+
+pub use self::long::{Content, Passed, Taker};
 
 /// The longest file a tool reads, in bytes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
@@ -132,6 +136,12 @@ impl Hands<'_> {
     #[must_use]
     pub fn is_an_editors(&self) -> bool {
         self.runtime.is_an_editors
+    }
+
+    /// The time on the session's own clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.runtime.clock.now()
     }
 
     /// How many questions this call has led to so far.
@@ -457,7 +467,7 @@ impl Hands<'_> {
         let act = |permits: Vec<Permit<'_>>| act(mounts, permits);
         let (call, done) = turn.begin_reaching(reach, event, shown, act)?;
         match reach {
-            Reach::Looks => turn.finish_look(call)?,
+            Reach::Looks => turn.finish_look(call, Outcome::Done(Digest::NONE))?,
             Reach::Acts => turn.finish(call, Outcome::Done(Digest::NONE))?,
         }
         Ok(done)
@@ -528,6 +538,15 @@ pub(super) fn stop(error: &FsError) -> Stop {
             ) =>
         {
             Stop::Missing
+        }
+        FsError::Io { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+            let most = FILE_BYTES_MAX >> 20;
+            Stop::System(
+                source.kind(),
+                format!(
+                    "{error}: of what is longer than {most} MiB, read_file and search_files take parts, and `terminal` can change it"
+                ),
+            )
         }
         FsError::Io { source, .. } => Stop::System(source.kind(), error.to_string()),
     }

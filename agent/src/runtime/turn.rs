@@ -7,7 +7,6 @@
 use hermitcrab_core::{
     Permit,
     approval::{Answer, CallId, Question, Reply, Scope},
-    digest::Digest,
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
@@ -260,8 +259,7 @@ impl Turn<'_> {
     }
 
     /// Reports that a call is over that only looked.
-    pub fn finish_look(&mut self, call: CallId) -> Result<(), Stop> {
-        let outcome = Outcome::Done(Digest::NONE);
+    pub fn finish_look(&mut self, call: CallId, outcome: Outcome) -> Result<(), Stop> {
         self.machine
             .turn_looking(Event::Finished { call, outcome }, |_| ())
             .map_err(|error| Stop::Broken(error.to_string()))

@@ -1,5 +1,6 @@
 //! `read_file`: reads a part of a text file, with line numbers.
 
+mod long;
 mod paged;
 
 use std::borrow::Cow;
@@ -11,9 +12,9 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::dircap::Kind;
 use serde_json::{Map, Value, json};
 
-use self::paged::Paged;
+use self::{long::Part, paged::Paged};
 use crate::{
-    runtime::{Fate, Hands, Place, Stop, ToolResult},
+    runtime::{Content, Fate, Hands, Place, Stop, ToolResult},
     text::{
         args::{self, Declared},
         fence, pyjson, pytext,
@@ -99,12 +100,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     // Two names of one file are one file; a counted use is not spent on knowing that.
     let (mut real, mut read) = (None, None);
+    let mut pieces = Part::new(offset, limit);
     let stat = if hands.freely(Verb::FsRead, &place) {
         let (stat, leads_to) = hands.look_through(&place)?.unzip();
         real = leads_to.flatten();
         stat
     } else if hands.looks_by_use(&place) {
-        let (stat, content) = hands.look_and_read(&place)?.unzip();
+        let (stat, content) = hands.look_and_read(&place, &mut pieces)?.unzip();
         read = content.flatten();
         stat
     } else {
@@ -121,7 +123,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
     }
     let content = match stat {
         Some(stat) if stat.kind != Kind::Dir => {
-            match read.map_or_else(|| hands.read_as_seen(&place), Ok) {
+            match read.map_or_else(|| hands.read_as_seen(&place, &mut pieces), Ok) {
                 Ok(content) => Some(content),
                 // A file nobody may open is none, as far as a reader can tell.
                 Err(Stop::Missing | Stop::System(std::io::ErrorKind::PermissionDenied, _)) => None,
@@ -138,9 +140,13 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             Err(blocked) => blocked,
         });
     };
-    let bytes = content.len() as u64;
-    let text = String::from_utf8_lossy(&content);
-    if looks_binary(&content) {
+    let pieces = pieces.finished();
+    let (bytes, sample) = match &content {
+        Content::Whole(content) => (content.len() as u64, content),
+        Content::Passed(_) => (pieces.bytes, &pieces.sample),
+    };
+    if looks_binary(sample) {
+        let bytes = stat.map_or(bytes, |stat| stat.bytes.max(bytes));
         let result = json!({
             "content": "", "total_lines": 0, "file_size": bytes, "truncated": false, "is_binary": true, "is_image": false,
             "error": "Binary file - cannot display as text. Use appropriate tools to handle this file type.",
@@ -159,7 +165,10 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
             "error": problem,
         })));
     }
-    let mut result = shown(&text, bytes, offset, limit);
+    let mut result = match &content {
+        Content::Whole(content) => shown(&String::from_utf8_lossy(content), bytes, offset, limit),
+        Content::Passed(_) => told(&pieces.text, pieces.lines, bytes, offset, limit),
+    };
     let truncated = result.get("truncated") == Some(&Value::Bool(true));
     if bytes > LARGE_BYTES && limit > 200 && truncated {
         result.insert(
@@ -191,18 +200,22 @@ fn document(
     let Some(kind) = documents::Kind::of(name) else {
         return Ok(None);
     };
+    let mut nobody = Part::new(1, 1);
     let content = if hands.looks_by_use(place) {
         hands
-            .look_and_read(place)
+            .look_and_read(place, &mut nobody)
             .map(|seen| seen.and_then(|(_, content)| content))
     } else if matches!(hands.look(place)?, Some(stat) if stat.kind != Kind::Dir) {
-        hands.read_as_seen(place).map(Some)
+        hands.read_as_seen(place, &mut nobody).map(Some)
     } else {
         Ok(None)
     };
     let content = match content {
-        Ok(Some(content)) => content,
-        Ok(None) | Err(Stop::Missing | Stop::System(..)) => return Ok(None),
+        Ok(Some(Content::Whole(content))) => content,
+        // One too long to be in memory is not unpacked.
+        Ok(None | Some(Content::Passed(_))) | Err(Stop::Missing | Stop::System(..)) => {
+            return Ok(None);
+        }
         Err(stop) => return Err(stop),
     };
     let Some(text) = kind.text(&content) else {
@@ -338,22 +351,27 @@ fn lost_line(offset: Option<&Value>) -> Option<String> {
 
 /// Lines `offset` and following, numbered, with what there is to say about them.
 fn shown(text: &str, bytes: u64, offset: i128, limit: i64) -> Map<String, Value> {
-    let (from, last) = span(offset, limit);
+    let (from, _) = span(offset, limit);
     let count = usize::try_from(limit).unwrap_or(0);
     let mut page: String = text.split_inclusive('\n').skip(from).take(count).collect();
     if let Cow::Owned(plain) = fence::stripped(&page) {
         page = plain;
     }
-    if offset == 1
-        && let Some(rest) = page.strip_prefix('\u{feff}')
-    {
-        page = rest.to_owned();
+    told(&page, text.matches('\n').count(), bytes, offset, limit)
+}
+
+/// A page of a text that has so many lines and bytes.
+fn told(page: &str, lines: usize, bytes: u64, offset: i128, limit: i64) -> Map<String, Value> {
+    let (_, last) = span(offset, limit);
+    let mut page = page;
+    if offset == 1 {
+        page = page.strip_prefix('\u{feff}').unwrap_or(page);
     }
     if fault::is(Fault::ReadTruncates) {
-        page = pytext::head(&page, page.chars().count() / 2).to_owned();
+        page = pytext::head(page, page.chars().count() / 2);
     }
-    let total = i128::try_from(text.matches('\n').count()).unwrap_or(i128::MAX);
-    Paged::of(&page, total, offset, last).told(bytes, &[], &["is_binary", "is_image"])
+    let total = i128::try_from(lines).unwrap_or(i128::MAX);
+    Paged::of(page, total, offset, last).told(bytes, &[], &["is_binary", "is_image"])
 }
 
 /// The answer for a file that is not there, with names like it.

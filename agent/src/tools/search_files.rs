@@ -4,17 +4,18 @@ mod basic_regex;
 mod lines;
 mod options;
 mod results;
+mod scan;
 mod walk;
 
 use std::io::ErrorKind;
 
-use hermitcrab_core::authority::Verb;
+use hermitcrab_core::{authority::Verb, time::Millis};
 use hermitcrab_sandbox::dircap::{Kind, Names};
 use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::{
-    runtime::{Hands, Place, Spot, Stop, ToolResult},
+    runtime::{Content, Hands, Passed, Place, Spot, Stop, ToolResult},
     text::{
         args::{self, Declared},
         glob, pytext,
@@ -24,6 +25,7 @@ use crate::{
 
 use self::{
     results::{Results, counted, with_newline_warning, worded},
+    scan::{Scan, Wanted},
     walk::{Found, Tree, joined},
 };
 
@@ -34,6 +36,9 @@ const CONTEXT_EXTRA_ROWS: usize = 200;
 
 /// Files read under one decision at least, where rows are lacking, and at most.
 const FILES_AT_ONCE: (usize, usize) = (8, 256);
+
+/// How long a search in texts goes on; what it found by then is told.
+const TIME_MAX: Millis = Millis::from_seconds(60);
 
 /// What a search prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -460,39 +465,56 @@ fn files_holding(
     };
     let mut unread: Vec<Found<'_>> = Vec::new();
     let mut rest = plain.as_slice();
-    while !rest.is_empty() && !output.is_full() {
+    let until = hands.now().after(TIME_MAX);
+    let mut is_late = false;
+    while !rest.is_empty() && !output.is_full() && !is_late {
         let read = plain.len() - rest.len();
         let batch = rest
             .split_at(at_once(read, &output, rows_of_match).min(rest.len()))
             .0;
         let spots: Vec<Spot<'_>> = batch.iter().map(|file| file.spot()).collect();
-        let contents = hands.read_all(&spots)?;
+        let first = batch.first().map(|file| file.printed()).unwrap_or_default();
+        let wanted = Wanted {
+            path: &first,
+            regex: &regex,
+            mode: search.mode,
+            context: search.context,
+            rows: output.lacking(),
+        };
+        let mut scan = Scan::new(wanted);
+        let contents = hands.read_all(&spots, &mut scan, until)?;
         rest = rest.get(contents.len().max(1)..).unwrap_or_default();
+        is_late = contents.contains(&Some(Content::Passed(Passed::TimeOver)))
+            || (!rest.is_empty() && hands.now() > until);
+        let passed = scan.finished();
+        let passed = (passed.text, passed.count);
         for (file, content) in batch.iter().zip(contents) {
-            let Some(content) = content else {
-                unread.push(*file);
-                continue;
-            };
             let path = file.printed();
-            let printed = lines::printed(&path, &content, &regex, search.context);
-            match (search.mode, printed) {
-                (Mode::Content, lines::Printed::Lines(text, _)) => {
+            let (text, count) = match content {
+                None => {
+                    unread.push(*file);
+                    continue;
+                }
+                Some(Content::Whole(bytes)) => {
+                    let wanted = Wanted {
+                        path: &path,
+                        ..wanted
+                    };
+                    scan::printed(wanted, &bytes)
+                }
+                Some(Content::Passed(_)) => passed.clone(),
+            };
+            match search.mode {
+                Mode::Content if text.is_empty() => {}
+                Mode::Content => {
                     if search.context > 0 && !output.is_empty() {
                         output.push("--\n");
                     }
                     output.push(&text);
                 }
-                (Mode::Content, lines::Printed::Nothing | lines::Printed::Binary(_)) => {}
-                (Mode::Files, lines::Printed::Nothing) => {}
-                (Mode::Files, lines::Printed::Lines(..) | lines::Printed::Binary(_)) => {
-                    output.push(&format!("{path}\n"));
-                }
-                (Mode::Counts, lines::Printed::Nothing) => {
-                    output.push(&format!("{path}:0\n"));
-                }
-                (Mode::Counts, lines::Printed::Lines(_, count) | lines::Printed::Binary(count)) => {
-                    output.push(&format!("{path}:{count}\n"));
-                }
+                Mode::Files if count == 0 => {}
+                Mode::Files => output.push(&format!("{path}\n")),
+                Mode::Counts => output.push(&format!("{path}:{count}\n")),
             }
         }
     }
@@ -514,6 +536,8 @@ fn files_holding(
     }
     let printed = output.first_rows();
     let mut results = counted(search, &lines::rows(printed));
+    results.truncated |= is_late || output.is_cut();
+    results.limit_reason = is_late.then_some("search_timeout");
     results.unread = secret.len();
     results.withheld = tree.withheld(&kept);
     Ok(with_newline_warning(search, results))

@@ -44,6 +44,7 @@ mod ledger_crash;
 mod ledger_looks;
 mod links;
 mod live;
+mod long_files;
 mod midrun;
 mod model_http;
 mod model_process;

@@ -14,7 +14,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::OFlags;
 
 use super::open::{Links, open_beneath, open_file, read_file};
-use super::{DirCap, Entry, FsError, Kind, Names, Stat, list_opened, look_verb, spelled};
+use super::{DirCap, Entry, FsError, Names, Stat, list_opened, look_verb, spelled};
 
 impl DirCap {
     /// A file's content, no link on the way; `fs.read`.
@@ -35,37 +35,6 @@ impl DirCap {
                 path: path.clone(),
                 source,
             })
-        })
-    }
-
-    /// Facts about a file and what it holds, no link on the way: [`DirCap::stat`] and
-    /// [`DirCap::read_direct`] of one and the same file, for one permit. A directory
-    /// holds nothing; `fs.read`.
-    ///
-    /// # Errors
-    /// As for [`DirCap::read_direct`].
-    pub fn stat_and_read_direct(
-        &self,
-        permit: Permit<'_>,
-        path: &RelPath,
-        bytes_max: usize,
-    ) -> Result<(Stat, Option<Vec<u8>>), FsError> {
-        self.spend(permit, Verb::FsRead, path)?;
-        self.look("read", path, move |dir, path| {
-            let named = open_beneath(dir, path, OFlags::PATH, Links::Refuse)?;
-            let stat = rustix::fs::fstat(&named)
-                .map(Stat::from)
-                .map_err(|errno| FsError::io("stat", path, errno))?;
-            if stat.kind == Kind::Dir {
-                return Ok((stat, None));
-            }
-            let (file, stat) = open_file(dir, path, Links::Refuse)?;
-            let bytes = read_file(&file, &stat, bytes_max).map_err(|source| FsError::Io {
-                operation: "read",
-                path: path.clone(),
-                source,
-            })?;
-            Ok((Stat::from(stat), Some(bytes)))
         })
     }
 

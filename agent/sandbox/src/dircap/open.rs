@@ -160,8 +160,11 @@ pub(crate) fn read_file(fd: impl AsFd, stat: &Stat, bytes_max: usize) -> io::Res
     /// Up to this length a file is read in one go.
     const AT_ONCE_MAX: usize = 256 * 1024;
     let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    if length > bytes_max {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     // What the kernel makes up says that it is empty.
-    if length == 0 || length > AT_ONCE_MAX || length > bytes_max {
+    if length == 0 || length > AT_ONCE_MAX {
         return read_all(fd, bytes_max);
     }
     // One byte more than there should be: whoever gets exactly the length is

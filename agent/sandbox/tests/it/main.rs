@@ -21,6 +21,7 @@ mod isolation;
 mod journal;
 mod left_behind;
 mod lifecycle;
+mod long_file;
 mod nested_mounts;
 mod network;
 mod on_disk;

@@ -7,17 +7,19 @@
 use hermitcrab_core::{
     Permit,
     action::Action,
-    approval::Question,
+    approval::{CallId, Question},
     authority::{DirId, Verb},
     digest::Digest,
     fault::{self, Fault},
-    outcome::DenialCode,
+    limits::ACTIONS_PER_TURN_MAX,
+    outcome::{DenialCode, Outcome},
     path::RelPath,
     rules::{Judgement, Sensitivity, Siblings},
     session::Session,
+    time::Instant,
     tool::Tool,
 };
-use hermitcrab_sandbox::dircap::{DirCap, Names, Stat};
+use hermitcrab_sandbox::dircap::{self, DirCap, Names, Stat};
 
 use super::{
     super::{
@@ -25,7 +27,8 @@ use super::{
         turn::Stop,
         visible::one_line,
     },
-    FILE_BYTES_MAX, Hands,
+    Hands,
+    long::{Content, Taker, how_it_ended},
 };
 
 /// Bytes of contents in memory at once, and perhaps one file more.
@@ -35,20 +38,47 @@ impl Hands<'_> {
     /// Contents of many files under one decision; those that cannot be read,
     /// or only through a link, are `None`. They are in memory all at once, so after so
     /// many bytes the rest of the files is left for another decision: of the first ones
-    /// alone, and of one at least, there is a result.
-    pub fn read_all(&mut self, spots: &[Spot<'_>]) -> Result<Vec<Option<Vec<u8>>>, Stop> {
+    /// alone, and of one at least, there is a result. The first may be longer than that,
+    /// and is the only one then: its pieces are handed over, until `until` at most.
+    pub fn read_all(
+        &mut self,
+        spots: &[Spot<'_>],
+        taker: &mut dyn Taker,
+        until: Instant,
+    ) -> Result<Vec<Option<Content>>, Stop> {
         let mut left = BYTES_AT_ONCE;
-        let mut is_full = false;
-        let read = self.many(Verb::FsRead, spots, |dir, permit, below| {
+        let (mut is_first, mut is_full) = (true, false);
+        let mut long = None;
+        let spots = spots.get(..ACTIONS_PER_TURN_MAX).unwrap_or(spots);
+        let (call, read) = self.many_begun(Verb::FsRead, spots, |dir, permit, below| {
             if is_full {
                 return None;
             }
-            let content = dir.read_direct(permit, below, FILE_BYTES_MAX).ok();
-            left = left.saturating_sub(content.as_ref().map_or(0, Vec::len));
-            is_full = left == 0;
-            Some(content)
+            let is_first = std::mem::take(&mut is_first);
+            match dir.open_direct(permit, below, BYTES_AT_ONCE) {
+                Ok(dircap::Content::Whole(bytes)) => {
+                    left = left.saturating_sub(bytes.len());
+                    is_full = left == 0;
+                    Some(Some(Content::Whole(bytes)))
+                }
+                Ok(dircap::Content::Long(file)) => {
+                    is_full = true;
+                    long = is_first.then_some(file);
+                    None
+                }
+                Err(_) => Some(None),
+            }
         })?;
-        Ok(read.into_iter().map_while(|content| content).collect())
+        let read = match long {
+            None => Ok(read.into_iter().map_while(|content| content).collect()),
+            Some(file) => match self.pass(call, file, taker, Some(until)) {
+                Ok(passed) => Ok(vec![Some(Content::Passed(passed))]),
+                Err(Stop::Missing | Stop::System(..)) => Ok(vec![None]),
+                Err(stop) => Err(stop),
+            },
+        };
+        self.end_look(call, how_it_ended(&read))?;
+        read
     }
 
     /// The names in many directories under one decision, each in the order its
@@ -160,37 +190,50 @@ impl Hands<'_> {
         mut act: impl FnMut(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
     ) -> Result<Vec<Option<R>>, Stop> {
         let mut results = Vec::with_capacity(spots.len());
-        for part in spots.chunks(hermitcrab_core::limits::ACTIONS_PER_TURN_MAX) {
-            let cannot_ask = |spot: &Spot<'_>, why: &dyn std::fmt::Display| {
-                Stop::Broken(format!("cannot ask for `{}`: {why}", spot.absolute()))
-            };
-            let belows = part
-                .iter()
-                .map(|spot| spot.below().map_err(|error| cannot_ask(spot, &error)))
-                .collect::<Result<Vec<_>, _>>()?;
-            let actions = part
-                .iter()
-                .zip(&belows)
-                .map(|(spot, below)| {
-                    Action::on_path(verb, spot.dir(), below.clone(), Digest::NONE)
-                        .map_err(|error| cannot_ask(spot, &error))
-                })
-                .collect::<Result<Vec<_>, _>>()?;
-            let text = |_: &Question| {
-                part.iter()
-                    .map(|spot| format!("{verb} {}\n", one_line(&spot.absolute())))
-                    .collect::<String>()
-            };
-            let got: Vec<Option<R>> = self.perform(actions, text, |mounts, permits| {
-                part.iter()
-                    .zip(&belows)
-                    .zip(permits)
-                    .map(|((spot, below), permit)| act(&mounts.get(spot.dir())?.cap, permit, below))
-                    .collect()
-            })?;
+        for part in spots.chunks(ACTIONS_PER_TURN_MAX) {
+            let (call, got) = self.many_begun(verb, part, &mut act)?;
+            self.end_look(call, Outcome::Done(Digest::NONE))?;
             results.extend(got);
         }
         Ok(results)
+    }
+
+    /// The same for as many as are decided at once, in a call that still runs.
+    fn many_begun<R>(
+        &mut self,
+        verb: Verb,
+        spots: &[Spot<'_>],
+        mut act: impl FnMut(&DirCap, Permit<'_>, &RelPath) -> Option<R>,
+    ) -> Result<(CallId, Vec<Option<R>>), Stop> {
+        let cannot_ask = |spot: &Spot<'_>, why: &dyn std::fmt::Display| {
+            Stop::Broken(format!("cannot ask for `{}`: {why}", spot.absolute()))
+        };
+        let belows = spots
+            .iter()
+            .map(|spot| spot.below().map_err(|error| cannot_ask(spot, &error)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let actions = spots
+            .iter()
+            .zip(&belows)
+            .map(|(spot, below)| {
+                Action::on_path(verb, spot.dir(), below.clone(), Digest::NONE)
+                    .map_err(|error| cannot_ask(spot, &error))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let text = |_: &Question| {
+            spots
+                .iter()
+                .map(|spot| format!("{verb} {}\n", one_line(&spot.absolute())))
+                .collect::<String>()
+        };
+        self.begin_look(actions, text, |mounts, permits| {
+            spots
+                .iter()
+                .zip(&belows)
+                .zip(permits)
+                .map(|((spot, below), permit)| act(&mounts.get(spot.dir())?.cap, permit, below))
+                .collect()
+        })
     }
 }
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::text::{pytext, redact};
 
 /// Letters of a line that are shown.
-const LINE_LETTERS_MAX: usize = 2000;
+pub(super) const LINE_LETTERS_MAX: usize = 2000;
 /// Letters of a result at most.
-const RESULT_LETTERS_MAX: usize = 100_000;
+pub(super) const RESULT_LETTERS_MAX: usize = 100_000;
 
 /// A part of a text, with numbers, as far as it may be told at once.
 pub(super) struct Paged {

@@ -3,7 +3,7 @@
 //! Results are defined by the printed form (`path:12:text`), including what
 //! reading it back loses: rows that look like diagnostics, names with blanks.
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -12,6 +12,9 @@ use crate::text::pytext;
 
 /// Letters of a line that a match shows.
 const CONTENT_LETTERS_MAX: usize = 500;
+
+/// Bytes of rows that are held.
+const BYTES_MAX: usize = 64 << 20;
 
 /// One row of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +70,16 @@ impl Output {
         self.rows == 0
     }
 
-    /// Whether there is all that is wanted.
+    /// Whether there is all that is wanted, or all that may be held of it.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.rows >= self.wanted
+        self.rows >= self.wanted || self.is_cut()
+    }
+
+    /// Whether more was printed than may be held.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.text.len() > BYTES_MAX
     }
 
     /// The rows that are wanted, as printed.
@@ -164,84 +173,22 @@ fn surrounding(row: &str) -> Option<Match<'_>> {
     })
 }
 
-/// What a file's lines print for the lines that match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Printed {
-    /// Nothing matches.
-    Nothing,
-    /// These lines, and how many matches they hold.
-    Lines(String, u64),
-    /// It matches but is not text; this many matches.
-    Binary(u64),
-}
-
-/// Prints the matching lines of one file, `context` lines around each. The pattern
-/// is one of [`super::basic_regex`]: what it finds lies in one line.
+/// The numbers, from 0, of the lines that match, of which nothing ends the last one. The
+/// pattern is one of [`super::basic_regex`]: what it finds lies in one line.
 #[must_use]
-pub fn printed(path: &str, bytes: &[u8], regex: &Regex, context: u64) -> Printed {
-    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    if bytes.is_empty() {
-        return Printed::Nothing;
-    }
-    if bytes.contains(&0) {
-        // In what is no text a line ends at a NUL as well.
-        let ended = |byte: &u8| if *byte == 0 { b'\n' } else { *byte };
-        let lines: Vec<u8> = bytes.iter().map(ended).collect();
-        let lines = lines.strip_suffix(b"\n").unwrap_or(&lines);
-        return match hits_in_lines(lines, regex).len() {
-            0 => Printed::Nothing,
-            count => Printed::Binary(count as u64),
-        };
-    }
-    let hits = match std::str::from_utf8(body) {
+pub fn hits(lines: &[u8], regex: &Regex) -> Vec<usize> {
+    match std::str::from_utf8(lines) {
         // Where a word ends is quickly told among ASCII letters alone: only the lines
         // that hold others are to cost more.
         Ok(text) if text.is_ascii() || !basic_regex::asks_for_words(regex) => {
             hits_in_text(text, regex)
         }
-        Ok(_) | Err(_) => hits_in_lines(body, regex),
-    };
-    if hits.is_empty() {
-        return Printed::Nothing;
+        Ok(_) | Err(_) => hits_in_lines(lines, regex),
     }
-    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
-    let count = hits.len() as u64;
-    let undecodable = hits.iter().any(|at| {
-        lines
-            .get(*at)
-            .is_some_and(|line| std::str::from_utf8(line).is_err())
-    });
-    if undecodable {
-        return Printed::Binary(count);
-    }
-    let around = usize::try_from(context).unwrap_or(usize::MAX);
-    let mut out = String::new();
-    let mut printed_to: Option<usize> = None;
-    for (position, hit) in hits.iter().enumerate() {
-        let from = hit
-            .saturating_sub(around)
-            .max(printed_to.map_or(0, |last| last + 1));
-        let next = hits.get(position + 1).copied().unwrap_or(lines.len());
-        let to = hit
-            .saturating_add(around)
-            .min(lines.len().saturating_sub(1))
-            .min(next.saturating_sub(1).max(*hit));
-        if around > 0 && printed_to.is_some_and(|last| from > last + 1) {
-            out.push_str("--\n");
-        }
-        for at in from..=to {
-            let mark = if at == *hit { ':' } else { '-' };
-            let line = String::from_utf8_lossy(lines.get(at).copied().unwrap_or_default());
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "{path}{mark}{}{mark}{line}", at + 1);
-        }
-        printed_to = Some(to);
-    }
-    Printed::Lines(out, count)
 }
 
-/// The numbers, from 0, of the lines of a text that match. Most files hold no match,
-/// and nobody has to know where their lines end.
+/// The same for a text. Most files hold no match, and nobody has to know where their
+/// lines end.
 fn hits_in_text(text: &str, regex: &Regex) -> Vec<usize> {
     let ends = |from: usize, to: usize| {
         let between = text.as_bytes().get(from..to).unwrap_or_default();
@@ -265,7 +212,7 @@ fn hits_in_text(text: &str, regex: &Regex) -> Vec<usize> {
     hits
 }
 
-/// The same for what is not all text: each line is read by itself, as well as can be.
+/// And for what is not all text: each line is read by itself, as well as can be.
 fn hits_in_lines(body: &[u8], regex: &Regex) -> Vec<usize> {
     body.split(|byte| *byte == b'\n')
         .enumerate()
@@ -278,41 +225,8 @@ fn hits_in_lines(body: &[u8], regex: &Regex) -> Vec<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Match, Printed, hits_in_lines, hits_in_text, matches, printed, rows};
+    use super::{Match, hits_in_lines, hits_in_text, matches, rows};
     use crate::tools::search_files::basic_regex::compile;
-
-    fn print(text: &str, pattern: &str, context: u64) -> String {
-        match printed(
-            "f",
-            text.as_bytes(),
-            &compile(pattern).expect("pattern"),
-            context,
-        ) {
-            Printed::Lines(lines, _) => lines,
-            other => format!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn matching_lines_print_with_path_and_number() {
-        assert_eq!(print("one\ntwo\none", "one", 0), "f:1:one\nf:3:one\n");
-        assert_eq!(print("one\n", "x", 0), "Nothing");
-        assert_eq!(print("one\0\n", "one", 0), "Binary(1)");
-        assert_eq!(print("x\0one\n\0one\0", "^one", 0), "Binary(2)");
-        assert_eq!(print("one\0", "^", 0), "Binary(1)");
-        assert_eq!(print("one\0\n", "^", 0), "Binary(2)");
-        assert_eq!(print("", "^", 0), "Nothing");
-    }
-
-    #[test]
-    fn context_is_shared_and_gaps_are_marked() {
-        assert_eq!(
-            print("a\nb\nc\nd\ne\nf\ng\n", "[ag]", 1),
-            "f:1:a\nf-2-b\n--\nf-6-f\nf:7:g\n"
-        );
-        assert_eq!(print("a\nb\na\n", "a", 1), "f:1:a\nf-2-b\nf:3:a\n");
-        assert_eq!(print("a\na\nb\n", "a", 2), "f:1:a\nf:2:a\nf-3-b\n");
-    }
 
     #[test]
     fn rows_are_read_back_as_matches() {
@@ -385,17 +299,5 @@ mod tests {
                 prop_assert_eq!(hits_in_text(&text, &regex), alone, "{:?} {:?}", pattern, text);
             }
         }
-    }
-
-    #[test]
-    fn a_line_that_is_no_text_does_not_keep_the_others_from_being_read() {
-        let regex = compile("two").unwrap();
-        let bytes = b"one\n\xff\ntwo\n";
-        assert_eq!(
-            printed("f", bytes, &regex, 0),
-            Printed::Lines("f:3:two\n".into(), 1)
-        );
-        let bytes = b"one\n\xfftwo\ntwo\n";
-        assert_eq!(printed("f", bytes, &regex, 0), Printed::Binary(2));
     }
 }

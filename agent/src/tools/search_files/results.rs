@@ -29,6 +29,8 @@ pub(super) struct Results {
     pub files: Vec<String>,
     pub counts: Vec<(String, u64)>,
     pub truncated: bool,
+    /// Why it was broken off.
+    pub limit_reason: Option<&'static str>,
     pub warning: Option<String>,
     pub error: Option<String>,
     /// Results that name files of secrets.
@@ -151,6 +153,9 @@ pub(super) fn worded(search: &Search, results: Results, times: u32) -> ToolResul
     }
     if results.truncated {
         out.insert("truncated".into(), true.into());
+    }
+    if let Some(reason) = results.limit_reason {
+        out.insert("limit_reason".into(), reason.into());
     }
     if let Some(warning) = results.warning {
         out.insert("warning".into(), warning.into());

@@ -85,7 +85,7 @@ pub(super) fn rule(case: &Case, step: &StepJudgement) -> Option<&'static str> {
     {
         return Some("a-new-file-with-a-slash-at-the-end");
     }
-    // The agent says of a file that it is too large to be read whole, and does nothing.
+    // The agent says of a file that it is too large to be held whole, and does nothing.
     let is_large = |path: String| {
         let of = |kind: &FileKind| matches!(kind, FileKind::Sparse(size) if *size > READ_BYTES_MAX);
         is_below(case, &path, of)
