@@ -217,7 +217,8 @@ fn what_a_background_process_still_has_open_is_whole() {
     workspace.file("log", "start\n");
     let finished = ran(
         &workspace,
-        "(exec >> log; while :; do echo line; done) & sleep 0.2; exec 3> held; echo kept >&3; rm -f log.none; echo done",
+        "(exec >> log; while :; do echo line; done) & until [ \"$(wc -c < log)\" -gt 100 ]; do sleep 0.01; done; \
+         exec 3> held; echo kept >&3; rm -f log.none; echo done",
     );
     kept(&workspace, &finished);
     let log = std::fs::read_to_string(workspace.path().join("log")).unwrap();

@@ -408,8 +408,7 @@ fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
         let mut stdin = running.take_stdin();
         let finished = running.wait_with(|_, _| {
             if stdin.is_some() {
-                // Longer than the file system's clock stands still.
-                std::thread::sleep(std::time::Duration::from_millis(50));
+                support::time::clock_of_files_moves();
                 std::fs::write(&path, "theirs\n").unwrap();
                 stdin = None;
             }

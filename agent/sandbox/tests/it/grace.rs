@@ -11,7 +11,8 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::tool::Tool;
 use hermitcrab_sandbox::SpawnError;
 use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Running, Streams};
-use support::{Workspace, marker, processes_with, run, sandbox, text, with_permits};
+use support::time::out_of_time;
+use support::{Workspace, marker, processes_with, sandbox, text, with_permits};
 
 /// Longer than any test runs.
 const FOR_EVER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -46,25 +47,26 @@ fn made(finished: &Finished) -> Vec<String> {
 #[test]
 fn what_is_asked_to_end_puts_away_what_it_made_when_its_time_is_over() {
     let workspace = Workspace::new();
+    let marker = marker(90);
+    // Who sleeps so long has said what it does when it is asked.
+    let sleeps = format!("while :; do sleep {marker}; done");
+    let late = |script: &str, sleepers: usize| {
+        let mut command = workspace.command(script);
+        command.limits.grace = Grace::Terminate(FOR_EVER);
+        out_of_time(sandbox(), &mut command, Duration::from_secs(1), |_| {
+            processes_with(&marker) == sleepers
+        })
+    };
     // The first ends at once, and what it started takes its time.
     let script = format!(
-        "bash -c 'trap \"sleep 0.3; echo inner > inner; exit 0\" TERM; {LOOP}' &
-         (trap 'echo other > other; exit 0' TERM; {LOOP}) &
-         echo up; exec sleep 1000"
+        "bash -c 'trap \"sleep 0.3; echo inner > inner; exit 0\" TERM; {sleeps}' &
+         (trap 'echo other > other; exit 0' TERM; {sleeps}) &
+         echo up; exec sleep {marker}"
     );
-    let mut command = workspace.command(&script);
-    command.limits.timeout = Duration::from_secs(2);
-    command.limits.grace = Grace::Terminate(FOR_EVER);
-    let finished = run(&command).unwrap();
-    assert_eq!(finished.ending, Ending::TimedOut);
-    assert_eq!(made(&finished), ["inner", "other"]);
+    assert_eq!(made(&late(&script, 3)), ["inner", "other"]);
 
     // One that could have ended otherwise did not end in time.
-    let mut command = workspace.command(&format!("trap 'echo bye; exit 3' TERM; {LOOP}"));
-    command.limits.timeout = Duration::from_secs(2);
-    command.limits.grace = Grace::Terminate(FOR_EVER);
-    let finished = run(&command).unwrap();
-    assert_eq!(finished.ending, Ending::TimedOut);
+    let finished = late(&format!("trap 'echo bye; exit 3' TERM; {sleeps}"), 1);
     assert!(text(&finished).ends_with("bye\n"), "{}", text(&finished));
 }
 
@@ -73,16 +75,16 @@ fn what_does_not_end_when_asked_is_killed_with_all_it_started() {
     let workspace = Workspace::new();
     let marker = marker(97);
     // The command itself ends, or does not.
-    for rest in ["exec sleep 1000", "trap '' TERM; exec sleep 1000"] {
+    for rest in ["exec sleep", "trap '' TERM; exec sleep"] {
         let script = format!(
             "for i in 1 2 3 4 5; do (trap '' TERM HUP INT; setsid sleep {marker} &); done
-             echo up; {rest}"
+             echo up; {rest} {marker}"
         );
         let mut command = workspace.command(&script);
-        command.limits.timeout = Duration::from_secs(1);
         command.limits.grace = Grace::Terminate(Duration::from_millis(500));
-        let finished = run(&command).unwrap();
-        assert_eq!(finished.ending, Ending::TimedOut, "{rest}");
+        out_of_time(sandbox(), &mut command, Duration::from_secs(1), |_| {
+            processes_with(&marker) == 6
+        });
         assert_eq!(processes_with(&marker), 0, "{rest}");
     }
 }
@@ -126,18 +128,24 @@ fn who_is_asked_to_end_can_be_killed_at_once() {
 #[test]
 fn who_loses_its_terminal_is_told_so_and_then_interrupted() {
     let workspace = Workspace::new();
-    for (traps, file) in [
-        ("trap 'echo > hung-up; exit 0' HUP", Some("hung-up")),
+    for (traps, patience, file) in [
+        (
+            "trap 'echo > hung-up; exit 0' HUP",
+            FOR_EVER,
+            Some("hung-up"),
+        ),
+        // That is waited for twice before it is interrupted, and then for its end.
         (
             "trap '' HUP; trap 'echo > interrupted; exit 0' INT",
+            Duration::from_secs(4),
             Some("interrupted"),
         ),
-        ("trap 'echo > asked; exit 0' TERM", None),
-        ("trap '' HUP INT", None),
+        ("trap 'echo > asked; exit 0' TERM", FOR_EVER, None),
+        ("trap '' HUP INT", Duration::from_millis(300), None),
     ] {
         let mut running = spawn(&workspace, &format!("{traps}; echo up; {LOOP}"));
         until(&mut running, &mut String::new(), "up\n");
-        running.end(Grace::HangUp(Duration::from_secs(1)));
+        running.end(Grace::HangUp(patience));
         let finished = running.wait().unwrap();
         assert_eq!(finished.ending, Ending::Killed, "{traps}");
         assert_eq!(made(&finished), Vec::from_iter(file), "{traps}");

@@ -178,7 +178,7 @@ fn commands_that_share_a_loopback_reach_each_other_and_nobody_else_does() {
     };
     std::thread::scope(|scope| {
         let server = scope.spawn(|| run_in_common(&workspace, SERVER, &held, 7));
-        let first = says("hello", 200, &held, 7);
+        let first = says("hello", 1200, &held, 7);
         if first.contains("nobody") && server.is_finished() {
             let finished = server.join().unwrap();
             println!("SKIPPED: no perl to listen with: {}", text(&finished));
@@ -215,7 +215,7 @@ fn beside_a_server(clients: impl FnOnce(&Workspace, &dyn Fn(Command<'_>) -> Stri
     let says = |command: Command<'_>| text(&run_command(command, &held, 7));
     std::thread::scope(|scope| {
         let server = scope.spawn(|| run_in_common(&workspace, SERVER, &held, 7));
-        let first = says(workspace.command(&saying("hello", 200)));
+        let first = says(workspace.command(&saying("hello", 1200)));
         if first.contains("nobody") && server.is_finished() {
             let finished = server.join().unwrap();
             println!("SKIPPED: no perl to listen with: {}", text(&finished));
@@ -341,7 +341,7 @@ fn commands_with_the_same_peers_share_a_loopback_and_each_has_its_own_way_out() 
         let server = scope.spawn(|| run(&serving, &held, 7));
         // The same in another order.
         let same = [to(other), listen.clone(), to(open), to(open)];
-        let asking = format!("({}); {}", saying("hello", 200), through(other));
+        let asking = format!("({}); {}", saying("hello", 1200), through(other));
         let (said, attempts) = run(&asking, &same, 7);
         if said.contains("nobody") && server.is_finished() {
             println!("SKIPPED: no perl to listen with: {:?}", server.join());

@@ -47,7 +47,8 @@ fn an_agent_that_is_killed_leaves_no_process_and_no_group() {
         let script =
             format!("setsid sleep {marker} & setsid -f sleep {marker}; exec sleep {marker}");
         let running = support::start(&workspace.command(&script));
-        std::fs::write("spawner", support::sandbox().helpers()[0].to_string()).unwrap();
+        std::fs::write("written", support::sandbox().helpers()[0].to_string()).unwrap();
+        std::fs::rename("written", "spawner").unwrap();
         // Nobody here comes to the end of this.
         let _ended = running.wait();
         return;

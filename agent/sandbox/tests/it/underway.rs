@@ -12,7 +12,7 @@ use hermitcrab_sandbox::Journal;
 use hermitcrab_sandbox::changeset::ChangeSet;
 use hermitcrab_sandbox::journal::{Then, Watch};
 use hermitcrab_sandbox::spawn::{Finished, Running, Underway};
-use support::{Workspace, commit_in, on_all_layers, on_disk, rel, start};
+use support::{Workspace, commit_in, marker, on_all_layers, on_disk, processes_with, rel, start};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,7 +101,7 @@ fn what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again() {
     let mut command = started(
         &workspace,
         "mkdir d; echo one > d/made; echo two > again; rm -r tree; mkdir tree; echo new > tree/b; \
-         ln -s d link; chmod 600 old; echo first; read -t 0.2 x < <(sleep 1); echo more >> again; rm d/made; \
+         ln -s d link; chmod 600 old; echo first; read line; echo more >> again; rm d/made; \
          echo other > d/late; echo second; sleep 600",
     );
     command.says("first");
@@ -115,6 +115,7 @@ fn what_was_decided_is_no_change_at_the_end_unless_it_was_changed_again() {
     // Somebody else's, beside the command's own: neither is the other's.
     workspace.file("d/theirs", "theirs\n");
     workspace.file("tree/theirs", "theirs\n");
+    drop(command.running.take_stdin());
     command.says("second");
     let (finished, journal) = command.ended();
     let mut last = listed(&finished.changes[0]);
@@ -425,15 +426,19 @@ fn what_a_look_changed_under_another_name_was_changed_by_nobody_else() {
     assert_eq!(held, "one\nmore\none\nmore\nmade\nmore\n");
 }
 
-/// Lets the command go on before a new name is put in place.
-struct GoesOn(File);
+/// Lets the command go on before a new name is put in place, until it sleeps so long:
+/// it says nothing that could be heard meanwhile.
+struct GoesOn(File, String);
 
 impl Watch for GoesOn {
     fn before(&self, step: &'static str) -> Then {
-        if step == "put in place" {
+        if step == "put in place" && processes_with(&self.1) == 0 {
             (&self.0).write_all(b"\n").unwrap();
-            // It says nothing that could be heard here; mostly it is done by then.
-            std::thread::sleep(Duration::from_millis(200));
+            let begun = Instant::now();
+            while processes_with(&self.1) == 0 {
+                assert!(begun.elapsed() < PATIENCE, "it does not go on");
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
         Then::GoOn
     }
@@ -443,14 +448,15 @@ impl Watch for GoesOn {
 fn a_name_that_is_given_up_while_it_is_carried_over_can_be_taken_again() {
     let workspace = Workspace::new();
     workspace.file("index", "0\n");
-    let mut command = started(
-        &workspace,
-        "set -C; echo 1 > index.lock; echo first; read line; mv index.lock index; echo second; \
-         read line; echo 2 > index.lock && echo taken; echo third; sleep 600",
+    let marker = marker(88);
+    let script = format!(
+        "set -C; echo 1 > index.lock; echo first; read line; mv index.lock index; sleep {marker} & echo second; \
+         read line; echo 2 > index.lock && echo taken; echo third; sleep 600"
     );
+    let mut command = started(&workspace, &script);
     command.says("first");
     let stdin = File::from(command.running.take_stdin().unwrap());
-    let watch = Box::new(GoesOn(stdin.try_clone().unwrap()));
+    let watch = Box::new(GoesOn(stdin.try_clone().unwrap(), marker));
     command.journal = Journal::open_watched(command.state.path(), watch)
         .unwrap()
         .0;
