@@ -48,6 +48,12 @@ fn says(bench: &mut Bench, id: &str, said: &str) {
     }
 }
 
+/// Lets a command go on that waits for this.
+fn goes_on(bench: &mut Bench) {
+    let written = bench.call("write_file", json!({"path": "go.txt", "content": ""}));
+    assert_eq!(written.fate, Fate::Ran, "{}", written.text);
+}
+
 fn read(bench: &mut Bench, path: &str) -> Value {
     value(bench, "read_file", json!({"path": path}))["content"].clone()
 }
@@ -65,7 +71,7 @@ fn what_a_running_command_wrote_is_seen_and_its_later_changes_stand_as_well() {
     let id = started(
         &mut bench,
         "mkdir -p d/e; echo one > d/e/made.txt; echo more >> old.txt; rm gone.txt; ln -s d link; \
-         echo fir''st; read -t 1 x < <(sleep 1); \
+         echo fir''st; until [ -e go.txt ]; do sleep 0.02; done; \
          echo two >> d/e/made.txt; rm link; echo new > d/other.txt; echo se''cond; sleep 600",
         "first",
     );
@@ -75,10 +81,11 @@ fn what_a_running_command_wrote_is_seen_and_its_later_changes_stand_as_well() {
         "old\nmore\none\nd\nlink\nold.txt"
     );
     assert_eq!(bench.text("gone.txt"), None);
+    goes_on(&mut bench);
     says(&mut bench, &id, "second");
     assert_eq!(
         printed(&mut bench, "cat d/e/made.txt d/other.txt; ls"),
-        "one\ntwo\nnew\nd\nold.txt"
+        "one\ntwo\nnew\nd\ngo.txt\nold.txt"
     );
     let killed = process(&mut bench, "kill", &id);
     assert_eq!(killed["status"], "killed", "{killed}");
@@ -426,12 +433,13 @@ fn what_a_command_gave_another_name_is_not_gone_before_it_is_there() {
     let id = started(
         &mut bench,
         "mv plain.conf .env; rm gone.txt; echo x > new.txt; echo fir''st; \
-         read -t 0.5 x < <(sleep 1); mv .env plain.conf; mv long.bin d.bin; echo se''cond; sleep 600",
+         until [ -e go.txt ]; do sleep 0.02; done; mv .env plain.conf; mv long.bin d.bin; echo se''cond; sleep 600",
         "first",
     );
     // What is asked about in the end, and what is long, is not there yet.
     assert_eq!(printed(&mut bench, "cat new.txt plain.conf"), "x\nSECRET=1");
     assert_eq!(bench.text(".env"), None);
+    goes_on(&mut bench);
     says(&mut bench, &id, "second");
     assert_eq!(
         printed(&mut bench, "ls *.bin *.conf"),
@@ -472,7 +480,7 @@ fn a_file_that_grows_is_seen_as_it_was_and_hinders_no_other() {
     let id = started(
         &mut bench,
         "head -c 4000000 /dev/zero > log; (while :; do echo line >> log; done) & \
-         sleep 0.3; echo quiet > quiet.txt; echo fir''st; wait",
+         until [ $(stat -c %s log) -gt 4000000 ]; do sleep 0.02; done; echo quiet > quiet.txt; echo fir''st; wait",
         "first",
     );
     for round in 0..5 {

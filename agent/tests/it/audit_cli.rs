@@ -353,7 +353,7 @@ fn a_ledger_in_use_is_not_written_by_another_and_can_be_read() {
     let home = Home::with_sessions(1);
     let before = home.lines().len();
     let mut first = home
-        .directly(&["exec", "--", "sleep 30"])
+        .directly(&["exec", "--", "sleep 600"])
         .stdout(Stdio::null())
         .spawn()
         .unwrap();

@@ -10,7 +10,10 @@ use hermitcrab::{
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode};
 use serde_json::{Value, json};
 use std::{cell::RefCell, rc::Rc, time::Duration};
-use support::Bench;
+use support::{
+    Bench,
+    asleep::{mark, out_of_time},
+};
 
 fn value(report: &CallReport) -> Value {
     serde_json::from_str(&report.text).unwrap()
@@ -130,18 +133,27 @@ fn what_one_does_when_it_is_asked_to_end_is_decided_as_all_it_did() {
 #[test]
 fn a_command_and_a_script_whose_time_is_over_put_away_what_they_made() {
     let mut bench = Bench::with_files();
-    let command = "trap 'echo bye > left.txt; exit 0' TERM; while :; do sleep 0.1; done";
-    let report = bench.call("terminal", json!({"command": command, "timeout": 2}));
+    // Who sleeps so long has said what it does when it is asked.
+    let mark = mark();
+    let command =
+        format!("trap 'echo bye > left.txt; exit 0' TERM; while :; do sleep {mark}; done");
+    let report = out_of_time(&mark, |seconds| {
+        bench.call("terminal", json!({"command": command, "timeout": seconds}))
+    });
     assert_eq!(value(&report)["exit_code"], 124, "{}", report.text);
     assert_eq!(bench.text("left.txt").as_deref(), Some("bye\n"));
-    bench.runtime.set_ceilings(Ceilings {
-        script_timeout: Some(Duration::from_secs(4)),
-        ..Ceilings::default()
+    let code = format!(
+        "import signal, subprocess, sys\n\
+         def leave(number, frame):\n    open('script.txt', 'w').write('bye')\n    sys.exit(0)\n\
+         signal.signal(signal.SIGTERM, leave)\nwhile True:\n    subprocess.call(['sleep', '{mark}'])\n"
+    );
+    let report = out_of_time(&mark, |seconds| {
+        bench.runtime.set_ceilings(Ceilings {
+            script_timeout: Some(Duration::from_secs(seconds)),
+            ..Ceilings::default()
+        });
+        bench.call("execute_code", json!({ "code": code }))
     });
-    let code = "import signal, sys, time\n\
-                def leave(number, frame):\n    open('script.txt', 'w').write('bye')\n    sys.exit(0)\n\
-                signal.signal(signal.SIGTERM, leave)\ntime.sleep(1000)\n";
-    let report = bench.call("execute_code", json!({ "code": code }));
     assert_eq!(value(&report)["status"], "timeout", "{}", report.text);
     assert_eq!(bench.text("script.txt").as_deref(), Some("bye"));
 }
@@ -383,18 +395,20 @@ fn a_script_is_bound_by_what_the_configuration_says_of_scripts() {
         assert_eq!(got["output"], refused, "{got}");
     }
     let mut bench = Bench::new();
-    bench.runtime.set_ceilings(Ceilings {
-        script_timeout: Some(Duration::from_secs(1)),
-        ..Ceilings::default()
+    let mark = mark();
+    let late = format!("import subprocess\nsubprocess.call(['sleep', '{mark}'])");
+    let (seconds, got) = out_of_time(&mark, |seconds| {
+        bench.runtime.set_ceilings(Ceilings {
+            script_timeout: Some(Duration::from_secs(seconds)),
+            ..Ceilings::default()
+        });
+        let report = bench.call("execute_code", json!({ "code": late }));
+        (seconds, value(&report))
     });
-    let late = json!({"code": "import time\ntime.sleep(600)"});
-    let got = value(&bench.call("execute_code", late));
+    let error = format!("Script timed out after {seconds}s and was killed.");
     assert_eq!(
         (&got["status"], &got["error"]),
-        (
-            &json!("timeout"),
-            &json!("Script timed out after 1s and was killed.")
-        )
+        (&json!("timeout"), &json!(error))
     );
 }
 

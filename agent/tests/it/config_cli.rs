@@ -1,7 +1,10 @@
 //! The configuration: shown, changed, taken over, and read by what decides.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support::home::Home;
+use crate::support::{
+    asleep::{mark, out_of_time},
+    home::Home,
+};
 
 #[test]
 fn keys_are_set_shown_and_reset_and_comments_stay() {
@@ -174,7 +177,13 @@ fn every_switch_is_read_by_what_decides() {
     let ran = home.run(&["exec", "--for-real", all[0], all[1], "--", "rm a.txt"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!home.project().join("a.txt").exists());
-    let ran = run("limits.timeout_seconds = 1\n", "sleep 300");
+    let mark = mark();
+    let ran = out_of_time(&mark, |seconds| {
+        run(
+            &format!("limits.timeout_seconds = {seconds}\n"),
+            &format!("sleep {mark}"),
+        )
+    });
     assert_eq!(ran.code, Some(124), "{ran:?}");
 }
 

@@ -4,7 +4,6 @@
 
 use std::{
     process::{Child, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     cron::{call, job, with_job},
     support::{
+        asleep::{is_asleep, mark},
         editor::{Editor, model},
         home::Home,
     },
@@ -117,25 +117,11 @@ fn what_another_job_came_to_is_read_as_data_that_no_grant_vouches_for() {
 fn sleeper() -> (Home, String, String) {
     let (home, id) = with_job("every 1h");
     home.ok(&["cron", "grant", &id, "fs.create=."]);
-    // Tests may be threads of one process.
-    static SLEEPERS: AtomicU32 = AtomicU32::new(0);
-    let count = SLEEPERS.fetch_add(1, Ordering::Relaxed);
-    let mark = format!("4{count:02}{:07}", std::process::id());
+    let mark = mark();
     let script = format!("echo began > note.txt\nsleep {mark}\n");
     std::fs::write(home.path().join(".hermes/scripts/note.sh"), script).unwrap();
     home.ok(&["cron", "grant", &id, "fs.create=."]);
     (home, id, mark)
-}
-
-fn is_asleep(mark: &str) -> bool {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return false;
-    };
-    let line = format!("sleep\0{mark}\0");
-    processes
-        .flatten()
-        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
-        .any(|words| words == line.as_bytes())
 }
 
 #[track_caller]
@@ -285,8 +271,11 @@ fn an_editors_cancel_ends_the_wait_for_the_model_of_a_job() {
         .path()
         .join(".local/state/hermitcrab/jobs")
         .join(&id);
-    within(LONG, || own.join("ledger.jsonl").exists());
-    std::thread::sleep(Duration::from_secs(1));
+    // What is sent is on record before it is.
+    within(LONG, || {
+        std::fs::read_to_string(own.join("ledger.jsonl"))
+            .is_ok_and(|ledger| ledger.contains("model.send model m"))
+    });
     let began = Instant::now();
     editor.notify("session/cancel", json!({"sessionId": session}));
     assert_eq!(editor.result(turn, &[])["stopReason"], "cancelled");

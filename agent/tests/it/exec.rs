@@ -11,7 +11,11 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::support::{home::Home, pty::Pty};
+use crate::support::{
+    asleep::{mark, out_of_time},
+    home::Home,
+    pty::Pty,
+};
 
 /// More than any of this takes.
 const LONG: Duration = Duration::from_secs(60);
@@ -112,17 +116,24 @@ fn it_ends_as_the_command_does() {
 #[test]
 fn it_takes_as_long_as_its_user_says_and_then_ends() {
     let home = Home::new();
-    let began = Instant::now();
-    let ran = home.run(&["exec", "--timeout", "1", "--", "echo begun; sleep 600"]);
-    assert!(began.elapsed() < LONG);
+    let mark = mark();
+    let command = format!("echo begun; sleep {mark}");
+    let ran = out_of_time(&mark, |seconds| {
+        let began = Instant::now();
+        let ran = home.run(&["exec", "--timeout", &seconds.to_string(), "--", &command]);
+        assert!(began.elapsed() < LONG);
+        ran
+    });
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (Some(124), "begun\n"),
         "{ran:?}"
     );
     assert!(ran.err.contains("longer than it may"), "{ran:?}");
-    home.configure("[limits]\ntimeout_seconds = 1\n");
-    let ran = home.run(&["exec", "--", "sleep 600"]);
+    let ran = out_of_time(&mark, |seconds| {
+        home.configure(&format!("[limits]\ntimeout_seconds = {seconds}\n"));
+        home.run(&["exec", "--", &command])
+    });
     assert_eq!(ran.code, Some(124), "{ran:?}");
     assert_eq!(
         home.run(&["exec", "--timeout", "0", "--", "true"]).code,
@@ -133,7 +144,17 @@ fn it_takes_as_long_as_its_user_says_and_then_ends() {
 #[test]
 fn no_reader_that_waits_makes_it_longer() {
     let home = Home::new();
-    let child = started(&home, &["--timeout", "1", "--", "yes"]);
+    // It has begun before its time is over, which it may not have so soon on a busy machine.
+    let begun = |seconds| {
+        let mut child = started(&home, &["--timeout", seconds, "--", "yes"]);
+        let mut piece = [0; 4];
+        let read = child.stdout.as_mut().unwrap().read_exact(&mut piece);
+        if read.is_err() {
+            child.wait().unwrap();
+        }
+        read.is_ok_and(|()| piece == *b"y\ny\n").then_some(child)
+    };
+    let child = ["1", "5", "25"].into_iter().find_map(begun).unwrap();
     let began = Instant::now();
     while !is_zombie(child.id()) {
         assert!(began.elapsed() < LONG, "it waits for its reader");
@@ -141,7 +162,6 @@ fn no_reader_that_waits_makes_it_longer() {
     }
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(124));
-    assert!(output.stdout.starts_with(b"y\ny\n"));
 }
 
 /// Whether a child has ended that nobody has waited for.

@@ -96,7 +96,11 @@ fn a_backend_that_does_not_stream_is_heard_in_one_piece() {
 
 #[test]
 fn answers_that_are_none_are_refused_in_bounded_time() {
-    let unreadable = |answer: &'static [u8], part: &str| match ask(&raw(answer), short()) {
+    let limits = ReplyLimits {
+        time_max: Duration::from_secs(60),
+        ..short()
+    };
+    let unreadable = |answer: &'static [u8], part: &str| match ask(&raw(answer), limits) {
         Err(ModelError::Unreadable(why)) => assert!(why.contains(part), "{why}"),
         other => panic!("{part}: {other:?}"),
     };

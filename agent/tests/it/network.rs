@@ -131,7 +131,7 @@ fn a_server_in_the_background_is_reached_by_its_agents_commands_and_by_no_others
              && exit; sleep 0.05; done; echo nobody"
         )})
     };
-    let heard = bench.call("terminal", says(200));
+    let heard = bench.call("terminal", says(1200));
     assert!(heard.text.contains("heard hello"), "{}", heard.text);
     // A child that may listen, too, has another loopback.
     let first = bench.runtime.first_agent();
@@ -170,7 +170,7 @@ fn a_server_is_reached_after_another_directory_was_opened() {
     let (serve, say) = echo(8079);
     let started = bench.call("terminal", json!({"command": serve, "background": true}));
     assert_eq!(started.fate, Fate::Ran, "{}", started.text);
-    let heard = bench.call("terminal", json!({"command": say(200)}));
+    let heard = bench.call("terminal", json!({"command": say(1200)}));
     assert!(heard.text.contains("heard hello"), "{}", heard.text);
     // Another directory is shown to commands from here on.
     let other = tempfile::tempdir().unwrap();
@@ -213,7 +213,7 @@ fn a_server_is_reached_by_commands_with_the_same_peers_which_are_reached_as_well
          printf 'CONNECT 127.0.0.1:{outside} HTTP/1.1\\r\\n\\r\\nhello\\n' >&3; cat <&3"
     );
     for _ in 0..2 {
-        let both = format!("({}); {through}", say(200));
+        let both = format!("({}); {through}", say(1200));
         let heard = bench.call("terminal", json!({"command": both}));
         assert!(heard.text.contains("heard hello"), "{}", heard.text);
         assert!(heard.text.contains("welcome"), "{}", heard.text);
@@ -243,7 +243,7 @@ fn a_server_in_the_background_serves_what_was_edited_since() {
     assert_eq!(started.fate, Fate::Ran, "{}", started.text);
     let get = "python3 -c \"
 import time, urllib.request, urllib.error
-for _ in range(200):
+for _ in range(1200):
     try:
         print(urllib.request.urlopen('http://127.0.0.1:8078/index.html').read())
         break

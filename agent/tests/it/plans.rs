@@ -4,7 +4,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::home::{Home, Ran};
+use crate::support::{
+    asleep::{mark, out_of_time},
+    home::{Home, Ran},
+};
 
 /// Runs a plan with nobody to ask.
 #[track_caller]
@@ -354,10 +357,14 @@ fn hermit_11_what_is_no_plan_is_never_run() {
 #[test]
 fn hermit_12_a_command_out_of_time_is_gone_with_its_children() {
     let home = Home::new();
-    let steps = json!([
-        {"id": "x", "call": "run_command", "with": {"program": "sh", "args": ["-c", "(sleep 600; touch pwned) & sleep 600"], "seconds": 1}}
-    ]);
-    let ran = run(&home, &plan(steps), &["--json", "--grant", "fs.*=."]);
+    let mark = mark();
+    let script = format!("(sleep 600; touch pwned) & sleep {mark}");
+    let ran = out_of_time(&mark, |seconds| {
+        let steps = json!([
+            {"id": "x", "call": "run_command", "with": {"program": "sh", "args": ["-c", script], "seconds": seconds}}
+        ]);
+        run(&home, &plan(steps), &["--json", "--grant", "fs.*=."])
+    });
     assert!(ran.out.contains("timed-out"), "{ran:?}");
     assert_eq!(read(&home, "pwned"), None);
 }

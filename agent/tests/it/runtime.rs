@@ -8,7 +8,10 @@ use hermitcrab::runtime::{Ceilings, Fate, GrantWords};
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_sandbox::spawn::Interpreters;
 use serde_json::json;
-use support::Bench;
+use support::{
+    Bench,
+    asleep::{mark, out_of_time},
+};
 
 #[test]
 fn a_held_write_is_done_and_read_back() {
@@ -187,13 +190,16 @@ fn directory_and_variables_last_from_command_to_command() {
 #[test]
 fn a_timeout_ends_the_command_and_says_so() {
     let mut bench = Bench::new();
-    let report = bench.call(
-        "terminal",
-        json!({"command": "echo a; sleep 30", "timeout": 1}),
-    );
+    let mark = mark();
+    let command = format!("echo a; sleep {mark}");
+    let (seconds, report) = out_of_time(&mark, |seconds| {
+        let args = json!({"command": command, "timeout": seconds});
+        (seconds, bench.call("terminal", args))
+    });
+    let output = format!("a\\n\\n[Command timed out after {seconds}s]");
     assert_eq!(
         report.text,
-        r#"{"output": "a\n\n[Command timed out after 1s]", "exit_code": 124, "error": null}"#
+        format!(r#"{{"output": "{output}", "exit_code": 124, "error": null}}"#)
     );
 }
 

@@ -322,12 +322,18 @@ struct Peer(Child, u16);
 
 impl Peer {
     fn start(peers: &Peers, options: &[&str]) -> Self {
+        // A port that was free may be somebody else's before it is the server's.
+        let started = (0..5).find_map(|_| Self::start_once(peers, options));
+        started.expect("a server")
+    }
+
+    fn start_once(peers: &Peers, options: &[&str]) -> Option<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let child = Command::new(peers.python())
+        let mut child = Command::new(peers.python())
             .arg(peers.script("tools.py"))
             .arg(port.to_string())
             .args(options)
@@ -339,9 +345,12 @@ impl Peer {
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(started.elapsed() < Duration::from_secs(60), "no server");
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Self(child, port)
+        Some(Self(child, port))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A workspace, a clock and a user for the tests of the runtime.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+pub mod asleep;
 pub mod backend;
 pub mod editor;
 pub mod home;

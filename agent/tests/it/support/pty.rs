@@ -167,7 +167,9 @@ impl Pty {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(50)) {
+                // Until nobody has the terminal any more, which ends the reading; who was
+                // left behind with it is not waited for.
+                while let Ok(bytes) = self.output.recv_timeout(Duration::from_secs(5)) {
                     self.raw.extend_from_slice(&bytes);
                     self.screen.process(&bytes);
                 }
