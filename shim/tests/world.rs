@@ -138,7 +138,7 @@ fn limits_end_a_world_and_not_its_worker() {
         terminal("echo early > early; sleep 600"),
         terminal("echo never"),
     ]);
-    late.deadline_ms = 4_000;
+    late.deadline_ms = 8_000;
     let trace = run(&mut worker, late);
     assert_eq!(trace.end, End::TimedOut);
     assert_eq!(trace.steps.len(), 1, "the second step was never started");
