@@ -8,7 +8,7 @@ use hermitcrab::runtime::Runtime;
 /// sandbox, after giving those that were killed time to go. The agent has no
 /// background commands: a process that outlives its call has escaped it.
 pub(super) fn left_behind(runtime: &Runtime) -> std::io::Result<Vec<String>> {
-    const PATIENCE: Duration = Duration::from_secs(3);
+    const PATIENCE: Duration = Duration::from_secs(10);
     // A background command is known to the agent and ends with its session.
     if runtime.has_running_jobs() {
         return Ok(Vec::new());
