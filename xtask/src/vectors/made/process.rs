@@ -227,6 +227,13 @@ fn typed(draw: &mut Draw) -> anyhow::Result<Draft> {
         "terminal",
         &json!({"command": command, "background": true, "pty": true}),
     );
+    if command.contains("name?") {
+        // What is typed before the question is asked stands before it.
+        draft = draft.call(
+            "process",
+            &json!({"action": "wait", "session_id": first(), "timeout": 3}),
+        );
+    }
     let mut rest = typed;
     while let [action, after @ ..] = rest {
         rest = after;

@@ -296,7 +296,8 @@ fn endings(draw: &mut Draw) -> anyhow::Result<Draft> {
         15 => "git diff --no-index README file1 > /dev/null".to_owned(),
         16 => "LC_ALL=C /usr/bin/diff README src".to_owned(),
         _ => {
-            let timeout = draw.one(&[json!(1), json!("1"), json!(1.0)])?;
+            // Long enough that it has begun, also on a machine that is made to wait.
+            let timeout = draw.one(&[json!(3), json!("3"), json!(3.0)])?;
             let command = draw.one(&[
                 "sleep 20",
                 "echo before; sleep 20",
