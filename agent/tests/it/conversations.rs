@@ -213,7 +213,7 @@ fn it_goes_on_only_in_its_workspace_and_in_one_program() {
         &["conversations", "forget", "--every"],
         "open in another program",
     );
-    assert_eq!(listed(&home, &[]), [id.clone()]);
+    assert_eq!(listed(&home, &[]), *std::slice::from_ref(id));
     let mut input = other.stdin.take().unwrap();
     writeln!(input, "from there").unwrap();
     drop(input);
