@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{
     ambient,
+    audit::beside,
     model::{Message, ProposedCall},
     state_dir::own_file::{self, Access},
 };
@@ -35,7 +36,7 @@ impl Shelf {
     /// Where such conversations are.
     fn dir(self, state_dir: &Path) -> PathBuf {
         state_dir.join(match self {
-            Self::Editor => "acp",
+            Self::Editor => beside::EDITORS_DIR_NAME,
             Self::Terminal => "conversations",
         })
     }
