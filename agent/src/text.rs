@@ -9,6 +9,7 @@ pub mod difflib;
 pub mod fence;
 pub mod fuzzy;
 pub mod gitconfig;
+pub mod gitindex;
 pub mod glob;
 pub mod json;
 pub mod output;

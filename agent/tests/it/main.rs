@@ -36,6 +36,7 @@ mod ending;
 mod exec;
 mod external;
 mod from_home;
+mod git_index;
 mod grammar;
 mod hermit;
 mod hostile;

@@ -7,7 +7,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
     rules::behind_a_link,
-    session::Event,
+    session::{Event, Session},
 };
 use hermitcrab_sandbox::{
     changeset::{Change, ChangeSet, What},
@@ -19,6 +19,10 @@ use super::{
     super::{hands::Hands, result::ChangeSummary, shown, turn::Stop, unkept, words},
     Seen,
 };
+use crate::text::gitindex;
+
+/// The longest index that is looked into.
+const INDEX_BYTES_MAX: usize = 64 << 20;
 
 impl Hands<'_> {
     /// Commits what is held or granted now; says why not otherwise.
@@ -48,6 +52,10 @@ impl Hands<'_> {
         if actions.is_empty() {
             return Ok(None);
         }
+        if is_a_note_of_git(&sets) && !self.stands_unasked(call, &actions) {
+            *self.changes = ChangeSummary::default();
+            return Ok(None);
+        }
         for (seen, set) in &sets {
             actions.extend(behind_links(seen, set)?);
         }
@@ -60,6 +68,12 @@ impl Hands<'_> {
             return Ok(Some((denial, false)));
         }
         self.carry_over(Event::Effects { call, actions }, command, &sets)
+    }
+
+    /// Whether all of it is covered as things stand.
+    fn stands_unasked(&self, call: CallId, actions: &[Action]) -> bool {
+        let early = |session: &Session| session.may_stand_early(call, actions);
+        self.runtime.machine.look(early).into_iter().all(|may| may)
     }
 
     /// Has these changes decided by this event, and carries them over; says why not
@@ -126,6 +140,25 @@ impl Hands<'_> {
             Err(stop) => Err(stop),
         }
     }
+}
+
+/// Whether all that was changed is an index of git's that says what it said before. Git
+/// writes it to be quicker the next time, when somebody only wants to see what there is:
+/// nobody is asked about that. Where it is not held anyway, it is left out.
+fn is_a_note_of_git(sets: &[(&Seen, &ChangeSet)]) -> bool {
+    let [(_, set)] = sets else {
+        return false;
+    };
+    let [change] = set.changes() else {
+        return false;
+    };
+    let is_index = change.path.file_name().is_some_and(|name| name == b"index");
+    if !is_index || !matches!(change.what, What::ModifiedFile { .. }) {
+        return false;
+    }
+    let before = set.content_before(&change.path, INDEX_BYTES_MAX);
+    let after = set.content_after(&change.path, INDEX_BYTES_MAX);
+    matches!((before, after), (Ok(before), Ok(after)) if gitindex::says_the_same(&before, &after))
 }
 
 /// What new links make besides themselves: behind one lies, under a name that somebody

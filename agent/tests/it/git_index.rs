@@ -1,0 +1,85 @@
+//! Looking at a repository changes git's index, and nobody is asked about that.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::process::Command;
+
+use crate::support::home::Home;
+
+/// A project with a repository in it, whose index knows other times than its files have.
+fn repository() -> Home {
+    let home = Home::new();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(arguments)
+            .current_dir(home.project())
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    git(&["init", "-q"]);
+    std::fs::write(home.project().join("b.txt"), "b\n").unwrap();
+    git(&["add", "-A"]);
+    let who = ["-c", "user.name=A", "-c", "user.email=a@b"];
+    git(&[&who[..], &["commit", "-q", "-m", "first"]].concat());
+    let other = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(home.project().join("a.txt"))
+        .unwrap();
+    file.set_modified(other).unwrap();
+    home
+}
+
+fn index(home: &Home) -> Vec<u8> {
+    std::fs::read(home.project().join(".git/index")).unwrap()
+}
+
+#[test]
+fn to_look_at_a_repository_needs_no_grant_and_changes_nothing() {
+    let home = repository();
+    let before = index(&home);
+    for command in ["git status -s", "git diff --stat", "git status | cat"] {
+        let ran = home.run(&["exec", "--", command]);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+        assert_eq!(ran.err, "", "{command}");
+        assert!(index(&home) == before, "{command}");
+    }
+}
+
+#[test]
+fn what_stages_something_is_asked_about_and_so_is_all_that_comes_with_it() {
+    let home = repository();
+    std::fs::write(home.project().join("a.txt"), "other\n").unwrap();
+    let before = index(&home);
+    for command in [
+        "git add a.txt",
+        "git update-index --assume-unchanged b.txt",
+        "git status; echo x > c.txt",
+        "git status; cp .git/HEAD .git/index",
+        "git status; chmod 600 .git/index",
+        "git status; mv .git/index index",
+    ] {
+        let ran = home.run(&["exec", "--", command]);
+        assert_eq!(ran.code, Some(77), "{command}: {ran:?}");
+        assert!(index(&home) == before, "{command}");
+    }
+}
+
+#[test]
+fn where_it_is_held_git_is_quicker_the_next_time() {
+    let home = repository();
+    let before = index(&home);
+    let ran = home.run(&[
+        "exec",
+        "--grant",
+        "fs.modify=.git/index",
+        "--",
+        "git status -s",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let after = index(&home);
+    assert!(after != before, "it was brought up to date");
+}
