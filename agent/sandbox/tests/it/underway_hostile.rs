@@ -74,67 +74,6 @@ while True:
 }
 
 #[test]
-fn a_file_that_gets_its_first_name_when_it_is_whole_is_never_seen_in_part() {
-    let workspace = Workspace::new();
-    workspace.file(
-        "named.py",
-        "import os
-def whole(place):
-    fd = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o644)
-    os.write(fd, b'%d\\n' % place)
-    os.write(fd, b'%d\\n' % place)
-    os.link(f'/proc/self/fd/{fd}', f'whole{place % 50}', follow_symlinks=True)
-    os.close(fd)
-try:
-    whole(0)
-except OSError as why:
-    print('cannot', why, flush=True)
-    raise SystemExit
-print('begun', flush=True)
-place = 1
-while True:
-    whole(place)
-    place += 1
-    if place >= 50:
-        os.unlink(f'whole{place % 50}')
-",
-    );
-    let mut command = started(&workspace, "python3 -u named.py; echo over; sleep 600");
-    let mut said = String::new();
-    while !said.contains("begun") {
-        let attended = command
-            .running
-            .attend(Duration::from_millis(10), |_, bytes| {
-                said.push_str(&String::from_utf8_lossy(bytes));
-            });
-        assert!(!attended.unwrap(), "{said}");
-        if said.contains("cannot") {
-            println!("SKIPPED: no file without a name can be made in a view here: {said}");
-            return;
-        }
-    }
-    let (mut kept, begun) = (0, Instant::now());
-    while kept < 25 {
-        assert!(begun.elapsed() < PATIENCE, "only {kept}");
-        let is_over = command.running.attend(Duration::ZERO, |_, _| {});
-        assert!(!is_over.unwrap());
-        let Some(changes) = command.keep().filter(|changes| !changes.is_empty()) else {
-            continue;
-        };
-        kept += 1;
-        for change in changes.iter().filter(|change| !change.contains("delete")) {
-            let name = change.split(' ').next_back().unwrap();
-            let held = workspace.read(name);
-            let (one, other) = held.trim().split_once('\n').expect(name);
-            assert_eq!(one, other);
-        }
-    }
-    let (finished, journal) = command.ended();
-    let commit = commit_in(&journal.0, &finished.changes[0], &workspace);
-    assert!(commit.failure.is_none(), "{commit:?}");
-}
-
-#[test]
 fn of_two_that_write_one_file_the_second_overwrites_nothing_it_has_not_seen() {
     let workspace = Workspace::new();
     for name in ["both", "gone"] {
