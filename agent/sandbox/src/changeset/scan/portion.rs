@@ -20,9 +20,6 @@ use crate::changeset::ChangeSetError;
 use crate::changeset::node::{is_mounted, kind_of, open_dir};
 use crate::dircap::{DEPTH_MAX, Kind, list_dir};
 
-/// How many times more of what is gone than of what is new is told: it is only moved.
-const GONE_FACTOR: usize = 8;
-
 /// What one look tells at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portion {
@@ -154,11 +151,8 @@ impl Scan {
         if self.while_it_runs.is_none() {
             return Ok(true);
         }
-        let portion = self.portion();
-        let room = Portion {
-            names: portion.names.saturating_mul(GONE_FACTOR),
-            bytes: portion.bytes.saturating_mul(8),
-        };
+        // Eight times as much as of what is new: it is only moved.
+        let room = self.portion().doubled().doubled().doubled();
         if self.so_far.gone.fills(room) {
             self.so_far.is_more_gone = true;
             return Ok(false);
