@@ -172,6 +172,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     config.chat.check().map_err(wrong)?;
     servers::check(&config.servers).map_err(wrong)?;
     let _chosen = config.sandbox.interpreters().map_err(wrong)?;
+    let _named = config.sandbox.caches().map_err(wrong)?;
     path.clone_into(&mut config.file);
     text.clone_into(&mut config.text);
     Ok(config)
@@ -334,6 +335,7 @@ impl Config {
             sandboxes_are_fresh: self.sandbox.is_fresh_in_either(&other.sandbox),
             layers: self.sandbox.layers(&other.sandbox),
             leaves_owners: self.sandbox.leaves_owners_in_either(&other.sandbox),
+            caches: self.sandbox.caches_of_both(&other.sandbox),
             talk: self.chat.both(&other.chat),
         }
     }

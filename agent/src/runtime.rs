@@ -83,7 +83,7 @@ pub use self::{
     background::{JobEnd, JobRequest, JobView, Notice},
     beginning::Beginning,
     call::{Tools, unreadable},
-    ceilings::Ceilings,
+    ceilings::{Caches, Ceilings},
     command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
     converse::Inquiry,
     edit::{Before, FileChange},

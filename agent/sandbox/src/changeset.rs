@@ -421,6 +421,19 @@ impl ChangeSet {
         self.renames.new_above(path)
     }
 
+    /// Takes changes out, by their names; whether they are out. Nothing is where one is
+    /// among them that no set may hold, as only the first of its kind is known.
+    pub fn leave_out(&mut self, is_left: impl Fn(&RelPath) -> bool) -> bool {
+        if self.never.names().any(&is_left) {
+            return false;
+        }
+        self.changes.retain(|change| !is_left(&change.path));
+        self.before.retain(|path, _| !is_left(path));
+        self.after.retain(|path, _| !is_left(path));
+        self.renames = renames::find(&self.before, &self.after);
+        true
+    }
+
     /// How the view was made.
     #[must_use]
     pub fn layer(&self) -> Layer {

@@ -209,6 +209,17 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
             ),
         });
     }
+    if report.left_out > 0 && run.discarded.is_none() {
+        told.push(format!(
+            "what it left in caches is not kept ({} {}, see `sandbox.caches`); a grant keeps it",
+            report.left_out,
+            if report.left_out == 1 {
+                "name"
+            } else {
+                "names"
+            }
+        ));
+    }
     told.extend(run.withheld.clone());
     told.extend(run.strange.clone());
     told.extend(run.short_of_memory.map(str::to_owned));

@@ -26,7 +26,7 @@ const fn key(name: &'static str, usual: &'static str, about: &'static str) -> Ke
 }
 
 /// All of them, as they are shown.
-pub const KEYS: [Key; 66] = [
+pub const KEYS: [Key; 67] = [
     key(
         "mode",
         "prompt",
@@ -116,6 +116,11 @@ pub const KEYS: [Key; 66] = [
         "sandbox.copy_for_owners",
         "true",
         "where root runs the agent and a file system takes no id map, copy what a command may write so that it is the command's own; `false` leaves it a stranger's rights there",
+    ),
+    key(
+        "sandbox.caches",
+        "[\"__pycache__\", \".mypy_cache\", \".pytest_cache\", \".ruff_cache\"]",
+        "directories of these names hold what programs make again: what a command leaves there is left out where it is not held, without a question; `[]` for none",
     ),
     key(
         "chat.stop_loops",

@@ -10,6 +10,8 @@ use hermitcrab_sandbox::spawn::Interpreters;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::runtime::Caches;
+
 /// The table `[safety]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +129,9 @@ pub struct SandboxWords {
     /// Whether directories are copied where owners cannot be translated.
     #[serde(default)]
     pub copy_for_owners: Option<bool>,
+    /// Names of directories whose contents are left out where they are not held.
+    #[serde(default)]
+    pub caches: Option<Vec<String>>,
 }
 
 impl SandboxWords {
@@ -156,6 +161,34 @@ impl SandboxWords {
         match (read(self), read(other)) {
             (Some(one), Some(two)) => Some(one.and(two)),
             (one, two) => one.or(two),
+        }
+    }
+
+    /// The directories whose contents nobody is asked about; the usual ones if nothing is said.
+    ///
+    /// # Errors
+    /// What is wrong with a name, in words.
+    pub fn caches(&self) -> Result<Caches, String> {
+        let Some(names) = &self.caches else {
+            return Ok(Caches::default());
+        };
+        Caches::from_names(names.iter().map(String::as_str)).map_err(|name| {
+            format!(
+                "`sandbox.caches` names `{}`, which is not the name of a directory of caches; give it without the way there",
+                name.escape_debug()
+            )
+        })
+    }
+
+    /// Those that both files leave out.
+    #[must_use]
+    pub fn caches_of_both(&self, other: &Self) -> Caches {
+        // Names were checked when they were read.
+        let read = |words: &Self| words.caches().unwrap_or_default();
+        match (&self.caches, &other.caches) {
+            (_, None) => read(self),
+            (None, _) => read(other),
+            (Some(_), Some(_)) => read(self).and(&read(other)),
         }
     }
 

@@ -391,8 +391,8 @@ impl Hands<'_> {
                 continue;
             }
             let end = match finished {
-                Some(Ok(finished)) => {
-                    self.decide(call, &command, &seen, &finished, (killed, on_terminal))?
+                Some(Ok(mut finished)) => {
+                    self.decide(call, &command, &seen, &mut finished, (killed, on_terminal))?
                 }
                 // Killed before its sandbox was ready: it never began.
                 Some(Err(SpawnError::Step(_))) if killed => {
@@ -429,7 +429,7 @@ impl Hands<'_> {
         call: CallId,
         command: &str,
         seen: &[Seen],
-        finished: &Finished,
+        finished: &mut Finished,
         (killed, on_terminal): (bool, bool),
     ) -> Result<JobEnd, Stop> {
         let status = match finished.ending {

@@ -3,6 +3,8 @@
 //! These bind whatever is granted and whoever says yes: what goes beyond them
 //! is refused before anybody is asked. They can only make things narrower.
 
+mod caches;
+
 use std::time::Duration;
 
 use hermitcrab_core::{
@@ -14,10 +16,11 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
+pub use self::caches::Caches;
 use super::{Runtime, sandboxes, talk::Talk};
 
 /// The ceilings of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ceilings {
     /// Files and directories one operation may make, change or delete.
     pub files_max: Option<u64>,
@@ -46,6 +49,8 @@ pub struct Ceilings {
     /// Whether a command of root's is left a stranger where owners cannot be translated,
     /// and the directory is not copied for it.
     pub leaves_owners: bool,
+    /// Whose contents are left out where they are not held, without a question.
+    pub caches: Caches,
     /// What bounds a conversation.
     pub talk: Talk,
 }

@@ -237,7 +237,7 @@ impl Hands<'_> {
         show: impl FnOnce(&Question) -> S,
     ) -> Result<(), Stop> {
         let (by, tool) = (self.by, self.tool);
-        let ceilings = self.runtime.ceilings;
+        let ceilings = self.runtime.ceilings.clone();
         let steering = self.runtime.steering.clone();
         self.has_acted = true;
         let (mut turn, mounts, journal) = self.turn_with_journal()?;

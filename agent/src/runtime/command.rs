@@ -24,6 +24,7 @@ use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Running, SpawnError, St
 
 mod anew;
 mod attended;
+mod besides;
 mod check;
 mod conclude;
 mod feed;
@@ -254,7 +255,7 @@ impl Hands<'_> {
             }
             self.attended(running, &mut wanted)
         });
-        let finished = match finished {
+        let mut finished = match finished {
             Ok(finished) => finished,
             Err(SpawnError::Denied(denial)) => {
                 self.finish(call, Outcome::Refused(denial.code()))?;
@@ -292,7 +293,7 @@ impl Hands<'_> {
                 .any(|set| !set.is_empty())
                 .then(|| (Denial::new(DenialCode::EffectNotCovered, about), false)))
         } else if wanted {
-            self.settle(call, about, seen, &finished)
+            self.settle(call, about, seen, &mut finished)
         } else {
             let denial = Denial::new(DenialCode::RejectedByUser, "the command was stopped");
             Ok(Some((denial, false)))

@@ -176,7 +176,7 @@ impl Hands<'_> {
     ) -> Result<ScriptRun, Stop> {
         let seen = self.seen()?.into();
         let text = |text: &str| text.as_bytes().to_vec();
-        let ceilings = self.runtime.ceilings;
+        let ceilings = self.runtime.ceilings.clone();
         let timeout = ceilings
             .timeout_max
             .map_or(most, |allowed| allowed.min(most));

@@ -55,6 +55,8 @@ pub struct ChangeSummary {
     pub modified: usize,
     /// Names gone.
     pub deleted: usize,
+    /// What lay in caches and was left out, without a question.
+    pub left_out: usize,
 }
 
 /// Everything about a finished call.

@@ -79,7 +79,7 @@ impl Hands<'_> {
         ours.set_nonblocking(true)
             .map_err(|error| Stop::Io(error.to_string()))?;
         let text = |text: &str| text.as_bytes().to_vec();
-        let ceilings = self.runtime.ceilings;
+        let ceilings = self.runtime.ceilings.clone();
         let timeout = ceilings.script_timeout.unwrap_or(SCRIPT_TIMEOUT);
         let timeout = ceilings
             .timeout_max

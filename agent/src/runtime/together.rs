@@ -290,7 +290,7 @@ impl Runtime {
             afoot: self.afoot.clone(),
             externals: self.externals.clone(),
             config: self.config.clone(),
-            ceilings: self.ceilings,
+            ceilings: self.ceilings.clone(),
             steering: self.steering.clone(),
             has_buffers: self.buffers.is_some(),
             is_an_editors: self.is_an_editors,

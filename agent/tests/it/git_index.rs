@@ -83,3 +83,15 @@ fn where_it_is_held_git_is_quicker_the_next_time() {
     let after = index(&home);
     assert!(after != before, "it was brought up to date");
 }
+
+#[test]
+fn beside_a_change_that_is_held_it_is_left_out_and_the_change_stands() {
+    let home = repository();
+    let before = index(&home);
+    let command = "git status -s; echo x > c.txt";
+    let ran = home.run(&["exec", "--grant", "fs.create=c.txt", "--", command]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.err, "");
+    assert!(index(&home) == before);
+    assert!(home.project().join("c.txt").exists());
+}

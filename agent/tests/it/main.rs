@@ -19,6 +19,7 @@ mod audit_cli;
 mod background;
 mod bearers;
 mod beginning;
+mod caches;
 mod caps_cli;
 mod changing;
 mod chat;

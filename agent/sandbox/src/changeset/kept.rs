@@ -25,6 +25,14 @@ pub(super) struct Never {
     pub mounted: Option<RelPath>,
 }
 
+impl Never {
+    pub(super) fn names(&self) -> impl Iterator<Item = &RelPath> {
+        [&self.overtaken, &self.unseen, &self.nobodys, &self.mounted]
+            .into_iter()
+            .flatten()
+    }
+}
+
 impl ChangeSet {
     /// The first change that is never applied, and why: a pipe or a socket,
     /// a file that would lend its owner's or group's rights to whoever runs

@@ -6,6 +6,7 @@ use crate::support;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use hermitcrab_core::outcome::DenialCode;
+use hermitcrab_core::path::RelPath;
 use hermitcrab_sandbox::SpawnError;
 use hermitcrab_sandbox::changeset::{What, Whose};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
@@ -298,7 +299,57 @@ fn settings_of_git_written_again_as_they_were_are_no_change() {
     assert_eq!(changed(&finished), [".git/config"]);
 }
 
+fn what_is_left_out_does_not_happen_and_the_rest_does() {
+    let workspace = Workspace::new();
+    workspace.file("old/left", "old\n");
+    workspace.file("moved", "some text\n");
+    let mut finished = ran(
+        &workspace,
+        "mkdir -p new/left/deep; echo x > new/left/deep/f; echo y > new/f; ln new/f new/left/f
+         echo z > old/left; echo z > old/beside; mv moved new/left/moved; mkfifo new/left/pipe",
+    );
+    let set = &mut finished.changes[0];
+    let is_left = |path: &RelPath| path.components().any(|name| name == b"left");
+    assert!(set.leave_out(is_left));
+    assert!(set.never_kept().is_none());
+    kept(&workspace, &finished);
+    let read = |name: &str| std::fs::read_to_string(workspace.path().join(name)).ok();
+    assert_eq!(read("new/f").as_deref(), Some("y\n"));
+    assert_eq!(read("old/left").as_deref(), Some("old\n"));
+    assert_eq!(read("old/beside").as_deref(), Some("z\n"));
+    assert!(!workspace.path().join("new/left").exists());
+    assert_eq!(read("moved"), None, "it was asked for, and is done");
+}
+
+/// Of what no set may hold only the first is known, so it stays to be found.
+fn nothing_is_left_out_where_that_would_hide_what_may_not_be_kept() {
+    let workspace = Workspace::new();
+    workspace.file("left/f", "old\n");
+    let script = "echo mine > left/f; echo x > beside; echo done; read -r until_they_saved";
+    let path = workspace.path().join("left/f");
+    let mut running = support::start(&workspace.command(script));
+    let mut stdin = running.take_stdin();
+    let finished = running.wait_with(|_, _| {
+        if stdin.is_some() {
+            support::time::clock_of_files_moves();
+            std::fs::write(&path, "theirs\n").unwrap();
+            stdin = None;
+        }
+    });
+    let mut finished = finished.unwrap();
+    let set = &mut finished.changes[0];
+    let before = set.changes().to_vec();
+    assert!(!set.leave_out(|path| path.as_bytes().starts_with(b"left")));
+    assert_eq!(set.changes(), before);
+    assert!(set.never_kept().is_some());
+    assert!(set.leave_out(|path| path.as_bytes() == b"beside"));
+    assert_eq!(set.changes().len(), before.len() - 1);
+    assert!(set.never_kept().is_some());
+}
+
 support::on_all_layers!(
+    what_is_left_out_does_not_happen_and_the_rest_does,
+    nothing_is_left_out_where_that_would_hide_what_may_not_be_kept,
     ten_thousand_files_are_one_commit,
     files_and_whole_directories_under_other_names_are_told_as_renames,
     attributes_are_changes_of_their_own_and_others_survive_a_new_version,

@@ -34,7 +34,7 @@ impl Hands<'_> {
         finished: Result<Finished, SpawnError>,
         came: impl FnOnce(&Finished) -> Digest,
     ) -> Result<(Finished, Option<Denial>), Stop> {
-        let finished = match finished {
+        let mut finished = match finished {
             Ok(finished) => finished,
             Err(error) => return Err(self.not_started(over.call, error)?),
         };
@@ -45,7 +45,7 @@ impl Hands<'_> {
             return Err(Stop::Broken(error.to_string()));
         }
         let settled = match over.unwanted {
-            None => self.settle(over.call, over.about, over.seen, &finished),
+            None => self.settle(over.call, over.about, over.seen, &mut finished),
             Some(why) => {
                 let denial = Denial::new(DenialCode::RejectedByUser, why);
                 Ok(Some((denial, false)))

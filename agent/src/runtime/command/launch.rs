@@ -93,7 +93,7 @@ impl Hands<'_> {
         let sandbox = self.runtime.sandbox.clone();
         // What one of an agent's commands listens at its others reach.
         let loopback = u64::from(self.by.get()).saturating_add(1);
-        let ceilings = self.runtime.ceilings;
+        let ceilings = self.runtime.ceilings.clone();
         let (mut turn, mounts) = self.turn();
         let (call, running) = turn.begin(
             event,

@@ -7,7 +7,7 @@ use hermitcrab_core::{
     outcome::{Denial, DenialCode},
     path::RelPath,
     rules::behind_a_link,
-    session::{Event, Session},
+    session::Event,
 };
 use hermitcrab_sandbox::{
     changeset::{Change, ChangeSet, What},
@@ -19,24 +19,22 @@ use super::{
     super::{hands::Hands, result::ChangeSummary, shown, turn::Stop, unkept, words},
     Seen,
 };
-use crate::text::gitindex;
-
-/// The longest index that is looked into.
-const INDEX_BYTES_MAX: usize = 64 << 20;
 
 impl Hands<'_> {
-    /// Commits what is held or granted now; says why not otherwise.
+    /// Commits what is held or granted now, without what is only there besides; says why
+    /// not otherwise.
     pub(in crate::runtime) fn settle(
         &mut self,
         call: CallId,
         command: &str,
         seen: &[Seen],
-        finished: &Finished,
+        finished: &mut Finished,
     ) -> Result<Option<(Denial, bool)>, Stop> {
         // What it did until it was stopped may not stand.
         if let Some(denial) = self.stopped(call) {
             return Ok(Some((denial, false)));
         }
+        self.leave_out_besides(call, seen, finished)?;
         let sets: Vec<(&Seen, &ChangeSet)> = seen
             .iter()
             .zip(&finished.changes)
@@ -52,10 +50,6 @@ impl Hands<'_> {
         if actions.is_empty() {
             return Ok(None);
         }
-        if is_a_note_of_git(&sets) && !self.stands_unasked(call, &actions) {
-            *self.changes = ChangeSummary::default();
-            return Ok(None);
-        }
         for (seen, set) in &sets {
             actions.extend(behind_links(seen, set)?);
         }
@@ -68,12 +62,6 @@ impl Hands<'_> {
             return Ok(Some((denial, false)));
         }
         self.carry_over(Event::Effects { call, actions }, command, &sets)
-    }
-
-    /// Whether all of it is covered as things stand.
-    fn stands_unasked(&self, call: CallId, actions: &[Action]) -> bool {
-        let early = |session: &Session| session.may_stand_early(call, actions);
-        self.runtime.machine.look(early).into_iter().all(|may| may)
     }
 
     /// Has these changes decided by this event, and carries them over; says why not
@@ -140,25 +128,6 @@ impl Hands<'_> {
             Err(stop) => Err(stop),
         }
     }
-}
-
-/// Whether all that was changed is an index of git's that says what it said before. Git
-/// writes it to be quicker the next time, when somebody only wants to see what there is:
-/// nobody is asked about that. Where it is not held anyway, it is left out.
-fn is_a_note_of_git(sets: &[(&Seen, &ChangeSet)]) -> bool {
-    let [(_, set)] = sets else {
-        return false;
-    };
-    let [change] = set.changes() else {
-        return false;
-    };
-    let is_index = change.path.file_name().is_some_and(|name| name == b"index");
-    if !is_index || !matches!(change.what, What::ModifiedFile { .. }) {
-        return false;
-    }
-    let before = set.content_before(&change.path, INDEX_BYTES_MAX);
-    let after = set.content_after(&change.path, INDEX_BYTES_MAX);
-    matches!((before, after), (Ok(before), Ok(after)) if gitindex::says_the_same(&before, &after))
 }
 
 /// What new links make besides themselves: behind one lies, under a name that somebody

@@ -36,6 +36,8 @@ pub struct TypedReport {
     pub came: Result<CommandRun, String>,
     /// What may stand.
     pub fate: Fate,
+    /// What it left in caches, which is left out.
+    pub left_out: usize,
 }
 
 impl Runtime {
@@ -69,7 +71,11 @@ impl Runtime {
             Err((words, fate)) => (Err(words), fate),
         };
         self.after_call(by, &answered, !questions.is_empty(), &fate);
-        TypedReport { came, fate }
+        TypedReport {
+            came,
+            fate,
+            left_out: changes.left_out,
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+//! The names of directories that hold nothing but what programs can make again.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use hermitcrab_core::path::RelPath;
+
+/// What Python, pytest, mypy and ruff keep beside what they read.
+const USUAL: [&str; 4] = ["__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"];
+
+/// Names of directories whose contents nobody is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caches(Arc<BTreeSet<Vec<u8>>>);
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self(Arc::new(USUAL.map(|name| name.as_bytes().to_vec()).into()))
+    }
+}
+
+impl Caches {
+    /// Those of a list.
+    ///
+    /// # Errors
+    /// A word that is no name of a directory, or means a place and not a name.
+    pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self, &'n str> {
+        let is_name = |name: &&str| {
+            let parsed = RelPath::parse(name.as_bytes());
+            parsed.is_ok_and(|path| path.components().count() == 1) && *name != ".git"
+        };
+        names
+            .into_iter()
+            .map(|name| {
+                let is_one = is_name(&name).then(|| name.as_bytes().to_vec());
+                is_one.ok_or(name)
+            })
+            .collect::<Result<BTreeSet<_>, _>>()
+            .map(|names| Self(Arc::new(names)))
+    }
+
+    /// Those that both name.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self(Arc::new(self.0.intersection(&other.0).cloned().collect()))
+    }
+
+    /// Whether a directory of that path is one.
+    #[must_use]
+    pub fn has(&self, path: &RelPath) -> bool {
+        path.file_name().is_some_and(|name| self.0.contains(name))
+    }
+
+    /// Whether a path lies in one.
+    #[must_use]
+    pub fn hold(&self, path: &RelPath) -> bool {
+        let above = std::iter::successors(path.parent(), RelPath::parent);
+        above.into_iter().any(|above| self.has(&above))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::path::RelPath;
+
+    use super::Caches;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text.as_bytes()).expect("path")
+    }
+
+    #[test]
+    fn what_lies_below_a_directory_of_such_a_name_is_in_it_and_the_directory_is_not() {
+        let caches = Caches::default();
+        assert!(caches.hold(&path("pkg/__pycache__/a.pyc")));
+        assert!(caches.hold(&path(".pytest_cache/v/cache/lastfailed")));
+        assert!(!caches.hold(&path("pkg/__pycache__")));
+        assert!(caches.has(&path("pkg/__pycache__")));
+        for other in ["pkg/a.py", "__pycache__x/a", "x__pycache__/a", "pkg"] {
+            assert!(
+                !caches.hold(&path(other)) && !caches.has(&path(other)),
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_names_are_taken_and_not_the_one_of_a_repository() {
+        for wrong in ["", ".", "..", "a/b", "/a", "a/", ".git", "a\0b"] {
+            assert_eq!(Caches::from_names(["out", wrong]), Err(wrong));
+        }
+        let named = Caches::from_names(["out", "__pycache__"]).expect("names");
+        assert!(named.hold(&path("out/a")) && !named.hold(&path(".mypy_cache/a")));
+        let both = named.and(&Caches::default());
+        assert!(both.hold(&path("__pycache__/a")) && !both.hold(&path("out/a")));
+        let none = Caches::from_names([]).expect("none");
+        assert!(!none.hold(&path("__pycache__/a")));
+    }
+}

@@ -1,0 +1,172 @@
+//! What a command leaves in caches is left out where it is not held, and nobody is asked.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::PathBuf;
+
+use crate::support::home::{Home, Ran};
+
+/// Stands for a program that keeps a cache, new or old, beside what it reads.
+const CACHES: &str = "mkdir -p pkg/__pycache__ && echo 1 > pkg/__pycache__/m.cpython-311.pyc";
+
+fn project() -> Home {
+    let home = Home::new();
+    std::fs::create_dir(home.project().join("pkg")).unwrap();
+    std::fs::write(home.project().join("pkg/m.py"), "x = 1\n").unwrap();
+    home
+}
+
+fn cached(home: &Home) -> PathBuf {
+    home.project().join("pkg/__pycache__/m.cpython-311.pyc")
+}
+
+#[track_caller]
+fn is_refused(ran: &Ran) {
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!ran.err.contains("not kept"), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_only_fills_caches_ends_as_it_ends_and_is_told_of() {
+    let home = project();
+    let ran = home.run(&["exec", "--", &format!("{CACHES}; exit 3")]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(
+        ran.err
+            .contains("what it left in caches is not kept (2 names"),
+        "{ran:?}"
+    );
+    assert!(!home.project().join("pkg/__pycache__").exists());
+    // The same once more: nothing was remembered either.
+    let ran = home.run(&["exec", "--", CACHES]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn what_is_done_besides_stands_or_falls_as_it_would_without_caches() {
+    let home = project();
+    let both = format!("{CACHES}; echo new > b.txt");
+    is_refused(&home.run(&["exec", "--", &both]));
+    assert!(!home.project().join("b.txt").exists());
+    let ran = home.run(&["exec", "--grant", "fs.create=b.txt", "--", &both]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.project().join("b.txt").exists());
+    assert!(!home.project().join("pkg/__pycache__").exists());
+    let ran = home.run(&["undo"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!home.project().join("b.txt").exists());
+}
+
+#[test]
+fn where_caches_are_held_they_stand() {
+    let home = project();
+    let command =
+        "mkdir lib lib/__pycache__ && echo 1 > lib/__pycache__/n.pyc && echo 2 > lib/n.py";
+    // Whoever holds all of the directory holds its caches, too.
+    let ran = home.run(&["exec", "--grant", "fs.create=lib", "--", command]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.err, "");
+    assert!(home.project().join("lib/__pycache__/n.pyc").exists());
+    std::fs::remove_dir_all(home.project().join("lib")).unwrap();
+    home.configure("mode = \"approve_all\"\n");
+    let ran = home.run(&["exec", "--", command]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(home.project().join("lib/__pycache__/n.pyc").exists());
+}
+
+#[test]
+fn a_cache_that_is_there_is_left_as_it_is() {
+    let home = project();
+    let file = cached(&home);
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "old\n").unwrap();
+    let ran = home.run(&[
+        "exec",
+        "--",
+        &format!("{CACHES}; chmod 600 pkg/__pycache__/*; echo 2 > pkg/__pycache__/o"),
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old\n");
+    assert!(!home.project().join("pkg/__pycache__/o").exists());
+    let held = ["exec", "--grant", "fs.modify=pkg/__pycache__", "--", CACHES];
+    assert_eq!(home.run(&held).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\n");
+}
+
+#[test]
+fn where_anything_is_gone_or_no_cache_nothing_is_left_out() {
+    let home = project();
+    std::fs::create_dir(home.project().join(".mypy_cache")).unwrap();
+    std::fs::write(home.project().join(".mypy_cache/old"), "x").unwrap();
+    for command in [
+        // What is gone may be what is in the cache now, under another name or changed.
+        "mkdir __pycache__; mv a.txt __pycache__/a.txt; echo more >> __pycache__/a.txt",
+        "mkdir __pycache__; mv a.txt __pycache__/a.txt",
+        // Whoever removes caches wants them gone.
+        "rm .mypy_cache/old",
+        "rm -r .mypy_cache",
+        "mv .mypy_cache x",
+        // No directories.
+        "echo x > __pycache__",
+        "ln -s pkg __pycache__",
+        "chmod 700 .mypy_cache",
+        // No names of caches.
+        "mkdir cache; echo x > cache/a",
+        "mkdir -p .git/__pycache__/; echo x > .git/config",
+    ] {
+        is_refused(&home.run(&["exec", "--", command]));
+        assert!(home.project().join("a.txt").exists(), "{command}");
+        assert!(home.project().join(".mypy_cache/old").exists(), "{command}");
+    }
+}
+
+#[test]
+fn which_directories_are_caches_is_configured() {
+    let home = project();
+    let other = "mkdir -p out && echo 1 > out/x";
+    home.configure("[sandbox]\ncaches = [\"out\"]\n");
+    assert_eq!(home.run(&["exec", "--", other]).code, Some(0));
+    assert!(!home.project().join("out").exists());
+    is_refused(&home.run(&["exec", "--", CACHES]));
+    home.configure("[sandbox]\ncaches = []\n");
+    is_refused(&home.run(&["exec", "--", other]));
+    is_refused(&home.run(&["exec", "--", CACHES]));
+    for wrong in ["a/b", "..", ".git", ""] {
+        home.configure(&format!("[sandbox]\ncaches = [\"{wrong}\"]\n"));
+        let ran = home.run(&["exec", "--", "true"]);
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.err.contains("sandbox.caches"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_real_run_of_tests_asks_nobody() {
+    let home = project();
+    std::fs::write(
+        home.project().join("test_m.py"),
+        "import unittest\nfrom pkg import m\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(m.x, 1)\n",
+    )
+    .unwrap();
+    let ran = home.run(&["exec", "--", "/usr/bin/env python3 -m unittest -q"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.err.contains("what it left in caches is not kept"),
+        "{ran:?}"
+    );
+    assert!(!home.project().join("__pycache__").exists());
+}
+
+#[test]
+fn what_a_rule_refuses_is_left_out_and_the_new_directory_around_it_stands() {
+    let home = project();
+    home.configure(
+        "mode = \"approve_all\"\n\n[[rules]]\nid = \"no-caches\"\ndecision = \"deny\"\n\
+         verbs = [\"fs.create\"]\nnamed = \"__pycache__\"\n",
+    );
+    let command = "mkdir -p lib/__pycache__ && echo 1 > lib/__pycache__/n.pyc; echo 2 > lib/n.py";
+    let ran = home.run(&["exec", "--", command]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("(2 names"), "{ran:?}");
+    assert!(home.project().join("lib/n.py").exists());
+    // A file in it is not refused, and has nowhere to be.
+    assert!(!home.project().join("lib/__pycache__").exists());
+}
