@@ -174,6 +174,16 @@ pub(super) fn status(ending: Ending) -> u8 {
     }
 }
 
+/// The status of a command that failed, where nothing else says how it ended.
+pub(super) fn failure(ending: Ending) -> Option<u8> {
+    match ending {
+        Ending::Exited(_) | Ending::Signalled(_) | Ending::Killed => {
+            Some(status(ending)).filter(|status| *status != 0)
+        }
+        Ending::TimedOut | Ending::OutOfMemory | Ending::OutOfRoom => None,
+    }
+}
+
 /// What its user is to know besides what it printed itself.
 pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
     let run = match &report.came {

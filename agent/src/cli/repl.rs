@@ -427,15 +427,14 @@ impl Repl<'_> {
         }
         // The no of a dry run is its own, and was told with what it is about.
         let is_told = is_rehearsed && report.fate.code() == Some(DenialCode::RejectedByUser);
+        if let (Ok(run), Fate::Ran) = (&report.came, &report.fate)
+            && let Some(status) = exec::failure(run.ending)
+        {
+            say(&format!("ended with status {status}"));
+        }
         let told = exec::told(&report, self.cancel.is_thrown());
         for line in told.iter().filter(|_| !is_told) {
             say(&visible(line));
-        }
-        if let (Ok(run), Fate::Ran) = (&report.came, &report.fate)
-            && exec::status(run.ending) != 0
-            && told.is_empty()
-        {
-            say(&format!("ended with status {}", exec::status(run.ending)));
         }
         let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
         if let Some(id) = after {
