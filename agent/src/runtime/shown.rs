@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use hermitcrab_core::{approval::Question, authority::Verb, path::RelPath};
+use hermitcrab_core::{approval::Question, authority::Verb, digest::Digest, path::RelPath};
 use hermitcrab_sandbox::{
     changeset::{ChangeSet, Rename, What, Whose},
     journal::Undo,
@@ -55,6 +55,20 @@ fn difference(
         (Some(old), None) => format!("{path}: {} go", in_bytes(old)),
         (None, None) => format!("{path}: nothing"),
     };
+    match in_lines(path, before, after, effort) {
+        Some(diff) if !diff.is_empty() => diff,
+        Some(_) => format!("{}\n", sizes()),
+        None => format!("{}, not shown as text\n", sizes()),
+    }
+}
+
+/// The difference line by line, if both are texts; nothing if there is none.
+fn in_lines(
+    path: &str,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    effort: &mut Effort,
+) -> Option<String> {
     fn text(side: Option<&[u8]>) -> Option<Cow<'_, str>> {
         side.map_or(Some(Cow::Borrowed("")), legible)
     }
@@ -62,7 +76,7 @@ fn difference(
         (Some(old), Some(new)) => (before, old, new),
         // What is to be there is shown, whatever was.
         (None, Some(new)) if after.is_some() => (None, Cow::Borrowed(""), new),
-        _ => return format!("{}, not shown as text\n", sizes()),
+        _ => return None,
     };
     let (old, new) = (lines(&old), lines(&new));
     let names = (
@@ -75,10 +89,29 @@ fn difference(
         names,
         effort,
     );
-    if diff.is_empty() {
-        return format!("{}\n", sizes());
+    Some(escaped(&diff))
+}
+
+/// A line about a file, and below it what changes in it. The digest is told as well where
+/// that does not show each letter as it is: only then does it say something more.
+fn with_content(
+    head: &str,
+    path: &str,
+    digest: &Digest,
+    (before, after): (Option<&[u8]>, Option<&[u8]>),
+    effort: &mut Effort,
+) -> String {
+    let is_exact = |bytes: &[u8]| match legible(bytes) {
+        Some(Cow::Borrowed(text)) => escaped(text) == text,
+        Some(Cow::Owned(_)) | None => false,
+    };
+    match in_lines(path, before, after, effort) {
+        Some(diff) if [before, after].into_iter().flatten().all(is_exact) => {
+            format!("{head}\n{diff}")
+        }
+        Some(diff) => format!("{head}, sha256 {digest}\n{diff}"),
+        None => format!("{head}, sha256 {digest}, not shown as text\n"),
     }
-    escaped(&diff)
 }
 
 /// A content as text: as it is, or, where nearly all of it is one, with the bytes that
@@ -323,21 +356,20 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                 let read = || set.content_after(&change.path, SHOWN_BYTES_MAX).ok();
                 is_shown.then(read).flatten()
             };
+            let mut told = |head: &str, digest, sides: (Option<&[u8]>, Option<&[u8]>)| match sides {
+                (None, None) => format!("{head}, sha256 {digest}, not shown as text\n"),
+                sides => with_content(head, &path, digest, sides, &mut effort),
+            };
             out.push_str(&match &change.what {
                 What::CreatedFile {
                     digest,
                     bytes: long,
                     mode,
-                } => format!(
-                    "new file {path}, {}, mode {mode:o}, sha256 {digest}\n{}",
-                    in_bytes(*long),
-                    after().map_or_else(String::new, |new| difference(
-                        &path,
-                        None,
-                        Some(&new),
-                        &mut effort
-                    ))
-                ),
+                } => {
+                    let head = format!("new file {path}, {}, mode {mode:o}", in_bytes(*long));
+                    let new = after();
+                    told(&head, digest, (None, new.as_deref()))
+                }
                 What::CreatedDir { mode } => format!("new directory {path}, mode {mode:o}\n"),
                 What::CreatedSymlink { target } => {
                     format!(
@@ -358,14 +390,12 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                     } else {
                         format!(", mode {mode_before:o} becomes {mode:o}")
                     };
-                    let shown = match (before(), after()) {
-                        (Some(old), Some(new)) => {
-                            difference(&path, Some(&old), Some(&new), &mut effort)
-                        }
-                        _ => String::new(),
-                    };
-                    let long = in_bytes(*long);
-                    format!("changed file {path}, {long}{modes}, sha256 {digest}\n{shown}")
+                    let head = format!("changed file {path}, {}{modes}", in_bytes(*long));
+                    let (old, new) = (before(), after());
+                    match (&old, &new) {
+                        (Some(_), Some(_)) => told(&head, digest, (old.as_deref(), new.as_deref())),
+                        _ => format!("{head}, sha256 {digest}, not shown as text\n"),
+                    }
                 }
                 What::ModifiedMode { before, mode } => {
                     format!("mode of {path}: {before:o} becomes {mode:o}\n")
@@ -391,15 +421,14 @@ fn changes_in_words(question: &Question, command: &str, sets: &[(String, &Change
                         names.join(", ")
                     )
                 }
-                What::DeletedFile { base } => format!(
-                    "deleted file {path}, sha256 {base}\n{}",
-                    before().map_or_else(String::new, |old| difference(
-                        &path,
-                        Some(&old),
-                        None,
-                        &mut effort
-                    ))
-                ),
+                What::DeletedFile { base } => {
+                    let old = before();
+                    told(
+                        &format!("deleted file {path}"),
+                        base,
+                        (old.as_deref(), None),
+                    )
+                }
                 What::DeletedSymlink { target } => {
                     format!(
                         "deleted link {path} to {}\n",
@@ -463,7 +492,8 @@ pub fn undo(question: &Question, undo: &Undo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Effort, difference, longest_shown, one_line};
+    use super::{Effort, difference, longest_shown, one_line, with_content};
+    use crate::digest::sha256;
 
     #[test]
     fn each_line_of_a_difference_has_a_line_to_itself() {
@@ -499,6 +529,39 @@ mod tests {
         assert!(instead.ends_with("+new\n"), "{instead}");
         let size = shown(Some(b"old\n"), &none);
         assert_eq!(size, "f: 4 bytes become 400 bytes, not shown as text\n");
+    }
+
+    #[test]
+    fn a_digest_is_told_where_the_letters_do_not_tell_all() {
+        let told = |old: Option<&[u8]>, new: Option<&[u8]>| {
+            let digest = sha256(b"");
+            with_content(
+                "file f",
+                "f",
+                &digest,
+                (old, new),
+                &mut Effort::of_a_question(),
+            )
+        };
+        for exact in ["new\n", "", "no end", "\u{e9}\t\n"] {
+            let shown = told(None, Some(exact.as_bytes()));
+            assert!(!shown.contains("sha256"), "{shown}");
+            assert!(shown.starts_with("file f\n"), "{shown}");
+        }
+        let odd: [&[u8]; 4] = [b"a\x1b\n", b"a\0\n", b"\xff\n", "\u{200b}\n".as_bytes()];
+        for odd in odd {
+            for sides in [
+                (None, Some(odd)),
+                (Some(odd), None),
+                (Some(odd), Some(&b"x"[..])),
+            ] {
+                let shown = told(sides.0, sides.1);
+                assert!(shown.starts_with("file f, sha256 e3b0c442"), "{shown}");
+                assert!(shown.contains("@@"), "{shown}");
+            }
+        }
+        let shown = told(None, Some(&[0_u8, 1].repeat(200)));
+        assert!(shown.ends_with("855, not shown as text\n"), "{shown}");
     }
 
     #[test]
