@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use hermitcrab_core::{
     approval::{Reply, Scope},
     authority::{Reversibility, Verb},
+    standing::PortableObject,
 };
 
 use crate::ports::{Keep, Prompt};
@@ -17,6 +18,8 @@ use crate::ports::{Keep, Prompt};
 pub const TRIES_MAX: u32 = 3;
 /// Files and directories one answer may delete without a second word.
 const DELETED_MAX: usize = 20;
+/// Of so many files below one directory a grant for all of it is worth a word.
+const FILES_FOR_A_GRANT: usize = 3;
 /// Lines a person sees at once; what is longer is summed up below.
 const LINES_AT_ONCE: usize = 30;
 
@@ -119,6 +122,46 @@ pub fn in_all(prompt: &Prompt<'_>) -> Option<String> {
             changes.join(", ")
         )
     })
+}
+
+/// Where several files below one directory are asked about: the grants that would hold
+/// all below it, for whoever asks what can be answered.
+#[must_use]
+pub fn grants_for_all(prompt: &Prompt<'_>) -> Option<String> {
+    let mut verbs = Vec::new();
+    let mut above: Option<Vec<&[u8]>> = None;
+    for cap in prompt.portable {
+        let cap = cap.as_ref()?;
+        let PortableObject::Place(place) = cap.object() else {
+            return None;
+        };
+        if !Verb::FILES.contains(&cap.verb()) {
+            return None;
+        }
+        if !verbs.contains(&cap.verb()) {
+            verbs.push(cap.verb());
+        }
+        // Of several names that are not the same what they share is a directory.
+        let names: Vec<&[u8]> = place.components().collect();
+        let shared = above.take().unwrap_or_else(|| names.clone());
+        let alike = shared
+            .iter()
+            .zip(&names)
+            .take_while(|(one, other)| one == other);
+        above = Some(alike.map(|(one, _)| *one).collect());
+    }
+    let above =
+        above.filter(|above| prompt.portable.len() >= FILES_FOR_A_GRANT && !above.is_empty())?;
+    let dir = String::from_utf8(above.join(&b'/')).ok()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@".contains(letter);
+    if prompt.question.widest() == Scope::Once || !dir.chars().all(is_plain) {
+        return None;
+    }
+    let grants: Vec<String> = verbs.iter().map(|verb| format!("{verb}=/{dir}")).collect();
+    Some(format!(
+        "  to hold all below one directory, and not be asked: `grant {}` at the prompt, `--grant` of `exec`\n",
+        grants.join(" ")
+    ))
 }
 
 fn count(prompt: &Prompt<'_>, verb: Verb) -> usize {

@@ -289,6 +289,11 @@ fn run_words(words: &[String], place: &Where) -> Result<u8, Trouble> {
             what: Some(what), ..
         }) => Ok(act(what)),
         Ok(Arguments { what: None, .. }) => Ok(exit::OK),
+        // What was asked for is no error, whatever it is called.
+        Err(asked) if !asked.use_stderr() => {
+            print!("{asked}");
+            Ok(exit::OK)
+        }
         Err(error) => Err((error.to_string().trim_end().to_owned(), exit::USAGE)),
     }
 }

@@ -98,7 +98,8 @@ impl TerminalUser {
                                 words.escape_debug()
                             )?;
                         }
-                        write!(self.terminal, "{}", answers::explained(widest))?;
+                        let besides = answers::grants_for_all(&prompt).unwrap_or_default();
+                        write!(self.terminal, "{}{besides}", answers::explained(widest))?;
                     }
                     said => break said,
                 },

@@ -220,8 +220,8 @@ impl Repl<'_> {
     fn act(&mut self, line: Line) -> u8 {
         let done = match line {
             Line::Nothing | Line::Exit => Ok(exit::OK),
-            Line::Help => {
-                self.help();
+            Line::Help(about) => {
+                self.help(about);
                 Ok(exit::OK)
             }
             Line::Clear => {
@@ -274,12 +274,16 @@ impl Repl<'_> {
         })
     }
 
-    fn help(&self) {
-        for (form, about) in words::COMMANDS {
+    fn help(&self, on: Option<&str>) {
+        let is_on = |form: &str| on.is_none_or(|name| form.split(' ').next() == Some(name));
+        for (form, about) in words::COMMANDS.iter().filter(|(form, _)| is_on(form)) {
             println!(
                 "  {} {about}",
                 self.screen.tone(Tone::Mark, &format!("{form:<18}"))
             );
+        }
+        if on.is_some() {
+            return;
         }
         println!(
             "Anything else is plain language for the model. A line that ends with \\ goes on, a slash in\nfront makes a command of a line in any case, ^C calls off what is being done."

@@ -15,6 +15,7 @@ mod acp_shown;
 mod afoot;
 mod afoot_builds;
 mod afoot_ended;
+mod asked;
 mod audit_cli;
 mod background;
 mod bearers;

@@ -15,8 +15,8 @@ use crate::{config::keys, slash};
 pub enum Line {
     /// Nothing.
     Nothing,
-    /// The commands, explained.
-    Help,
+    /// The commands, or this one, explained.
+    Help(Option<&'static str>),
     /// What is below a directory of the workspace.
     Tree(Option<String>),
     /// What the agent sees.
@@ -57,7 +57,7 @@ pub enum Line {
 
 /// Every command and what it does, in the order of the help.
 pub const COMMANDS: [(&str, &str); 20] = [
-    ("help", "this list"),
+    ("help [COMMAND]", "this list, or one of it"),
     ("tree [DIR]", "what is in the workspace"),
     (
         "mounts",
@@ -216,7 +216,8 @@ fn command(line: &str) -> Option<Line> {
     let rest = rest.trim();
     let words: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
     match (name, words.as_slice()) {
-        ("help" | "?", []) => Some(Line::Help),
+        ("help" | "?", []) => Some(Line::Help(None)),
+        ("help" | "?", [about]) => help_on(about.trim_start_matches('/')),
         ("exit" | "quit", []) => Some(Line::Exit),
         ("clear", []) => Some(Line::Clear),
         ("mounts", []) => Some(Line::Mounts),
@@ -267,6 +268,20 @@ fn command(line: &str) -> Option<Line> {
     }
 }
 
+/// One line of the help, or what a command of the program says of itself.
+fn help_on(name: &str) -> Option<Line> {
+    let is_program = PROGRAM.iter().any(|(known, _)| *known == name) || name == "explain";
+    if is_program {
+        return Some(program(name, vec!["--help".to_owned()]));
+    }
+    let mut names = COMMANDS
+        .iter()
+        .filter_map(|(form, _)| form.split(' ').next());
+    names
+        .find(|known| *known == name)
+        .map(|name| Line::Help(Some(name)))
+}
+
 fn program(name: &str, words: Vec<String>) -> Line {
     Line::Program(std::iter::once(name.to_owned()).chain(words).collect())
 }
@@ -307,9 +322,13 @@ mod tests {
         let check = |line: &str, expected: Line| assert_eq!(read(line), expected, "{line}");
         let say = |line: &str| check(line, Line::Say(line.to_owned()));
         check("  ", Line::Nothing);
-        check("help", Line::Help);
-        check("?", Line::Help);
-        check("/help", Line::Help);
+        check("help", Line::Help(None));
+        check("?", Line::Help(None));
+        check("/help", Line::Help(None));
+        check("help grant", Line::Help(Some("grant")));
+        check("? /undo", Line::Help(Some("undo")));
+        let of_its_own = ["config", "--help"].map(str::to_owned);
+        check("help config", Line::Program(of_its_own.to_vec()));
         check("quit", Line::Exit);
         check("undo 3", Line::Undo(3));
         check("undo commit 3", Line::UndoCommit(3));
@@ -335,6 +354,8 @@ mod tests {
         );
         for line in [
             "help me with this",
+            "help me",
+            "help Rome",
             "explain the readme",
             "audit my code for bugs",
             "clear the cache directory",
