@@ -21,7 +21,7 @@ use super::{Brought, Inner, Layer, State};
 use crate::changeset::copied::Seen;
 use crate::changeset::node::{Xattrs, kind_of, mode_of, xattrs_of};
 use crate::changeset::settled::{Left, Settled, Stood};
-use crate::changeset::{Layer as Kept, xattr_digest};
+use crate::changeset::{Layer as Kept, now, xattr_digest};
 use crate::digest::sha256;
 use crate::dircap::open::{Links, open_beneath, open_file, open_parent, read_file, stat_name};
 use crate::dircap::{DEPTH_MAX, Kind, list_dir, temporary_name};
@@ -63,10 +63,23 @@ fn as_its_own<R: Send>(layer: &Layer, act: impl FnOnce() -> Option<R> + Send) ->
 }
 
 impl Layer {
+    /// Removes what the command sees under a name, and has not itself there.
+    pub(super) fn clear(&self, path: &RelPath, kind: Kind) -> Option<()> {
+        self.remove_if(path, kind, || now(self.upper.as_fd(), path).is_none())
+    }
+
     /// Removes what the command sees under a name.
-    pub(super) fn remove(&self, path: &RelPath, kind: Kind) -> Option<()> {
+    fn remove(&self, path: &RelPath, kind: Kind) -> Option<()> {
+        self.remove_if(path, kind, || true)
+    }
+
+    fn remove_if(&self, path: &RelPath, kind: Kind, may: impl Fn() -> bool + Sync) -> Option<()> {
         as_its_own(self, || {
             let (parent, name) = open_parent(self.merged.as_fd(), path).ok()?;
+            // The last look before the deed.
+            if !may() {
+                return None;
+            }
             let flags = match kind {
                 Kind::Dir => AtFlags::REMOVEDIR,
                 Kind::File | Kind::Symlink | Kind::Special => AtFlags::empty(),

@@ -12,6 +12,7 @@ use hermitcrab_core::path::RelPath;
 use super::{Inner, Layer, SoFar};
 use crate::changeset::node::kind_of;
 use crate::changeset::{Layer as Kept, now};
+use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
 
 impl SoFar<'_> {
@@ -45,10 +46,11 @@ impl Inner {
         }
         let (parent, name) = open_parent(layer.merged.as_fd(), path).ok()?;
         let shown = stat_name(parent.as_fd(), &name, path).ok()??;
-        // The last look before the deed: it may have taken the name again by now.
-        if now(layer.upper.as_fd(), path).is_some() {
+        let kind = kind_of(&shown);
+        // What it made under that name since has a name where it lies.
+        if kind != Kind::Dir && shown.st_nlink > 0 {
             return None;
         }
-        layer.remove(path, kind_of(&shown))
+        layer.clear(path, kind)
     }
 }
