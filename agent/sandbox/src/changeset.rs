@@ -17,6 +17,7 @@
 //! nor is when something was read. Owners are not the command's to give.
 
 mod access;
+pub(crate) mod clock;
 pub(crate) mod copied;
 pub(crate) mod copy;
 pub mod edits;
@@ -42,6 +43,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
 
+use self::clock::Since;
 use self::kept::Never;
 pub use self::layer::Layer;
 use self::node::{Tree, Xattrs, xattr_bytes};
@@ -199,7 +201,7 @@ impl ChangeSet {
     /// Files with holes pretend to be longer than the layer can be; more than
     /// eight times `bytes_max` of them together is an error, or reading would
     /// not end.
-    /// `started` is when the command had seen nothing yet.
+    /// `started` is when the command had seen nothing yet, by a clock that was not set since.
     ///
     /// # Errors
     /// The layer holds what cannot be read, or a mark nobody knows.
@@ -210,7 +212,7 @@ impl ChangeSet {
         started: Timespec,
     ) -> Result<Self, ChangeSetError> {
         let terms = Terms {
-            started,
+            started: Since::at(started),
             owners: None,
             bytes_max,
             settled: Settled::default(),

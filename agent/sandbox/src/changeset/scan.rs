@@ -14,7 +14,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
-use rustix::time::Timespec;
 
 pub(super) use self::look::read_below;
 use self::look::{
@@ -24,6 +23,7 @@ use self::look::{
 pub(crate) use self::moment::Moment;
 pub use self::portion::Portion;
 pub(crate) use self::so_far::{Meanwhile, SoFar, now};
+use super::clock::Since;
 use super::copied::{Copied, Seen};
 use super::kept::Never;
 use super::layer::{self, Layer};
@@ -41,7 +41,7 @@ const HOLES_FACTOR: u64 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     /// When the command had seen nothing yet.
-    pub started: Timespec,
+    pub started: Since,
     /// How owners are read, if they are not those of outside.
     pub owners: Option<Owners>,
     /// How long its files may be together, holes aside.
@@ -85,7 +85,7 @@ pub(super) fn scan(
     let layer = Layer::of(upper).map_err(|error| failed("tell the kind of", &root, error))?;
     let copied = match layer {
         Layer::Overlay => None,
-        Layer::Copy => Some(of_copy::list(upper, started, &root)?),
+        Layer::Copy => Some(of_copy::list(upper, &started, &root)?),
     };
     let stand_ins = copied.as_ref().map(Copied::stand_ins).unwrap_or_default();
     let mut scan = Scan {
@@ -143,7 +143,7 @@ struct Scan {
     /// outermost of them is marked.
     is_hidden: bool,
     /// When the command had seen nothing yet.
-    started: Timespec,
+    started: Since,
     never: Never,
     /// Files of a copy that stand for what could not be copied, by their number.
     stand_ins: BTreeSet<u64>,

@@ -77,6 +77,8 @@ pub(crate) struct Stood {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     inode: u64,
+    bytes: i64,
+    modified: (i64, i64),
     changed: (i64, i64),
 }
 
@@ -86,6 +88,8 @@ impl Left {
         let seen = Seen::of(stat);
         Self {
             inode: seen.inode,
+            bytes: seen.bytes,
+            modified: seen.modified,
             changed: seen.changed,
         }
     }
@@ -248,7 +252,7 @@ mod tests {
             let mut settled = Settled::default();
             settled.note(&name, stood);
             let terms = super::super::Terms {
-                started: rustix::time::clock_gettime(rustix::time::ClockId::Realtime),
+                started: crate::changeset::clock::Since::now(),
                 owners: None,
                 bytes_max: 1 << 20,
                 settled,

@@ -35,6 +35,7 @@ use super::streams::{Input, Ours, Stream, Streams};
 use super::underway::Underway;
 use super::{Command, Ending, Finished, Grace, SpawnError, Usage, ViewMode};
 use crate::cgroup::Holding;
+use crate::changeset::clock::Since;
 use crate::changeset::owners::Owners;
 use crate::confined::Confined;
 use crate::dircap::DirCap;
@@ -95,7 +96,7 @@ pub struct Running {
     asked: Option<Asking>,
     started: Instant,
     /// By the clock that file systems stamp changes with.
-    began: rustix::time::Timespec,
+    began: Since,
     deadline: Option<Instant>,
     /// How it is asked to end then.
     grace: Grace,
@@ -111,7 +112,7 @@ impl Running {
         streams: Streams,
     ) -> Result<Self, StepError> {
         let started = Instant::now();
-        let began = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let began = Since::now();
         let (surroundings, not_on_disk) = surroundings(command, pool)?;
         let key = surroundings.encode();
         let first = surroundings.places.views.first();
@@ -255,7 +256,7 @@ impl Running {
             return Ok(underway.clone());
         }
         let owners = self.owners.clone();
-        let made = Underway::new(&self.views, self.began, owners, self.view_bytes_max)?;
+        let made = Underway::new(&self.views, self.began.clone(), owners, self.view_bytes_max)?;
         if !self.layers.is_empty() {
             made.lies_in(&self.layers, &self.merged)?;
         }
@@ -349,6 +350,7 @@ impl Running {
             self.stop_for(Ending::Killed);
         }
         let now = Instant::now();
+        self.began.look();
         let is_due = self.next_deadline().is_some_and(|due| now >= due);
         if is_due && !self.go_on_stopping(now) {
             self.abandon();

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hermitcrab_core::authority::Verb;
 use hermitcrab_core::path::RelPath;
-use rustix::time::Timespec;
 
+use crate::changeset::clock::Since;
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
 use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Moment, Portion, Terms};
@@ -42,7 +42,7 @@ pub struct Underway(Arc<Inner>);
 
 struct Inner {
     views: Vec<DirCap>,
-    started: Timespec,
+    started: Since,
     owners: Option<Owners>,
     bytes_max: u64,
     /// Which names of a view it may be shown; all where nobody said.
@@ -106,7 +106,7 @@ pub struct SoFar<'u> {
 impl Underway {
     pub(crate) fn new(
         views: &[DirCap],
-        started: Timespec,
+        started: Since,
         owners: Option<Owners>,
         bytes_max: u64,
     ) -> io::Result<Self> {
@@ -174,6 +174,7 @@ impl Underway {
     /// Whether there is nothing to look at any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
+        self.0.started.look();
         self.0.is_stopped() || self.0.state().is_over
     }
 
@@ -357,7 +358,7 @@ impl SoFar<'_> {
         for (((view, layer), settled), meanwhile) in places.zip(&self.meanwhile) {
             let upper = layer.upper.try_clone().map_err(ChangeSetError::from)?;
             let terms = Terms {
-                started: self.of.started,
+                started: self.of.started.clone(),
                 owners: self.of.owners.clone(),
                 bytes_max: self.of.bytes_max,
                 settled: settled.clone(),

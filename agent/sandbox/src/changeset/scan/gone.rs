@@ -38,9 +38,8 @@ impl Scan {
     /// Whether something was changed since the command began, and not by what was decided
     /// of it.
     fn is_late(&self, old: &Stat, path: &RelPath) -> bool {
-        let started = (self.started.tv_sec, self.started.tv_nsec);
         let nanos = i64::try_from(old.st_ctime_nsec).unwrap_or(0);
-        let is_late = (old.st_ctime, nanos) > started && kind_of(old) != Kind::Dir;
+        let is_late = kind_of(old) != Kind::Dir && (old.st_ctime, nanos) > self.started.earliest();
         is_late && !self.settled.was_left(path, old)
     }
 
@@ -136,5 +135,56 @@ impl Scan {
             Gone::ForGood => self.deleted.push(change),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::changeset::clock::{Reading, Since};
+    use crate::changeset::scan::{Terms, scan};
+    use crate::changeset::settled::Settled;
+
+    #[test]
+    fn what_is_saved_after_the_clock_was_set_back_is_not_overwritten() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        for dir in ["work", "upper", "lower"] {
+            std::fs::create_dir(at(dir)).unwrap();
+        }
+        for name in ["lower/rests", "lower/saved", "upper/rests"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        // Longer than a look at the clock takes.
+        std::thread::sleep(Duration::from_millis(100));
+        let hour = 3_600_000_000_000;
+        let overtaken = |set_back: i128| {
+            let open = |path: &Path| std::fs::File::open(path).unwrap();
+            let terms = Terms {
+                started: Since::from(Reading::now().if_it_were_set(set_back)),
+                owners: None,
+                bytes_max: 1 << 20,
+                settled: Settled::default(),
+                while_it_runs: None,
+            };
+            std::thread::sleep(Duration::from_millis(100));
+            std::fs::write(at("lower/saved"), "by somebody else").unwrap();
+            std::fs::write(at("upper/saved"), "by the command").unwrap();
+            let found = scan(
+                open(&at("upper")).as_fd(),
+                open(&at("lower")).as_fd(),
+                terms,
+            );
+            let found = found.unwrap();
+            assert_eq!(found.changes.len(), 2);
+            found.never.overtaken.map(|path| path.to_string())
+        };
+        // That it was set back by nothing since the command began, and by an hour.
+        for set_back in [0, hour] {
+            assert_eq!(overtaken(set_back).as_deref(), Some("saved"), "{set_back}");
+        }
     }
 }

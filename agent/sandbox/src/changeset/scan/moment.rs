@@ -9,30 +9,29 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
+use rustix::time::{ClockId, clock_getres};
 
+use crate::changeset::clock::Reading;
 use crate::changeset::copied::Seen;
 
 /// A moment, as files have it: the beginning of a step of the kernel's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment((i64, i64));
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(Reading);
 
 impl Moment {
     /// The one that lasts.
     pub(crate) fn now() -> Self {
-        Self::of(clock_gettime(ClockId::RealtimeCoarse))
-    }
-
-    fn of(time: Timespec) -> Self {
-        Self((time.tv_sec, time.tv_nsec))
+        Self(Reading::step())
     }
 
     /// Whether something looked at no earlier than this moment may be changed once more
     /// and have the time it had then. What has a time that is still to come, as the clock
-    /// was set back, gets another one with any change.
+    /// was set back before, gets another one with any change; and which of two is the
+    /// earlier one nobody can tell where it was set since.
     pub(crate) fn may_hide_a_change_of(self, seen: &Seen) -> bool {
-        let now = Self::of(clock_gettime(ClockId::Realtime));
-        (self..=now).contains(&Self(seen.changed))
+        let now = Reading::now();
+        let lasts = self.0.time()..=now.time();
+        self.0.was_set_until(now) || lasts.contains(&seen.changed)
     }
 
     /// How long it takes until the next one has begun, and a little longer.
@@ -86,14 +85,20 @@ mod tests {
         // A step lasts longer than it should where the machine itself is made to wait.
         let past = (0..1000).any(|_| {
             std::thread::sleep(Moment::step());
-            Moment::now() > Moment(seen.changed)
+            Moment::now().0.time() > seen.changed
         });
         assert!(past, "the clock of steps stands still");
         assert!(!Moment::now().may_hide_a_change_of(&seen));
-        seen.changed = Moment::now().0;
-        assert!(Moment(seen.changed).may_hide_a_change_of(&seen));
+        let moment = Moment::now();
+        seen.changed = moment.0.time();
+        assert!(moment.may_hide_a_change_of(&seen));
         let (seconds, nanos) = seen.changed;
         seen.changed = (seconds + 3600, nanos);
         assert!(!Moment::now().may_hide_a_change_of(&seen));
+        // Whatever it was set to meanwhile.
+        for by in [3_600_000_000_000, -3_600_000_000_000, 5_000_000] {
+            let moment = Moment(Reading::step().if_it_were_set(by));
+            assert!(moment.may_hide_a_change_of(&seen), "{by}");
+        }
     }
 }

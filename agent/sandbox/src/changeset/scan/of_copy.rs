@@ -9,9 +9,9 @@ use std::os::fd::BorrowedFd;
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
-use rustix::time::Timespec;
 
 use super::{Scan, dir_node, failed};
+use crate::changeset::clock::Since;
 use crate::changeset::copied::{Copied, Seen};
 use crate::changeset::node::{ACCESS_LISTS, Xattrs, kind_of, mode_of};
 use crate::changeset::{Change, ChangeSetError, What, Whose};
@@ -20,12 +20,12 @@ use crate::dircap::Kind;
 /// The list beside a copy, which must have been made for this command.
 pub(super) fn list(
     upper: BorrowedFd<'_>,
-    started: Timespec,
+    started: &Since,
     root: &RelPath,
 ) -> Result<Copied, ChangeSetError> {
     let copied = Copied::load(upper).map_err(|error| failed("read the list of", root, error))?;
     let began = (copied.began.tv_sec, copied.began.tv_nsec);
-    if began < (started.tv_sec, started.tv_nsec) {
+    if began < started.earliest() {
         let error = io::Error::other("it was copied before the command was asked for");
         return Err(failed("trust", root, error));
     }

@@ -101,7 +101,7 @@ impl Running {
             } else {
                 let bytes_max = self.room.bytes_max().unwrap_or(self.view_bytes_max);
                 let terms = Terms {
-                    started: self.began,
+                    started: self.began.clone(),
                     owners: self.owners.clone(),
                     bytes_max,
                     settled,
