@@ -21,6 +21,7 @@ pub(crate) mod clock;
 pub(crate) mod copied;
 pub(crate) mod copy;
 pub mod edits;
+mod grip;
 mod kept;
 mod layer;
 pub(crate) mod measure;
@@ -46,12 +47,12 @@ use rustix::time::Timespec;
 use self::clock::Since;
 use self::kept::Never;
 pub use self::layer::Layer;
-use self::node::{Tree, Xattrs, xattr_bytes};
+use self::node::{Node, Tree, Xattrs, xattr_bytes};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use self::renames::Renames;
 pub use self::scan::Portion;
-pub(crate) use self::scan::{Meanwhile, Moment, SoFar, Terms, now};
+pub(crate) use self::scan::{Meanwhile, Moment, Overwritten, SoFar, Terms, now};
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
@@ -310,7 +311,28 @@ impl ChangeSet {
     /// Whether something was left for later, or went elsewhere since, that may be what
     /// is gone under another name.
     pub(crate) fn may_miss_some(&self) -> bool {
-        self.so_far.waits || !self.so_far.names_stand(self.upper.as_fd())
+        self.so_far.waits || !self.names_stand()
+    }
+
+    /// Whether no directory has got or lost a name since it was looked at.
+    pub(crate) fn names_stand(&self) -> bool {
+        self.so_far.names_stand(self.upper.as_fd())
+    }
+
+    /// What files held that hold something else, and may have another name.
+    pub(crate) fn overwritten(&self) -> &[Overwritten] {
+        &self.so_far.overwritten
+    }
+
+    /// What the files hold that are new or changed.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = Digest> {
+        let contents = self.after.values().map(Node::digest);
+        contents.filter(|digest| *digest != Digest::NONE)
+    }
+
+    /// Whether something that was left for later may hold so much.
+    pub(crate) fn may_wait(&self, bytes: u64) -> bool {
+        self.so_far.waiting.may_hold(bytes)
     }
 
     /// Whether it was looked at too shortly after a change to tell whether that was the
@@ -351,13 +373,14 @@ impl ChangeSet {
             let is_fresh = above
                 .as_ref()
                 .is_some_and(|seen| self.so_far.is_fresh(seen));
-            let above = above.clone();
+            let (above, grip) = (above.clone(), self.so_far.grips.get(path).cloned());
             settled.note(
                 path,
                 Stood {
                     above,
                     below,
                     is_fresh,
+                    grip,
                 },
             );
         }

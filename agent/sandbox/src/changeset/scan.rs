@@ -1,9 +1,11 @@
 //! From the private layer of a view to a list of changes.
 
+mod facts;
 mod gone;
 mod look;
 mod moment;
 mod of_copy;
+mod overwritten;
 mod portion;
 mod so_far;
 
@@ -21,6 +23,7 @@ use self::look::{
     stat_name,
 };
 pub(crate) use self::moment::Moment;
+pub(crate) use self::overwritten::Overwritten;
 pub use self::portion::Portion;
 pub(crate) use self::so_far::{Meanwhile, SoFar, now};
 use super::clock::Since;
@@ -252,6 +255,7 @@ impl Scan {
         depth: usize,
     ) -> Result<(), ChangeSetError> {
         if self.is_left_alone(path) {
+            self.note_left(upper, name, path);
             return Ok(());
         }
         let found = stat_name(upper, name, path)?
@@ -320,6 +324,7 @@ impl Scan {
         let old = match old {
             Some((lower, old)) if self.is_another(upper, &new, lower, &old, name, path)? => {
                 if !self.may_be_replaced(lower, name, path)? {
+                    self.note_waiting(&new);
                     return Ok(());
                 }
                 self.deleted(lower, name, path, depth, Gone::Replaced)?;
@@ -446,19 +451,22 @@ impl Scan {
             })?;
         let read = open_plain(upper, name)
             .and_then(|file| {
+                self.is_still(file.as_fd(), new)?;
                 let (digest, bytes) = self.digest_of(file.as_fd())?;
-                Ok(Node {
+                let node = Node {
                     kind: Kind::File,
                     mode: mode_of(new),
                     bytes,
                     holds: Holds::Content(digest),
                     xattrs: xattrs_of(file.as_fd())?,
-                })
+                };
+                Ok((node, file))
             })
             .map_err(|error| failed("read", path, error));
-        let Some(mut node) = self.unless_it_waits(read)? else {
+        let Some((mut node, file)) = self.unless_it_waits(read)? else {
             return Ok(());
         };
+        self.hold(path, new, file);
         let (digest, bytes, mode) = (node.digest(), node.bytes, node.mode);
         let seen = Seen {
             content: Some(digest),
@@ -485,6 +493,7 @@ impl Scan {
         let metadata = !fault::is(Fault::ChangeSetMissesMetadata);
         let content = base != digest;
         if content {
+            self.note_overwritten(path, new, &before);
             self.created(
                 path,
                 What::ModifiedFile {
@@ -529,71 +538,5 @@ impl Scan {
             self.unchanged.insert(new.st_ino, path.clone());
         }
         Ok(())
-    }
-
-    /// Modes and attributes of a directory that was there before.
-    fn compare_dirs(
-        &mut self,
-        upper: BorrowedFd<'_>,
-        new: &Stat,
-        lower: BorrowedFd<'_>,
-        old: &Stat,
-        path: &RelPath,
-    ) -> Result<(), ChangeSetError> {
-        let before = dir_node(lower, mode_of(old), path)?;
-        let mut after = dir_node(upper, mode_of(new), path)?;
-        if self
-            .seen(path)
-            .is_some_and(|seen| seen.is_same_dir(new, &after.xattrs))
-        {
-            return Ok(());
-        }
-        self.keep_what_a_layer_cannot(&mut after.xattrs, &before.xattrs);
-        if fault::is(Fault::ChangeSetMissesMetadata) {
-            after.mode = before.mode;
-        }
-        if before.mode != after.mode {
-            self.modes.push(Change {
-                path: path.clone(),
-                what: What::ModifiedMode {
-                    before: before.mode,
-                    mode: after.mode,
-                },
-            });
-        }
-        let xattrs = self.note_xattrs(path, Whose::Old, &before.xattrs, &after.xattrs);
-        if xattrs || before.mode != after.mode {
-            self.before.insert(path.clone(), before);
-            self.after.insert(path.clone(), after);
-        }
-        Ok(())
-    }
-
-    /// Lists a difference in attributes; whether there is one.
-    fn note_xattrs(&mut self, path: &RelPath, on: Whose, before: &Xattrs, after: &Xattrs) -> bool {
-        if before == after {
-            return false;
-        }
-        let mut names: Vec<Vec<u8>> = before
-            .iter()
-            .filter(|(name, value)| after.get(*name) != Some(value))
-            .chain(
-                after
-                    .iter()
-                    .filter(|(name, value)| before.get(*name) != Some(value)),
-            )
-            .map(|(name, _)| name.clone())
-            .collect();
-        names.sort();
-        names.dedup();
-        self.modes.push(Change {
-            path: path.clone(),
-            what: What::Xattrs {
-                on,
-                names,
-                digest: super::xattr_digest(after),
-            },
-        });
-        true
     }
 }

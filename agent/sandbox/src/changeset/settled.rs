@@ -9,7 +9,7 @@
 //! copies, the kernel's times tell, where they can, and at the end of the command the
 //! content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::digest::Digest;
@@ -17,6 +17,7 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
 use super::copied::Seen;
+use super::grip::Grip;
 use super::node::{Holds, Node, kind_of};
 use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
@@ -29,6 +30,10 @@ pub(crate) struct Settled {
     /// What things outside held that were moved, by their number: their kernel says of
     /// them, under whatever name, that they were changed.
     moved: BTreeMap<u64, Holds>,
+    /// How things outside were left under names of which nothing else is known any more.
+    left: BTreeMap<RelPath, Left>,
+    /// The names whose files are held on to, as they came.
+    held: VecDeque<RelPath>,
 }
 
 /// Something outside that a commit may move, or give another name.
@@ -59,11 +64,14 @@ impl Below {
     }
 }
 
+/// So many files of one view are held on to at most.
+const HELD_MAX: usize = 32;
+
 /// So many things that were moved are remembered at most.
 const MOVED_MAX: usize = 100_000;
 
 /// One name that was decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stood {
     /// What the layer held; nothing if the command had deleted it.
     pub above: Option<Seen>,
@@ -71,6 +79,8 @@ pub(crate) struct Stood {
     pub below: Option<Left>,
     /// It had been changed so shortly before that its times may not tell of another change.
     pub is_fresh: bool,
+    /// The very file, if it is held on to.
+    pub grip: Option<Grip>,
 }
 
 /// Something outside, as it was left.
@@ -106,6 +116,12 @@ impl Settled {
         self.at(path).is_some_and(|stood| stood.is_fresh)
     }
 
+    /// Whether the file the layer held under a name is known to have no name there any more.
+    pub(super) fn was_removed(&self, path: &RelPath) -> bool {
+        let grip = self.at(path).and_then(|stood| stood.grip.as_ref());
+        grip.is_some_and(Grip::is_removed)
+    }
+
     /// Whether a name was deleted in the layer, and outside.
     pub(super) fn is_gone(&self, path: &RelPath) -> bool {
         self.at(path).is_some_and(|stood| stood.above.is_none())
@@ -113,8 +129,10 @@ impl Settled {
 
     /// Whether what is outside was left so, and by nobody else.
     pub(super) fn was_left(&self, path: &RelPath, stat: &Stat) -> bool {
+        let now = Some(Left::of(stat));
         kind_of(stat) != Kind::Dir
-            && self.at(path).and_then(|stood| stood.below) == Some(Left::of(stat))
+            && (self.at(path).and_then(|stood| stood.below) == now
+                || self.left.get(path).copied() == now)
     }
 
     /// Whether what is outside was moved there and holds what it held then.
@@ -154,9 +172,14 @@ impl Settled {
             };
             // Who left what is outside does not change with what the layer holds.
             stood.below = stood.below.or(old.below);
-            if !is_same {
+            if is_same {
+                stood.grip = stood.grip.or_else(|| old.grip.clone());
+            } else {
                 self.forget_below(path);
             }
+        }
+        if stood.grip.is_some() {
+            self.hold_on_to(path);
         }
         self.names
             .entry(dir)
@@ -164,15 +187,41 @@ impl Settled {
             .insert(name.to_vec(), stood);
     }
 
-    /// Forgets what was decided of a directory and all in it. Only these are gone through:
-    /// a command may replace one name after the other beside many directories.
+    /// Notes that the file of a name is held on to, and lets go of the oldest if there are
+    /// too many.
+    fn hold_on_to(&mut self, path: &RelPath) {
+        self.held.retain(|held| held != path);
+        self.held.push_back(path.clone());
+        if self.held.len() <= HELD_MAX {
+            return;
+        }
+        let Some(oldest) = self.held.pop_front() else {
+            return;
+        };
+        if let (Some(dir), Some(name)) = (oldest.parent(), oldest.file_name())
+            && let Some(stood) = self.names.get_mut(&dir).and_then(|dir| dir.get_mut(name))
+        {
+            stood.grip = None;
+        }
+    }
+
+    /// Forgets what was decided of a directory and all in it, but for who left what is
+    /// outside: that is no other by now. Only these are gone through: a command may replace
+    /// one name after the other beside many directories.
     fn forget_below(&mut self, path: &RelPath) {
         let from_here = self.names.range(path.clone()..).map(|(dir, _)| dir);
         let below = from_here
             .take_while(|dir| dir.as_bytes().starts_with(path.as_bytes()))
             .filter(|dir| dir.starts_with(path));
         for dir in below.cloned().collect::<Vec<_>>() {
-            self.names.remove(&dir);
+            for (name, stood) in self.names.remove(&dir).unwrap_or_default() {
+                if let (Some(left), Ok(path)) = (stood.below, dir.child(&name)) {
+                    if self.left.len() >= MOVED_MAX {
+                        self.left.clear();
+                    }
+                    self.left.insert(path, left);
+                }
+            }
         }
     }
 
@@ -213,6 +262,7 @@ mod tests {
                 above,
                 below: None,
                 is_fresh: false,
+                grip: None,
             };
             settled.note(&path(at), stood);
             let of_b = settled.seen(&path("a/b")).is_some();
@@ -248,6 +298,7 @@ mod tests {
                 above,
                 below: Some(Left::of(&stat)),
                 is_fresh,
+                grip: None,
             };
             let mut settled = Settled::default();
             settled.note(&name, stood);

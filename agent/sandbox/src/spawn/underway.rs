@@ -10,6 +10,7 @@
 //! half on note: whoever reads its end waits for a look that goes on.
 
 mod brought;
+mod elsewhere;
 mod outside;
 mod undone;
 
@@ -25,16 +26,13 @@ use hermitcrab_core::path::RelPath;
 use crate::changeset::clock::Since;
 use crate::changeset::owners::Owners;
 use crate::changeset::settled::Settled;
-use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Moment, Portion, Terms};
+use crate::changeset::{ChangeSet, ChangeSetError, Meanwhile, Portion, Terms};
 use crate::dircap::DirCap;
 
 pub use self::outside::Outside;
 
 /// How often names that are never kept are taken out of one look.
 const ROUNDS_MAX: usize = 16;
-/// How often it is looked again after a step of the kernel's clock, where something is gone
-/// and that step is not over in which a directory was changed.
-const STEPS_MAX: usize = 2;
 
 /// A way to what a command has made so far. Clones lead to the same.
 #[derive(Clone, Debug)]
@@ -305,39 +303,6 @@ impl SoFar<'_> {
             self.leave(never);
         }
         None
-    }
-
-    /// Where something waits, what is gone waits with it: it may be the same thing under
-    /// another name, and whoever loses the one is to have the other.
-    fn keep_what_may_be_elsewhere(&mut self) -> Option<()> {
-        for _ in 0..STEPS_MAX {
-            if !self.is_blurred() || self.may_miss_some() || !self.is_any_gone() {
-                break;
-            }
-            std::thread::sleep(Moment::step());
-            self.read_what_is_kept()?;
-        }
-        let tells = self.meanwhile.iter().any(|view| view.tells_gone);
-        let may_miss_some = self.is_blurred() || self.may_miss_some();
-        if tells && may_miss_some && self.is_any_gone() {
-            for meanwhile in &mut self.meanwhile {
-                meanwhile.tells_gone = false;
-            }
-            self.read_what_is_kept()?;
-        }
-        Some(())
-    }
-
-    fn is_any_gone(&self) -> bool {
-        self.sets.iter().any(ChangeSet::is_any_gone)
-    }
-
-    fn is_blurred(&self) -> bool {
-        self.sets.iter().any(ChangeSet::is_blurred)
-    }
-
-    fn may_miss_some(&self) -> bool {
-        self.waits || self.sets.iter().any(ChangeSet::may_miss_some)
     }
 
     fn leave(&mut self, changes: Vec<(usize, RelPath)>) {

@@ -36,6 +36,7 @@ mod support;
 mod terminal;
 mod told;
 mod underway;
+mod underway_exchanged;
 mod underway_hostile;
 mod warm;
 mod withheld;

@@ -102,8 +102,12 @@ impl Scan {
     }
 
     /// Whether a name is only counted, as there is no room for it any more.
-    pub(super) fn is_only_counted(&self, new: &Stat) -> bool {
-        self.so_far.is_full && kind_of(new) != Kind::Dir && !has_other_names(new)
+    pub(super) fn is_only_counted(&mut self, new: &Stat) -> bool {
+        let is_counted = self.so_far.is_full && kind_of(new) != Kind::Dir && !has_other_names(new);
+        if is_counted {
+            self.note_waiting(new);
+        }
+        is_counted
     }
 
     /// Whether there is room for one more that is new or changed.
@@ -115,8 +119,9 @@ impl Scan {
             self.so_far.is_full = true;
             self.so_far.waits = true;
         }
-        if !self.so_far.is_full {
-            self.so_far.told.add(new);
+        match self.so_far.is_full {
+            true => self.note_waiting(new),
+            false => self.so_far.told.add(new),
         }
         !self.so_far.is_full
     }

@@ -11,7 +11,7 @@
 //! name from before it was read until all was, by times that were over when the look
 //! began (`moment`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -21,10 +21,12 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::moment::Moment;
+use super::overwritten::{Overwritten, Waiting};
 use super::portion::{Amount, Portion};
 use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
+use crate::changeset::grip::Grip;
 use crate::changeset::node::{Node, kind_of, mode_of};
 use crate::changeset::settled::Below;
 use crate::digest::{digest_at_most, digest_file};
@@ -60,6 +62,12 @@ pub(crate) struct SoFar {
     pub runs: bool,
     /// Something was left for later that may be what is gone elsewhere.
     pub waits: bool,
+    /// What files held that hold something else, unless it is known to be nowhere else.
+    pub overwritten: Vec<Overwritten>,
+    /// What was left for later may hold this.
+    pub waiting: Waiting,
+    /// Files that were read, some of them.
+    pub grips: BTreeMap<RelPath, Grip>,
     /// What was found outside under the names that are changes, or that others are links to.
     pub below: Vec<Below>,
     /// There is more that is new or changed than was told.
@@ -186,7 +194,10 @@ impl Scan {
         Ok(match kind_of(new) {
             Kind::File => {
                 let is_long = new.st_size > FILE_BYTES_MAX;
-                self.so_far.waits |= is_long;
+                if is_long {
+                    self.so_far.waits = true;
+                    self.note_waiting(new);
+                }
                 is_long
             }
             // The mark of a deletion is a device, too.
@@ -203,6 +214,7 @@ impl Scan {
         match found {
             Err(error) if self.while_it_runs.is_some() && is_of_now(&error.source) => {
                 self.so_far.waits = true;
+                self.so_far.waiting.add_unknown();
                 Ok(None)
             }
             found => found.map(Some),
@@ -235,9 +247,20 @@ impl Scan {
             return false;
         }
         let is_too_much = self.so_far.bytes >= BYTES_MAX;
-        self.so_far.waits |= is_too_much;
+        if is_too_much {
+            self.so_far.waits = true;
+            self.note_waiting(new);
+        }
         self.so_far.bytes = self.so_far.bytes.saturating_add(new.st_size);
         is_too_much
+    }
+
+    /// Whether what was opened is what the name was found to be: it may be another's by now.
+    pub(super) fn is_still(&self, file: BorrowedFd<'_>, found: &Stat) -> io::Result<()> {
+        if self.while_it_runs.is_some() && rustix::fs::fstat(file)?.st_ino != found.st_ino {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(())
     }
 
     /// The digest and length of a file, which may be longer by now than it was.

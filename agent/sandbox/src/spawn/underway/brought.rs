@@ -185,6 +185,7 @@ impl Bringing<'_> {
                 above,
                 below,
                 is_fresh: true,
+                grip: None,
             },
         );
         Some(())
@@ -336,6 +337,7 @@ impl Bringing<'_> {
                 above,
                 below: None,
                 is_fresh: false,
+                grip: None,
             },
         );
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;

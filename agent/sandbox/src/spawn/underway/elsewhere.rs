@@ -1,0 +1,200 @@
+//! What may have another name.
+//!
+//! What for: names are read one after the other while the command goes on, so what gets
+//! another name meanwhile may be missed at both. Whoever loses the one is to have the other.
+//! So what is gone waits until it is known where it went, and so does what a file held that
+//! holds something else by now.
+
+use std::collections::BTreeSet;
+
+use hermitcrab_core::digest::Digest;
+use hermitcrab_core::path::RelPath;
+
+use super::{ROUNDS_MAX, SoFar};
+use crate::changeset::{ChangeSet, Moment};
+
+/// How often it is looked again after a step of the kernel's clock, where something is gone
+/// and that step is not over in which a directory was changed.
+const STEPS_MAX: usize = 2;
+
+impl SoFar<'_> {
+    /// Looks again, without what may have another name that this look does not tell of.
+    /// `None` where there is always more of it.
+    pub(super) fn keep_what_may_be_elsewhere(&mut self) -> Option<()> {
+        for _ in 0..STEPS_MAX {
+            let loses_some = self.is_any_gone() || !self.overwritten_elsewhere().is_empty();
+            if !self.is_blurred() || self.may_miss_some() || !loses_some {
+                break;
+            }
+            std::thread::sleep(Moment::step());
+            self.read_what_is_kept()?;
+        }
+        for _ in 0..ROUNDS_MAX {
+            let tells_gone = self.meanwhile.iter().any(|view| view.tells_gone);
+            let may_miss_some = self.is_blurred() || self.may_miss_some();
+            let is_gone_elsewhere = tells_gone && may_miss_some && self.is_any_gone();
+            let overwritten = self.overwritten_elsewhere();
+            if !is_gone_elsewhere && overwritten.is_empty() {
+                return Some(());
+            }
+            if is_gone_elsewhere {
+                for meanwhile in &mut self.meanwhile {
+                    meanwhile.tells_gone = false;
+                }
+            }
+            // What is left may be another change by itself.
+            self.leave(overwritten);
+            self.read_what_is_kept()?;
+        }
+        None
+    }
+
+    /// The files whose content of before is nowhere in this look, and may be in the layer.
+    fn overwritten_elsewhere(&self) -> Vec<(usize, RelPath)> {
+        if self.sets.iter().all(|set| set.overwritten().is_empty()) {
+            return Vec::new();
+        }
+        let held: BTreeSet<Digest> = self.sets.iter().flat_map(ChangeSet::contents).collect();
+        let names_stand = !self.is_blurred() && self.sets.iter().all(ChangeSet::names_stand);
+        let may_wait = |bytes| self.sets.iter().any(|set| set.may_wait(bytes));
+        let mut elsewhere = Vec::new();
+        for (view, set) in self.sets.iter().enumerate() {
+            for file in set.overwritten() {
+                let is_told = held.contains(&file.held);
+                if !is_told && (!names_stand || may_wait(file.bytes)) {
+                    elsewhere.push((view, file.path.clone()));
+                }
+            }
+        }
+        elsewhere
+    }
+
+    fn is_any_gone(&self) -> bool {
+        self.sets.iter().any(ChangeSet::is_any_gone)
+    }
+
+    fn is_blurred(&self) -> bool {
+        self.sets.iter().any(ChangeSet::is_blurred)
+    }
+
+    fn may_miss_some(&self) -> bool {
+        self.waits || self.sets.iter().any(ChangeSet::may_miss_some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use hermitcrab_core::authority::DirId;
+    use hermitcrab_core::rules::Isolation;
+    use hermitcrab_core::session::{Asking, Session, SessionConfig};
+    use rustix::fs::RenameFlags;
+
+    use super::*;
+    use crate::changeset::What;
+    use crate::changeset::clock::Since;
+    use crate::digest::sha256;
+    use crate::dircap::DirCap;
+    use crate::spawn::Underway;
+
+    fn dir_id() -> DirId {
+        let (mut session, _records) = Session::open(SessionConfig {
+            id: 1,
+            hash: sha256,
+            isolation: Isolation::Isolated,
+            protected: Vec::new(),
+            asking: Asking::Refuse,
+            ledger: hermitcrab_core::audit::Head::EMPTY,
+            opened_at: hermitcrab_core::time::Instant::BOOT,
+        });
+        session.add_dir(rel("view")).unwrap()
+    }
+
+    fn rel(path: &str) -> RelPath {
+        RelPath::parse(path.as_bytes()).unwrap()
+    }
+
+    /// A command that runs over `lower` and has made what is in `upper`.
+    fn underway(at: &Path) -> Underway {
+        std::fs::create_dir(at.join("work")).unwrap();
+        let view = DirCap::open_ambient_dir(&at.join("lower"), dir_id()).unwrap();
+        let underway = Underway::new(&[view], Since::now(), None, 1 << 30).unwrap();
+        let open = |name: &str| [File::open(at.join(name)).unwrap().into()];
+        underway.lies_in(&open("upper"), &open("lower")).unwrap();
+        underway
+    }
+
+    /// What the files of the directory hold once a look is carried over, by its digest.
+    fn carried(lower: &Path, look: &SoFar<'_>, names: [&str; 2]) -> [Digest; 2] {
+        let [set] = look.sets() else {
+            panic!("one view");
+        };
+        names.map(|name| {
+            let changes = set.changes().iter();
+            let mut told = changes.filter_map(|change| match change.what {
+                What::ModifiedFile { digest, .. } if change.path == rel(name) => Some(digest),
+                _ => None,
+            });
+            let told = told.next();
+            told.unwrap_or_else(|| sha256(&std::fs::read(lower.join(name)).unwrap()))
+        })
+    }
+
+    /// Says that it is over, whatever becomes of the test.
+    struct Over<'o>(&'o AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn of_two_that_are_exchanged_while_they_are_read_both_are_told_or_neither() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = temp.path();
+        let names = ["a", "z"];
+        for dir in ["upper", "lower"] {
+            std::fs::create_dir(at.join(dir)).unwrap();
+            for name in names {
+                std::fs::write(at.join(dir).join(name), format!("{name} held")).unwrap();
+            }
+        }
+        // It lies between them and takes its time.
+        std::fs::write(at.join("upper/m"), vec![7; 2 << 20]).unwrap();
+        let underway = underway(at);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let upper = File::open(at.join("upper")).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    let exchange = RenameFlags::EXCHANGE;
+                    rustix::fs::renameat_with(&upper, "a", &upper, "z", exchange).unwrap();
+                    std::thread::sleep(Duration::from_micros(700));
+                }
+            });
+            let _over = Over(&is_over);
+            for _ in 0..30 {
+                let Some(look) = underway.so_far() else {
+                    continue;
+                };
+                let [one, other] = carried(&at.join("lower"), &look, names);
+                assert_ne!(one, other, "{:?}", look.sets()[0].changes());
+            }
+        });
+        // At rest it is told.
+        let upper = File::open(at.join("upper")).unwrap();
+        if std::fs::read(at.join("upper/a")).unwrap() == b"a held" {
+            let exchange = RenameFlags::EXCHANGE;
+            rustix::fs::renameat_with(&upper, "a", &upper, "z", exchange).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let look = underway.so_far().unwrap();
+        let exchanged = ["z held", "a held"].map(|held| sha256(held.as_bytes()));
+        assert_eq!(carried(&at.join("lower"), &look, names), exchanged);
+    }
+}
