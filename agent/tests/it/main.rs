@@ -15,6 +15,7 @@ mod acp_shown;
 mod afoot;
 mod afoot_builds;
 mod afoot_ended;
+mod afoot_killed;
 mod asked;
 mod audit_cli;
 mod background;
