@@ -209,12 +209,10 @@ impl Shared {
 }
 
 fn is_readable(fd: &impl std::os::fd::AsFd, patience: Duration) -> bool {
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: patience.subsec_nanos().into(),
-    };
+    // One that no clock can tell is no bound.
+    let timeout = Timespec::try_from(patience).ok();
     let mut wanted = [PollFd::new(fd, PollFlags::IN)];
-    poll(&mut wanted, Some(&timeout)).is_ok_and(|count| count > 0)
+    poll(&mut wanted, timeout.as_ref()).is_ok_and(|count| count > 0)
 }
 
 /// Is the other end the same user? The directory lets nobody else in; this
@@ -222,4 +220,19 @@ fn is_readable(fd: &impl std::os::fd::AsFd, patience: Duration) -> bool {
 fn is_own(stream: &UnixStream) -> bool {
     rustix::net::sockopt::socket_peercred(stream)
         .is_ok_and(|other| other.uid == rustix::process::geteuid())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_seconds_waits_for_all_of_them() {
+        let (one, _other) = UnixStream::pair().expect("a pair");
+        for patience in [Duration::from_secs(1), Duration::from_millis(1_100)] {
+            let begun = std::time::Instant::now();
+            assert!(!is_readable(&one, patience));
+            assert!(begun.elapsed() >= patience, "{:?}", begun.elapsed());
+        }
+    }
 }
