@@ -11,7 +11,8 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-/// How much of a file is in memory at one time.
+/// How much of a file is in memory at one time, at most: of a short one that is all of it,
+/// as clearing so much for each of thousands takes longer than reading them.
 const PIECE_BYTES: usize = 256 * 1024;
 /// What a hole reads as.
 static ZEROES: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
@@ -65,14 +66,21 @@ pub(crate) fn copy_beginning(
 }
 
 fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, bound: Bound) -> io::Result<(Digest, u64)> {
-    let (digest, bytes) = if rustix::fs::ioctl_ficlone(to, from).is_ok() {
-        through(to, bound, |_, _| Ok(()))?
-    } else {
-        through(from, bound, |piece, at| write_at(to, piece, at))?
-    };
-    // A hole at the end has been written by nobody, and what follows the beginning is
-    // not wanted.
-    rustix::fs::ftruncate(to, bytes)?;
+    if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+        let (digest, bytes) = through(to, bound, |_, _| Ok(()))?;
+        // What follows the beginning is not wanted.
+        rustix::fs::ftruncate(to, bytes)?;
+        return Ok((digest, bytes));
+    }
+    let mut written = 0;
+    let (digest, bytes) = through(from, bound, |piece, at| {
+        written = at.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+        write_at(to, piece, at)
+    })?;
+    if written != bytes {
+        // A hole at the end has been written by nobody.
+        rustix::fs::ftruncate(to, bytes)?;
+    }
     Ok((digest, bytes))
 }
 
@@ -111,7 +119,7 @@ fn through(
     mut each: impl FnMut(&[u8], u64) -> io::Result<()>,
 ) -> io::Result<(Digest, u64)> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0_u8; PIECE_BYTES];
+    let mut buffer = Vec::new();
     let mut at = 0_u64;
     while at < bound.end() {
         // The next data; everything before it is a hole.
@@ -137,6 +145,9 @@ fn through(
             let wanted = usize::try_from(end.saturating_sub(at))
                 .unwrap_or(PIECE_BYTES)
                 .min(PIECE_BYTES);
+            if buffer.len() < wanted {
+                buffer.resize(wanted, 0_u8);
+            }
             let piece = buffer.get_mut(..wanted).unwrap_or_default();
             let count = match rustix::io::pread(file, &mut *piece, at) {
                 Ok(0) => return Ok((Digest::from_bytes(hasher.finalize().into()), at)),
