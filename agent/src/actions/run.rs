@@ -93,7 +93,9 @@ pub(super) fn run(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
         )),
         Ending::OutOfMemory => Err(Trouble::new(
             Failure::TooMuch,
-            format!("`{name}` needed more memory than it may have"),
+            format!(
+                "`{name}` needed more memory than it may have: raise `limits.memory_max_mb`, or keep what it changes on disk by `sandbox.layers`"
+            ),
         )),
         Ending::OutOfRoom => Err(Trouble::new(
             Failure::TooMuch,

@@ -193,9 +193,9 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
     let mut told = Vec::new();
     match run.ending {
         Ending::TimedOut => told.push("it took longer than it may (`--timeout`, or `limits.timeout_seconds`) and was ended".to_owned()),
-        Ending::OutOfMemory => told.push("it needed more memory than it may have and was ended; `config set limits.memory_max_mb` gives it more, and `config set sandbox.layers disk` keeps what it changes on disk".to_owned()),
         Ending::OutOfRoom => told.push("what it changed takes more room on disk than it may, and it was ended; `config set limits.changes_max_mb` gives it more".to_owned()),
-        Ending::Exited(_) | Ending::Signalled(_) | Ending::Killed => {}
+        // Of memory there is a word below.
+        Ending::Exited(_) | Ending::Signalled(_) | Ending::OutOfMemory | Ending::Killed => {}
     }
     if let Some((denial, _)) = &run.discarded {
         told.push(match denial.code() {
@@ -232,7 +232,7 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
     }
     told.extend(run.withheld.clone());
     told.extend(run.strange.clone());
-    told.extend(run.short_of_memory.map(str::to_owned));
+    told.extend(run.ran_short.map(str::to_owned));
     told
 }
 

@@ -103,8 +103,8 @@ pub struct CommandRun {
     pub withheld: Option<String>,
     /// Why it had a stranger's rights to a directory, if that may be why it failed.
     pub strange: Option<String>,
-    /// What is said where a part of it was killed for its memory and the rest went on.
-    pub short_of_memory: Option<&'static str>,
+    /// What is said where it, or a part of it, needed more memory than there is, or room.
+    pub ran_short: Option<&'static str>,
 }
 
 /// What of a command that ran may stand.
@@ -276,7 +276,7 @@ impl Hands<'_> {
                     discarded: Some((denial, false)),
                     withheld: None,
                     strange: None,
-                    short_of_memory: None,
+                    ran_short: None,
                 });
             }
         };
@@ -426,7 +426,7 @@ impl Hands<'_> {
                 .withheld(finished.ending, &output)
                 .or_else(|| self.withheld(finished.ending, &errors)),
             strange: seen::strange(finished, &[&output, &errors]),
-            short_of_memory: seen::short_of_memory(finished),
+            ran_short: seen::ran_short(finished, &[&output, &errors]),
             output,
             output_letters,
             cwd: self.cwd(),

@@ -341,7 +341,7 @@ fn worded(
     if let Some(strange) = &run.strange {
         result.insert("owners".into(), strange.clone().into());
     }
-    if let Some(why) = run.short_of_memory {
+    if let Some(why) = run.ran_short {
         result.insert("memory".into(), why.into());
     }
     if let Some(note) = exit_note::note(command, status) {

@@ -1,7 +1,10 @@
 //! What commands change, on disk until it is decided: by the program as it is.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::support::home::Home;
+use hermitcrab::runtime::Ceilings;
+use serde_json::{Value, json};
+
+use crate::support::{Bench, home::Home};
 
 const CREATE: [&str; 2] = ["--grant", "fs.create=."];
 
@@ -59,4 +62,45 @@ fn nothing_is_made_on_disk_where_nobody_wants_it_and_memory_will_do() {
         home.ok(&["doctor"])
             .contains("overlay, its layer in memory")
     );
+}
+
+#[test]
+fn what_finds_no_room_in_memory_is_told_where_there_is_more() {
+    if !hermitcrab_sandbox::layers::memory_holds_layers() {
+        println!("SKIPPED: this kernel holds no layers in memory");
+        return;
+    }
+    let home = Home::new();
+    home.configure("[limits]\nchanges_max_mb = 16\n");
+    std::fs::write(home.project().join("long"), vec![b'x'; 24 << 20]).unwrap();
+    // Of a file that gets a line more all is kept.
+    for script in ["head -c 32M /dev/zero > big", "echo more >> long"] {
+        let ran = exec(&home, script);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        for part in ["in memory", "sandbox.layers disk", "limits.changes_max_mb"] {
+            assert!(ran.err.contains(part), "{script}: {part}: {ran:?}");
+        }
+    }
+    let ran = exec(&home, "echo No space left on device");
+    assert!(!ran.err.contains("sandbox.layers"), "{ran:?}");
+    let ran = exec(&home, "echo something else; exit 1");
+    assert!(!ran.err.contains("sandbox.layers"), "{ran:?}");
+}
+
+#[test]
+fn a_model_is_told_as_well_what_took_the_memory() {
+    let mut bench = Bench::with_files();
+    bench.runtime.set_ceilings(Ceilings {
+        memory_bytes_max: Some(64 << 20),
+        ..Ceilings::default()
+    });
+    let command = "exec python3 -c 'print(len(b\"x\" * (300 << 20)))'";
+    let report = bench.call("terminal", json!({"command": command}));
+    let result: Value = serde_json::from_str(&report.text).unwrap();
+    if result["exit_code"] == 0 {
+        println!("SKIPPED: no control group holds memory here");
+        return;
+    }
+    let told = result["memory"].as_str().unwrap_or_default();
+    assert!(told.contains("sandbox.layers"), "{result}");
 }

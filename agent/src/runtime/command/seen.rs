@@ -21,10 +21,19 @@ use hermitcrab_sandbox::{
 
 use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
 
-/// Why a command failed of which a part was killed for its memory, and the rest went on.
-pub(super) fn short_of_memory(finished: &Finished) -> Option<&'static str> {
-    let went_on = matches!(finished.ending, Ending::Exited(status) if status != 0);
-    (went_on && finished.confined.usage.out_of_memory_kills > 0).then_some(SHORT_OF_MEMORY)
+/// What is said where a command, or a part of it, needed more memory than it may have, or
+/// what it changed more room there than there is, if that may be why it failed.
+pub(super) fn ran_short(finished: &Finished, said: &[&str]) -> Option<&'static str> {
+    let says = |what: &str| said.iter().any(|said| said.contains(what));
+    match finished.ending {
+        Ending::OutOfMemory => Some(OUT_OF_MEMORY),
+        Ending::Exited(0) => None,
+        Ending::Exited(_) if finished.confined.usage.out_of_memory_kills > 0 => {
+            Some(SHORT_OF_MEMORY)
+        }
+        Ending::Exited(_) if !finished.confined.on_disk && says(NO_ROOM) => Some(SHORT_OF_ROOM),
+        _ => None,
+    }
 }
 
 /// Why a command had a stranger's rights to what it was given, if that may be why it
@@ -39,9 +48,16 @@ pub(super) fn strange(finished: &Finished, said: &[&str]) -> Option<String> {
     ))
 }
 
+const OUT_OF_MEMORY: &str = "It needed more memory than it may have and was ended. What it changes takes memory as well: \
+     `config set sandbox.layers disk` keeps that on disk, and `config set limits.memory_max_mb` gives it more.";
 const SHORT_OF_MEMORY: &str = "A program in it was killed, because the command needed more memory than it may have \
      (`limits.memory_max_mb`). What it changes takes memory as well, unless `sandbox.layers` is \"disk\".";
+const SHORT_OF_ROOM: &str = "What it changes is kept in memory until it is decided, and there is only so much room, for names \
+     as well (`limits.changes_max_mb`, where that is less). Of a file that is changed all is kept, whatever \
+     part of it changes. `config set sandbox.layers disk` keeps it on disk.";
 
+/// What programs say where nothing more fits.
+const NO_ROOM: &str = "No space left on device";
 /// What programs say of something they may not open.
 const NOT_OPENED: &str = "Permission denied";
 /// What they say of something that is not there.
