@@ -326,6 +326,7 @@ impl Chat {
         runtime.hear(self.agent, Source::User)?;
         self.begin(runtime);
         self.messages.push(Message::User(words.to_owned()));
+        self.stands(runtime, port);
         loop {
             if !port.watch.goes_on() {
                 turn.end = TurnEnd::Stopped;
@@ -365,6 +366,7 @@ impl Chat {
             if let Some(words) = self.what_ended(runtime, port, &mut turn)? {
                 // What follows is a turn of its own to whoever counts.
                 self.messages.push(Message::User(words));
+                self.stands(runtime, port);
                 self.loops = self.loops.anew();
                 slips = Slips::default();
             } else {
@@ -374,6 +376,13 @@ impl Chat {
         }
         self.forget_reminders();
         Ok(turn)
+    }
+
+    /// Shows how the conversation stands, unless it is a child's.
+    fn stands(&self, runtime: &Runtime, port: &mut Ports<'_>) {
+        if self.depth == 0 {
+            port.watch.stands(runtime, &self.messages);
+        }
     }
 
     /// What work that goes on beside the conversation has to say when the model

@@ -4,19 +4,27 @@
 //! Words only: no grant, answer or mode survives a session, and everything a
 //! conversation holds counts again as read when it is taken up.
 
+mod cut_off;
+mod keeper;
+mod lines;
+
 use std::{
     fs::{self, File},
-    io::{self, Read as _},
+    io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use rustix::fs::FlockOperation;
-use serde_json::{Value, json};
 
+pub use self::{
+    cut_off::Taken,
+    keeper::{Keeper, When},
+};
 use crate::{
     ambient,
     audit::beside,
-    model::{Message, ProposedCall},
+    model::Message,
     state_dir::own_file::{self, Access},
 };
 
@@ -49,15 +57,17 @@ impl Shelf {
 }
 
 /// What a conversation is kept as.
-const FILE: &str = "conversation.json";
+const FILE: &str = "conversation.jsonl";
+/// What older versions kept one as, all of it in one line.
+const OLDER_FILE: &str = "conversation.json";
 /// The longest conversation that is kept, and so the longest that is taken up again.
 const BYTES_MAX: usize = 64 << 20;
 /// Of a longer one, so much of its end is kept.
 const END_BYTES_MAX: usize = BYTES_MAX / 2;
-/// What comes right before what was said; what a session is about comes before it.
-const SAID: &[u8] = b",\"messages\":[";
 /// What a session is about, with a directory of any length.
 const ABOUT_BYTES_MAX: u64 = 64 << 10;
+/// How things stand, which is what the last line says after a turn.
+const STANDING_BYTES_MAX: u64 = 1 << 10;
 /// Letters of a title.
 const TITLE_LETTERS_MAX: usize = 80;
 
@@ -74,6 +84,25 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     /// Its agent has read what neither its user nor its own model wrote.
     pub has_read: bool,
+    /// Up to where the session it was had in last has told of its calls.
+    pub mark: Option<Mark>,
+}
+
+/// A place in what a session did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The session, by the number its ledger has for it.
+    pub session: u64,
+    /// How many calls it had made.
+    pub calls: u64,
+}
+
+impl Mark {
+    /// Of a session, by its number and its calls so far.
+    #[must_use]
+    pub const fn of((session, calls): (u64, u64)) -> Self {
+        Self { session, calls }
+    }
 }
 
 /// Whether an id is one that was given out: it becomes a name in a directory.
@@ -113,15 +142,17 @@ impl Conversation {
         !self.updated.is_empty()
     }
 
-    /// Notes what was said up to now.
-    pub fn note(&mut self, messages: &[Message]) {
-        self.messages = messages
-            .iter()
-            .filter(|message| !matches!(message, Message::System(_)))
-            .cloned()
-            .collect();
-        let seconds = ambient::wall_time().as_millis() / 1000;
-        self.updated = format!("{}:00Z", ambient::date(seconds).replace(' ', "T"));
+    /// Notes what was said up to now; how many of the first messages are as they were.
+    pub fn note(&mut self, messages: &[Message]) -> usize {
+        let said = || {
+            let mut all = messages.iter();
+            std::iter::from_fn(move || all.find(|one| !matches!(one, Message::System(_))))
+        };
+        let both = self.messages.iter().zip(said());
+        let unchanged = both.take_while(|(before, now)| before == now).count();
+        self.messages.truncate(unchanged);
+        self.messages.extend(said().skip(unchanged).cloned());
+        self.updated = for_people(ambient::wall_time().as_millis() / 1000);
         if self.title.is_none() {
             self.title = self.messages.iter().find_map(|message| match message {
                 Message::User(words) => Some(
@@ -136,6 +167,7 @@ impl Conversation {
                 _ => None,
             });
         }
+        unchanged
     }
 
     /// Whether something is in it that neither the user nor the model wrote.
@@ -145,41 +177,19 @@ impl Conversation {
         self.has_read || messages.any(|message| matches!(message, Message::Tool { .. }))
     }
 
-    /// Keeps it in a session's directory, whole or not at all; of one too long to be taken
-    /// up again, its end.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn keep(&self, dir: &Path) -> io::Result<()> {
-        let text = self.text(BYTES_MAX, END_BYTES_MAX);
-        own_file::put_whole(dir, FILE, text.as_bytes())
-            .map_err(|error| io::Error::other(error.to_string()))
-    }
-
-    /// As it is kept, in so many bytes; in fewer, where that would be more.
-    fn text(&self, bytes_max: usize, end_bytes_max: usize) -> String {
-        let messages: Vec<String> = self.messages.iter().map(written).collect();
-        let text = self.around(&messages, self.has_read);
+    /// As it is kept, in so many bytes, and how many messages at its beginning are left
+    /// out: those that would make it longer than what can be taken up again.
+    fn text(&self, bytes_max: usize, end_bytes_max: usize) -> (String, usize) {
+        let messages: Vec<String> = self.messages.iter().map(lines::message).collect();
+        let text = lines::head(self, self.has_read) + &messages.concat();
         if text.len() <= bytes_max {
-            return text;
+            return (text, 0);
         }
         drop(text);
+        let end = self.end(&messages, end_bytes_max);
         // What was read is not unread because nobody can say any more what it was.
-        self.around(self.end(&messages, end_bytes_max), self.has_data())
-    }
-
-    /// The facts, which come first so that they can be read without what was said.
-    fn around(&self, messages: &[String], has_read: bool) -> String {
-        let facts = json!({
-            "cwd": self.cwd.to_string_lossy(),
-            "title": self.title,
-            "updated": self.updated,
-            "read": has_read,
-        })
-        .to_string();
-        let facts = facts.trim_end_matches('}');
-        let said = String::from_utf8_lossy(SAID);
-        format!("{facts}{said}{}]}}", messages.join(","))
+        let text = lines::head(self, self.has_data()) + &end.concat();
+        (text, messages.len() - end.len())
     }
 
     /// The last turns that take so many bytes together at most.
@@ -202,30 +212,25 @@ impl Conversation {
     /// What is kept in a session's directory; `None` if nothing usable is.
     #[must_use]
     pub fn look(dir: &Path) -> Option<Self> {
-        let file = own_file::open(&dir.join(FILE), Access::Read).ok()?;
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let most = u64::try_from(BYTES_MAX).ok()?;
-        file.take(most).read_to_string(&mut text).ok()?;
-        let value: Value = serde_json::from_str(&text).ok()?;
-        let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let messages: Vec<Message> = value
-            .get("messages")?
-            .as_array()?
-            .iter()
-            .map(read)
-            .collect::<Option<_>>()?;
-        Some(Self {
-            cwd: PathBuf::from(word("cwd")?),
-            title: word("title"),
-            updated: word("updated")?,
-            // One of which nobody can say what was read for it counts as read.
-            has_read: value
-                .get("read")
-                .and_then(Value::as_bool)
-                .unwrap_or(!messages.is_empty()),
-            messages,
-        })
+        kept(dir)?.take(most).read_to_end(&mut bytes).ok()?;
+        lines::read(&bytes)
     }
+}
+
+/// The file of a conversation, for reading.
+fn kept(dir: &Path) -> Option<File> {
+    let open = |name| own_file::open(&dir.join(name), Access::Read);
+    match open(FILE) {
+        Err(error) if error.is_missing() => open(OLDER_FILE).ok(),
+        opened => opened.ok(),
+    }
+}
+
+/// A moment, to the minute.
+fn for_people(seconds: u64) -> String {
+    format!("{}:00Z", ambient::date(seconds).replace(' ', "T"))
 }
 
 /// Keeps every other program away from a conversation at a terminal until the file is
@@ -247,10 +252,13 @@ pub fn hold(dir: &Path) -> io::Result<Option<File>> {
 /// # Errors
 /// The disk's.
 pub fn forget(dir: &Path) -> io::Result<()> {
-    match fs::remove_file(dir.join(FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
+    for name in [FILE, OLDER_FILE] {
+        match fs::remove_file(dir.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
     }
+    Ok(())
 }
 
 /// What a conversation is about.
@@ -266,18 +274,26 @@ pub struct About {
 
 impl About {
     /// Of what is kept in a conversation's directory, without what was said: there can be
-    /// many, and long ones.
-    fn look(dir: &Path) -> Option<Self> {
-        let file = own_file::open(&dir.join(FILE), Access::Read).ok()?;
-        match Self::of_beginning(file) {
-            Some(about) => Some(about),
-            // Written by a version that had another order.
-            None => Conversation::look(dir).map(|kept| Self {
-                cwd: kept.cwd,
-                title: kept.title,
-                updated: kept.updated,
-            }),
+    /// many, and long ones. When it was written last comes along, to the moment.
+    fn look(dir: &Path) -> Option<(Self, Option<SystemTime>)> {
+        let mut file = kept(dir)?;
+        let seen = file.metadata().ok()?;
+        let mut about = Self::of_beginning(&mut file)?;
+        let written = seen.modified().ok();
+        let from = seen.len().saturating_sub(STANDING_BYTES_MAX);
+        file.seek(SeekFrom::Start(from)).ok()?;
+        let mut end = Vec::new();
+        file.take(STANDING_BYTES_MAX).read_to_end(&mut end).ok()?;
+        let since = written.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        match (lines::read_updated(&end), since) {
+            (Some(updated), _) => about.updated = updated,
+            // In the midst of a turn, or where one was cut off.
+            (None, Some(since)) if end.last() == Some(&b'\n') => {
+                about.updated = for_people(since.as_secs());
+            }
+            (None, _) => {}
         }
+        Some((about, written))
     }
 
     fn of_beginning(kept: impl io::Read) -> Option<Self> {
@@ -285,18 +301,10 @@ impl About {
         kept.take(ABOUT_BYTES_MAX)
             .read_to_end(&mut beginning)
             .ok()?;
-        // Within a string its quotes would not stand alone.
-        let end = beginning
-            .windows(SAID.len())
-            .position(|part| part == SAID)?;
-        beginning.truncate(end);
-        beginning.push(b'}');
-        let value: Value = serde_json::from_slice(&beginning).ok()?;
-        let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(Self {
-            cwd: PathBuf::from(word("cwd")?),
-            title: word("title"),
-            updated: word("updated")?,
+        lines::read_about(&beginning).map(|about| Self {
+            cwd: about.cwd,
+            title: about.title,
+            updated: about.updated,
         })
     }
 }
@@ -313,8 +321,8 @@ pub fn all(shelf: Shelf, state_dir: &Path) -> Vec<(String, About)> {
             if !is_id(&id) {
                 return None;
             }
-            let written = fs::metadata(entry.path().join(FILE)).and_then(|seen| seen.modified());
-            Some((id, About::look(&entry.path())?, written.ok()))
+            let (about, written) = About::look(&entry.path())?;
+            Some((id, about, written))
         })
         .collect();
     // For people a minute is enough, and not to tell which of two came last.
@@ -329,55 +337,39 @@ pub fn all(shelf: Shelf, state_dir: &Path) -> Vec<(String, About)> {
         .collect()
 }
 
-fn written(message: &Message) -> String {
-    let value = match message {
-        Message::System(text) => json!({"system": text}),
-        Message::User(text) => json!({"user": text}),
-        Message::Assistant { text, calls } => {
-            let calls: Vec<Value> = calls
-                .iter()
-                .map(|call| json!([call.id, call.tool, call.arguments]))
-                .collect();
-            json!({"assistant": text, "calls": calls})
-        }
-        Message::Tool { call, tool, text } => json!({"tool": tool, "call": call, "text": text}),
-    };
-    value.to_string()
-}
-
-fn read(value: &Value) -> Option<Message> {
-    let word = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    if let Some(words) = word("user") {
-        return Some(Message::User(words));
-    }
-    if let Some(tool) = word("tool") {
-        return Some(Message::Tool {
-            call: word("call")?,
-            tool,
-            text: word("text")?,
-        });
-    }
-    let mut calls = Vec::new();
-    for call in value.get("calls")?.as_array()? {
-        let part = |place: usize| call.get(place).and_then(Value::as_str).map(str::to_owned);
-        calls.push(ProposedCall {
-            id: part(0)?,
-            tool: part(1)?,
-            arguments: part(2)?,
-        });
-    }
-    Some(Message::Assistant {
-        text: word("assistant")?,
-        calls,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
-    use super::{About, Conversation, FILE, Shelf, all, is_id, new_id, own_file};
+    use super::{
+        About, Conversation, FILE, Keeper, Mark, OLDER_FILE, Shelf, When, all, is_id, lines,
+        new_id, own_file,
+    };
     use crate::model::{Message, ProposedCall};
+
+    fn keep(said: &Conversation, dir: &Path) {
+        let kept = Keeper::default().keep(dir, said, 0, When::After);
+        kept.expect("kept");
+    }
+
+    fn user(words: &str) -> Message {
+        Message::User(words.to_owned())
+    }
+
+    fn answer(text: &str) -> Message {
+        Message::Assistant {
+            text: text.to_owned(),
+            calls: Vec::new(),
+        }
+    }
+
+    fn result(text: &str) -> Message {
+        Message::Tool {
+            call: "c".into(),
+            tool: "terminal".into(),
+            text: text.to_owned(),
+        }
+    }
 
     #[test]
     fn a_conversation_comes_back_as_it_was() {
@@ -404,8 +396,9 @@ mod tests {
                 text: "{}".into(),
             },
         ]);
-        history.keep(&dir).expect("kept");
-        history.keep(&dir).expect("kept again");
+        history.mark = Some(Mark::of((u64::MAX, 7)));
+        keep(&history, &dir);
+        keep(&history, &dir);
         assert_eq!(Conversation::look(&dir), Some(history.clone()));
         assert_eq!(history.title.as_deref(), Some("first line"));
         assert!(history.has_data());
@@ -416,7 +409,7 @@ mod tests {
         };
         assert_eq!(all(Shelf::Editor, state.path()), [(id, about)]);
         assert_eq!(all(Shelf::Terminal, state.path()), []);
-        let mode = std::fs::metadata(dir.join("conversation.json"))
+        let mode = std::fs::metadata(dir.join(FILE))
             .expect("file")
             .permissions()
             .mode();
@@ -429,7 +422,7 @@ mod tests {
         let mut messages = vec![Message::User(",\"messages\":[ in a title".into())];
         messages.resize(20_000, Message::User("something that was said".into()));
         history.note(&messages);
-        let text = history.text(usize::MAX, 0);
+        let (text, _) = history.text(usize::MAX, 0);
         let mut read = 0;
         let from = Counting(text.as_bytes(), &mut read);
         let about = About::of_beginning(from).expect("a session");
@@ -452,18 +445,9 @@ mod tests {
     fn of_a_conversation_too_long_to_be_taken_up_again_the_last_turns_are_kept() {
         let state = tempfile::tempdir().expect("directory");
         let mut history = Conversation::new("/w".into());
-        let answer = |text: &str| Message::Assistant {
-            text: text.to_owned(),
-            calls: Vec::new(),
-        };
-        let result = |text: String| Message::Tool {
-            call: "c".into(),
-            tool: "terminal".into(),
-            text,
-        };
         history.note(&[
             Message::User("first".into()),
-            result("x".repeat(1000)),
+            result(&"x".repeat(1000)),
             answer("done"),
             Message::User("second".into()),
             answer("done, too"),
@@ -471,7 +455,7 @@ mod tests {
             answer("as well"),
         ]);
         let look = |bytes_max: usize, end_bytes_max: usize| {
-            let text = history.text(bytes_max, end_bytes_max);
+            let (text, _) = history.text(bytes_max, end_bytes_max);
             own_file::put_whole(state.path(), FILE, text.as_bytes()).expect("written");
             let kept = Conversation::look(state.path()).expect("a conversation");
             (kept.messages, kept.has_read)
@@ -489,21 +473,102 @@ mod tests {
     fn what_was_attached_to_a_prompt_was_read_and_stays_so() {
         let state = tempfile::tempdir().expect("directory");
         let mut history = Conversation::new("/w".into());
-        history.note(&[Message::User("words".into())]);
+        history.note(&[user("words")]);
         assert!(!history.has_data());
-        history.keep(state.path()).expect("kept");
+        keep(&history, state.path());
         let look = || Conversation::look(state.path()).expect("history");
         assert!(!look().has_data());
         history.has_read = true;
-        history.keep(state.path()).expect("kept");
+        keep(&history, state.path());
         assert!(look().has_data());
         // Written by a version that did not say so.
-        let file = state.path().join("conversation.json");
+        let file = state.path().join(FILE);
         let text = std::fs::read_to_string(&file).expect("text");
         let older = text.replace("\"read\":true,", "");
         assert_ne!(older, text);
         std::fs::write(&file, older).expect("written");
         assert!(look().has_data());
+    }
+
+    #[test]
+    fn what_an_older_version_kept_is_read_listed_and_gone_on_with() {
+        let state = tempfile::tempdir().expect("directory");
+        let id = new_id().expect("id");
+        let dir = Shelf::Terminal.dir_of(state.path(), &id);
+        std::fs::create_dir_all(&dir).expect("directory");
+        let text = r#"{"cwd":"/w","read":false,"title":"t","updated":"2026-01-02T03:04:00Z","messages":[{"user":"words"},{"assistant":"yes","calls":[]}]}"#;
+        own_file::put_whole(&dir, OLDER_FILE, text.as_bytes()).expect("written");
+        let mut said = Conversation::look(&dir).expect("a conversation");
+        assert_eq!(said.messages, [user("words"), answer("yes")]);
+        let listed = all(Shelf::Terminal, state.path());
+        assert_eq!(listed.len(), 1);
+        assert_eq!(listed[0].1.updated, "2026-01-02T03:04:00Z");
+        said.note(&[user("words"), answer("yes"), user("more")]);
+        keep(&said, &dir);
+        assert!(!dir.join(OLDER_FILE).exists());
+        assert_eq!(Conversation::look(&dir), Some(said));
+        super::forget(&dir).expect("forgotten");
+        assert!(all(Shelf::Terminal, state.path()).is_empty());
+    }
+
+    #[test]
+    fn what_is_added_turn_by_turn_reads_as_what_is_written_whole() {
+        let state = tempfile::tempdir().expect("directory");
+        let dir = state.path();
+        let mut keeper = Keeper::default();
+        let mut said = Conversation::new("/w".into());
+        let mut all = vec![Message::System("place".into()), user("first")];
+        let mut add = |all: &[Message], has_read: bool, when: When| {
+            let unchanged = said.note(all);
+            said.has_read |= has_read;
+            said.mark = Some(Mark::of((5, all.len() as u64)));
+            keeper.keep(dir, &said, unchanged, when).expect("kept");
+            assert_eq!(Conversation::look(dir).as_ref(), Some(&said));
+        };
+        add(&all, false, When::Within);
+        all.push(result("what was read"));
+        add(&all, true, When::Within);
+        all.push(answer("held back"));
+        all.push(user("check it"));
+        all.push(answer("in other words"));
+        add(&all, false, When::Within);
+        // The reminder goes with its turn.
+        all.drain(3..5);
+        add(&all, false, When::After);
+        add(&all, false, When::After);
+        all.push(user("second"));
+        add(&all, false, When::After);
+        // Somebody took the file away meanwhile: nothing of it is lost.
+        std::fs::remove_file(dir.join(FILE)).expect("gone");
+        all.push(answer("done"));
+        add(&all, false, When::After);
+    }
+
+    #[test]
+    fn what_was_being_written_when_the_program_ended_is_left_out_and_nothing_else() {
+        let mut said = Conversation::new("/w".into());
+        said.note(&[user("first"), answer("yes"), user("second")]);
+        let (text, _) = said.text(usize::MAX, 0);
+        let second = text.find("{\"user\":\"second").expect("there");
+        for cut in second..text.len() {
+            let read = lines::read(&text.as_bytes()[..cut]).expect("a conversation");
+            assert_eq!(read.messages, said.messages[..2], "{cut}");
+        }
+        let room = [text.as_bytes(), &[0; 40]].concat();
+        assert_eq!(lines::read(&room), Some(said.clone()));
+        // What is damaged in its midst is not taken for shorter than it was.
+        let damaged = text.replace("{\"assistant\"", "{assistant\"");
+        assert_eq!(lines::read(damaged.as_bytes()), None);
+        assert_eq!(lines::read(b""), None);
+    }
+
+    #[test]
+    fn what_was_read_stays_read_when_its_words_are_replaced() {
+        let text = "{\"cwd\":\"/w\",\"updated\":\"u\",\"read\":false}\n\
+                    {\"tool\":\"t\",\"call\":\"c\",\"text\":\"x\"}\n{\"from\":0}\n{\"user\":\"y\"}\n";
+        let said = lines::read(text.as_bytes()).expect("a conversation");
+        assert_eq!(said.messages, [user("y")]);
+        assert!(said.has_data());
     }
 
     #[test]

@@ -167,6 +167,12 @@ impl Session {
         self.rules.add_rule(rule)
     }
 
+    /// How many calls were made so far; the next one has this number.
+    #[must_use]
+    pub const fn calls_made(&self) -> u64 {
+        self.calls_made
+    }
+
     /// What becomes of what nothing held covers.
     #[must_use]
     pub const fn asking(&self) -> Asking {

@@ -28,13 +28,13 @@ use futures::channel::oneshot;
 use super::{
     commands::{self, Command},
     control::Control,
+    history::Story,
     link::Link,
     order::{Order, Queue, Told},
     prompt::Said,
     scene::Scene,
     waiting,
 };
-use crate::conversation::Conversation;
 
 /// The longest answer that is taken.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -49,8 +49,8 @@ struct Turn {
 /// Where a session sits.
 pub struct Desk {
     pub(super) orders: Queue,
-    /// What was said up to the prompt at hand.
-    pub(super) said: Rc<RefCell<Conversation>>,
+    /// What was said up to now.
+    pub(super) story: Rc<RefCell<Story>>,
     pub(super) link: Link,
     pub(super) control: Arc<Control>,
     pub(super) scene: Rc<RefCell<Scene>>,
@@ -130,7 +130,7 @@ impl Desk {
             return None;
         }
         // For whoever takes the session up: to its client this turn is over.
-        let kept = self.said.borrow().keep(&self.dir);
+        let kept = self.story.borrow_mut().settle();
         if let Err(error) = kept.and_then(|()| waiting::keep(&self.dir, question)) {
             self.link.say(&format!(
                 "A question cannot be asked, because it cannot be kept: {error}\n"

@@ -1,12 +1,17 @@
 //! What was said in a session of an editor: kept in the session's directory, beside its
 //! ledger.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::waiting;
 use crate::{
     audit::{self, LedgerError},
-    conversation::{self, Conversation, Shelf},
+    conversation::{self, Conversation, Keeper, Mark, Shelf, When},
+    model::Message,
+    runtime::Runtime,
 };
 
 /// A conversation that a session goes on with.
@@ -26,6 +31,48 @@ impl Past {
             said: Conversation::new(cwd),
             is_silent: false,
         }
+    }
+}
+
+/// What is said in a session, kept as it goes on.
+#[derive(Debug)]
+pub struct Story {
+    /// What was said.
+    pub said: Conversation,
+    dir: PathBuf,
+    keeper: Keeper,
+}
+
+impl Story {
+    /// One that is kept in this session's directory.
+    #[must_use]
+    pub fn of(said: Conversation, dir: PathBuf) -> Self {
+        Self {
+            said,
+            dir,
+            keeper: Keeper::default(),
+        }
+    }
+
+    /// Keeps what was said up to now.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn go_on(&mut self, messages: &[Message], runtime: &Runtime, when: When) -> io::Result<()> {
+        let unchanged = self.said.note(messages);
+        self.said.has_read |= runtime.has_read(runtime.first_agent());
+        self.said.mark = Some(Mark::of(runtime.calls_made()));
+        self.keeper.keep(&self.dir, &self.said, unchanged, when)
+    }
+
+    /// Keeps what it holds for certain.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn settle(&mut self) -> io::Result<()> {
+        let unchanged = self.said.messages.len();
+        self.keeper
+            .keep(&self.dir, &self.said, unchanged, When::After)
     }
 }
 

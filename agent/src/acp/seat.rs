@@ -20,7 +20,7 @@ use super::{
     commands::{self, Command},
     control::Control,
     desk::Desk,
-    history::Past,
+    history::{Past, Story},
     link::Link,
     modes::{Belief, InForce},
     order::{Orders, Queue, Told, orders},
@@ -33,7 +33,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     chat::{self, Chat, ChatError, TurnEnd},
-    conversation::Conversation,
+    conversation::{Conversation, Taken, When},
     model::{Backend, ModelError},
     ports::UserPort,
     runtime::Runtime,
@@ -143,7 +143,7 @@ struct Seat {
     link: Link,
     control: Arc<Control>,
     ground: Ground,
-    said: Rc<RefCell<Conversation>>,
+    story: Rc<RefCell<Story>>,
     /// What was said before is not shown.
     is_silent: bool,
     runtime: Runtime,
@@ -175,10 +175,10 @@ impl Seat {
         } = setup;
         let scene = Rc::new(RefCell::new(Scene::default()));
         let is_silent = past.is_silent;
-        let said = Rc::new(RefCell::new(past.said));
+        let story = Rc::new(RefCell::new(Story::of(past.said, ground.dir.clone())));
         let desk = Rc::new(Desk {
             orders,
-            said: Rc::clone(&said),
+            story: Rc::clone(&story),
             link: link.clone(),
             control: Arc::clone(&control),
             scene: Rc::clone(&scene),
@@ -203,8 +203,11 @@ impl Seat {
         } = opener(&ground, Box::new(user))?;
         // From here on nobody else writes it; up to here somebody may have gone on with it.
         match Conversation::look(&ground.dir) {
-            Some(kept) => *said.borrow_mut() = kept,
-            None if said.borrow().was_kept() => {
+            Some(mut kept) => {
+                kept.close_calls(std::slice::from_ref(&ground.dir), Taken::Over);
+                story.borrow_mut().said = kept;
+            }
+            None if story.borrow().said.was_kept() => {
                 return Err("this session was deleted just now".to_owned());
             }
             None => {}
@@ -227,12 +230,13 @@ impl Seat {
                 control: Arc::clone(&control),
             }));
         }
-        let chat = Chat::new(&runtime, &backend.model).resumed(said.borrow().messages.clone());
+        let chat =
+            Chat::new(&runtime, &backend.model).resumed(story.borrow().said.messages.clone());
         let mut seat = Self {
             link,
             control,
             ground,
-            said,
+            story,
             is_silent,
             runtime,
             furnish,
@@ -254,7 +258,7 @@ impl Seat {
 
     /// A conversation taken up again holds what it held.
     fn remember_what_was_read(&mut self) -> Result<(), String> {
-        if self.said.borrow().has_data() {
+        if self.story.borrow().said.has_data() {
             chat::count_as_read(&mut self.runtime).map_err(|why| why.to_string())?;
         }
         Ok(())
@@ -263,7 +267,7 @@ impl Seat {
     /// Shows what was said before, if anything was.
     fn greet(&self) {
         if !self.is_silent {
-            for update in spoken::replayed(&self.said.borrow().messages) {
+            for update in spoken::replayed(&self.story.borrow().said.messages) {
                 self.link.tell(update);
             }
         }
@@ -300,11 +304,10 @@ impl Seat {
         self.desk.left()
     }
 
-    fn keep(&mut self) {
-        let mut said = self.said.borrow_mut();
-        said.note(self.chat.messages());
-        said.has_read |= self.runtime.has_read(self.runtime.first_agent());
-        if let Err(error) = said.keep(&self.ground.dir) {
+    fn keep(&self) {
+        let mut story = self.story.borrow_mut();
+        let kept = story.go_on(self.chat.messages(), &self.runtime, When::After);
+        if let Err(error) = kept {
             eprintln!("hermitcrab: the conversation cannot be kept: {error}");
         }
     }
@@ -376,6 +379,7 @@ impl Seat {
             link: self.link.clone(),
             control: Arc::clone(&self.control),
             scene: Rc::clone(&self.scene),
+            story: Rc::clone(&self.story),
             in_force: &mut self.in_force,
             floor: self.floor,
             tries: 0,

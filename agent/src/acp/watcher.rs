@@ -9,10 +9,11 @@ use agent_client_protocol::v1::schema::{
 use hermitcrab_core::{grant::AgentId, outcome::DenialCode, session::Asking, tool::Tool};
 use serde_json::Value;
 
-use super::{control::Control, link::Link, modes::InForce, scene::Scene, updates};
+use super::{control::Control, history::Story, link::Link, modes::InForce, scene::Scene, updates};
 use crate::{
     chat::{Then, Watch},
-    model::ProposedCall,
+    conversation::When,
+    model::{Message, ProposedCall},
     runtime::{Fate, Runtime, ToolResult},
     text::pyjson,
 };
@@ -25,6 +26,7 @@ pub struct Watcher<'s> {
     pub(super) link: Link,
     pub(super) control: Arc<Control>,
     pub(super) scene: Rc<RefCell<Scene>>,
+    pub(super) story: Rc<RefCell<Story>>,
     pub(super) in_force: &'s mut InForce,
     pub(super) floor: Asking,
     pub(super) tries: u32,
@@ -134,6 +136,16 @@ impl Watch for Watcher<'_> {
             self.link.tell(SessionUpdate::Plan(plan));
         }
         Then::Done
+    }
+
+    fn stands(&mut self, runtime: &Runtime, messages: &[Message]) {
+        let kept = self
+            .story
+            .borrow_mut()
+            .go_on(messages, runtime, When::Within);
+        if let Err(error) = kept {
+            eprintln!("hermitcrab: the conversation cannot be kept: {error}");
+        }
     }
 
     fn shortened(&mut self, _agent: AgentId, words: &str) {

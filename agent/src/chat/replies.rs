@@ -68,6 +68,7 @@ impl Chat {
             text: reply.text,
             calls: calls.clone(),
         });
+        self.stands(runtime, port);
         self.answer(runtime, port, calls, instead, turn)?;
         let Some(words) = self.loops.ended() else {
             return Ok(None);

@@ -75,6 +75,7 @@ impl Chat {
             let piece: Vec<ProposedCall> = rest.by_ref().take(many).collect();
             if lane == Lane::Parallel && port.watch.goes_on() {
                 self.act_together(runtime, port, piece, turn)?;
+                self.stands(runtime, port);
                 continue;
             }
             for call in piece {
@@ -84,6 +85,7 @@ impl Chat {
                     ToolResult::error("stopped by the user; this call was not run").text
                 };
                 self.tell(call, text);
+                self.stands(runtime, port);
             }
         }
         for call in too_many {

@@ -8,7 +8,7 @@ use hermitcrab_core::grant::AgentId;
 use serde_json::Value;
 
 use crate::{
-    model::{ModelPort, ProposedCall},
+    model::{Message, ModelPort, ProposedCall},
     runtime::{Runtime, ToolResult},
 };
 
@@ -51,6 +51,11 @@ pub trait Watch {
     fn ended(&mut self, _agent: AgentId, _call: &ProposedCall, _result: &mut ToolResult) -> Then {
         Then::Done
     }
+
+    /// The conversation as it stands, after each step of a turn from which it could be gone
+    /// on with: what the user said, calls that are about to be made, results. Of the
+    /// conversations that are had for it nothing is told.
+    fn stands(&mut self, _runtime: &Runtime, _messages: &[Message]) {}
 
     /// What is sent to the model was shortened, in words for whoever watches.
     fn shortened(&mut self, _agent: AgentId, _words: &str) {}

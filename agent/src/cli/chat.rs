@@ -16,7 +16,7 @@ use super::{
 use crate::{
     ambient,
     cancel::Cancel,
-    chat::{self, Chat, ChatTurn, TurnEnd, Watch as _},
+    chat::{self, Chat, ChatTurn, TurnEnd, Watch},
     exit,
     model::ModelPort,
     person::TerminalUser,
@@ -59,7 +59,8 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
     // ^C ends the conversation only where it ended a job that was run for it.
     let mut seen = Seen::new(ambient::screen(), cancel, Rc::new(Cell::new(false)));
     let mut say_to = |words: &str, seen: &mut Seen| {
-        let code = one(&mut chat, &mut runtime, port, seen, words);
+        let mut watch = going.kept_by(seen);
+        let code = one(&mut chat, &mut runtime, port, &mut watch, words);
         going.keep(&chat, &runtime);
         code
     };
@@ -80,10 +81,10 @@ fn one(
     chat: &mut Chat,
     runtime: &mut Runtime,
     port: &mut dyn ModelPort,
-    seen: &mut Seen,
+    watch: &mut dyn Watch,
     words: &str,
 ) -> u8 {
-    let turn = chat.turn_watched(runtime, port, words, seen);
+    let turn = chat.turn_watched(runtime, port, words, watch);
     for line in runtime.take_told() {
         say(&crate::screen::visible(&line));
     }

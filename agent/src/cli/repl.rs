@@ -491,7 +491,8 @@ impl Repl<'_> {
         };
         let mut seen = Seen::new(self.screen, self.cancel.clone(), self.is_models.clone());
         let before = undo::last_commit(&self.runtime);
-        let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut seen);
+        let mut watch = self.going.kept_by(&mut seen);
+        let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut watch);
         self.is_models.set(false);
         let has_spoken = model.has_spoken.get();
         self.going.keep(&talk, &self.runtime);

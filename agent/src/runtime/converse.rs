@@ -11,7 +11,7 @@ use hermitcrab_core::{
     grant::{AgentId, GrantId},
     label::{Label, Readers, Source},
     outcome::{Denial, DenialCode, Outcome},
-    session::{Call, Event},
+    session::{Call, Event, Session},
     tool::Tool,
 };
 
@@ -68,6 +68,13 @@ impl Runtime {
                 sources.any(|source| !matches!(source, Source::User | Source::Model))
             })
         })
+    }
+
+    /// The session's number in its ledger, and how many calls it has made.
+    #[must_use]
+    pub fn calls_made(&self) -> (u64, u64) {
+        let calls = self.machine.look(Session::calls_made);
+        (self.config.session, calls)
     }
 
     pub(super) fn hear_label(&mut self, agent: AgentId, label: Label) -> Result<(), Denial> {

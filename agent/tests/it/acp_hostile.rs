@@ -7,7 +7,7 @@ use crate::support::editor::Editor;
 
 fn conversation(editor: &Editor, session: &str) -> std::path::PathBuf {
     editor.dir.path().join(format!(
-        ".local/state/hermitcrab/acp/{session}/conversation.json"
+        ".local/state/hermitcrab/acp/{session}/conversation.jsonl"
     ))
 }
 
@@ -113,7 +113,7 @@ fn a_session_that_is_closed_by_a_client_that_goes_ends_as_every_session_does() {
     let own = dir
         .path()
         .join(format!(".local/state/hermitcrab/acp/{session}"));
-    let kept = std::fs::read_to_string(own.join("conversation.json")).unwrap();
+    let kept = std::fs::read_to_string(own.join("conversation.jsonl")).unwrap();
     assert!(kept.contains("echo began"), "{kept}");
     let ledger = std::fs::read_to_string(own.join("ledger.jsonl")).unwrap();
     assert!(ledger.lines().last().unwrap().contains("ended"), "{ledger}");

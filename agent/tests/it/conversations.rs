@@ -10,7 +10,7 @@ use std::{
 };
 
 use hermitcrab::{
-    conversation::{self, Conversation, Shelf},
+    conversation::{self, Conversation, Keeper, Shelf, When},
     model::Message,
 };
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ fn a_conversation_is_gone_on_with_where_it_was_left() {
     let file = home
         .state("conversations")
         .join(&ids[1])
-        .join("conversation.json");
+        .join("conversation.jsonl");
     use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(
         fs::metadata(file).unwrap().permissions().mode() & 0o777,
@@ -268,7 +268,7 @@ fn in_an_editor(home: &Home, workspace: &Path) -> String {
             calls: Vec::new(),
         },
     ]);
-    past.keep(&dir).unwrap();
+    Keeper::default().keep(&dir, &past, 0, When::After).unwrap();
     id
 }
 
@@ -300,14 +300,15 @@ fn a_damaged_one_is_named_and_nothing_is_lost_of_it() {
     let file = home
         .state("conversations")
         .join(&id)
-        .join("conversation.json");
+        .join("conversation.jsonl");
     let whole = fs::read_to_string(&file).unwrap();
-    let cut = &whole[..whole.len() - 10];
+    let cut = &whole.replacen("{\"assistant\"", "{", 1);
+    assert_ne!(*cut, whole);
     fs::write(&file, cut).unwrap();
     let ran = home.run(&["chat", "--continue", "x"]);
     assert_eq!(ran.code, Some(64), "{ran:?}");
     assert!(ran.err.contains("cannot be read"), "{ran:?}");
-    assert_eq!(fs::read_to_string(&file).unwrap(), cut);
+    assert_eq!(fs::read_to_string(&file).unwrap(), *cut);
     home.ok(&["conversations", "forget", &id]);
 }
 

@@ -34,6 +34,7 @@ mod config_screen;
 mod conversations;
 mod cron;
 mod cron_runs;
+mod cut_off;
 mod disks;
 mod ending;
 mod exec;

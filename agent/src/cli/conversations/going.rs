@@ -7,18 +7,22 @@ use std::{
     path::PathBuf,
 };
 
+use hermitcrab_core::grant::AgentId;
+use serde_json::Value;
+
 use super::{ID_LETTERS_MIN, found, newest_of, when_missing};
 use crate::{
-    chat::{self, Chat},
+    audit::beside,
+    chat::{self, Chat, Then, Watch},
     cli::{
         Setting, Trouble,
         open::{Ground, Past},
         say,
     },
-    conversation::{self, Conversation, Shelf},
+    conversation::{self, Conversation, Keeper, Mark, Shelf, Taken, When},
     exit,
-    model::Message,
-    runtime::Runtime,
+    model::{Message, ProposedCall},
+    runtime::{Runtime, ToolResult},
     screen::visible,
     state_dir::own_file,
 };
@@ -55,6 +59,7 @@ pub struct Going {
     /// Its directory and the lock on it, once it has one.
     held: Option<(PathBuf, File)>,
     said: Conversation,
+    keeper: Keeper,
     /// That it cannot be kept was said.
     is_told: bool,
 }
@@ -70,6 +75,7 @@ impl Going {
             most: if is_kept { most } else { 0 },
             held: None,
             said: Conversation::new(ground.workspace.clone()),
+            keeper: Keeper::default(),
             is_told: false,
         };
         let (shelf, id) = match (&go_on.resume, go_on.last) {
@@ -99,7 +105,7 @@ impl Going {
             };
             going.held = Some((dir.clone(), held));
         }
-        let said = Conversation::look(&dir).ok_or_else(|| {
+        let mut said = Conversation::look(&dir).ok_or_else(|| {
             (
                 format!(
                     "the conversation `{id}` cannot be read: {} is damaged, or of another version",
@@ -114,6 +120,16 @@ impl Going {
                 format!("this conversation was had in `{cwd}` and goes on only there"),
                 exit::USAGE,
             ));
+        }
+        match shelf {
+            Shelf::Editor => said.close_calls(&[dir], Taken::Copied),
+            Shelf::Terminal => {
+                let ledgers: Vec<PathBuf> = beside::all(&ground.state_dir)
+                    .into_iter()
+                    .map(|(_, ledger)| ledger)
+                    .collect();
+                said.close_calls(&ledgers, Taken::Over);
+            }
         }
         going.said = said;
         Ok(going)
@@ -205,17 +221,29 @@ impl Going {
     /// Another one begins.
     pub fn anew(&mut self) {
         self.held = None;
+        self.keeper = Keeper::default();
         self.said = Conversation::new(self.said.cwd.clone());
     }
 
-    /// Keeps what was said up to now. That this fails is said once, and stops nothing.
+    /// Keeps what was said up to the end of a turn.
     pub fn keep(&mut self, chat: &Chat, runtime: &Runtime) {
+        self.put(chat.messages(), runtime, When::After);
+    }
+
+    /// Whoever watches a turn, and keeps what is said in it as it goes on.
+    pub fn kept_by<'g, W: Watch>(&'g mut self, watch: &'g mut W) -> KeptBy<'g, W> {
+        KeptBy { going: self, watch }
+    }
+
+    /// That this fails is said once, and stops nothing.
+    fn put(&mut self, messages: &[Message], runtime: &Runtime, when: When) {
         if self.most == 0 {
             return;
         }
-        self.said.note(chat.messages());
+        let unchanged = self.said.note(messages);
         self.said.has_read |= runtime.has_read(runtime.first_agent());
-        if let Err(error) = self.write()
+        self.said.mark = Some(Mark::of(runtime.calls_made()));
+        if let Err(error) = self.write(unchanged, when)
             && !std::mem::replace(&mut self.is_told, true)
         {
             say(&format!(
@@ -224,9 +252,9 @@ impl Going {
         }
     }
 
-    fn write(&mut self) -> io::Result<()> {
+    fn write(&mut self, unchanged: usize, when: When) -> io::Result<()> {
         if let Some((dir, _)) = &self.held {
-            return self.said.keep(dir);
+            return self.keeper.keep(dir, &self.said, unchanged, when);
         }
         let own = |error: own_file::OwnFileError| io::Error::other(error.to_string());
         let dir = Shelf::Terminal.dir_of(&self.state_dir, &conversation::new_id()?);
@@ -236,7 +264,7 @@ impl Going {
                 "another program has a conversation of this name",
             ));
         };
-        self.said.keep(&dir)?;
+        self.keeper.keep(&dir, &self.said, unchanged, when)?;
         self.held = Some((dir, held));
         self.let_old_ones_go();
         Ok(())
@@ -254,5 +282,52 @@ impl Going {
                 let _ = fs::remove_dir(&dir);
             }
         }
+    }
+}
+
+/// Whoever watches a turn of a conversation that is kept as it goes on.
+pub struct KeptBy<'g, W> {
+    going: &'g mut Going,
+    watch: &'g mut W,
+}
+
+impl<W: Watch> Watch for KeptBy<'_, W> {
+    fn wants_words(&self) -> bool {
+        self.watch.wants_words()
+    }
+
+    fn heard(&mut self, agent: AgentId, words: &str) {
+        self.watch.heard(agent, words);
+    }
+
+    fn said(&mut self, agent: AgentId, text: &str) {
+        self.watch.said(agent, text);
+    }
+
+    fn begins(
+        &mut self,
+        runtime: &mut Runtime,
+        agent: AgentId,
+        call: &ProposedCall,
+        arguments: &Value,
+    ) {
+        self.watch.begins(runtime, agent, call, arguments);
+    }
+
+    fn ended(&mut self, agent: AgentId, call: &ProposedCall, result: &mut ToolResult) -> Then {
+        self.watch.ended(agent, call, result)
+    }
+
+    fn stands(&mut self, runtime: &Runtime, messages: &[Message]) {
+        self.going.put(messages, runtime, When::Within);
+        self.watch.stands(runtime, messages);
+    }
+
+    fn shortened(&mut self, agent: AgentId, words: &str) {
+        self.watch.shortened(agent, words);
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.watch.goes_on()
     }
 }
