@@ -313,6 +313,10 @@ impl Hands<'_> {
         if begun < *next {
             return;
         }
+        // Where calls run beside each other, each has hands of its own and no commands.
+        if self.runtime.heard_late.is_none() && !fault::is(Fault::RunningFilesAreUnseen) {
+            self.look_after_unasked();
+        }
         let is_all = self.keep_until(|_| begun.elapsed() >= MEANWHILE_MAX);
         self.runtime.afoot.bring();
         let rest = begun.elapsed().saturating_mul(REST).max(REST_MIN);

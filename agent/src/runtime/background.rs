@@ -22,7 +22,7 @@ use hermitcrab_core::{
     fault::Fault,
     grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
-    session::Event,
+    session::{Event, Session},
     time::Instant,
     tool::Tool,
 };
@@ -33,7 +33,7 @@ use self::{attended::Attended, terminal::Terminal, watch::Watch};
 use super::{
     Runtime,
     afoot::Stands,
-    command::{Launch, Seen, summary, unless_planted},
+    command::{Launch, Seen, behind_links, summary, unless_planted},
     hands::Hands,
     turn::Stop,
 };
@@ -373,8 +373,50 @@ impl Hands<'_> {
         Ok(())
     }
 
+    /// Decides what commands did that have ended, where nobody is asked about it: while
+    /// another command runs that may wait for just that.
+    pub(super) fn look_after_unasked(&mut self) {
+        // What came of the call at hand is told at its end.
+        let changes = std::mem::take(self.changes);
+        // Where the ledger cannot be written, the call at hand comes to know of it as well.
+        let _known_later = self.decide_ended(Self::asks_nobody);
+        *self.changes = changes;
+    }
+
     fn look_after_ended(&mut self) -> Result<(), Stop> {
-        while let Some(place) = self.runtime.jobs.0.iter().position(Job::is_undecided) {
+        self.decide_ended(|_, _| true)
+    }
+
+    /// Whether all that one did stands as it is.
+    fn asks_nobody(&self, job: &Job) -> bool {
+        let effects = {
+            let state = job.shared.lock();
+            let Some(Ok(finished)) = &state.finished else {
+                return true;
+            };
+            let sets = job.seen.iter().zip(&finished.changes);
+            let effects = sets.map(|(seen, set)| {
+                let mut actions = set.actions(seen.dir).ok()?;
+                actions.extend(behind_links(seen, set).ok()?);
+                Some(actions)
+            });
+            effects.collect::<Option<Vec<_>>>()
+        };
+        // The session is asked when nothing else is held: who ends a grant holds it, and
+        // then looks at the command.
+        effects.is_some_and(|effects| {
+            let actions = effects.concat();
+            let early = |session: &Session| session.may_stand_early(job.call, &actions);
+            self.runtime.machine.look(early).into_iter().all(|may| may)
+        })
+    }
+
+    fn decide_ended(&mut self, wanted: impl Fn(&Self, &Job) -> bool) -> Result<(), Stop> {
+        let undecided = |hands: &Self| {
+            let mut jobs = hands.runtime.jobs.0.iter();
+            jobs.position(|job| job.is_undecided() && wanted(hands, job))
+        };
+        while let Some(place) = undecided(self) {
             let Some(job) = self.runtime.jobs.0.get_mut(place) else {
                 break;
             };

@@ -16,6 +16,7 @@ mod afoot;
 mod afoot_builds;
 mod afoot_ended;
 mod afoot_killed;
+mod afoot_waits;
 mod asked;
 mod audit_cli;
 mod background;
