@@ -28,6 +28,7 @@ pub use crate::isolation::Isolation;
 pub use crate::rule_ref::RuleRef;
 
 mod configured;
+mod new_store;
 mod non_waivable;
 mod sensitive;
 mod siblings;
@@ -257,7 +258,7 @@ impl Rules {
         }
         let configured = self.configured.strictest(action, location.as_ref());
         let sensitive = match &location {
-            Some(location) => self.sensitivity_at(tool, action.verb(), location),
+            Some(location) => self.sensitivity_of(tool, action, location),
             None => Sensitivity::Plain,
         };
         match (
@@ -292,7 +293,7 @@ impl Rules {
     pub fn sensitivity(&self, tool: Tool, action: &Action) -> Sensitivity {
         match action.object() {
             Object::Dir { dir, below } => match self.locate(*dir, below) {
-                Ok(location) => self.sensitivity_at(tool, action.verb(), &location),
+                Ok(location) => self.sensitivity_of(tool, action, &location),
                 Err(_) => Sensitivity::Sensitive("a place that is not known"),
             },
             Object::Program(_)
@@ -301,6 +302,24 @@ impl Rules {
             | Object::Model(_)
             | Object::Session
             | Object::Extension(_) => Sensitivity::Plain,
+        }
+    }
+
+    /// What is done may be known to be harmless where the place alone says nothing.
+    fn sensitivity_of(&self, tool: Tool, action: &Action, location: &RelPath) -> Sensitivity {
+        match self.sensitivity_at(tool, action.verb(), location) {
+            Sensitivity::Plain => Sensitivity::Plain,
+            sensitive @ Sensitivity::Sensitive(_) => {
+                let begun_at = new_store::begun_by(tool, action, location);
+                let is_plain_there = begun_at.is_some_and(|place| {
+                    self.sensitivity_at(tool, action.verb(), &place) == Sensitivity::Plain
+                });
+                if is_plain_there {
+                    Sensitivity::Plain
+                } else {
+                    sensitive
+                }
+            }
         }
     }
 

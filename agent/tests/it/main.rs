@@ -42,6 +42,7 @@ mod exec;
 mod external;
 mod from_home;
 mod git_index;
+mod git_store;
 mod grammar;
 mod hermit;
 mod hostile;

@@ -126,6 +126,93 @@ fn what_runs_later_by_itself_is_asked_about_before_it_is_changed() {
     }
 }
 
+/// Whether a command is asked about for this effect with this content.
+fn is_asked_for(tool: Tool, verb: Verb, place: &str, content: Digest) -> bool {
+    let mut rules = Rules::new(1, Isolation::Isolated, Vec::new());
+    let dir = rules.add_dir(RelPath::root()).unwrap();
+    let action = Action::on_path(verb, dir, path(place), content).unwrap();
+    rules.sensitivity(tool, &action) != Sensitivity::Plain
+}
+
+const NEW_SETTINGS: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = \
+                            false\n\tlogallrefupdates = true\n";
+
+#[test]
+fn what_git_makes_of_an_empty_place_is_left_to_the_grants() {
+    let dir = support::sha256(b"directory 755");
+    let settings = support::sha256(NEW_SETTINGS.as_bytes());
+    let sample = support::sha256(b"#!/bin/sh\n");
+    for (place, content) in [
+        ("home/u/proj/new/.git", dir),
+        ("home/u/proj/new/.git/hooks", dir),
+        ("home/u/proj/new/.git/config", settings),
+        ("home/u/proj/new/.git/hooks/pre-commit.sample", sample),
+    ] {
+        for tool in [Tool::Terminal, Tool::ExecuteCode] {
+            assert!(
+                !is_asked_for(tool, Verb::FsCreate, place, content),
+                "{place}"
+            );
+            for verb in [Verb::FsModify, Verb::FsDelete] {
+                assert!(is_asked_for(tool, verb, place, content), "{verb} {place}");
+            }
+        }
+        for tool in [Tool::WriteFile, Tool::Patch, Tool::Directory] {
+            assert!(
+                is_asked_for(tool, Verb::FsCreate, place, content),
+                "{tool} {place}"
+            );
+        }
+        // Where the place itself is asked about, and within another store.
+        for above in [
+            "etc",
+            "home/u/.config/git",
+            "home/u/proj/.git",
+            "home/u/.ssh",
+        ] {
+            let there = place.replace("home/u/proj/new", above);
+            assert!(
+                is_asked_for(Tool::Terminal, Verb::FsCreate, &there, content),
+                "{there}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_one_byte_different_from_it_is_asked_about() {
+    let asked = |place: &str, content: &[u8]| {
+        let content = support::sha256(content);
+        is_asked_for(Tool::Terminal, Verb::FsCreate, place, content)
+    };
+    for place in 0..NEW_SETTINGS.len() {
+        let mut other = NEW_SETTINGS.as_bytes().to_vec();
+        other[place] ^= 1;
+        assert!(asked("p/.git/config", &other), "{place}");
+    }
+    let more = [NEW_SETTINGS, "\tfsmonitor = ./x\n"].concat();
+    for (place, content) in [
+        ("p/.git/config", more.as_bytes()),
+        ("p/.git/config", b"directory 755"),
+        ("p/.git", b"gitdir: ../other\n"),
+        ("p/.git", b"link ../other"),
+        ("p/.git", NEW_SETTINGS.as_bytes()),
+        ("p/.git/hooks", b"link ../programs"),
+        ("p/.git/hooks", b"directory 4755"),
+        ("p/.git/hooks/pre-commit", b"#!/bin/sh\n"),
+        ("p/.git/hooks/x.sample/pre-commit", b"#!/bin/sh\n"),
+        ("p/.git/hooks/pre-commit.sampl", b"#!/bin/sh\n"),
+        ("p/.git/config.worktree", NEW_SETTINGS.as_bytes()),
+        ("p/.git/modules/x/config", NEW_SETTINGS.as_bytes()),
+        ("p/.git/modules/.git/config", NEW_SETTINGS.as_bytes()),
+        ("p/x.git/config", NEW_SETTINGS.as_bytes()),
+        ("p/.GIT/config", NEW_SETTINGS.as_bytes()),
+        ("p/HEAD", b"ref: refs/heads/main\n"),
+    ] {
+        assert!(asked(place, content), "{place}");
+    }
+}
+
 #[test]
 fn a_link_stands_for_what_is_found_behind_its_name() {
     use hermitcrab_core::rules::behind_a_link;
