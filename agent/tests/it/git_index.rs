@@ -85,6 +85,21 @@ fn where_it_is_held_git_is_quicker_the_next_time() {
 }
 
 #[test]
+fn one_that_got_another_mode_is_asked_about() {
+    for command in [
+        "git status; chmod 600 .git/index",
+        "git status; chmod 600 .git/index; echo x > c.txt",
+    ] {
+        let home = repository();
+        let before = index(&home);
+        let ran = home.run(&["exec", "--grant", "fs.create=c.txt", "--", command]);
+        assert_eq!(ran.code, Some(77), "{command}: {ran:?}");
+        assert!(index(&home) == before, "{command}");
+        assert!(!home.project().join("c.txt").exists(), "{command}");
+    }
+}
+
+#[test]
 fn beside_a_change_that_is_held_it_is_left_out_and_the_change_stands() {
     let home = repository();
     let before = index(&home);

@@ -109,10 +109,14 @@ const fn is_gone(what: &What) -> bool {
 }
 
 /// Whether a change is to an index of git's that says what it said before. Git writes it
-/// when somebody only wants to see what there is.
+/// when somebody only wants to see what there is. Git never gives it another mode.
 fn is_a_note_of_git(set: &ChangeSet, change: &Change) -> bool {
     let is_index = change.path.file_name().is_some_and(|name| name == b"index");
-    if !is_index || !matches!(change.what, What::ModifiedFile { .. }) {
+    let is_content_alone = matches!(
+        change.what,
+        What::ModifiedFile { mode_before, mode, .. } if mode_before == mode
+    );
+    if !is_index || !is_content_alone {
         return false;
     }
     let before = set.content_before(&change.path, INDEX_BYTES_MAX);
