@@ -357,6 +357,12 @@ impl ChangeSet {
         !self.runs() || self.layer == Layer::Copy || now(self.upper.as_fd(), path).is_some()
     }
 
+    /// Whether a commit of it may have given this thing outside another name.
+    pub(crate) fn has_linked(&self, inode: u64) -> bool {
+        let mut below = self.so_far.below.iter();
+        below.any(|thing| thing.may_be_linked(inode))
+    }
+
     /// Notes what it was to displace and did not, as all of it was taken back.
     pub(crate) fn came_back(&self, settled: &mut Settled) {
         settled.moved(&self.so_far.below, |_| true);

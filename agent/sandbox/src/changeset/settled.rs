@@ -64,6 +64,13 @@ impl Below {
     }
 }
 
+impl Below {
+    /// Whether it is this one, and a commit may give it another name.
+    pub(super) fn may_be_linked(&self, inode: u64) -> bool {
+        self.has_other_names && self.inode == inode
+    }
+}
+
 /// So many files of one view are held on to at most.
 const HELD_MAX: usize = 32;
 

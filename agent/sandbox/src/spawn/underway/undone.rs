@@ -11,7 +11,7 @@ use hermitcrab_core::path::RelPath;
 
 use super::{Inner, Layer, SoFar};
 use crate::changeset::node::kind_of;
-use crate::changeset::{Layer as Kept, now};
+use crate::changeset::{ChangeSet, Layer as Kept, now};
 use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
 
@@ -26,7 +26,7 @@ impl SoFar<'_> {
             if let Some(layer) = state.layers.get(place) {
                 for path in set.given_up() {
                     // What cannot be cleared stays as it is.
-                    let _cleared = of.clear(place, layer, path);
+                    let _cleared = of.clear(place, layer, (set, path));
                 }
             }
         }
@@ -36,7 +36,7 @@ impl SoFar<'_> {
 impl Inner {
     /// Clears a name that the command gave up, that is nowhere any more, and that its view
     /// shows all the same.
-    fn clear(&self, view: usize, layer: &Layer, path: &RelPath) -> Option<()> {
+    fn clear(&self, view: usize, layer: &Layer, (set, path): (&ChangeSet, &RelPath)) -> Option<()> {
         if Kept::of(layer.upper.as_fd()).ok()? == Kept::Copy {
             return None;
         }
@@ -47,8 +47,10 @@ impl Inner {
         let (parent, name) = open_parent(layer.merged.as_fd(), path).ok()?;
         let shown = stat_name(parent.as_fd(), &name, path).ok()??;
         let kind = kind_of(&shown);
-        // What it made under that name since has a name where it lies.
-        if kind != Kind::Dir && shown.st_nlink > 0 {
+        // What it made under that name since has a name where it lies, and what was put
+        // there has none any more, but for those of a file it was linked to.
+        let is_its_own = shown.st_nlink > 0 && !set.has_linked(shown.st_ino);
+        if kind != Kind::Dir && is_its_own {
             return None;
         }
         layer.clear(path, kind)
