@@ -108,6 +108,21 @@ impl Channel {
         self.receive_with(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
     }
 
+    /// Whether one message at least is there, however the other end fares; it is not taken.
+    pub(crate) fn holds_one(&self) -> bool {
+        let look = || {
+            let mut first = [0_u8; 1];
+            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            retry(|| rustix::net::recv(&self.socket, &mut first[..], flags).map(|(got, _)| got))
+        };
+        // Said once, as below.
+        let found = match look() {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => look(),
+            found => found,
+        };
+        found.is_ok_and(|bytes| bytes > 0)
+    }
+
     fn receive_with(&self, flags: RecvFlags) -> io::Result<Received> {
         let mut buffer = [0_u8; INLINE_BYTES_MAX + 1];
         let mut space =

@@ -61,7 +61,8 @@ pub(crate) fn start(identity: &Identity, places: &Places) -> Result<Stage, StepE
     }
 }
 
-/// Takes what it makes, unless `control` is closed first.
+/// Takes what it makes, unless `control` is closed first and nobody who asked by it is to
+/// be served still: mounts may have changed since, and then no more requests come.
 pub(crate) fn receive_all(
     places: &Places,
     mounts: &Channel,
@@ -71,13 +72,15 @@ pub(crate) fn receive_all(
     let mut trees = Vec::new();
     let mut strange = BTreeMap::new();
     let mut store = None;
+    let mut may_be_let_go = true;
     while trees.len() < places.views.len() || store.is_some() != places.store.is_some() {
         let mut wanted = [
             PollFd::from_borrowed_fd(mounts.as_fd(), PollFlags::IN),
             // Its end is told in any case, requests are not.
             PollFd::from_borrowed_fd(control.as_fd(), PollFlags::empty()),
         ];
-        match poll(&mut wanted, None) {
+        let watched = if may_be_let_go { 2 } else { 1 };
+        match poll(wanted.get_mut(..watched).unwrap_or_default(), None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(StepError::new(Step::StageViews, "poll", errno)),
         }
@@ -103,7 +106,10 @@ pub(crate) fn receive_all(
                 }
             },
             Received::Nothing if wanted[1].revents().contains(PollFlags::HUP) => {
-                return Err(failed("nobody waits for them any more"));
+                if !control.holds_one() {
+                    return Err(failed("nobody waits for them any more"));
+                }
+                may_be_let_go = false;
             }
             Received::Nothing => {}
             Received::Closed => return Err(failed("the process that opens them is gone")),
@@ -180,4 +186,57 @@ fn send_trees(
         }
     }
     Ok(originals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whose::Whose;
+
+    /// Nothing but a directory for layers: one frame, with a descriptor.
+    fn places() -> Places {
+        Places {
+            store: Some(StoreSpec {
+                source: b"/nowhere".to_vec(),
+                whose: Whose {
+                    device: 0,
+                    inode: 0,
+                    born: 0,
+                    owner: 0,
+                    group: 0,
+                    mode: 0,
+                },
+                always: false,
+            }),
+            ..Places::default()
+        }
+    }
+
+    #[test]
+    fn who_asked_before_a_zygote_was_let_go_is_served_and_nobody_else_is_waited_for() {
+        let received = |asked: bool| {
+            let (stage, mounts) = Channel::pair().unwrap();
+            let (spawner, control) = Channel::pair().unwrap();
+            if asked {
+                spawner.send(b"a request", &[]).unwrap();
+            }
+            drop(spawner);
+            let later = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                let null = std::fs::File::open("/dev/null").unwrap();
+                // Nobody may be there any more.
+                let _sent = stage.send(&[], &[null.as_fd()]);
+            });
+            let received = receive_all(&places(), &mounts, &control);
+            later.join().unwrap();
+            // The request is there still.
+            let is_there =
+                matches!(control.receive(), Ok(Received::Frame(frame, _)) if frame == b"a request");
+            assert_eq!(is_there, asked);
+            received
+        };
+        assert!(received(true).is_ok_and(|staged| matches!(staged.store, Some(Ok(_)))));
+        let refused = received(false).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|why| why.contains("nobody waits")));
+    }
 }
