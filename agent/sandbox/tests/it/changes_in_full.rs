@@ -374,18 +374,9 @@ fn what_is_left_out_does_not_happen_and_the_rest_does() {
 fn nothing_is_left_out_where_that_would_hide_what_may_not_be_kept() {
     let workspace = Workspace::new();
     workspace.file("left/f", "old\n");
-    let script = "echo mine > left/f; echo x > beside; echo done; read -r until_they_saved";
+    let script = "echo mine > left/f; echo x > beside";
     let path = workspace.path().join("left/f");
-    let mut running = support::start(&workspace.command(script));
-    let mut stdin = running.take_stdin();
-    let finished = running.wait_with(|_, _| {
-        if stdin.is_some() {
-            support::time::clock_of_files_moves();
-            std::fs::write(&path, "theirs\n").unwrap();
-            stdin = None;
-        }
-    });
-    let mut finished = finished.unwrap();
+    let mut finished = support::run_while_they_save(&workspace, script, &path);
     let set = &mut finished.changes[0];
     let before = set.changes().to_vec();
     assert!(!set.leave_out(|path| path.as_bytes().starts_with(b"left")));

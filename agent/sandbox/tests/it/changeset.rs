@@ -402,21 +402,11 @@ fn what_somebody_saved_while_the_command_ran_is_not_overwritten() {
     ] {
         let workspace = Workspace::new();
         workspace.file("f", "old\n");
-        let script = format!("{script}; echo done; read -r until_they_saved");
         let path = workspace.path().join("f");
-        let mut running = support::start(&workspace.command(&script));
-        let mut stdin = running.take_stdin();
-        let finished = running.wait_with(|_, _| {
-            if stdin.is_some() {
-                support::time::clock_of_files_moves();
-                std::fs::write(&path, "theirs\n").unwrap();
-                stdin = None;
-            }
-        });
-        let finished = finished.unwrap();
+        let finished = support::run_while_they_save(&workspace, script, &path);
         let done = commit(&finished, &workspace);
         assert_eq!(
-            done.failure.expect(&script).error.code(),
+            done.failure.expect(script).error.code(),
             Some(hermitcrab_core::outcome::DenialCode::ChangedSinceShown)
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs\n");

@@ -341,6 +341,21 @@ pub fn run_in(sandbox: &Sandbox, command: &Command<'_>) -> Result<Finished, Spaw
     })
 }
 
+/// Runs a script in a view; before its end, somebody else saves a file.
+pub fn run_while_they_save(workspace: &Workspace, script: &str, path: &Path) -> Finished {
+    let script = format!("{script}; echo done; read -r until_they_saved");
+    let mut running = start(&workspace.command(&script));
+    let mut stdin = running.take_stdin();
+    let finished = running.wait_with(|_, _| {
+        if stdin.is_some() {
+            time::clock_of_files_moves();
+            std::fs::write(path, "theirs\n").unwrap();
+            stdin = None;
+        }
+    });
+    finished.unwrap()
+}
+
 /// Starts a command whose input is a pipe.
 pub fn start(command: &Command<'_>) -> Running {
     let action = Action::new(
