@@ -47,6 +47,10 @@ fn what_is_done_besides_stands_or_falls_as_it_would_without_caches() {
     let both = format!("{CACHES}; echo new > b.txt");
     is_refused(&home.run(&["exec", "--", &both]));
     assert!(!home.project().join("b.txt").exists());
+    // What is written elsewhere, and was nowhere in them, hinders nothing.
+    let changed = format!("{CACHES}; echo more > a.txt");
+    let ran = home.run(&["exec", "--grant", "fs.modify=a.txt", "--", &changed]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
     let ran = home.run(&["exec", "--grant", "fs.create=b.txt", "--", &both]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(home.project().join("b.txt").exists());
@@ -114,8 +118,20 @@ fn where_anything_is_gone_or_no_cache_nothing_is_left_out() {
         "mkdir -p .git/__pycache__/; echo x > .git/config",
     ] {
         is_refused(&home.run(&["exec", "--", command]));
-        assert!(home.project().join("a.txt").exists(), "{command}");
+        let text = std::fs::read_to_string(home.project().join("a.txt"));
+        assert_eq!(text.ok().as_deref(), Some("a\n"), "{command}");
         assert!(home.project().join(".mypy_cache/old").exists(), "{command}");
+    }
+}
+
+#[test]
+fn what_a_file_held_before_is_not_left_out_with_the_cache_it_was_put_in() {
+    let home = project();
+    for put in ["mv", "cp"] {
+        let command = format!("mkdir __pycache__; {put} a.txt __pycache__/b; echo new > a.txt");
+        is_refused(&home.run(&["exec", "--grant", "fs.modify=a.txt", "--", &command]));
+        let text = std::fs::read_to_string(home.project().join("a.txt")).unwrap();
+        assert_eq!(text, "a\n", "{put}");
     }
 }
 

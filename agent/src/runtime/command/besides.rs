@@ -3,11 +3,14 @@
 //! it stands like anything else; where it is not, it is left out.
 //!
 //! Leaving out is never more than was held. What it must not do is to lose something, so
-//! nothing is left out where anything is gone: it may have gone there.
+//! nothing is left out where anything is gone, or where a cache holds what another file
+//! held: it may have gone there.
 
 use std::collections::BTreeSet;
 
-use hermitcrab_core::{action::Action, approval::CallId, path::RelPath, session::Session};
+use hermitcrab_core::{
+    action::Action, approval::CallId, digest::Digest, path::RelPath, session::Session,
+};
 use hermitcrab_sandbox::{
     changeset::{Change, ChangeSet, What},
     spawn::Finished,
@@ -31,11 +34,13 @@ impl Hands<'_> {
         seen: &[Seen],
         finished: &mut Finished,
     ) -> Result<(), Stop> {
-        let mut all = finished.changes.iter().flat_map(ChangeSet::changes);
-        if all.any(|change| is_gone(&change.what)) {
+        let caches = self.runtime.ceilings.caches.clone();
+        let all = || finished.changes.iter().flat_map(ChangeSet::changes);
+        if all().any(|change| is_gone(&change.what))
+            || caches_hold_what_was_elsewhere(&all, &caches)
+        {
             return Ok(());
         }
-        let caches = self.runtime.ceilings.caches.clone();
         let mut left_out = 0;
         for (seen, set) in seen.iter().zip(&mut finished.changes) {
             let besides = besides(set, &caches);
@@ -86,6 +91,28 @@ fn besides(set: &ChangeSet, caches: &Caches) -> Vec<bool> {
                 || is_a_note_of_git(set, change)
         })
         .collect()
+}
+
+/// Whether what a file held that holds something else now lies in a cache, or may: then it
+/// was put there, and is nowhere else.
+fn caches_hold_what_was_elsewhere<'c, I: Iterator<Item = &'c Change>>(
+    all: &impl Fn() -> I,
+    caches: &Caches,
+) -> bool {
+    let elsewhere = all().filter(|change| !caches.hold(&change.path));
+    let before: BTreeSet<Digest> = elsewhere
+        .filter_map(|change| match change.what {
+            What::ModifiedFile { base, .. } => Some(base),
+            _ => None,
+        })
+        .collect();
+    let mut cached = all().filter(|change| caches.hold(&change.path));
+    cached.any(|change| match change.what {
+        What::CreatedFile { digest, .. } | What::ModifiedFile { digest, .. } => {
+            before.contains(&digest) || before.contains(&Digest::NONE)
+        }
+        _ => false,
+    })
 }
 
 /// Whether a change takes something from its name.
