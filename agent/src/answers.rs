@@ -4,13 +4,16 @@
 //! again a few times, so that a slip of the finger does not throw away what a
 //! command has done; it never becomes a yes.
 
+mod below;
+
 use std::fmt::Write as _;
 
 use hermitcrab_core::{
     approval::{Reply, Scope},
     authority::{Reversibility, Verb},
-    standing::PortableObject,
 };
+
+pub use below::Below;
 
 use crate::ports::{Keep, Prompt};
 
@@ -25,17 +28,19 @@ const LINES_AT_ONCE: usize = 30;
 
 /// The words offered, but for `deny`.
 #[must_use]
-pub const fn offered(widest: Scope) -> &'static str {
-    match widest {
-        Scope::Once => "once, ",
-        Scope::Session => "once, session, ",
-        Scope::Always => "once, session, always, repeat, never, ",
+pub const fn offered(widest: Scope, below: Option<&Below>) -> &'static str {
+    match (widest, below) {
+        (Scope::Once, _) => "once, ",
+        (Scope::Session, None) => "once, session, ",
+        (Scope::Session, Some(_)) => "once, session, below, ",
+        (Scope::Always, None) => "once, session, always, repeat, never, ",
+        (Scope::Always, Some(_)) => "once, session, below, always, repeat, never, ",
     }
 }
 
-/// What each word offered means.
+/// What each word offered means; `below` is offered where there is such a directory.
 #[must_use]
-pub fn explained(widest: Scope) -> String {
+pub fn explained(widest: Scope, below: Option<&Below>) -> String {
     let words = [
         (Scope::Once, "once", "yes, this one time"),
         (
@@ -66,13 +71,26 @@ pub fn explained(widest: Scope) -> String {
             // Writing to a string does not fail.
             let _ = writeln!(text, "  {word:<8} {meaning}");
         }
+        if let (Some(below), "session") = (below, word) {
+            let _ = writeln!(text, "  below    yes, and in this session to {below}");
+        }
     }
     text
 }
 
 /// What a line at the terminal means; only the words offered mean yes.
 #[must_use]
-pub fn said(line: &str, widest: Scope) -> (Reply, Keep) {
+pub fn said(line: &str, widest: Scope, below: Option<&Below>) -> (Reply, Keep) {
+    match (line, below) {
+        ("below", Some(below)) if widest > Scope::Once => {
+            let held = Keep::Hold(below.clone().granted());
+            (Reply::Yes(Scope::Session), held)
+        }
+        (words, _) => said_to_what_is_shown(words, widest),
+    }
+}
+
+fn said_to_what_is_shown(line: &str, widest: Scope) -> (Reply, Keep) {
     match line {
         "" | "n" | "no" => (Reply::No, Keep::Nothing),
         // Yes or no to exactly this, now and when it is asked again.
@@ -85,6 +103,12 @@ pub fn said(line: &str, widest: Scope) -> (Reply, Keep) {
             reply => (reply, Keep::Nothing),
         },
     }
+}
+
+/// What a yes for all of a directory lets be done, for a second look at it.
+#[must_use]
+pub fn held(below: &Below) -> String {
+    format!("unasked until this session ends or `revoke` ends it: {below}")
 }
 
 /// Why an answer is worth a second look, if it is.
@@ -128,39 +152,10 @@ pub fn in_all(prompt: &Prompt<'_>) -> Option<String> {
 /// all below it, for whoever asks what can be answered.
 #[must_use]
 pub fn grants_for_all(prompt: &Prompt<'_>) -> Option<String> {
-    let mut verbs = Vec::new();
-    let mut above: Option<Vec<&[u8]>> = None;
-    for cap in prompt.portable {
-        let cap = cap.as_ref()?;
-        let PortableObject::Place(place) = cap.object() else {
-            return None;
-        };
-        if !Verb::FILES.contains(&cap.verb()) {
-            return None;
-        }
-        if !verbs.contains(&cap.verb()) {
-            verbs.push(cap.verb());
-        }
-        // Of several names that are not the same what they share is a directory.
-        let names: Vec<&[u8]> = place.components().collect();
-        let shared = above.take().unwrap_or_else(|| names.clone());
-        let alike = shared
-            .iter()
-            .zip(&names)
-            .take_while(|(one, other)| one == other);
-        above = Some(alike.map(|(one, _)| *one).collect());
-    }
-    let above =
-        above.filter(|above| prompt.portable.len() >= FILES_FOR_A_GRANT && !above.is_empty())?;
-    let dir = String::from_utf8(above.join(&b'/')).ok()?;
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@".contains(letter);
-    if prompt.question.widest() == Scope::Once || !dir.chars().all(is_plain) {
-        return None;
-    }
-    let grants: Vec<String> = verbs.iter().map(|verb| format!("{verb}=/{dir}")).collect();
+    let below = Below::of(prompt).filter(|below| below.names() >= FILES_FOR_A_GRANT)?;
+    let grants = below.typed()?;
     Some(format!(
-        "  to hold all below one directory, and not be asked: `grant {}` at the prompt, `--grant` of `exec`\n",
-        grants.join(" ")
+        "  to hold all below one directory, and not be asked: `grant {grants}` at the prompt, `--grant` of `exec`\n"
     ))
 }
 
@@ -179,7 +174,7 @@ mod tests {
     #[test]
     fn only_the_words_offered_mean_yes() {
         let check = |line: &str, widest: Scope, reply: Reply, keep: Keep| {
-            assert_eq!(said(line, widest), (reply, keep), "{line}");
+            assert_eq!(said(line, widest, None), (reply, keep), "{line}");
         };
         check("once", Scope::Once, Reply::Yes(Scope::Once), Keep::Nothing);
         check(
@@ -198,7 +193,7 @@ mod tests {
         for line in ["", "n", "no", "deny"] {
             check(line, Scope::Always, Reply::No, Keep::Nothing);
         }
-        for line in ["y", "yes", "ok", "Once", "always!", "deny it", "?"] {
+        for line in ["y", "yes", "ok", "Once", "always!", "deny it", "?", "below"] {
             let unknown = Reply::Unknown(line.to_owned());
             check(line, Scope::Always, unknown, Keep::Nothing);
         }
@@ -212,12 +207,12 @@ mod tests {
     #[test]
     fn exactly_the_words_offered_are_explained() {
         for widest in [Scope::Once, Scope::Session, Scope::Always] {
-            let explained = explained(widest);
+            let explained = explained(widest, None);
             let words: Vec<&str> = explained
                 .lines()
                 .filter_map(|line| line.split_whitespace().next())
                 .collect();
-            let offered = format!("{}deny", offered(widest));
+            let offered = format!("{}deny", offered(widest, None));
             assert_eq!(words, offered.split(", ").collect::<Vec<_>>());
         }
     }

@@ -6,13 +6,14 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Write},
+    path::{Path, PathBuf},
 };
 
 use hermitcrab_core::{approval::Reply, limits::QUESTION_LIFETIME, time::Instant};
 
 use crate::{
     ambient::{self, BootClock},
-    answers,
+    answers::{self, Below},
     cancel::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
     printing,
@@ -27,6 +28,8 @@ pub struct TerminalUser {
     cancel: Cancel,
     /// What comes before a question, unseen.
     before: &'static str,
+    /// Where an answer may be for all of a directory.
+    workspace: Option<PathBuf>,
 }
 
 impl TerminalUser {
@@ -38,6 +41,7 @@ impl TerminalUser {
             screen: Screen::default(),
             cancel: Cancel::default(),
             before: "",
+            workspace: None,
         })
     }
 
@@ -65,8 +69,19 @@ impl TerminalUser {
         self
     }
 
+    /// The same, who is asked for as long as a session lasts: what is asked about in this
+    /// workspace can be answered for all of a directory.
+    #[must_use]
+    pub fn asked_in(mut self, workspace: &Path) -> Self {
+        self.workspace = Some(workspace.to_owned());
+        self
+    }
+
     fn answer(&mut self, prompt: Prompt<'_>) -> io::Result<(Reply, Keep)> {
         let widest = prompt.question.widest();
+        let workspace = self.workspace.as_deref();
+        let below = workspace.and_then(|dir| Below::of(&prompt)?.within(dir));
+        let below = below.as_ref();
         let shown = self.screen.diff(prompt.shown.trim_end());
         if !self.before.is_empty() {
             printing::until_read(&self.cancel);
@@ -82,14 +97,14 @@ impl TerminalUser {
             tries += 1;
             // What was typed before the question was there is no answer to it.
             rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-            let offered = answers::offered(widest);
+            let offered = answers::offered(widest, below);
             let before = self.before;
             write!(
                 self.terminal,
                 "{before}allow this? {offered}deny, ? [deny]: "
             )?;
             match self.typed(until)? {
-                Typed::Line(line) => match answers::said(line.trim(), widest) {
+                Typed::Line(line) => match answers::said(line.trim(), widest, below) {
                     (Reply::Unknown(words), _) if tries < answers::TRIES_MAX => {
                         if words != "?" {
                             writeln!(
@@ -98,8 +113,26 @@ impl TerminalUser {
                                 words.escape_debug()
                             )?;
                         }
-                        let besides = answers::grants_for_all(&prompt).unwrap_or_default();
-                        write!(self.terminal, "{}{besides}", answers::explained(widest))?;
+                        let explained = answers::explained(widest, below);
+                        let besides = match below {
+                            Some(_) => None,
+                            None => answers::grants_for_all(&prompt),
+                        };
+                        let besides = besides.unwrap_or_default();
+                        write!(self.terminal, "{explained}{besides}")?;
+                    }
+                    (reply, Keep::Hold(wider)) => {
+                        let why = below.map(answers::held).unwrap_or_default();
+                        match self.looked_again(&why, until)? {
+                            Typed::Line(line) if line.trim() == "yes" => {
+                                break (reply, Keep::Hold(wider));
+                            }
+                            // To hold less is no refusal of what is asked about.
+                            Typed::Line(_) if tries < answers::TRIES_MAX => {}
+                            Typed::Line(_) => return Ok((Reply::No, Keep::Nothing)),
+                            Typed::Nothing => return Ok((Reply::Silence, Keep::Nothing)),
+                            Typed::Left => return Ok((Reply::Cancelled, Keep::Nothing)),
+                        }
                     }
                     said => break said,
                 },
@@ -108,19 +141,22 @@ impl TerminalUser {
             }
         };
         match answers::risk(&prompt) {
-            Some(why) if matches!(reply, Reply::Yes(_)) => {
-                // Nor is what came along with the first answer.
-                rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-                write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
-                match self.typed(until)? {
-                    Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),
-                    Typed::Line(_) => Ok((Reply::No, Keep::Nothing)),
-                    Typed::Nothing => Ok((Reply::Silence, Keep::Nothing)),
-                    Typed::Left => Ok((Reply::Cancelled, Keep::Nothing)),
-                }
-            }
+            Some(why) if matches!(reply, Reply::Yes(_)) => match self.looked_again(&why, until)? {
+                Typed::Line(line) if line.trim() == "yes" => Ok((reply, keep)),
+                Typed::Line(_) => Ok((Reply::No, Keep::Nothing)),
+                Typed::Nothing => Ok((Reply::Silence, Keep::Nothing)),
+                Typed::Left => Ok((Reply::Cancelled, Keep::Nothing)),
+            },
             _ => Ok((reply, keep)),
         }
+    }
+
+    /// What is typed after a first answer was worth a second look.
+    fn looked_again(&mut self, why: &str, until: Instant) -> io::Result<Typed> {
+        // What came along with the first answer is no second one.
+        rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
+        write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
+        self.typed(until)
     }
 
     /// A line, or how there was none.
@@ -284,6 +320,7 @@ mod tests {
                 screen: Screen::default(),
                 cancel: cancel.clone(),
                 before: "",
+                workspace: None,
             };
             let until = BootClock.now().after(QUESTION_LIFETIME);
             if is_thrown_before {

@@ -5,6 +5,7 @@
 
 use hermitcrab_core::{
     approval::{Question, QuestionId, Reply},
+    authority::Verb,
     digest::Digest,
     grant::AgentId,
     standing::PortableCap,
@@ -107,13 +108,24 @@ pub struct Prompt<'a> {
     pub portable: &'a [Option<PortableCap>],
 }
 
+/// What a person grants for the session with a yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wider {
+    /// What may be done.
+    pub verbs: Vec<Verb>,
+    /// On anything in this directory, absolute.
+    pub dir: String,
+}
+
 /// What a person wants done with their answer beside it being given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing.
     Nothing,
     /// The same answer is to be given again to exactly the same request.
     Repeat,
+    /// Whoever asked is to hold this from here on.
+    Hold(Wider),
 }
 
 /// What a person says to a grant somebody proposes.

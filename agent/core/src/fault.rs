@@ -93,6 +93,7 @@ faults! {
     FailureIsYes = "failure-is-yes", "a dialog that broke counts as yes";
     NoIsYes = "no-is-yes", "no counts as yes";
     AnswerGrantsTheFirst = "answer-grants-the-first", "a yes to a child is a grant for the first agent";
+    HoldsWhateverIsSaid = "holds-whatever-is-said", "with a yes anything can be had, of any kind, whatever was shown";
     BarrierRunsBeside = "barrier-runs-beside", "a call that must run alone runs beside others";
     OverlapRunsTogether = "overlap-runs-together", "calls on the same file run at the same time";
     BatchLosesCalls = "batch-loses-calls", "a call of a batch is left out";

@@ -272,6 +272,7 @@ impl Session {
             Event::EffectsSoFar { call, actions } => self.effects_so_far(call, actions),
             Event::Answer(answer) => self.answer(answer, Keep::Forget),
             Event::AnswerAndRemember(answer) => self.answer(answer, Keep::Remember),
+            Event::AnswerHolding { answer, wider } => self.answer(answer, Keep::Hold(wider)),
             Event::Forget(which) => self.forget(which),
             Event::SetAsking(asking) => self.set_asking(asking),
             Event::Grant(spec) => {
@@ -327,6 +328,7 @@ impl Session {
             | Event::EffectsSoFar { .. }
             | Event::Answer(_)
             | Event::AnswerAndRemember(_)
+            | Event::AnswerHolding { .. }
             | Event::Forget(_)
             | Event::SetAsking(_)
             | Event::Grant(_)

@@ -29,7 +29,8 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
         let backend = backend(&ground, choice, &cancel)?;
         let backend = backend.ok_or_else(|| (NO_MODEL.to_owned(), exit::USAGE))?;
         let going = Going::begin(&ground, setting, go_on)?;
-        let runtime = open::open_with(setting, TerminalUser::open(), going.past())?;
+        let user = TerminalUser::open().map(|terminal| terminal.asked_in(&ground.workspace));
+        let runtime = open::open_with(setting, user, going.past())?;
         Ok((backend, runtime, going))
     });
     let (mut backend, mut runtime, mut going) = match ready {

@@ -124,8 +124,10 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
     }
     let going = Going::begin(&ground, &prompt.setting, &prompt.go_on)?;
     let backend = model(&ground, &prompt.choice, &cancel);
-    let user = TerminalUser::open()
-        .map(|terminal| terminal.shown_on(screen).interrupted_by(cancel.clone()));
+    let user = TerminalUser::open().map(|terminal| {
+        let terminal = terminal.shown_on(screen).interrupted_by(cancel.clone());
+        terminal.asked_in(&ground.workspace)
+    });
     let mut runtime = open::open_with(&prompt.setting, user, going.past())?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));

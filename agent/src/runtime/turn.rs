@@ -4,9 +4,12 @@
 //! was seen is told; a question is put in full and its answer bound to what was
 //! shown; whatever is not a permit is a stop.
 
+use std::path::Path;
+
 use hermitcrab_core::{
     Permit,
     approval::{Answer, CallId, Question, Reply, Scope},
+    authority::{Authority, Cap, Object},
     fault::{self, Fault},
     label::{Label, Source},
     outcome::{Denial, DenialCode, Outcome},
@@ -14,8 +17,8 @@ use hermitcrab_core::{
     session::{Event, Parts, Session},
 };
 
-use super::{afoot::Afoot, machine::Machine, result::Asked};
-use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort};
+use super::{afoot::Afoot, machine::Machine, mounts, result::Asked};
+use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort, Wider};
 
 /// Lines a person sees at once.
 const LINES_AT_ONCE: usize = 30;
@@ -113,6 +116,21 @@ pub(super) enum Reach {
     Acts,
 }
 
+/// What a person lets be held, in the session's own handles.
+fn authority(session: &Session, wider: &Wider) -> Option<Authority> {
+    let place = mounts::from_root(Path::new(&wider.dir)).ok()?;
+    let (dir, below) = session.rules().place(&place)?;
+    let caps: Option<Vec<Cap>> = wider
+        .verbs
+        .iter()
+        .map(|verb| {
+            let below = below.clone();
+            Cap::new(*verb, Object::Dir { dir, below }).ok()
+        })
+        .collect();
+    Authority::from_caps(caps?).ok()
+}
+
 /// What one step came to.
 enum Came<R> {
     Done(CallId, R),
@@ -168,11 +186,11 @@ impl Turn<'_> {
         };
         // Names, too, are chosen by somebody else: none draws on what asks about it.
         let shown = super::visible::escaped(&shown);
-        let mut repeat = false;
+        let mut keep = Keep::Nothing;
         let reply = if is_commit && fault::is(Fault::CommitWithoutAsking) {
             Reply::Yes(Scope::Once)
         } else {
-            let (said, keep) = self.user.ask_and_keep(Prompt {
+            let (said, wanted) = self.user.ask_and_keep(Prompt {
                 question: &question,
                 shown: &shown,
                 files: &files,
@@ -186,7 +204,9 @@ impl Turn<'_> {
             // What the session itself remembers says nothing of what would be lost.
             let loses =
                 |file: &FileDiff| matches!(file.before, Side::Text(_) | Side::Opaque { .. });
-            repeat = keep == Keep::Repeat && !files.iter().any(loses);
+            if wanted != Keep::Repeat || !files.iter().any(loses) {
+                keep = wanted;
+            }
             said
         };
         let is_yes = matches!(reply, Reply::Yes(_));
@@ -195,11 +215,14 @@ impl Turn<'_> {
             digest: question.digest(),
             reply,
         };
-        // Where nothing outlives the session, it repeats the answer by itself.
-        let answer = if repeat {
-            Event::AnswerAndRemember(answer)
-        } else {
-            Event::Answer(answer)
+        let answer = match keep {
+            Keep::Nothing => Event::Answer(answer),
+            // Where nothing outlives the session, it repeats the answer by itself.
+            Keep::Repeat => Event::AnswerAndRemember(answer),
+            Keep::Hold(wider) => match self.machine.look(|session| authority(session, &wider)) {
+                Some(wider) => Event::AnswerHolding { answer, wider },
+                None => Event::Answer(answer),
+            },
         };
         match self.step(reach, answer, &mut spend)? {
             Came::Done(call, done) => Ok((call, done)),

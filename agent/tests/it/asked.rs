@@ -23,55 +23,94 @@ fn explained(pty: &mut Pty) {
     pty.until(|shown| shown.matches("[deny]:").count() == 2);
 }
 
+/// An empty screen, so that what is looked for is what comes from here on.
+fn clear(pty: &mut Pty) {
+    pty.prompt();
+    pty.keys("clear\r");
+    pty.until(|shown| !shown.contains("[deny]:"));
+}
+
 #[test]
-fn the_grants_that_hold_all_of_a_directory_are_told_to_whoever_asks() {
+fn an_answer_for_all_of_a_directory_is_looked_at_again_and_lasts() {
     let (home, mut pty) = start();
     let build = |what: &str| {
         format!("!mkdir -p out/deep; for i in 1 2 3; do echo {what} > out/deep/$i; done\r")
     };
+    let text = || std::fs::read_to_string(home.project().join("out/deep/3")).unwrap();
     pty.keys(&build("one"));
     pty.sees("[deny]:");
     explained(&mut pty);
-    let dir = home.project().canonicalize().unwrap().join("out");
-    let told = format!("`grant fs.create={}` at the prompt", dir.display());
+    // What is not looked at again is no answer yet.
+    pty.keys("below\r");
+    pty.sees("type the word `yes`");
     pty.keys("once\r");
-    pty.prompt();
-    pty.keys("clear\r");
-    pty.until(|shown| !shown.contains("[deny]:"));
-    assert!(came(&pty).contains(&told), "{told}: {}", came(&pty));
+    pty.until(|shown| shown.matches("[deny]:").count() == 3);
+    pty.keys("below\r");
+    pty.until(|shown| shown.matches("type the word `yes`").count() == 2);
+    pty.keys("yes\r");
+    pty.sees("kept as commit 1");
+    clear(&mut pty);
+    let dir = home.project().canonicalize().unwrap().join("out");
+    let told = format!("fs.create on anything in {}", dir.display());
+    let all = came(&pty).replace('\n', "");
+    assert_eq!(all.matches(&told).count(), 3, "{told}: {}", came(&pty));
+    // Anything new there is made without a question, and what changes is not of that kind.
+    pty.keys("!echo more > out/deep/4; mkdir out/beside\r");
+    pty.sees("kept as commit 2");
+    clear(&mut pty);
     pty.keys(&build("two"));
     pty.sees("[deny]:");
-    explained(&mut pty);
+    pty.keys("below\r");
+    pty.sees("type the word `yes`");
+    pty.keys("yes\r");
+    pty.sees("kept as commit 3");
+    clear(&mut pty);
+    assert_eq!(text(), "two\n");
+    pty.keys(&build("three"));
+    pty.sees("kept as commit 4");
+    clear(&mut pty);
+    assert_eq!(text(), "three\n");
+    pty.keys("!echo x > beside\r");
+    pty.sees("[deny]:");
     pty.keys("deny\r");
     pty.prompt();
-    let told = told
-        .replace("create", "modify")
-        .replace("/out`", "/out/deep`");
-    assert!(came(&pty).contains(&told), "{told}: {}", came(&pty));
-    pty.keys("grant fs.modify=out\r");
-    pty.sees("fs.modify on");
-    pty.prompt();
-    pty.keys(&build("two"));
-    pty.sees("kept as commit 2");
-    pty.prompt();
-    let text = std::fs::read_to_string(home.project().join("out/deep/3")).unwrap();
-    assert_eq!(text, "two\n");
+    assert!(!home.project().join("beside").exists());
 }
 
 #[test]
-fn of_a_single_file_and_of_a_name_that_is_more_than_one_word_no_grant_is_told() {
-    let (_home, mut pty) = start();
-    for command in [
-        "!echo b > a.txt\r",
-        "!mkdir 'a b'; for i in 1 2 3; do echo x > \"a b/$i\"; done\r",
-    ] {
-        pty.keys(command);
-        pty.sees("[deny]:");
-        explained(&mut pty);
-        pty.keys("deny\r");
-        pty.prompt();
-    }
-    assert!(!came(&pty).contains("to hold all below"), "{}", came(&pty));
+fn who_allows_a_command_and_no_session_is_told_the_grants_for_a_directory_instead() {
+    let home = Home::new();
+    home.configure("");
+    let command = "mkdir -p out/deep; for i in 1 2 3; do echo x > out/deep/$i; done";
+    let mut pty = Pty::start(&home, &["exec", "--", "sh", "-c", command], &[]);
+    pty.sees("[deny]:");
+    pty.keys("below\r");
+    pty.sees("is no answer here");
+    pty.until(|shown| shown.matches("[deny]:").count() == 2);
+    let dir = home.project().canonicalize().unwrap().join("out");
+    let told = format!("`grant fs.create={}` at the prompt", dir.display());
+    pty.keys("deny\r");
+    pty.ended();
+    assert!(came(&pty).contains(&told), "{told}: {}", came(&pty));
+    assert!(
+        !came(&pty).contains("yes, and in this session"),
+        "{}",
+        came(&pty)
+    );
+    assert!(!home.project().join("out").exists());
+}
+
+#[test]
+fn what_is_asked_about_each_time_cannot_be_answered_for_a_directory() {
+    let (home, mut pty) = start();
+    pty.keys("!echo b > .env\r");
+    pty.sees("allow this? once, deny");
+    pty.keys("below\r");
+    pty.sees("`below` is no answer here");
+    pty.until(|shown| shown.matches("[deny]:").count() == 2);
+    pty.keys("deny\r");
+    pty.prompt();
+    assert!(!home.project().join(".env").exists());
 }
 
 #[test]

@@ -19,11 +19,13 @@ use crate::outcome::{Denial, DenialCode};
 use crate::path::RelPath;
 use crate::rules::Judgement;
 
-/// Whether an answer is to be repeated.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What is to stay of an answer beside what it says.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum Keep {
     Forget,
     Remember,
+    /// With a yes, more than what was shown.
+    Hold(Authority),
 }
 
 impl Session {
@@ -103,14 +105,17 @@ impl Session {
             }
             (Err(_), _) => None,
         };
-        if let (Keep::Remember, Some(said)) = (keep, said) {
+        if let (Keep::Remember, Some(said)) = (&keep, said) {
             records.extend(self.remember(&question, said));
         }
         let scope = match verdict {
             Ok(scope) => scope.min(question.widest),
             Err(denial) => return self.refuse(Some(call), denial).after_all(records),
         };
-        let granted = self.grant_for(&question, scope);
+        let granted = match keep {
+            Keep::Hold(wider) => self.grant_wider(&question, wider),
+            Keep::Forget | Keep::Remember => self.grant_for(&question, scope),
+        };
         let (grant, record) = match granted {
             Ok(made) => made,
             Err(denial) => return self.refuse(Some(call), denial).after_all(records),
@@ -166,6 +171,36 @@ impl Session {
             lifetime,
         };
         self.grant(&spec, Origin::Answer(scope))
+    }
+
+    /// The grant of a yes to more than what was shown, if it may be given so: in the
+    /// place of what was shown, so that one grant covers that and what comes.
+    fn grant_wider(
+        &mut self,
+        question: &Question,
+        wider: Authority,
+    ) -> Result<(GrantId, Record), Denial> {
+        let is_asked = |cap: &Cap| {
+            matches!(cap.object(), Object::Dir { .. })
+                && question.uncovered().any(|asked| asked.verb() == cap.verb())
+        };
+        let may_last = question.widest > Scope::Once;
+        let is_of_its_kinds = wider.caps().iter().all(is_asked);
+        let holds_what_was_shown = question
+            .uncovered()
+            .all(|asked| wider.covers_cap(asked.cap()));
+        let is_in_order = may_last && is_of_its_kinds && holds_what_was_shown;
+        if !is_in_order && !fault::is(Fault::HoldsWhateverIsSaid) {
+            return self.grant_for(question, Scope::Once);
+        }
+        let (uses, lifetime) = Scope::Session.limits(question.uncovered.len());
+        let spec = GrantSpec {
+            holder: question.by,
+            authority: wider,
+            uses,
+            lifetime,
+        };
+        self.grant(&spec, Origin::Answer(Scope::Session))
     }
 
     /// The grant a stand-in's yes makes: the uncovered effects, this one time.

@@ -46,6 +46,15 @@ pub enum Event {
     Answer(Answer),
     /// The user answered, and wants exactly this answered the same way again.
     AnswerAndRemember(Answer),
+    /// The user answered, and lets the agent that asked hold this until the session ends.
+    /// It counts where it is of the kinds that were asked about and holds all of what was
+    /// shown, and where a yes may last; otherwise the yes is for what was shown, this one time.
+    AnswerHolding {
+        /// The answer.
+        answer: Answer,
+        /// What is to be held.
+        wider: Authority,
+    },
     /// The user wants a remembered answer forgotten, or (`None`) all of them.
     Forget(Option<RememberedId>),
     /// The user wants to be asked more, less, or not at all from here on.

@@ -226,6 +226,7 @@ fn home(fault: Fault) -> Home {
         | Fault::FailureIsYes
         | Fault::NoIsYes
         | Fault::AnswerGrantsTheFirst
+        | Fault::HoldsWhateverIsSaid
         | Fault::BarrierRunsBeside
         | Fault::OverlapRunsTogether
         | Fault::BatchLosesCalls

@@ -21,5 +21,6 @@ mod sessions;
 mod standing;
 mod support;
 mod vocabulary;
+mod wider;
 mod withheld;
 mod wording;

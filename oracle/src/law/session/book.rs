@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply};
+use hermitcrab_core::approval::{Answer, CallId, QuestionId, Reply, Scope};
 use hermitcrab_core::audit::{Head, Record};
 use hermitcrab_core::authority::{Authority, Cap, Object, Verb};
 use hermitcrab_core::digest::Digest;
@@ -26,6 +26,8 @@ pub(super) enum Kind {
     EarlyEffects(CallId),
     /// Permits only after a yes to exactly this question as it was shown.
     Answer(Answer),
+    /// The same, and the grant may be this one in the place of what was shown.
+    AnswerHolding(Answer, Authority),
     Revoke(GrantId),
     /// A new grant may come from this one only if the agent holds it.
     Derive(AgentId, GrantId),
@@ -37,6 +39,15 @@ pub(super) enum Kind {
     End,
     /// Never leads to a permit.
     Other,
+}
+
+/// One question, as it was put.
+pub(super) struct Put {
+    pub(super) digest: Digest,
+    /// What nothing held covers.
+    pub(super) asked: Vec<Cap>,
+    /// Whether a yes may last.
+    lasts: bool,
 }
 
 /// One grant, as first seen.
@@ -52,7 +63,7 @@ pub(super) struct Book {
     pub(super) agents: Vec<AgentId>,
     pub(super) lines: BTreeMap<GrantId, Line>,
     ended: BTreeSet<GrantId>,
-    pub(super) questions: BTreeMap<QuestionId, Digest>,
+    pub(super) questions: BTreeMap<QuestionId, Put>,
     pub(super) calls: Vec<CallId>,
     /// Calls that had permits, with the grants these came from.
     running: BTreeMap<CallId, BTreeSet<GrantId>>,
@@ -119,10 +130,17 @@ impl Book {
             ensure(self.digests.insert(question.digest()), || {
                 format!("{} has the digest of another", question.id())
             })?;
-            self.questions.insert(question.id(), question.digest());
+            let put = Put {
+                digest: question.digest(),
+                asked: question.uncovered().map(|a| a.cap().clone()).collect(),
+                lasts: question.widest() > Scope::Once,
+            };
+            self.questions.insert(question.id(), put);
         }
         let known = self.lines.len();
+        let newest = self.lines.keys().next_back().copied();
         self.learn(session)?;
+        self.answered(kind, newest)?;
         if let Kind::Derive(by, from) = kind {
             let theirs = self.lines.get(from).is_some_and(|line| line.holder == *by);
             ensure(theirs || known == self.lines.len(), || {
@@ -146,7 +164,7 @@ impl Book {
                     self.spawned(session, child, forward)?;
                 }
             }
-            Kind::Answer(answer) => {
+            Kind::Answer(answer) | Kind::AnswerHolding(answer, _) => {
                 self.questions.remove(&answer.question);
             }
             Kind::Finished(call) => {
@@ -182,12 +200,14 @@ impl Book {
                     "effects of a stopped call stand".to_owned()
                 })
             }
-            Kind::Answer(answer) => {
+            Kind::Answer(answer) | Kind::AnswerHolding(answer, _) => {
                 ensure(matches!(answer.reply, Reply::Yes(_)), || {
                     format!("a permit after {}", word(&answer.reply))
                 })?;
                 ensure(
-                    self.questions.get(&answer.question) == Some(&answer.digest),
+                    self.questions
+                        .get(&answer.question)
+                        .is_some_and(|put| put.digest == answer.digest),
                     || "a permit after an answer to something else".to_owned(),
                 )
             }
@@ -199,6 +219,40 @@ impl Book {
             | Kind::End
             | Kind::Other => Err("a permit nobody asked for".to_owned()),
         }
+    }
+
+    /// What an answer gave is what was shown; or, where the user wanted it and a yes may
+    /// last, more of the same kinds that holds all of that.
+    fn answered(&self, kind: &Kind, newest: Option<GrantId>) -> Verdict {
+        let (answer, wider) = match kind {
+            Kind::Answer(answer) => (answer, None),
+            Kind::AnswerHolding(answer, wider) => (answer, Some(wider)),
+            _ => return Ok(()),
+        };
+        let made = self.lines.iter().filter(|(id, _)| Some(**id) > newest);
+        for (id, line) in made {
+            let Some(put) = self.questions.get(&answer.question) else {
+                return Err(format!("{id} was given for no question"));
+            };
+            let shown = Authority::from_caps(put.asked.iter().cloned())
+                .map_err(|error| error.to_string())?;
+            let is_of_its_kinds = |wider: &Authority| {
+                wider.caps().iter().all(|cap| {
+                    matches!(cap.object(), Object::Dir { .. })
+                        && put.asked.iter().any(|asked| asked.verb() == cap.verb())
+                })
+            };
+            let is_wanted = wider.is_some_and(|wider| {
+                line.authority == *wider
+                    && put.lasts
+                    && wider.covers(&shown)
+                    && is_of_its_kinds(wider)
+            });
+            ensure(line.authority == shown || is_wanted, || {
+                format!("{id} is neither what was shown nor what may be held instead")
+            })?;
+        }
+        Ok(())
     }
 
     /// Only who holds the right to ask may have the user asked.

@@ -7,6 +7,7 @@ use hermitcrab_core::authority::{Authority, Cap, DirId, Object};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::grant::{GrantId, Lifetime, UpstreamId, Uses};
 use hermitcrab_core::outcome::Outcome;
+use hermitcrab_core::path::RelPath;
 use hermitcrab_core::session::{Asking, Attenuation, Call, Event, GrantSpec};
 use hermitcrab_core::time::Millis;
 use hermitcrab_core::tool::Tool;
@@ -111,7 +112,7 @@ fn late_event(
         let ids: Vec<GrantId> = book.lines.keys().copied().collect();
         bytes.choose(&ids).copied().ok()
     };
-    Some(match bytes.int_in_range(0..=14_u8).ok()? {
+    Some(match bytes.int_in_range(0..=17_u8).ok()? {
         0 => (Event::End, Kind::End),
         1 => (Event::Note("a note".to_owned()), Kind::Other),
         2..=4 => {
@@ -144,12 +145,47 @@ fn late_event(
             (Event::GrantFrom(UpstreamId(1), spec), Kind::Other)
         }
         13 => (Event::UpstreamLost(UpstreamId(1)), Kind::Other),
+        14..=16 => {
+            let answer = answer(bytes, book)?;
+            let wider = wider(bytes, book, answer.question, dirs)?;
+            let kind = Kind::AnswerHolding(answer.clone(), wider.clone());
+            (Event::AnswerHolding { answer, wider }, kind)
+        }
         _ => (Event::Tick, Kind::Other),
     })
 }
 
+/// What whoever answers wants held: mostly all of each directory asked about, at times
+/// with something else beside it, at times anything.
+fn wider(
+    bytes: &mut Unstructured<'_>,
+    book: &Book,
+    question: QuestionId,
+    dirs: [DirId; 2],
+) -> Option<Authority> {
+    let any = authority(bytes, dirs)?;
+    let asked = &book.questions.get(&question)?.asked;
+    let all_of = |cap: &Cap| match cap.object() {
+        Object::Dir { dir, .. } => {
+            let (dir, below) = (*dir, RelPath::root());
+            Cap::new(cap.verb(), Object::Dir { dir, below }).ok()
+        }
+        _ => Some(cap.clone()),
+    };
+    let whole: Vec<Cap> = asked.iter().filter_map(all_of).collect();
+    match bytes.int_in_range(0..=3_u8).ok()? {
+        0 => Some(any),
+        1 => Authority::from_caps(whole.into_iter().chain(any.caps().iter().cloned())).ok(),
+        _ => Authority::from_caps(whole).ok(),
+    }
+}
+
 fn answer(bytes: &mut Unstructured<'_>, book: &Book) -> Option<Answer> {
-    let open: Vec<(QuestionId, Digest)> = book.questions.iter().map(|(q, d)| (*q, *d)).collect();
+    let open: Vec<(QuestionId, Digest)> = book
+        .questions
+        .iter()
+        .map(|(question, put)| (*question, put.digest))
+        .collect();
     let (question, shown) = *bytes.choose(&open).ok()?;
     let digest = match bytes.int_in_range(0..=4_u8).ok()? {
         0 => sha256(b"something else"),

@@ -237,6 +237,17 @@ impl Bench {
         }))
     }
 
+    /// A yes by somebody who wants this held from here on.
+    pub fn answer_holding(&mut self, reply: Reply, wider: Authority) -> Came {
+        let question = self.question.clone().expect("a question was asked");
+        let answer = Answer {
+            question: question.id(),
+            digest: question.digest(),
+            reply,
+        };
+        self.step(Event::AnswerHolding { answer, wider })
+    }
+
     pub fn spawn(
         &mut self,
         parent: AgentId,

@@ -1,0 +1,190 @@
+//! An answer for a directory: what is asked about, and everything like it below.
+//!
+//! Who works on one part of a project for an hour would be asked about each file in
+//! it. What they can hold instead is told with the question, as the directory that all
+//! of it has in common, and nothing but what was asked for.
+
+use std::{ffi::OsStr, fmt, os::unix::ffi::OsStrExt as _, path::Path};
+
+use hermitcrab_core::{
+    approval::Scope,
+    authority::Verb,
+    standing::{PortableCap, PortableObject},
+};
+
+use crate::ports::{Prompt, Wider};
+
+/// A directory, and what was asked about below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Below {
+    dir: String,
+    verbs: Vec<Verb>,
+    names: usize,
+}
+
+impl Below {
+    /// What a question is about has in common; `None` if a part of it is no file, if it
+    /// may not be held for longer than once, or if only the root holds all of it.
+    #[must_use]
+    pub fn of(prompt: &Prompt<'_>) -> Option<Self> {
+        if prompt.question.widest() == Scope::Once {
+            return None;
+        }
+        Self::of_all(prompt.portable)
+    }
+
+    fn of_all(caps: &[Option<PortableCap>]) -> Option<Self> {
+        let mut verbs = Vec::new();
+        let mut names: Vec<Vec<&[u8]>> = Vec::new();
+        for cap in caps {
+            let cap = cap.as_ref()?;
+            let PortableObject::Place(place) = cap.object() else {
+                return None;
+            };
+            if !Verb::FILES.contains(&cap.verb()) {
+                return None;
+            }
+            if !verbs.contains(&cap.verb()) {
+                verbs.push(cap.verb());
+            }
+            names.push(place.components().collect());
+        }
+        verbs.sort_unstable();
+        names.sort_unstable();
+        names.dedup();
+        // Of several names what they share is a directory, and of a single one what
+        // is above it.
+        let (first, last) = (names.first()?, names.last()?);
+        let shared = if names.len() == 1 {
+            first.len().saturating_sub(1)
+        } else {
+            first.iter().zip(last).take_while(|(a, b)| a == b).count()
+        };
+        let above = first.get(..shared).filter(|above| !above.is_empty())?;
+        let dir = String::from_utf8(above.join(&b'/')).ok()?;
+        Some(Self {
+            dir: format!("/{dir}"),
+            verbs,
+            names: names.len(),
+        })
+    }
+
+    /// The same, where it is this directory or lies in it.
+    #[must_use]
+    pub fn within(self, dir: &Path) -> Option<Self> {
+        let place = Path::new(OsStr::from_bytes(self.dir.as_bytes()));
+        place.starts_with(dir).then_some(self)
+    }
+
+    /// How many names were asked about.
+    #[must_use]
+    pub const fn names(&self) -> usize {
+        self.names
+    }
+
+    /// What a person grants with such an answer.
+    #[must_use]
+    pub fn granted(self) -> Wider {
+        Wider {
+            verbs: self.verbs,
+            dir: self.dir,
+        }
+    }
+
+    /// The same as words of a command line, where no letter in it means anything there.
+    #[must_use]
+    pub fn typed(&self) -> Option<String> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@".contains(letter);
+        let word = |verb: &Verb| format!("{verb}={}", self.dir);
+        let words: Vec<String> = self.verbs.iter().map(word).collect();
+        self.dir.chars().all(is_plain).then(|| words.join(" "))
+    }
+}
+
+impl fmt::Display for Below {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.as_str()).collect();
+        // A name is chosen by somebody else and draws nothing.
+        let dir = self.dir.escape_debug();
+        write!(f, "{} on anything in {dir}", verbs.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermitcrab_core::path::RelPath;
+
+    use super::*;
+
+    fn of(asked: &[(Verb, &str)]) -> Option<Below> {
+        let cap = |(verb, place): &(Verb, &str)| {
+            let place = RelPath::parse(place.as_bytes()).unwrap();
+            Some(PortableCap::new(*verb, PortableObject::Place(place)).unwrap())
+        };
+        Below::of_all(&asked.iter().map(cap).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn it_is_the_deepest_directory_that_holds_all_of_it() {
+        use Verb::{FsCreate, FsDelete, FsModify};
+        let check = |asked: &[(Verb, &str)], wanted: Option<&str>| {
+            assert_eq!(of(asked).map(|below| below.to_string()).as_deref(), wanted);
+        };
+        check(
+            &[(FsModify, "w/src/a")],
+            Some("fs.modify on anything in /w/src"),
+        );
+        check(
+            &[(FsModify, "w/src/a"), (FsCreate, "w/src/b")],
+            Some("fs.create, fs.modify on anything in /w/src"),
+        );
+        // One name twice is a single one.
+        check(
+            &[(FsModify, "w/src/a"), (FsDelete, "w/src/a")],
+            Some("fs.modify, fs.delete on anything in /w/src"),
+        );
+        // A directory that is made, and what is made in it.
+        check(
+            &[
+                (FsCreate, "w/out"),
+                (FsCreate, "w/out/x"),
+                (FsCreate, "w/out/y/z"),
+            ],
+            Some("fs.create on anything in /w/out"),
+        );
+        check(
+            &[(FsCreate, "w/source/x"), (FsCreate, "w/src/x")],
+            Some("fs.create on anything in /w"),
+        );
+        // Letters in common are no directory in common, and the root is none to hold.
+        check(&[(FsCreate, "wa/x"), (FsCreate, "wb/x")], None);
+        check(&[(FsCreate, "x")], None);
+        check(&[], None);
+        assert_eq!(Below::of_all(&[None]), None);
+    }
+
+    #[test]
+    fn what_lies_elsewhere_or_above_is_not_within() {
+        let below = |dir: &str| {
+            of(&[(Verb::FsModify, "w/src/a")])
+                .unwrap()
+                .within(Path::new(dir))
+        };
+        assert!(below("/w/src").is_some());
+        assert!(below("/w").is_some());
+        assert!(below("/w/src/a").is_none());
+        assert!(below("/w/sr").is_none());
+    }
+
+    #[test]
+    fn a_name_that_is_more_than_a_word_is_not_told_as_one() {
+        let typed = |place: &str| of(&[(Verb::FsModify, place)]).unwrap().typed();
+        assert_eq!(typed("w/src/a").as_deref(), Some("fs.modify=/w/src"));
+        assert_eq!(typed("w/a b/c"), None);
+        assert_eq!(typed("w/$(x)/c"), None);
+        let drawn = of(&[(Verb::FsModify, "w/\u{1b}[2J/c")])
+            .unwrap()
+            .to_string();
+        assert!(!drawn.contains('\u{1b}'), "{drawn}");
+    }
+}
