@@ -119,7 +119,12 @@ impl TerminalUser {
                             None => answers::grants_for_all(&prompt),
                         };
                         let besides = besides.unwrap_or_default();
-                        write!(self.terminal, "{explained}{besides}")?;
+                        // As the ledger has it, for whoever wants to look it up there.
+                        let (id, digest) = (prompt.question.id(), prompt.question.digest());
+                        write!(
+                            self.terminal,
+                            "{explained}{besides}  in the ledger: {id}, sha256 {digest}\n"
+                        )?;
                     }
                     (reply, Keep::Hold(wider)) => {
                         let why = below.map(answers::held).unwrap_or_default();

@@ -32,12 +32,11 @@ const ODD_BYTES: usize = 64;
 
 fn heading(question: &Question) -> String {
     format!(
-        "{} by {}: {} ({})\nsha256 of the request: {}\n",
+        "{} by {}: {} ({})\n",
         question.tool(),
         question.by(),
         question.because().wording(),
         question.because(),
-        question.digest()
     )
 }
 

@@ -114,6 +114,25 @@ fn what_is_asked_about_each_time_cannot_be_answered_for_a_directory() {
 }
 
 #[test]
+fn a_question_can_be_found_in_the_ledger_by_what_is_told_of_it() {
+    let (home, mut pty) = start();
+    pty.keys("!echo b > a.txt\r");
+    pty.sees("[deny]:");
+    explained(&mut pty);
+    pty.keys("deny\r");
+    pty.prompt();
+    let all = came(&pty);
+    let (_, told) = all.split_once("in the ledger: question0, sha256 ").unwrap();
+    let digest: String = told.chars().take_while(char::is_ascii_hexdigit).collect();
+    assert_eq!(digest.len(), 64);
+    assert!(
+        home.ledger().contains(&digest),
+        "{digest}: {}",
+        home.ledger()
+    );
+}
+
+#[test]
 fn help_knows_each_command_by_its_name() {
     let (_home, mut pty) = start();
     pty.keys("help undo\r");
