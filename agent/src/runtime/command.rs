@@ -99,7 +99,7 @@ pub struct CommandRun {
     pub cwd: PathBuf,
     /// Why what it did was thrown away, if it was, and whether the user was asked.
     pub discarded: Option<(Denial, bool)>,
-    /// Which rules kept something from it, if that may be why it failed.
+    /// What kept something from it, if that may be why it failed.
     pub withheld: Option<String>,
     /// Why it had a stranger's rights to a directory, if that may be why it failed.
     pub strange: Option<String>,
@@ -310,7 +310,7 @@ impl Hands<'_> {
         if let (None, Kept::EffectsAndState(by)) = (&discarded, kept) {
             self.remember(&finished, by);
         }
-        Ok(self.report(&finished, discarded))
+        Ok(self.report(&finished, seen, discarded))
     }
 
     /// Waits for a command's end and shows its output; one that is not wanted
@@ -409,7 +409,12 @@ impl Hands<'_> {
         state.cwd_is_from_command = true;
     }
 
-    fn report(&self, finished: &Finished, discarded: Option<(Denial, bool)>) -> CommandRun {
+    fn report(
+        &self,
+        finished: &Finished,
+        seen: &[Seen],
+        discarded: Option<(Denial, bool)>,
+    ) -> CommandRun {
         let head = String::from_utf8_lossy(&finished.stdout.head);
         let tail = String::from_utf8_lossy(&finished.stdout.tail);
         let omitted = usize::try_from(finished.stdout.omitted_bytes).unwrap_or(usize::MAX);
@@ -423,8 +428,8 @@ impl Hands<'_> {
         CommandRun {
             ending: finished.ending,
             withheld: self
-                .withheld(finished.ending, &output)
-                .or_else(|| self.withheld(finished.ending, &errors)),
+                .withheld(finished.ending, &output, seen)
+                .or_else(|| self.withheld(finished.ending, &errors, seen)),
             strange: seen::strange(finished, &[&output, &errors]),
             ran_short: seen::ran_short(finished, &[&output, &errors]),
             output,

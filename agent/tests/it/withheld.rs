@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use hermitcrab::runtime::Fate;
+use hermitcrab::runtime::{Fate, GrantWords};
 use hermitcrab_core::{
     approval::Stance,
     authority::Verb,
@@ -282,6 +282,47 @@ fn a_rule_about_changes_withholds_nothing() {
     );
     assert!(report.text.contains("needle"), "{}", report.text);
     assert!(!report.text.contains("withheld"), "{}", report.text);
+}
+
+#[test]
+fn who_agrees_to_a_command_that_is_shown_nothing_is_told_so_and_so_is_who_wrote_it() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "needle\n");
+    let workspace = bench.workspace.display().to_string();
+    let run = |bench: &mut Bench, command: &str| {
+        bench.user.words.borrow_mut().push_back("once");
+        bench.user.shown.borrow_mut().clear();
+        let report = bench.call("terminal", json!({"command": command}));
+        bench.user.words.borrow_mut().clear();
+        (report.text, bench.user.shown.borrow().join("\n"))
+    };
+    // While the workspace may be read, no word of it, whatever is missing.
+    let (text, shown) = run(&mut bench, "cat nothing");
+    assert!(!text.contains("withheld"), "{text}");
+    assert_eq!(shown, "");
+    // The grants of a session last twelve hours.
+    bench.clock.set(12 * 60 * 60 * 1000 + 60_000);
+    let nothing = format!("\nshown nothing of: {workspace}");
+    let advice = format!("`grant fs.read={workspace}`");
+    let (text, shown) = run(&mut bench, "cat a.txt");
+    assert!(shown.contains(&nothing), "{shown}");
+    assert!(!text.contains("needle"), "{text}");
+    let told = result(&text)["withheld"].as_str().unwrap().to_owned();
+    assert!(told.contains(&advice), "{told}");
+    // Where so many reads are granted nobody could count those of a command.
+    let words = GrantWords {
+        uses: Some(2),
+        ..GrantWords::new("fs.read", &workspace)
+    };
+    let first = bench.runtime.first_agent();
+    bench.runtime.grant(first, &words).unwrap();
+    let (text, shown) = run(&mut bench, "cat a.txt");
+    assert!(shown.contains(&nothing) && text.contains(&advice), "{text}");
+    bench.grant("fs.read", ".");
+    let (text, shown) = run(&mut bench, "cat a.txt; cat nothing");
+    assert!(shown.contains("run: cat") && !shown.contains("shown nothing"));
+    assert!(text.contains("needle"), "{text}");
+    assert!(!text.contains("withheld"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,11 @@ use hermitcrab_sandbox::net::Network;
 use hermitcrab_sandbox::spawn::{Command, Grace, Limits, Running, SpawnError, Streams};
 
 use super::{
-    super::{hands::Hands, turn::Stop, visible::marked},
+    super::{
+        hands::Hands,
+        turn::Stop,
+        visible::{marked, named},
+    },
     Seen,
     network::in_words,
 };
@@ -78,7 +82,11 @@ impl Hands<'_> {
         .map_err(|error| Stop::Broken(error.to_string()))?;
         let network = self.network(launch.tool, action.digest());
         let about = marked(launch.about);
-        let text = format!("run: {about}{}", in_words(&network));
+        // Whoever says yes to it is to know what it will not find.
+        let unseen = self.unseen(seen).map_or_else(String::new, |unseen| {
+            format!("\nshown nothing of: {}", named(&unseen.to_string_lossy()))
+        });
+        let text = format!("run: {about}{}{unseen}", in_words(&network));
         let reaches_out = network
             .iter()
             .any(|action| action.verb() == Verb::NetConnect);

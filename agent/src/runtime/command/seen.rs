@@ -1,6 +1,6 @@
 //! What a command sees: the directories its agent may read, without what rules withhold.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermitcrab_core::{
     action::Action,
@@ -19,7 +19,7 @@ use hermitcrab_sandbox::{
     spawn::{Ending, Finished, View, ViewMode},
 };
 
-use super::super::{hands::Hands, mounts::Mounts, turn::Stop};
+use super::super::{hands::Hands, mounts::Mounts, turn::Stop, visible::named};
 
 /// What is said where a command, or a part of it, needed more memory than it may have, or
 /// what it changed more room there than there is, if that may be why it failed.
@@ -194,13 +194,36 @@ impl Hands<'_> {
         Ok(seen)
     }
 
-    /// Which rules kept something from a command, if that may be why it failed.
-    pub(super) fn withheld(&self, ending: Ending, output: &str) -> Option<String> {
+    /// What kept something from a command that saw this, if that may be why it failed.
+    pub(super) fn withheld(&self, ending: Ending, output: &str, seen: &[Seen]) -> Option<String> {
+        if ending == Ending::Exited(0) {
+            return None;
+        }
+        self.withheld_by_rules(output).or_else(|| {
+            let unseen = self.unseen(seen).filter(|_| output.contains(NOT_THERE))?;
+            let unseen = named(&unseen.to_string_lossy());
+            Some(format!(
+                "Commands are shown what their agent may read as often as it likes, and of {unseen} that is nothing: \
+                 a grant that has ended, or is for so many uses, shows them none of it. The user can grant it \
+                 (`grant fs.read={unseen}`)."
+            ))
+        })
+    }
+
+    /// The workspace, where a command that sees this is shown nothing of it.
+    pub(super) fn unseen(&self, seen: &[Seen]) -> Option<&Path> {
+        let workspace = self.runtime.config.workspace.as_path();
+        let shows = |seen: &Seen| workspace.starts_with(&seen.at) || seen.at.starts_with(workspace);
+        (!seen.iter().any(shows)).then_some(workspace)
+    }
+
+    /// Which rules kept something from a command that said this, if they may have.
+    fn withheld_by_rules(&self, output: &str) -> Option<String> {
         // What is withheld of a directory cannot be opened; a directory that is withheld
         // as a whole is not there.
         let may_be_why = output.contains(NOT_OPENED)
             || (output.contains(NOT_THERE) && self.lacks_a_whole_directory());
-        if ending == Ending::Exited(0) || !may_be_why {
+        if !may_be_why {
             return None;
         }
         let rules: Vec<String> = self.runtime.machine.look(|session| {
