@@ -7,12 +7,14 @@
 
 mod begun;
 mod edits;
+mod linked;
 mod names;
 mod ordinary;
 mod service;
 #[cfg(test)]
 mod testing;
 mod unvouched;
+mod view;
 
 use bisim_world::protocol::{FileKind, Step};
 

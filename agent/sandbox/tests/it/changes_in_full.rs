@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use hermitcrab_core::outcome::DenialCode;
 use hermitcrab_core::path::RelPath;
 use hermitcrab_sandbox::SpawnError;
-use hermitcrab_sandbox::changeset::{What, Whose};
+use hermitcrab_sandbox::changeset::{Layer, What, Whose};
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 use support::{Workspace, commit, text, tree};
 
@@ -173,6 +173,35 @@ fn names_the_command_linked_together_stay_linked() {
     assert_eq!(inode("was-there"), inode("link"));
     let read = std::fs::read_to_string(workspace.path().join("d/three")).unwrap();
     assert_eq!(read, "x\n");
+}
+
+/// The layer of a file with several names that was written to and that of one that was
+/// replaced look alike, where the view is an overlay.
+fn another_name_of_a_file_follows_where_the_view_is_a_copy_and_else_keeps_what_it_held() {
+    for (script, in_place) in [
+        ("chmod 755 f", true),
+        ("echo more >> f", true),
+        ("sed -i s/old/new/ f", false),
+    ] {
+        let workspace = Workspace::new();
+        workspace.file("f", "old\n");
+        std::fs::hard_link(workspace.path().join("f"), workspace.path().join("g")).unwrap();
+        let facts = |name: &str| {
+            let path = workspace.path().join(name);
+            let (meta, text) = (std::fs::metadata(&path), std::fs::read_to_string(&path));
+            let meta = meta.unwrap();
+            (meta.ino(), meta.permissions().mode(), text.unwrap())
+        };
+        let before = facts("g");
+        kept(&workspace, &ran(&workspace, script));
+        if in_place && support::layer() == Layer::Copy {
+            assert_eq!(facts("g"), facts("f"), "{script}");
+            assert_ne!(facts("g"), before, "{script}");
+        } else {
+            assert_eq!(facts("g"), before, "{script}");
+            assert_ne!(facts("f"), before, "{script}");
+        }
+    }
 }
 
 fn a_file_that_was_made_without_a_name_gets_one_and_is_carried_over() {
@@ -395,6 +424,7 @@ support::on_all_layers!(
     attributes_are_changes_of_their_own_and_others_survive_a_new_version,
     an_outside_name_of_a_file_is_never_changed_with_it,
     names_the_command_linked_together_stay_linked,
+    another_name_of_a_file_follows_where_the_view_is_a_copy_and_else_keeps_what_it_held,
     a_file_that_was_made_without_a_name_gets_one_and_is_carried_over,
     what_a_background_process_still_has_open_is_whole,
     deleted_links_specials_and_modes_are_compared_again,

@@ -4,7 +4,7 @@ use bisim_world::protocol::{EffectKind, FileKind, FsEffect, RawTrace, Step};
 use hermitcrab_sandbox::dircap::TEMPORARY_PREFIX;
 use serde_json::Value;
 
-use super::{begun, followed, ordinary, unvouched};
+use super::{begun, linked, ordinary, unvouched, view};
 use crate::canon;
 use crate::case::Case;
 use crate::holdings::below;
@@ -42,10 +42,12 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
     if let Some(rule) = ordinary::rule(case, at, &seen) {
         return Some(rule);
     }
-    // A command that a person lets run sees no more than is held: no workspace
-    // where reading it has ended.
-    if step.agent.ends_with(":none") && is_command(case, at) && !reads(case, at) {
+    if view::is_empty(case, at, step, &heard) {
         return Some("view-of-what-is-held");
+    }
+    let changed = delta(agent, at);
+    if canon::same_value(&told, &heard) && linked::is_another_name(case, at, &changed, &more) {
+        return Some("another-name-of-what-was-changed");
     }
     let same_without = |field: &str| {
         let mut rest = told.clone();
@@ -121,20 +123,6 @@ fn is_stray(effect: &FsEffect) -> bool {
         letters.len() == TEMPORARY_LETTERS && letters.bytes().all(|l| l.is_ascii_hexdigit())
     });
     effect.kind == EffectKind::Created && is_temporary
-}
-
-fn is_command(case: &Case, at: usize) -> bool {
-    let step = case.job.script.get(at);
-    matches!(step, Some(Step::Call { tool, .. }) if tool == "terminal")
-}
-
-/// Whether whoever makes the call may read the workspace.
-fn reads(case: &Case, at: usize) -> bool {
-    let by = match case.job.script.get(at) {
-        Some(Step::Call { by, .. }) => by.as_deref(),
-        _ => None,
-    };
-    followed(case, at).may(by, "fs.read", case.cwd())
 }
 
 /// What a call was told, without the hint behind a page that is not the last.
