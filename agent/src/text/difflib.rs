@@ -339,22 +339,48 @@ fn steps_within<T: Eq + Hash>(a: &[T], b: &[T], effort: &mut Effort) -> Vec<Step
 
 /// How alike two texts are, 0 to 1, letter by letter.
 #[must_use]
+pub fn ratio(a: &str, b: &str) -> f64 {
+    ratio_within(a, b, &mut Effort::default())
+}
+
+/// The same, if that is enough: texts are not compared of which one is so much longer than the
+/// other that it cannot be.
+#[must_use]
+pub fn alike(a: &str, b: &str, enough: impl Fn(f64) -> bool) -> Option<f64> {
+    alike_within(a, b, enough, &mut Effort::default())
+}
+
+fn alike_within(
+    a: &str,
+    b: &str,
+    enough: impl Fn(f64) -> bool,
+    effort: &mut Effort,
+) -> Option<f64> {
+    let (letters_a, letters_b) = (a.chars().count(), b.chars().count());
+    let most = share(letters_a.min(letters_b), letters_a + letters_b);
+    if !enough(most) {
+        return None;
+    }
+    Some(ratio_within(a, b, effort)).filter(|ratio| enough(*ratio))
+}
+
+fn ratio_within(a: &str, b: &str, effort: &mut Effort) -> f64 {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let blocks = Matcher::new(&a, &b, effort).blocks();
+    let same = blocks.iter().map(|block| block.len).sum();
+    share(same, a.len() + b.len())
+}
+
+/// Which part of all letters of two texts these are, that both have.
 #[expect(
     clippy::cast_precision_loss,
     reason = "texts are far shorter than 2^52 letters"
 )]
-pub fn ratio(a: &str, b: &str) -> f64 {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let total = a.len() + b.len();
+fn share(same: usize, total: usize) -> f64 {
     if total == 0 {
         return 1.0;
     }
-    let same: usize = Matcher::new(&a, &b, &mut Effort::default())
-        .blocks()
-        .iter()
-        .map(|block| block.len)
-        .sum();
     2.0 * same as f64 / total as f64
 }
 
@@ -449,7 +475,7 @@ pub fn unified_within(
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, Effort, ratio, steps_within, unified};
+    use super::{Change, Effort, alike, alike_within, ratio, steps_within, unified};
     use crate::text::pytext::lines_kept;
 
     fn diff(a: &str, b: &str) -> String {
@@ -487,6 +513,24 @@ mod tests {
         assert!((ratio("abcd", "bcde") - 0.75).abs() < 1e-12);
         assert!((ratio("", "") - 1.0).abs() < 1e-12);
         assert!(ratio("abc", "xyz").abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_far_longer_is_not_compared_and_everything_else_is_as_it_was() {
+        let long = "ab".repeat(50);
+        let texts = ["", "a", "ab", "äb", "abcd", "bcde", "xyz", "abab", &long];
+        for (a, b) in texts.iter().flat_map(|a| texts.map(|b| (a, b))) {
+            for least in [0.0, 0.3, 0.5, 0.8, 1.0] {
+                let enough = |ratio: f64| ratio >= least;
+                let expected = Some(ratio(a, b)).filter(|ratio| enough(*ratio));
+                assert_eq!(alike(a, b, enough), expected, "{a} {b} {least}");
+            }
+        }
+        for (least, looks) in [(0.01, true), (0.8, false)] {
+            let mut effort = Effort::default();
+            alike_within("ab", &long, |ratio| ratio >= least, &mut effort);
+            assert_eq!(effort != Effort::default(), looks, "{least}");
+        }
     }
 
     /// Texts whose lines each stand in too many places.

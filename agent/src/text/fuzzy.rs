@@ -101,8 +101,10 @@ pub fn nearest_sections(problem: &str, old: &str, content: &str) -> String {
         .iter()
         .enumerate()
         .filter(|(_, line)| !pytext::strip(line).is_empty())
-        .map(|(at, line)| (difflib::ratio(anchor, pytext::strip(line)), at))
-        .filter(|(score, _)| *score > 0.3)
+        .filter_map(|(at, line)| {
+            let score = difflib::alike(anchor, pytext::strip(line), |score| score > 0.3);
+            Some((score?, at))
+        })
         .collect();
     scored.sort_by(|left, right| right.0.total_cmp(&left.0));
     let mut seen = Vec::new();

@@ -164,20 +164,13 @@ fn trimmed_ends(content: &str, quotation: &str) -> Vec<Span> {
     blocks(content, wanted.len(), |block| ends_trimmed(block) == wanted)
 }
 
-/// A text with runs of blanks as one, and what each byte of it stands for.
-struct Joined {
-    text: String,
-    /// Where what a byte stands for begins, and where it ends.
-    origins: Vec<Span>,
-}
-
+/// A text with runs of blanks as one, and what each byte of it stands for, told one by one:
+/// where that begins, and where it ends.
+///
 /// A run of blanks is one blank, which stands for the run up to its first space. What
 /// follows that belongs to the letter behind it.
-fn blanks_joined(text: &str) -> Joined {
-    let mut joined = Joined {
-        text: String::with_capacity(text.len()),
-        origins: Vec::with_capacity(text.len()),
-    };
+fn blanks_joined(text: &str, mut stands_for: impl FnMut(Span)) -> String {
+    let mut joined = String::with_capacity(text.len());
     let mut rest = text;
     let mut at = 0_usize;
     // Where the blanks begin that belong to the next letter.
@@ -186,16 +179,16 @@ fn blanks_joined(text: &str) -> Joined {
         let run = rest.len() - rest.trim_start_matches([' ', '\t']).len();
         let long = if run == 0 { letter.len_utf8() } else { run };
         if run == 0 {
-            joined.text.push(letter);
+            joined.push(letter);
             for byte in at..at + long {
                 let begins = before.take().unwrap_or(byte);
-                joined.origins.push((begins, byte + 1));
+                stands_for((begins, byte + 1));
             }
         } else {
             let blanks = rest.get(..run).unwrap_or_default();
             let ends = at + blanks.find(' ').map_or(run, |space| space + 1);
-            joined.text.push(' ');
-            joined.origins.push((at, ends));
+            joined.push(' ');
+            stands_for((at, ends));
             before = (ends < at + run).then_some(ends);
         }
         at += long;
@@ -205,18 +198,23 @@ fn blanks_joined(text: &str) -> Joined {
 }
 
 fn one_blank(content: &str, quotation: &str) -> Vec<Span> {
-    let joined = blanks_joined(content);
-    let wanted = blanks_joined(quotation);
-    exact(&joined.text, &wanted.text)
+    let joined = blanks_joined(content, |_| {});
+    let found = exact(&joined, &blanks_joined(quotation, |_| {}));
+    let mut origins: Vec<Span> = Vec::new();
+    // What each byte stands for takes sixteen times the text's room.
+    if !found.is_empty() {
+        blanks_joined(content, |origin| origins.push(origin));
+    }
+    found
         .into_iter()
         .filter_map(|(start, end)| {
-            let (from, _) = *joined.origins.get(start)?;
-            let (_, to) = *joined.origins.get(end.checked_sub(1)?)?;
+            let (from, _) = *origins.get(start)?;
+            let (_, to) = *origins.get(end.checked_sub(1)?)?;
             // Blanks that the match ends with belong to it as a whole where something
             // follows them; at the end of the text only the first does.
-            let ends_blank = joined.text.as_bytes().get(end - 1) == Some(&b' ');
+            let ends_blank = joined.as_bytes().get(end - 1) == Some(&b' ');
             let more = match content.get(to..) {
-                Some(rest) if ends_blank && end < joined.text.len() => {
+                Some(rest) if ends_blank && end < joined.len() => {
                     rest.len() - rest.trim_start_matches([' ', '\t']).len()
                 }
                 _ => 0,
@@ -293,7 +291,10 @@ fn anchored(content: &str, quotation: &str) -> Vec<Span> {
     candidates
         .into_iter()
         .filter(|(_, block)| {
-            wanted.len() <= 2 || difflib::ratio(&middle(block), &middle(&wanted)) >= enough
+            let is_alike = |one: &str, other: &str| {
+                difflib::alike(one, other, |ratio| ratio >= enough).is_some()
+            };
+            wanted.len() <= 2 || is_alike(&middle(block), &middle(&wanted))
         })
         .map(|(at, _)| line_span(content, &original, at, at + wanted.len()))
         .collect()
@@ -306,7 +307,8 @@ fn similar(content: &str, quotation: &str) -> Vec<Span> {
             .iter()
             .zip(&wanted)
             .filter(|(line, wanted)| {
-                difflib::ratio(pytext::strip(wanted), pytext::strip(line)) >= 0.80
+                let (wanted, line) = (pytext::strip(wanted), pytext::strip(line));
+                difflib::alike(wanted, line, |ratio| ratio >= 0.80).is_some()
             })
             .count();
         alike * 2 >= wanted.len()
