@@ -298,7 +298,8 @@ pub struct OperatorArgs {
 /// What `replay` takes.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayArgs {
-    /// A file in the form of a suite.
+    /// A file in the form of a suite; or the name of a campaign's case, as its log has it
+    /// (`work:v4a~17`).
     pub file: PathBuf,
     /// How often a case in which names change places is run at most.
     #[arg(long, value_name = "N", default_value_t = 20)]

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::examine::{Examined, Fate};
 use super::spare::leave_out;
 use super::tally::Tally;
-use crate::case::{SCHEMA_VERSION, SuiteFile};
+use crate::case::{CaseFile, SCHEMA_VERSION, SuiteFile};
 use crate::generate::specimen::id_of;
 use crate::generate::{Specimen, Target};
 
@@ -47,6 +47,18 @@ impl Deal {
             ) => 2,
             Self::Worlds(Target::Crashes) => 1,
         }
+    }
+}
+
+/// A case of a campaign in the form of a suite.
+pub(super) fn suite_of(case: CaseFile) -> SuiteFile {
+    SuiteFile {
+        schema: SCHEMA_VERSION,
+        suite: "generated".to_owned(),
+        description: "What a campaign found.".to_owned(),
+        flags: Default::default(),
+        defaults: Default::default(),
+        cases: vec![case],
     }
 }
 
@@ -176,14 +188,7 @@ impl Log {
                 .as_deref()
                 .unwrap_or("its effect was seen in the agent's world")
         );
-        let suite = SuiteFile {
-            schema: SCHEMA_VERSION,
-            suite: "generated".to_owned(),
-            description: "What a campaign found.".to_owned(),
-            flags: Default::default(),
-            defaults: Default::default(),
-            cases: vec![case],
-        };
+        let suite = suite_of(case);
         let dir = super::findings(&self.place);
         let mut file = id_of(name);
         // No file system takes more.

@@ -1,14 +1,19 @@
-//! `bisim replay FILE`: the cases of one file, each explained.
+//! `bisim replay FILE`: the cases of one file, or of one name, each explained.
 //!
 //! Where names change places the moment decides, so such a case is run again and
 //! again until something outside is reached. What is served under a race is not
 //! compared.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::keep::suite_of;
 use super::named;
 use crate::ambient::Ambient;
 use crate::case::{Case, SuiteFile};
 use crate::check::{self, Judge};
 use crate::cli::ReplayArgs;
+use crate::generate::Specimen;
 use crate::interrupt::Interrupt;
 use crate::report::explain;
 use crate::subject::{Processes, Subjects};
@@ -18,10 +23,7 @@ use crate::{environment, exit};
 /// Runs the command; returns the exit code.
 #[must_use]
 pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
-    let read = std::fs::read_to_string(&args.file)
-        .map_err(|error| error.to_string())
-        .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-    let file: SuiteFile = match read {
+    let file = match cases(&args.file) {
         Ok(file) => file,
         Err(why) => {
             eprintln!(
@@ -85,6 +87,24 @@ pub fn command(ambient: &Ambient, args: &ReplayArgs) -> u8 {
     exit::code(tally)
 }
 
+/// The cases of this file, or the one a campaign gave this name.
+fn cases(file: &Path) -> Result<SuiteFile, String> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let name = file
+                .to_str()
+                .filter(|_| error.kind() == ErrorKind::NotFound);
+            let specimen = name.and_then(Specimen::named);
+            let case = specimen.and_then(|specimen| specimen.case_file());
+            return case
+                .map(suite_of)
+                .ok_or_else(|| format!("{error}, and no campaign gives a case this name"));
+        }
+    };
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
 /// How the runs of a race ended.
 enum Race {
     /// The agent reached something outside.
@@ -130,5 +150,26 @@ fn race(
         (true, _) => Race::Escaped,
         (false, 0) => Race::NotSeen,
         (false, _) => Race::Held,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_read_from_a_file_or_made_from_its_name() {
+        let name = "sequence:1+a4+c8.0@chat";
+        let made = cases(Path::new("sequence:1+a4+c8.0")).unwrap();
+        assert_eq!(made.cases.len(), 1);
+        assert!(cases(Path::new(name)).is_err());
+        assert!(cases(Path::new("no/such/file.json")).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("one.json");
+        std::fs::write(&file, serde_json::to_string(&made).unwrap()).unwrap();
+        assert_eq!(cases(&file).unwrap().cases, made.cases);
+        // What is there and no file of cases is not taken for a name.
+        std::fs::write(&file, "{}").unwrap();
+        assert!(cases(&file).is_err());
     }
 }
