@@ -53,6 +53,7 @@ pub use self::renames::Rename;
 use self::renames::Renames;
 pub use self::scan::Portion;
 pub(crate) use self::scan::{Meanwhile, Moment, Overwritten, SoFar, Terms, now};
+pub use self::settled::Displaced;
 use self::settled::{Settled, Stood};
 use crate::digest::sha256;
 use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};

@@ -3,7 +3,13 @@
 
 use std::path::PathBuf;
 
-use crate::support::home::{Home, Ran};
+use hermitcrab::runtime::{CallReport, Fate};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Bench,
+    home::{Home, Ran, until},
+};
 
 /// Stands for a program that keeps a cache, new or old, beside what it reads.
 const CACHES: &str = "mkdir -p pkg/__pycache__ && echo 1 > pkg/__pycache__/m.cpython-311.pyc";
@@ -185,4 +191,82 @@ fn what_a_rule_refuses_is_left_out_and_the_new_directory_around_it_stands() {
     assert!(home.project().join("lib/n.py").exists());
     // A file in it is not refused, and has nowhere to be.
     assert!(!home.project().join("lib/__pycache__").exists());
+}
+
+/// What a command in the background came to that did this, one after the other, while
+/// others look at it in between; it holds what it does outside of caches.
+fn looked_at_between(bench: &mut Bench, parts: &[&str]) -> CallReport {
+    let mut command = "mkdir /tmp/w".to_owned();
+    for (part, does) in parts.iter().enumerate() {
+        command +=
+            &format!("; {does}; echo PA''RT{part}; until [ -e go{part}.txt ]; do sleep 0.02; done");
+        bench.grant("fs.create", &format!("go{part}.txt"));
+    }
+    for verb in ["fs.modify", "fs.delete", "fs.create"] {
+        bench.grant(verb, "a.txt");
+    }
+    let args = json!({"command": command, "background": true});
+    let started = bench.call("terminal", args);
+    let started: Value = serde_json::from_str(&started.text).unwrap();
+    let id = started["session_id"].as_str().unwrap().to_owned();
+    let poll = |bench: &mut Bench, wanted: &str| {
+        until(|| {
+            let args = json!({"action": "poll", "session_id": id});
+            let report = bench.call("process", args);
+            report.text.contains(wanted).then_some(report)
+        })
+    };
+    for part in 0..parts.len() {
+        poll(bench, &format!("PART{part}"));
+        let seen = bench.call("terminal", json!({"command": "cat a.txt; true"}));
+        assert_eq!(seen.fate, Fate::Ran, "{}", seen.text);
+        let go = json!({"path": format!("go{part}.txt"), "content": ""});
+        assert_eq!(bench.call("write_file", go).fate, Fate::Ran);
+    }
+    poll(bench, "\"exit_code\": 0")
+}
+
+#[test]
+fn what_was_taken_away_while_a_command_still_ran_is_not_left_out_with_a_cache() {
+    for (parts, there) in [
+        (
+            ["cp a.txt /tmp/w; rm a.txt", "cp -r /tmp/w __pycache__"],
+            None,
+        ),
+        (
+            [
+                "cp a.txt /tmp/w; echo new > a.txt",
+                "cp -r /tmp/w __pycache__",
+            ],
+            Some("new\n"),
+        ),
+        (
+            [
+                "touch a.txt",
+                "mkdir __pycache__; cp a.txt __pycache__/b; echo new > a.txt",
+            ],
+            Some("new\n"),
+        ),
+    ] {
+        let mut bench = Bench::new();
+        bench.put("a.txt", "words\n");
+        let ended = looked_at_between(&mut bench, &parts);
+        assert_eq!(bench.text("a.txt").as_deref(), there, "{parts:?}");
+        assert_eq!(ended.questions.len(), 1, "{parts:?}: {}", ended.text);
+    }
+}
+
+#[test]
+fn what_a_command_made_itself_and_removed_while_it_ran_hinders_nothing() {
+    let mut bench = Bench::new();
+    let parts = [
+        "echo 1 > a.txt",
+        "echo 2 > a.txt",
+        "rm a.txt",
+        "mkdir __pycache__; echo 1 > __pycache__/b",
+    ];
+    let ended = looked_at_between(&mut bench, &parts);
+    assert!(ended.questions.is_empty(), "{}", ended.text);
+    assert_eq!(bench.text("a.txt"), None);
+    assert!(!bench.workspace.join("__pycache__").exists());
 }

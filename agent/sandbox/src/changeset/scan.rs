@@ -109,8 +109,8 @@ pub(super) fn scan(
         never: Never::default(),
         stand_ins,
         owners,
+        so_far: SoFar::of(while_it_runs.as_ref(), &settled),
         settled,
-        so_far: SoFar::of(while_it_runs.as_ref()),
         while_it_runs,
     };
     let stat =

@@ -9,6 +9,8 @@
 //! copies, the kernel's times tell, where they can, and at the end of the command the
 //! content.
 
+mod displaced;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -16,6 +18,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
+pub use self::displaced::Displaced;
 use super::copied::Seen;
 use super::grip::Grip;
 use super::node::{Holds, Node, kind_of};
@@ -34,6 +37,8 @@ pub(crate) struct Settled {
     left: BTreeMap<RelPath, Left>,
     /// The names whose files are held on to, as they came.
     held: VecDeque<RelPath>,
+    /// What its command took away, as far as that was decided.
+    pub displaced: Displaced,
 }
 
 /// Something outside that a commit may move, or give another name.

@@ -280,6 +280,7 @@ impl SoFar<'_> {
             .zip(&self.sets)
             .zip(&self.of.views)
         {
+            settled.displaced.note(set.changes());
             set.settle_in(settled, view.as_fd());
         }
     }

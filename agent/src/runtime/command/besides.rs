@@ -4,7 +4,7 @@
 //!
 //! Leaving out is never more than was held. What it must not do is to lose something, so
 //! nothing is left out where anything is gone, or where a cache holds what another file
-//! held: it may have gone there.
+//! held: it may have gone there. What stands since its command still ran counts as well.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use hermitcrab_core::{
     action::Action, approval::CallId, digest::Digest, path::RelPath, session::Session,
 };
 use hermitcrab_sandbox::{
-    changeset::{Change, ChangeSet, What},
+    changeset::{Change, ChangeSet, Displaced, What},
     spawn::Finished,
 };
 
@@ -36,8 +36,10 @@ impl Hands<'_> {
     ) -> Result<(), Stop> {
         let caches = self.runtime.ceilings.caches.clone();
         let all = || finished.changes.iter().flat_map(ChangeSet::changes);
+        let earlier: Vec<&Displaced> = finished.changes.iter().map(ChangeSet::displaced).collect();
         if all().any(|change| is_gone(&change.what))
-            || caches_hold_what_was_elsewhere(&all, &caches)
+            || earlier.iter().any(|earlier| earlier.is_any_gone())
+            || caches_hold_what_was_elsewhere(&all, &earlier, &caches)
         {
             return Ok(());
         }
@@ -93,19 +95,20 @@ fn besides(set: &ChangeSet, caches: &Caches) -> Vec<bool> {
         .collect()
 }
 
-/// Whether what a file held that holds something else now lies in a cache, or may: then it
+/// Whether what a file held that holds something else by now lies in a cache, or may: then it
 /// was put there, and is nowhere else.
 fn caches_hold_what_was_elsewhere<'c, I: Iterator<Item = &'c Change>>(
     all: &impl Fn() -> I,
+    earlier: &[&Displaced],
     caches: &Caches,
 ) -> bool {
-    let elsewhere = all().filter(|change| !caches.hold(&change.path));
-    let before: BTreeSet<Digest> = elsewhere
-        .filter_map(|change| match change.what {
-            What::ModifiedFile { base, .. } => Some(base),
-            _ => None,
-        })
-        .collect();
+    let now = all().filter_map(|change| match change.what {
+        What::ModifiedFile { base, .. } => Some((base, &change.path)),
+        _ => None,
+    });
+    let displaced = now.chain(earlier.iter().flat_map(|earlier| earlier.contents()));
+    let elsewhere = displaced.filter(|(_, path)| !caches.hold(path));
+    let before: BTreeSet<Digest> = elsewhere.map(|(held, _)| held).collect();
     let mut cached = all().filter(|change| caches.hold(&change.path));
     cached.any(|change| match change.what {
         What::CreatedFile { digest, .. } | What::ModifiedFile { digest, .. } => {

@@ -53,6 +53,7 @@ mod tests {
 
     use super::*;
     use crate::changeset::scan::{Meanwhile, SoFar};
+    use crate::changeset::settled::Settled;
 
     #[test]
     fn a_name_that_takes_anothers_place_meanwhile_is_never_overlooked() {
@@ -69,7 +70,7 @@ mod tests {
                 for name in ["one/f", "other/f"] {
                     std::fs::write(at(name), "").unwrap();
                 }
-                let mut look = SoFar::of(Some(&Meanwhile::default()));
+                let mut look = SoFar::of(Some(&Meanwhile::default()), &Settled::default());
                 let seen = Seen::of(&rustix::fs::stat(at("one")).unwrap());
                 look.note_dir_seen(&RelPath::parse(b"one").unwrap(), seen);
                 std::fs::rename(at("other/f"), at("one/f")).unwrap();

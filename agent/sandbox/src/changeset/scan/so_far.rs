@@ -28,7 +28,7 @@ use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
 use crate::changeset::grip::Grip;
 use crate::changeset::node::{Node, kind_of, mode_of};
-use crate::changeset::settled::Below;
+use crate::changeset::settled::{Below, Displaced, Settled};
 use crate::digest::{digest_at_most, digest_file};
 use crate::dircap::Kind;
 use crate::dircap::open::{open_parent, stat_name};
@@ -83,14 +83,21 @@ pub(crate) struct SoFar {
     dirs: Vec<(RelPath, Seen)>,
     names: usize,
     bytes: i64,
+    /// What its command took away before its end.
+    pub displaced: Displaced,
 }
 
 impl SoFar {
     /// Nothing yet.
-    pub(super) fn of(meanwhile: Option<&Meanwhile>) -> Self {
+    pub(super) fn of(meanwhile: Option<&Meanwhile>, settled: &Settled) -> Self {
         Self {
             runs: meanwhile.is_some(),
             began: meanwhile.map(|_| Moment::now()),
+            // While it runs nobody asks.
+            displaced: match meanwhile {
+                Some(_) => Displaced::default(),
+                None => settled.displaced.clone(),
+            },
             ..Self::default()
         }
     }
