@@ -25,6 +25,7 @@ mod grip;
 mod kept;
 mod layer;
 pub(crate) mod measure;
+mod needs;
 pub(crate) mod node;
 pub(crate) mod owners;
 mod renames;
@@ -39,7 +40,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use hermitcrab_core::action::Action;
-use hermitcrab_core::authority::{CapError, DirId, Verb};
+use hermitcrab_core::authority::{CapError, DirId};
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::time::Timespec;
@@ -47,7 +48,8 @@ use rustix::time::Timespec;
 use self::clock::Since;
 use self::kept::Never;
 pub use self::layer::Layer;
-use self::node::{Node, Tree, Xattrs, xattr_bytes};
+pub(crate) use self::needs::xattr_digest;
+use self::node::{Node, Tree};
 use self::owners::Owners;
 pub use self::renames::Rename;
 use self::renames::Renames;
@@ -55,8 +57,7 @@ pub use self::scan::Portion;
 pub(crate) use self::scan::{Meanwhile, Moment, Overwritten, SoFar, Terms, now};
 pub use self::settled::Displaced;
 use self::settled::{Settled, Stood};
-use crate::digest::sha256;
-use crate::dircap::{DirCap, dir_digest, mode_digest, moved_digest, symlink_digest, time_digest};
+use crate::dircap::DirCap;
 use crate::layers::KeptLayer;
 use crate::patience::Patience;
 
@@ -520,56 +521,6 @@ impl ChangeSet {
     pub fn discard(self) {
         drop(self);
     }
-}
-
-impl What {
-    /// Which authority applying it needs.
-    #[must_use]
-    pub fn verb(&self) -> Verb {
-        match self {
-            Self::CreatedFile { .. }
-            | Self::CreatedDir { .. }
-            | Self::CreatedSymlink { .. }
-            | Self::CreatedSpecial
-            | Self::MovedHere { .. } => Verb::FsCreate,
-            Self::ModifiedFile { .. } | Self::ModifiedMode { .. } | Self::ModifiedTime { .. } => {
-                Verb::FsModify
-            }
-            Self::Xattrs { on: Whose::New, .. } => Verb::FsCreate,
-            Self::Xattrs { on: Whose::Old, .. } => Verb::FsModify,
-            Self::DeletedFile { .. }
-            | Self::DeletedSymlink { .. }
-            | Self::DeletedDir
-            | Self::DeletedSpecial
-            | Self::MovedAway => Verb::FsDelete,
-        }
-    }
-
-    /// What a permit for it is bound to.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        match self {
-            Self::CreatedFile { digest, .. }
-            | Self::ModifiedFile { digest, .. }
-            | Self::Xattrs { digest, .. } => *digest,
-            Self::CreatedDir { mode } => dir_digest(*mode),
-            Self::CreatedSymlink { target } => symlink_digest(target),
-            Self::ModifiedMode { mode, .. } => mode_digest(*mode),
-            Self::ModifiedTime { time, .. } => time_digest(*time),
-            Self::MovedHere { from } => moved_digest(from),
-            Self::CreatedSpecial
-            | Self::DeletedFile { .. }
-            | Self::DeletedSymlink { .. }
-            | Self::DeletedDir
-            | Self::DeletedSpecial
-            | Self::MovedAway => Digest::NONE,
-        }
-    }
-}
-
-/// What a permit for changing extended attributes is bound to.
-pub(crate) fn xattr_digest(xattrs: &Xattrs) -> Digest {
-    sha256(&[b"attributes ", xattr_bytes(xattrs).as_slice()].concat())
 }
 
 impl fmt::Display for ChangeSetError {

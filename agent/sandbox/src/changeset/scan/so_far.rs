@@ -151,7 +151,7 @@ impl SoFar {
 
 /// Whether it says that something is not there any more, is something else or too long by
 /// now, or may not be read.
-fn is_of_now(error: &io::Error) -> bool {
+pub(super) fn is_of_now(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
         error.kind(),

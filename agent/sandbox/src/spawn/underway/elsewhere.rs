@@ -11,7 +11,7 @@ use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 
 use super::{ROUNDS_MAX, SoFar};
-use crate::changeset::{ChangeSet, Moment};
+use crate::changeset::{ChangeSet, Moment, Overwritten};
 
 /// How often it is looked again after a step of the kernel's clock, where something is gone
 /// and that step is not over in which a directory was changed.
@@ -59,14 +59,29 @@ impl SoFar<'_> {
         let may_wait = |bytes| self.sets.iter().any(|set| set.may_wait(bytes));
         let mut elsewhere = Vec::new();
         for (view, set) in self.sets.iter().enumerate() {
-            for file in set.overwritten() {
-                let is_told = held.contains(&file.held);
-                if !is_told && (!names_stand || may_wait(file.bytes)) {
+            for file in set
+                .overwritten()
+                .iter()
+                .filter(|file| !held.contains(&file.held))
+            {
+                let is_elsewhere = match file.has_no_other_name {
+                    false => !names_stand || may_wait(file.bytes),
+                    true => self.was_copied_meanwhile(set, file),
+                };
+                if is_elsewhere {
                     elsewhere.push((view, file.path.clone()));
                 }
             }
         }
         elsewhere
+    }
+
+    /// Whether what a file held is in another one by now, which was read before. Whoever
+    /// copies it writes to that file first, so it is only looked for where both were
+    /// written to since the look began.
+    fn was_copied_meanwhile(&self, set: &ChangeSet, file: &Overwritten) -> bool {
+        set.was_written_meanwhile(&file.path)
+            && self.sets.iter().any(|set| set.may_hold_by_now(file))
     }
 
     fn is_any_gone(&self) -> bool {
@@ -196,5 +211,66 @@ mod tests {
         let look = underway.so_far().unwrap();
         let exchanged = ["z held", "a held"].map(|held| sha256(held.as_bytes()));
         assert_eq!(carried(&at.join("lower"), &look, names), exchanged);
+    }
+
+    #[test]
+    fn what_is_copied_into_a_file_that_was_read_and_then_overwritten_is_in_one_of_both() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = temp.path();
+        let (upper, lower) = (at.join("upper"), at.join("lower"));
+        for dir in [&upper, &lower] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        let write = |dir: &Path, name: &str, content: &str| {
+            std::fs::write(dir.join(name), content).unwrap();
+        };
+        for dir in [&upper, &lower] {
+            write(dir, "a", "at first");
+            write(dir, "z", "at first");
+        }
+        let underway = underway(at);
+        // Carries over what a look tells.
+        let carry = |look: SoFar<'_>, a: &str, z: &str| {
+            for (name, told) in [("a", a), ("z", z)] {
+                if std::fs::read(lower.join(name)).unwrap() != told.as_bytes() {
+                    write(&lower, name, told);
+                }
+            }
+            look.stands();
+        };
+        let rest = || std::thread::sleep(Duration::from_millis(20));
+        let (mut copied, mut before) = (0, "at first".to_owned());
+        for trial in 0..60_u64 {
+            let [words, others] = ["words", "others"].map(|what| format!("{what} {trial:04}"));
+            write(&upper, "z", &words);
+            rest();
+            // From here on it is known as the very file.
+            carry(underway.so_far().unwrap(), &before, &words);
+            // It lies between them and takes its time.
+            std::fs::write(upper.join("m"), vec![7; 2 << 20]).unwrap();
+            rest();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(300 * trial));
+                    // In place, both of them.
+                    write(&upper, "a", &words);
+                    write(&upper, "z", &others);
+                });
+                let look = underway.so_far().unwrap();
+                let held = carried(&lower, &look, ["a", "z"]);
+                let words = sha256(words.as_bytes());
+                let changes = look.sets()[0].changes();
+                assert!(held.contains(&words), "{trial}: {changes:?}");
+                copied += usize::from(held[1] == words);
+            });
+            // At rest both are told.
+            rest();
+            let look = underway.so_far().unwrap();
+            let told = [&words, &others].map(|held| sha256(held.as_bytes()));
+            assert_eq!(carried(&lower, &look, ["a", "z"]), told, "{trial}");
+            carry(look, &words, &others);
+            before = words;
+        }
+        assert!(copied > 0, "no look came before the copy");
     }
 }
