@@ -49,6 +49,47 @@ fn to_look_at_a_repository_needs_no_grant_and_changes_nothing() {
     }
 }
 
+/// A file as young as the index may have been changed since without a trace, so git looks
+/// into it and writes the same index anew, for its time alone.
+#[test]
+fn an_index_that_is_only_written_anew_is_left_out_as_well() {
+    let home = repository();
+    let status = || {
+        let status = Command::new("git")
+            .args(["status", "-s"])
+            .current_dir(home.project())
+            .output();
+        assert!(status.unwrap().status.success());
+    };
+    status();
+    let place = home.project().join(".git/index");
+    let young = std::fs::metadata(home.project().join("b.txt"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    let time = || std::fs::metadata(&place).unwrap().modified().unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(&place)
+        .unwrap()
+        .set_modified(young)
+        .unwrap();
+    let ran = home.run(&["exec", "--dry-run", "--", "git status -s"]);
+    assert!(!ran.err.contains("changed file"), "only its time: {ran:?}");
+    let ran = home.run(&["exec", "--", "git status -s"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(time(), young);
+    // It is what this is about: outside, its time is another one afterwards.
+    status();
+    assert!(time() > young);
+    // The time of what is no index is somebody's.
+    for command in ["touch .git/HEAD", "touch index", "touch a.txt"] {
+        std::fs::write(home.project().join("index"), "x").unwrap();
+        let ran = home.run(&["exec", "--", command]);
+        assert_eq!(ran.code, Some(77), "{command}: {ran:?}");
+    }
+}
+
 #[test]
 fn what_stages_something_is_asked_about_and_so_is_all_that_comes_with_it() {
     let home = repository();

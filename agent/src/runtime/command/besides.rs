@@ -76,7 +76,7 @@ impl Hands<'_> {
 
     /// Which effects are covered as things stand, without a question and without the use
     /// of a grant that is counted.
-    fn stand_unasked(&self, call: CallId, actions: &[Action]) -> Vec<bool> {
+    pub(super) fn stand_unasked(&self, call: CallId, actions: &[Action]) -> Vec<bool> {
         let early = |session: &Session| session.may_stand_early(call, actions);
         self.runtime.machine.look(early)
     }
@@ -142,10 +142,25 @@ const fn is_gone(what: &What) -> bool {
 /// when somebody only wants to see what there is. Git never gives it another mode.
 fn is_a_note_of_git(set: &ChangeSet, change: &Change) -> bool {
     let is_index = change.path.file_name().is_some_and(|name| name == b"index");
-    let is_content_alone = matches!(
-        change.what,
-        What::ModifiedFile { mode_before, mode, .. } if mode_before == mode
-    );
+    let is_content_alone = match change.what {
+        What::ModifiedFile {
+            mode_before, mode, ..
+        } => mode_before == mode,
+        // Written anew as it was, because a file it names is as young as it is.
+        What::ModifiedTime { .. } => true,
+        What::CreatedFile { .. }
+        | What::CreatedDir { .. }
+        | What::CreatedSymlink { .. }
+        | What::CreatedSpecial
+        | What::ModifiedMode { .. }
+        | What::Xattrs { .. }
+        | What::DeletedFile { .. }
+        | What::DeletedSymlink { .. }
+        | What::DeletedDir
+        | What::DeletedSpecial
+        | What::MovedHere { .. }
+        | What::MovedAway => false,
+    };
     if !is_index || !is_content_alone {
         return false;
     }
