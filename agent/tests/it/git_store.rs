@@ -39,3 +39,25 @@ fn what_a_new_repository_could_run_is_asked_about() {
         assert!(!home.project().join("new").exists(), "{more}");
     }
 }
+
+/// What `cargo new` makes: libgit2 says the same as git, in another order.
+#[test]
+fn a_repository_begun_by_libgit2_is_begun_like_one_of_gits() {
+    let home = Home::new();
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    let begin = |more: &str| {
+        format!(
+            "git init -q new && printf '[core]\\n\\tbare = false\\n\\trepositoryformatversion = 0\\n\\tfilemode = true\\n\\tlogallrefupdates = true\\n{more}' > new/.git/config"
+        )
+    };
+    let ran = home.run(&[&exec[..], &[&begin("\\tfsmonitor = ./x\\n")]].concat());
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!home.project().join("new").exists());
+    let ran = home.run(&[&exec[..], &[&begin("")]].concat());
+    assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{ran:?}");
+    let settings = std::fs::read_to_string(home.project().join("new/.git/config")).unwrap();
+    assert!(
+        settings.starts_with("[core]\n\tbare = false\n"),
+        "{settings}"
+    );
+}

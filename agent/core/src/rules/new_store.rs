@@ -1,4 +1,4 @@
-//! What `git init` makes, to the byte.
+//! What `git init` makes, and what libgit2 makes for `cargo new`, to the byte.
 //!
 //! Settings and hooks of git name programs, and whoever works in a repository has them
 //! run: making one is asked about each time. What git itself makes of an empty place names
@@ -38,10 +38,16 @@ const DIRS: [Digest; 4] = [
 ];
 
 /// The settings of a new store: its version, that modes count, that it has a tree, and
-/// that changes of branches are noted.
-const SETTINGS: Digest = Digest::from_bytes([
+/// that changes of branches are noted. Git writes them in one order, libgit2 in another.
+const SETTINGS: [Digest; 2] = [SETTINGS_OF_GIT, SETTINGS_OF_LIBGIT2];
+const SETTINGS_OF_GIT: Digest = Digest::from_bytes([
     0xcf, 0xe7, 0xba, 0x12, 0x38, 0xc9, 0xa7, 0x8b, 0xe7, 0x53, 0x5d, 0x7c, 0x63, 0xbc, 0xaf, 0x5a,
     0x4d, 0x50, 0x11, 0xd4, 0x6b, 0x07, 0xc9, 0xb4, 0x5d, 0x3b, 0xbf, 0x7d, 0x6c, 0x31, 0x2d, 0xfe,
+]);
+
+const SETTINGS_OF_LIBGIT2: Digest = Digest::from_bytes([
+    0xce, 0x8d, 0xab, 0xcd, 0xe6, 0x97, 0x4b, 0xb7, 0x3b, 0xbd, 0x4c, 0xa0, 0xf6, 0xfb, 0x29, 0x72,
+    0xb1, 0x76, 0xeb, 0xa0, 0x43, 0x03, 0xd8, 0x36, 0xde, 0x2f, 0xa1, 0xf3, 0xf7, 0x00, 0x04, 0x65,
 ]);
 
 /// The directory that becomes a repository, where this makes a part of its store as git
@@ -58,7 +64,7 @@ pub(super) fn begun_by(tool: Tool, action: &Action, location: &RelPath) -> Optio
     let is_dir = DIRS.contains(&action.digest());
     let (is_part, above) = match (inside.next(), inside.next(), inside.next()) {
         (None, ..) => (is_dir, 1),
-        (Some(b"config"), None, _) => (action.digest() == SETTINGS, 2),
+        (Some(b"config"), None, _) => (SETTINGS.contains(&action.digest()), 2),
         (Some(b"hooks"), None, _) => (is_dir, 2),
         // Git runs none of this name.
         (Some(b"hooks"), Some(name), None) => (name.ends_with(b".sample"), 3),
