@@ -197,6 +197,12 @@ impl HttpModel {
                     "{words}, at `{base}`; start what serves it there, or name another place with `hermitcrab config backend`"
                 ))
             }
+            ModelError::Unreadable(words) if words.starts_with(wire::NO_JSON) => {
+                ModelError::Unreadable(format!(
+                    "{words}; is `{}` the address before `/chat/completions`?",
+                    self.config.base_url
+                ))
+            }
             other => other,
         }
     }

@@ -119,8 +119,8 @@ fn message(message: &Message) -> Value {
 /// The answer in a body.
 pub fn reply(body: &str) -> Result<ModelReply, ModelError> {
     let unreadable = |why: &str| ModelError::Unreadable(why.to_owned());
-    let body: Value =
-        serde_json::from_str(body).map_err(|error| ModelError::Unreadable(error.to_string()))?;
+    let body: Value = serde_json::from_str(body)
+        .map_err(|error| ModelError::Unreadable(no_json(body, &error)))?;
     let message = body
         .pointer("/choices/0/message")
         .ok_or_else(|| unreadable("it holds no choice"))?;
@@ -198,6 +198,23 @@ pub fn one_line(words: &str) -> String {
         .map(|letter| if letter.is_control() { '?' } else { letter })
         .take(300)
         .collect()
+}
+
+/// How it is told of an answer that never was one of a model's.
+pub const NO_JSON: &str = "it is no JSON";
+
+/// What is wrong with a text that is no JSON; of one that never was any, how it begins, so
+/// that a page of another server's is known for what it is.
+fn no_json(body: &str, error: &serde_json::Error) -> String {
+    let body = body.trim_start();
+    if body.starts_with('{') {
+        return error.to_string();
+    }
+    let beginning: String = body.chars().take(40).collect();
+    match beginning.is_empty() {
+        true => "it is empty".to_owned(),
+        false => format!("{NO_JSON} and begins with `{}`", one_line(&beginning)),
+    }
 }
 
 #[cfg(test)]

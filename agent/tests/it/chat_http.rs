@@ -259,10 +259,10 @@ fn refusals_redirects_and_nonsense_of_a_backend_are_told_apart() {
         check((302, String::new())),
         ModelError::Refused(302, _)
     ));
-    assert!(matches!(
-        check((200, "<html>".into())),
-        ModelError::Unreadable(_)
-    ));
+    // Somebody else's page is known for what it is.
+    let page = check((200, " <html><body>Welcome</body></html>".into())).to_string();
+    assert!(page.contains("begins with `<html><body>Welcome"), "{page}");
+    assert!(page.contains("before `/chat/completions`"), "{page}");
     assert!(matches!(
         check((200, "{}".into())),
         ModelError::Unreadable(_)
