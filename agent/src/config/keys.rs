@@ -119,7 +119,7 @@ pub const KEYS: [Key; 67] = [
     ),
     key(
         "sandbox.caches",
-        "[\"__pycache__\", \".mypy_cache\", \".pytest_cache\", \".ruff_cache\"]",
+        "[\"__pycache__\", \".mypy_cache\", \".pytest_cache\", \".ruff_cache\", \"node_modules/.cache\", \"node_modules/.vite\"]",
         "directories of these names hold what programs make again: what a command leaves there is left out where it is not held, without a question; `[]` for none",
     ),
     key(

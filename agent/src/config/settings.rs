@@ -174,7 +174,7 @@ impl SandboxWords {
         };
         Caches::from_names(names.iter().map(String::as_str)).map_err(|name| {
             format!(
-                "`sandbox.caches` names `{}`, which is not the name of a directory of caches; give it without the way there",
+                "`sandbox.caches` names `{}`, which is not the name of a directory of caches, such as `out` or `node_modules/.cache`",
                 name.escape_debug()
             )
         })

@@ -152,11 +152,27 @@ fn which_directories_are_caches_is_configured() {
     home.configure("[sandbox]\ncaches = []\n");
     is_refused(&home.run(&["exec", "--", other]));
     is_refused(&home.run(&["exec", "--", CACHES]));
-    for wrong in ["a/b", "..", ".git", ""] {
+    for wrong in ["/a", "..", ".git", "a/.git", ""] {
         home.configure(&format!("[sandbox]\ncaches = [\"{wrong}\"]\n"));
         let ran = home.run(&["exec", "--", "true"]);
         assert_eq!(ran.code, Some(64), "{ran:?}");
         assert!(ran.err.contains("sandbox.caches"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_programs_of_node_keep_beside_packages_is_left_out_and_packages_are_not() {
+    let home = project();
+    for name in [".cache", ".vite"] {
+        is_refused(&home.run(&["exec", "--", "mkdir node_modules"]));
+        std::fs::create_dir_all(home.project().join("node_modules")).unwrap();
+        let kept =
+            format!("mkdir -p node_modules/{name}/babel && echo 1 > node_modules/{name}/babel/x");
+        let ran = home.run(&["exec", "--", &kept]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!home.project().join("node_modules").join(name).exists());
+        is_refused(&home.run(&["exec", "--", &format!("mkdir {name} && echo 1 > {name}/x")]));
+        std::fs::remove_dir_all(home.project().join("node_modules")).unwrap();
     }
 }
 

@@ -4,16 +4,24 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use hermitcrab_core::path::RelPath;
 
-/// What Python, pytest, mypy and ruff keep beside what they read.
-const USUAL: [&str; 4] = ["__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"];
+/// What Python, pytest, mypy and ruff keep beside what they read, and what programs of node
+/// keep beside the packages they are in.
+const USUAL: [&str; 6] = [
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "node_modules/.cache",
+    "node_modules/.vite",
+];
 
-/// Names of directories whose contents nobody is asked about.
+/// Names of directories whose contents nobody is asked about, some with those above them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caches(Arc<BTreeSet<Vec<u8>>>);
+pub struct Caches(Arc<BTreeSet<RelPath>>);
 
 impl Default for Caches {
     fn default() -> Self {
-        Self(Arc::new(USUAL.map(|name| name.as_bytes().to_vec()).into()))
+        Self::from_names(USUAL).unwrap_or_else(|_| Self(Arc::default()))
     }
 }
 
@@ -21,18 +29,16 @@ impl Caches {
     /// Those of a list.
     ///
     /// # Errors
-    /// A word that is no name of a directory, or means a place and not a name.
+    /// A word that is no name of a directory, or would be one of a repository's.
     pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self, &'n str> {
-        let is_name = |name: &&str| {
-            let parsed = RelPath::parse(name.as_bytes());
-            parsed.is_ok_and(|path| path.components().count() == 1) && *name != ".git"
+        let named = |name: &str| {
+            let path = RelPath::parse(name.as_bytes()).ok()?;
+            let is_one = !path.is_root() && path.components().all(|part| part != b".git");
+            is_one.then_some(path)
         };
         names
             .into_iter()
-            .map(|name| {
-                let is_one = is_name(&name).then(|| name.as_bytes().to_vec());
-                is_one.ok_or(name)
-            })
+            .map(|name| named(name).ok_or(name))
             .collect::<Result<BTreeSet<_>, _>>()
             .map(|names| Self(Arc::new(names)))
     }
@@ -46,7 +52,12 @@ impl Caches {
     /// Whether a directory of that path is one.
     #[must_use]
     pub fn has(&self, path: &RelPath) -> bool {
-        path.file_name().is_some_and(|name| self.0.contains(name))
+        self.0.iter().any(|name| {
+            let mut parts = path.components().rev();
+            name.components()
+                .rev()
+                .all(|part| parts.next() == Some(part))
+        })
     }
 
     /// Whether a path lies in one.
@@ -74,7 +85,18 @@ mod tests {
         assert!(caches.hold(&path(".pytest_cache/v/cache/lastfailed")));
         assert!(!caches.hold(&path("pkg/__pycache__")));
         assert!(caches.has(&path("pkg/__pycache__")));
-        for other in ["pkg/a.py", "__pycache__x/a", "x__pycache__/a", "pkg"] {
+        assert!(caches.hold(&path("web/node_modules/.cache/x/1")));
+        assert!(caches.has(&path("node_modules/.cache")));
+        for other in [
+            "pkg/a.py",
+            "__pycache__x/a",
+            "x__pycache__/a",
+            "pkg",
+            ".cache/a",
+            "node_modules/a",
+            "node_modules/x/.cache/a",
+            "x_node_modules/.cache/a",
+        ] {
             assert!(
                 !caches.hold(&path(other)) && !caches.has(&path(other)),
                 "{other}"
@@ -84,9 +106,13 @@ mod tests {
 
     #[test]
     fn only_names_are_taken_and_not_the_one_of_a_repository() {
-        for wrong in ["", ".", "..", "a/b", "/a", "a/", ".git", "a\0b"] {
+        for wrong in [
+            "", ".", "..", "a/..", "/a", "a/", ".git", "a/.git", ".git/a", "a\0b",
+        ] {
             assert_eq!(Caches::from_names(["out", wrong]), Err(wrong));
         }
+        let below = Caches::from_names(["a/b"]).expect("names");
+        assert!(below.hold(&path("x/a/b/c")) && !below.hold(&path("x/b/c")));
         let named = Caches::from_names(["out", "__pycache__"]).expect("names");
         assert!(named.hold(&path("out/a")) && !named.hold(&path(".mypy_cache/a")));
         let both = named.and(&Caches::default());
