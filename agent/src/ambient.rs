@@ -91,11 +91,22 @@ pub fn places() -> io::Result<Places> {
     })
 }
 
-/// The environment of commands: little, and nothing that names a secret.
+/// Where this person looks for programs, in order, the machine's own places left out.
 #[must_use]
-pub fn command_env(home: &std::path::Path) -> Vec<(String, String)> {
+pub fn own_program_dirs() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_own =
+        |dir: &PathBuf| dir.is_absolute() && !PATH.split(':').any(|usual| dir.as_os_str() == usual);
+    std::env::split_paths(&path).filter(is_own).collect()
+}
+
+/// The environment of commands: little, and nothing that names a secret. These directories
+/// of programs come before the machine's.
+#[must_use]
+pub fn command_env(home: &std::path::Path, programs: &[String]) -> Vec<(String, String)> {
+    let path = programs.iter().map(String::as_str).chain([PATH]);
     let mut env = vec![
-        ("PATH".to_owned(), PATH.to_owned()),
+        ("PATH".to_owned(), path.collect::<Vec<_>>().join(":")),
         ("HOME".to_owned(), home.to_string_lossy().into_owned()),
         ("SHELL".to_owned(), "/bin/bash".to_owned()),
     ];

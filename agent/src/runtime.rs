@@ -84,7 +84,9 @@ pub use self::{
     beginning::Beginning,
     call::{Tools, unreadable},
     ceilings::{Caches, Ceilings},
-    command::{Author, CommandRequest, CommandRun, TypedCommand, TypedReport, checked_text},
+    command::{
+        Author, CommandRequest, CommandRun, Lacking, TypedCommand, TypedReport, checked_text,
+    },
     converse::Inquiry,
     edit::{Before, FileChange},
     errand::{Became, Job, JobPort, JobRun, Lent},

@@ -46,11 +46,11 @@ enum What {
         /// The key, with its tables
         key: Option<String>,
     },
-    /// Let the agent list and read one more directory
+    /// Let the agent list and read one more directory, or several
     AddDirectory {
         /// The directory
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
+        #[arg(value_name = "DIR", required = true)]
+        directories: Vec<PathBuf>,
     },
     /// No longer let it
     RemoveDirectory {
@@ -160,11 +160,21 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
             }
             Ok(())
         }
-        Some(What::AddDirectory { directory }) => {
-            let name = directory_name(directory, places)?;
+        Some(What::AddDirectory { directories }) => {
+            let names = directories
+                .iter()
+                .map(|directory| directory_name(directory, places))
+                .collect::<Result<Vec<_>, _>>()?;
             changed(file, |edit| {
-                Ok(edit.add_directory(&name)?.then(|| {
-                    format!("the agent may list and read `{name}` from its next session on")
+                let mut added = Vec::new();
+                for name in &names {
+                    if edit.add_directory(name)? {
+                        added.push(format!("`{name}`"));
+                    }
+                }
+                let added = added.join(", ");
+                Ok((!added.is_empty()).then(|| {
+                    format!("the agent may list and read {added} from its next session on")
                 }))
             })
         }

@@ -18,6 +18,7 @@ use crate::{
     model::llama,
     person::TerminalUser,
     runtime::builder,
+    screen::visible,
     state_dir::own_file::OwnFileError,
     store::{State, contents::KeptGrant, repair},
 };
@@ -85,8 +86,9 @@ pub fn doctor(doctor: &Doctor) -> u8 {
         // It is said already that none run.
         (Isolation::Unisolated | Isolation::Unknown, None) => Ok(()),
     };
+    programs(&ground);
     mode(&ground);
-    models();
+    models(&ground);
     let records = place::records(&ground.state_dir);
     let kept = kept(&ground, isolation);
     match (isolation, kept) {
@@ -180,8 +182,32 @@ fn system_calls() -> String {
     text
 }
 
-/// Says whether the program can run a model itself.
-fn models() {
+/// Says where programs of the person's are that commands do not find.
+fn programs(ground: &open::Ground) {
+    let hidden: Vec<String> = ground
+        .programs_hidden()
+        .iter()
+        .map(|dir| format!("`{}`", visible(&dir.display().to_string())))
+        .collect();
+    if !hidden.is_empty() {
+        println!(
+            "programs: of your PATH commands are not shown {}; `config add-directory DIR` shows one to them",
+            hidden.join(", ")
+        );
+    }
+}
+
+/// Says which model works for the person, and whether the program can run one itself.
+fn models(ground: &open::Ground) {
+    match ground.config.models().planner.as_ref() {
+        Some(words) => println!(
+            "model: `{}`; `hermitcrab model check` tries it out",
+            visible(&words.model)
+        ),
+        None => println!(
+            "model: none; `hermitcrab config backend http --model NAME --base-url URL` names one"
+        ),
+    }
     if llama::is_built_in() {
         println!("models: those in GGUF files can be run here, each in a process of its own");
     } else {

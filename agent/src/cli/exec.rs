@@ -4,6 +4,7 @@
 //! What it reads and prints goes through as it comes, byte for byte where a file or a
 //! program is at the other end; on a terminal nothing in it draws.
 
+mod lacking;
 mod through;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
     fs::File,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
+    path::Path,
     rc::Rc,
     time::Duration,
 };
@@ -21,7 +23,7 @@ use hermitcrab_sandbox::{journal::CommitId, spawn::Ending};
 use self::through::Through;
 use super::{
     Setting, Trouble,
-    open::{ground, open_for},
+    open::{Ground, ground, open_for},
     run, say, undo,
 };
 use crate::{
@@ -124,10 +126,17 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     }
     // The no of a dry run is its own, and was told with what it is about.
     let is_told = is_dry && report.fate.code() == Some(DenialCode::RejectedByUser);
-    for line in told(&report, cancel.is_thrown() || gone.get()) {
+    for line in told(
+        &report,
+        cancel.is_thrown() || gone.get(),
+        &ground.places.current,
+    ) {
         if !is_told {
             say(&visible(&line));
         }
+    }
+    if let Some(line) = programs_elsewhere(&report, &ground) {
+        say(&line);
     }
     if let Some(id) = kept {
         say(&format!(
@@ -141,6 +150,12 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
         (Ok(run), Fate::Ran) => status(run.ending),
         (_, fate) => run::code(fate),
     })
+}
+
+/// What its user can do where a program of theirs was not found.
+pub(super) fn programs_elsewhere(report: &TypedReport, ground: &Ground) -> Option<String> {
+    let run = report.came.as_ref().ok()?;
+    ground.where_it_is(run.missing.iter().map(String::as_str))
 }
 
 /// What the command reads: what comes from a file or a program, unless a grant is read
@@ -184,8 +199,9 @@ pub(super) fn failure(ending: Ending) -> Option<u8> {
     }
 }
 
-/// What its user is to know besides what it printed itself.
-pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
+/// What its user, who names places from this directory, is to know besides what it printed
+/// itself.
+pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Vec<String> {
     let run = match &report.came {
         Ok(run) => run,
         Err(why) => return vec![why.clone()],
@@ -206,9 +222,13 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
             DenialCode::UnknownAnswer => {
                 "none of the answers offered came; what it changed is discarded".to_owned()
             }
-            DenialCode::NoCap => format!(
-                "what it changed is discarded ({denial}); `exec --dry-run` shows all of it, `--grant VERB=PATH` grants it"
-            ),
+            DenialCode::NoCap => {
+                let grant = lacking::flags(&run.lacking, from);
+                format!(
+                    "what it changed is discarded ({denial}); `exec --dry-run` shows all of it, `{}` grants it",
+                    grant.as_deref().unwrap_or("--grant VERB=PATH")
+                )
+            }
             // The user it says to ask is who reads this.
             DenialCode::UntrustedFlow => format!(
                 "what it changed is discarded: {denial}; run it at a terminal, where you can say yes"
@@ -233,6 +253,7 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool) -> Vec<String> {
     told.extend(run.withheld.clone());
     told.extend(run.strange.clone());
     told.extend(run.ran_short.map(str::to_owned));
+    told.extend(run.unreached.clone());
     told
 }
 

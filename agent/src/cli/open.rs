@@ -4,6 +4,7 @@
 mod furnish;
 mod ground;
 mod kept;
+mod programs;
 mod rehearse;
 mod session;
 mod words;

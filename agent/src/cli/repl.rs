@@ -438,9 +438,12 @@ impl Repl<'_> {
         {
             say(&format!("ended with status {status}"));
         }
-        let told = exec::told(&report, self.cancel.is_thrown());
+        let told = exec::told(&report, self.cancel.is_thrown(), &self.ground.workspace);
         for line in told.iter().filter(|_| !is_told) {
             say(&visible(line));
+        }
+        if let Some(line) = exec::programs_elsewhere(&report, &self.ground) {
+            say(&line);
         }
         let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
         if let Some(id) = after {

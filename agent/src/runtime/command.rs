@@ -28,9 +28,12 @@ mod besides;
 mod check;
 mod conclude;
 mod feed;
+mod lacking;
 mod launch;
 mod letters;
+mod missing;
 mod network;
+mod reached;
 mod seen;
 mod settle;
 mod shell;
@@ -40,13 +43,16 @@ pub use self::check::checked_text;
 use self::feed::Feeder;
 use self::letters::Letters;
 use self::shell::{Shell, without_way_out};
-pub use self::typed::{TypedCommand, TypedReport};
 pub(super) use self::{
     attended::Care,
     conclude::Over,
     launch::Launch,
     seen::{Seen, unless_planted},
     settle::{behind_links, summary},
+};
+pub use self::{
+    lacking::Lacking,
+    typed::{TypedCommand, TypedReport},
 };
 use super::{afoot::Stands, agent_state::LeftOff, hands::Hands, mounts::lexical, turn::Stop};
 use crate::{digest::sha256, ports::ProgressPort};
@@ -105,6 +111,12 @@ pub struct CommandRun {
     pub strange: Option<String>,
     /// What is said where it, or a part of it, needed more memory than there is, or room.
     pub ran_short: Option<&'static str>,
+    /// Words that may name programs it did not find.
+    pub missing: Vec<String>,
+    /// Whom of the network it did not reach, and why, as far as that can be told.
+    pub unreached: Option<String>,
+    /// What it would have to hold, where nobody could be asked whether what it did may stand.
+    pub lacking: Vec<Lacking>,
 }
 
 /// What of a command that ran may stand.
@@ -277,6 +289,9 @@ impl Hands<'_> {
                     withheld: None,
                     strange: None,
                     ran_short: None,
+                    missing: Vec::new(),
+                    unreached: None,
+                    lacking: Vec::new(),
                 });
             }
         };
@@ -304,13 +319,22 @@ impl Hands<'_> {
             Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
             Err(_) => Outcome::Failed,
         };
+        let lacking = match &settled {
+            Ok(Some((denial, false))) if denial.code() == DenialCode::NoCap => {
+                self.lacking(call, seen, &finished)
+            }
+            Ok(_) | Err(_) => Vec::new(),
+        };
         self.finish(call, outcome)?;
         let discarded = settled?;
         // What was thrown away leaves nothing behind, not even a directory to be in.
         if let (None, Kept::EffectsAndState(by)) = (&discarded, kept) {
             self.remember(&finished, by);
         }
-        Ok(self.report(&finished, seen, discarded))
+        Ok(CommandRun {
+            lacking,
+            ..self.report(&finished, seen, discarded)
+        })
     }
 
     /// Waits for a command's end and shows its output; one that is not wanted
@@ -432,10 +456,18 @@ impl Hands<'_> {
                 .or_else(|| self.withheld(finished.ending, &errors, seen)),
             strange: seen::strange(finished, &[&output, &errors]),
             ran_short: seen::ran_short(finished, &[&output, &errors]),
+            missing: missing::missing(finished.ending, &[&output, &errors]),
+            unreached: reached::unreached(
+                self.had(),
+                finished.ending,
+                &finished.attempts,
+                &[&output, &errors],
+            ),
             output,
             output_letters,
             cwd: self.cwd(),
             discarded,
+            lacking: Vec::new(),
         }
     }
 }

@@ -67,6 +67,7 @@ mod planning;
 mod plans;
 #[cfg(feature = "planted-faults")]
 mod planted;
+mod programs;
 mod prompt;
 mod repeated;
 mod room;

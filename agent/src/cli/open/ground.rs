@@ -292,7 +292,7 @@ impl Ground {
         asking: Asking,
     ) -> Result<RuntimeConfig, Trouble> {
         Ok(RuntimeConfig {
-            env: ambient::command_env(&self.places.home),
+            env: ambient::command_env(&self.places.home, &self.programs_shown()),
             git_settings: ambient::git_settings(&self.places.home),
             protected: self.own.clone(),
             home: self.places.home.clone(),

@@ -17,7 +17,10 @@ use hermitcrab_core::{
     tool::Tool,
 };
 
-use super::super::{Runtime, hands::Hands};
+use super::{
+    super::{Runtime, hands::Hands},
+    reached::Had,
+};
 
 impl Hands<'_> {
     /// One action for each peer, bound to what is run.
@@ -28,6 +31,18 @@ impl Hands<'_> {
         self.runtime
             .machine
             .look(|session| held(session, (self.by, tool), now, steered, digest))
+    }
+}
+
+impl Hands<'_> {
+    /// What of the network a command of this agent has.
+    pub(super) fn had(&self) -> Had {
+        let actions = self.network(Tool::Terminal, Digest::NONE);
+        let any = |verb: Verb| actions.iter().any(|action| action.verb() == verb);
+        Had {
+            peers: any(Verb::NetConnect),
+            loopback: any(Verb::NetListen),
+        }
     }
 }
 

@@ -1,0 +1,50 @@
+//! What a command would have to hold for what it changed to stand.
+
+use std::path::PathBuf;
+
+use hermitcrab_core::{approval::CallId, authority::Verb};
+use hermitcrab_sandbox::{changeset::What, spawn::Finished};
+
+use super::{super::hands::Hands, Seen};
+
+/// An effect that nothing held covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// Of which kind.
+    pub verb: Verb,
+    /// Where.
+    pub path: PathBuf,
+    /// Whether it makes a directory.
+    pub is_new_dir: bool,
+}
+
+impl Hands<'_> {
+    /// Which effects of a command that still runs nothing held covers.
+    pub(super) fn lacking(&self, call: CallId, seen: &[Seen], finished: &Finished) -> Vec<Lacking> {
+        let mut lacking = Vec::new();
+        for (seen, set) in seen.iter().zip(&finished.changes) {
+            // What cannot be decided cannot be granted either.
+            let Ok(actions) = set.actions(seen.dir) else {
+                continue;
+            };
+            let stands = self.stand_unasked(call, &actions);
+            for (change, _) in set
+                .changes()
+                .iter()
+                .zip(stands)
+                .filter(|(_, stands)| !stands)
+            {
+                let path = match change.path.as_str() {
+                    Some(path) => seen.at.join(path),
+                    None => continue,
+                };
+                lacking.push(Lacking {
+                    verb: change.what.verb(),
+                    path,
+                    is_new_dir: matches!(change.what, What::CreatedDir { .. }),
+                });
+            }
+        }
+        lacking
+    }
+}

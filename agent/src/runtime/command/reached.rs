@@ -1,0 +1,219 @@
+//! What is said where a command did not reach what it wanted to: programs say of it whatever
+//! they say where a network is down, or that somebody forbids it, and not who.
+
+use hermitcrab_sandbox::{
+    net::{Attempt, Verdict},
+    spawn::Ending,
+};
+
+/// More peers than anybody is told of.
+const PEERS_MAX: usize = 4;
+/// What programs say of a network that is not there.
+const NO_NETWORK: [&str; 8] = [
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "ENETUNREACH",
+    "ould not resolve",
+    "ame or service not known",
+    "emporary failure in name resolution",
+    "ailed to lookup address",
+    "etwork is unreachable",
+];
+/// Where they name whom they wanted to reach.
+const BEFORE_A_NAME: [&str; 6] = [
+    "EAI_AGAIN ",
+    "ENOTFOUND ",
+    "resolve host: ",
+    "resolve host '",
+    "resolve '",
+    "lookup ",
+];
+/// What they say where nothing listens on a loopback.
+const NOBODY_LISTENS: [&str; 3] = [
+    "onnection refused",
+    "ECONNREFUSED",
+    "ouldn't connect to server",
+];
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// What of the network a command had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Had {
+    /// Peers, through the proxy.
+    pub peers: bool,
+    /// A loopback that others share.
+    pub loopback: bool,
+}
+
+/// Why it did not reach whom it wanted to, and what lets it.
+pub(super) fn unreached(
+    had: Had,
+    ending: Ending,
+    attempts: &[Attempt],
+    said: &[&str],
+) -> Option<String> {
+    let refused = refused(attempts);
+    if !refused.is_empty() {
+        return Some(format!("Of the network it did not reach {refused}."));
+    }
+    let failed = matches!(ending, Ending::Exited(status) if status != 0);
+    let says = |words: &[&str], line: &str| words.iter().any(|words| line.contains(words));
+    let mut lines = said.iter().flat_map(|said| said.lines());
+    if !failed {
+        return None;
+    }
+    if !had.peers && lines.clone().any(|line| says(&NO_NETWORK, line)) {
+        let name = lines.clone().find_map(named);
+        let peer = name.map_or_else(|| "HOST:443".to_owned(), |name| format!("{name}:443"));
+        return Some(format!(
+            "Commands reach nobody who is not granted: `net.connect={peer}` is such a grant."
+        ));
+    }
+    let loopback = |line| says(&NOBODY_LISTENS, line) && says(&LOOPBACK, line);
+    (!had.loopback && lines.any(loopback)).then(|| {
+        "Each command has a loopback of its own: with the grant `net.listen=localhost` those of one agent share one, \
+         and `net.connect=localhost:PORT` reaches what listens outside."
+            .to_owned()
+    })
+}
+
+/// Whom the proxy did not let it reach, and why, in words.
+fn refused(attempts: &[Attempt]) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for attempt in attempts {
+        let target = &attempt.target;
+        let why = match attempt.verdict {
+            Verdict::Connected | Verdict::Unreadable => continue,
+            Verdict::NotListed => {
+                format!("`{target}`, which is not granted (`net.connect={target}`)")
+            }
+            Verdict::NotPublic => format!(
+                "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
+            ),
+            Verdict::Unreachable => format!("`{target}`, which did not answer"),
+        };
+        if !told.contains(&why) {
+            told.push(why);
+        }
+    }
+    let more = told.len().saturating_sub(PEERS_MAX);
+    told.truncate(PEERS_MAX);
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    told.join("; ")
+}
+
+/// Whom a line says that it wanted to reach.
+fn named(line: &str) -> Option<&str> {
+    BEFORE_A_NAME.iter().find_map(|before| {
+        let (_, rest) = line.split_once(before)?;
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-.".contains(letter);
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        let name = rest.get(..end)?.trim_end_matches('.');
+        let is_host = name.contains('.') && name.len() < 254 && !name.starts_with(['-', '.']);
+        is_host.then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Had = Had {
+        peers: false,
+        loopback: false,
+    };
+
+    fn told(had: Had, status: i32, said: &str) -> String {
+        unreached(had, Ending::Exited(status), &[], &["", said]).unwrap_or_default()
+    }
+
+    #[test]
+    fn where_no_network_is_held_it_is_said_what_lets_a_command_reach_whom_it_named() {
+        for said in [
+            "npm error request to https://r.example.org/x failed, reason: getaddrinfo EAI_AGAIN r.example.org\n",
+            "curl: (6) Could not resolve host: r.example.org\n",
+            "fatal: unable to access 'https://r.example.org/a/b/': Could not resolve host: r.example.org\n",
+            "dial tcp: lookup r.example.org: Temporary failure in name resolution\n",
+        ] {
+            let told = told(NOTHING, 1, said);
+            assert!(
+                told.contains("`net.connect=r.example.org:443`"),
+                "{said}: {told}"
+            );
+        }
+        let odd = "NewConnectionError('<pip._vendor.urllib3.connection object>: [Errno -2] Name or service not known')\n";
+        assert!(told(NOTHING, 1, odd).contains("`net.connect=HOST:443`"));
+        let said = "curl: (6) Could not resolve host: r.example.org\n";
+        assert_eq!(told(NOTHING, 0, said), "");
+        assert_eq!(
+            told(
+                Had {
+                    peers: true,
+                    ..NOTHING
+                },
+                6,
+                said
+            ),
+            ""
+        );
+        assert_eq!(told(NOTHING, 1, "no such file\n"), "");
+    }
+
+    #[test]
+    fn where_nobody_listens_on_a_loopback_of_its_own_that_is_said() {
+        let said =
+            "curl: (7) Failed to connect to localhost port 8000 after 0 ms: Connection refused\n";
+        assert!(told(NOTHING, 7, said).contains("net.listen=localhost"));
+        assert_eq!(
+            told(
+                Had {
+                    loopback: true,
+                    ..NOTHING
+                },
+                7,
+                said
+            ),
+            ""
+        );
+        assert_eq!(
+            told(NOTHING, 7, "connection refused by db.example.org\n"),
+            ""
+        );
+    }
+
+    #[test]
+    fn whom_the_proxy_did_not_let_through_is_named_with_the_reason_once() {
+        let tried = |target: &str, verdict| Attempt {
+            target: target.to_owned(),
+            verdict,
+        };
+        let attempts = [
+            tried("a.example:443", Verdict::NotListed),
+            tried("a.example:443", Verdict::NotListed),
+            tried("b.example:443", Verdict::NotPublic),
+            tried("c.example:443", Verdict::Connected),
+            tried("d.example:443", Verdict::Unreachable),
+        ];
+        let had = Had {
+            peers: true,
+            ..NOTHING
+        };
+        let told = unreached(had, Ending::Exited(0), &attempts, &[]).unwrap_or_default();
+        assert_eq!(told.matches("`a.example:443`").count(), 1, "{told}");
+        for part in [
+            "`net.connect=a.example:443`",
+            "`b.example:443`, which leads to an address",
+            "`d.example:443`, which did",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(!told.contains("c.example"), "{told}");
+        let many: Vec<Attempt> = (0..9)
+            .map(|n| tried(&format!("h{n}.example:1"), Verdict::NotListed))
+            .collect();
+        let told = unreached(had, Ending::Exited(0), &many, &[]).unwrap_or_default();
+        assert!(told.contains("5 more") && !told.contains("h4"), "{told}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Programs a person has put into their home or their project, and what is said where a
+//! command is not shown them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use crate::support::home::{Home, Ran, put_program};
+
+/// The program run by somebody whose shell looks for programs in these directories first.
+fn run(home: &Home, dirs: &[&Path], arguments: &[&str]) -> Ran {
+    let mut path: Vec<&str> = dirs.iter().map(|dir| dir.to_str().unwrap()).collect();
+    path.push("/usr/bin:/bin");
+    let mut command = home.command(&home.project(), arguments);
+    let output = command.env("PATH", path.join(":")).output().unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn where_a_program_is_that_commands_are_not_shown_is_said_and_then_it_is_found() {
+    let home = Home::new();
+    let dir = home.path().join("tools");
+    std::fs::create_dir(&dir).unwrap();
+    put_program(&dir.join("zqgreet"), "#!/bin/sh\necho hello\n");
+    let ran = run(&home, &[&dir], &["exec", "--", "zqgreet"]);
+    assert_eq!(ran.code, Some(127), "{ran:?}");
+    let way = "`hermitcrab config add-directory ~/tools`";
+    assert!(ran.err.contains(way), "{ran:?}");
+    // Also where another program looked for it.
+    let through = ["exec", "--", "printf 'all:\\n\\tzqgreet\\n' | make -f -"];
+    let ran = run(&home, &[&dir], &through);
+    assert!(ran.code != Some(0) && ran.err.contains(way), "{ran:?}");
+    // Nothing is said of what is nobody's, nor of what is found.
+    let ran = run(&home, &[&dir], &["exec", "--", "zqnobodys"]);
+    assert!(
+        ran.code == Some(127) && !ran.err.contains("add-directory"),
+        "{ran:?}"
+    );
+    let ran = run(&home, &[&dir], &["exec", "--", "echo zqgreet: not found"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    // Done as it says.
+    assert_eq!(
+        home.run(&["config", "add-directory", "~/tools"]).code,
+        Some(0)
+    );
+    let ran = run(&home, &[&dir], &["exec", "--", "zqgreet"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "hello\n"),
+        "{ran:?}"
+    );
+    // Who does not look there themselves has no use for it.
+    assert_eq!(run(&home, &[], &["exec", "--", "zqgreet"]).code, Some(127));
+}
+
+#[test]
+fn programs_of_a_project_come_before_the_machines_where_they_do_for_their_person() {
+    let home = Home::new();
+    let dir = home.project().join(".venv/bin");
+    std::fs::create_dir_all(&dir).unwrap();
+    put_program(&dir.join("env"), "#!/bin/sh\necho of the project\n");
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(home.project(), &link).unwrap();
+    for named in [dir.clone(), link.join(".venv/bin")] {
+        let ran = run(&home, &[&named], &["exec", "--", "env"]);
+        assert_eq!(ran.out, "of the project\n", "{named:?}: {ran:?}");
+    }
+    let ran = run(&home, &[], &["exec", "--", "env"]);
+    assert!(ran.code == Some(0) && ran.out.contains("PATH="), "{ran:?}");
+    // A directory named from where one happens to be is none of theirs.
+    let ran = run(
+        &home,
+        &[Path::new(".venv/bin"), Path::new("")],
+        &["exec", "--", "env"],
+    );
+    assert!(ran.out.contains("PATH=/usr/local/sbin:"), "{ran:?}");
+}
+
+#[test]
+fn what_manages_releases_of_a_language_is_named_with_where_it_keeps_them() {
+    let home = Home::new();
+    let cargo = home.path().join(".cargo/bin");
+    let node = home.path().join(".nvm/versions/node/v20.1.0");
+    let shims = home.path().join(".pyenv/shims");
+    for dir in [
+        &cargo,
+        &node.join("bin"),
+        &node.join("lib/node_modules/zqnpm"),
+        &shims,
+    ] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    put_program(&cargo.join("rustup"), "#!/bin/sh\n");
+    std::os::unix::fs::symlink("rustup", cargo.join("zqcargo")).unwrap();
+    put_program(&node.join("lib/node_modules/zqnpm/cli"), "#!/bin/sh\n");
+    std::os::unix::fs::symlink("../lib/node_modules/zqnpm/cli", node.join("bin/zqnpm")).unwrap();
+    put_program(&shims.join("zqpython"), "#!/bin/sh\n");
+    let dirs = [cargo.as_path(), &node.join("bin"), &shims];
+    for (program, way) in [
+        ("zqcargo", "add-directory ~/.cargo/bin ~/.rustup`"),
+        ("zqnpm", "add-directory ~/.nvm/versions/node/v20.1.0`"),
+        ("zqpython", "add-directory ~/.pyenv`"),
+    ] {
+        let ran = run(&home, &dirs, &["exec", "--", program]);
+        assert_eq!(ran.code, Some(127), "{ran:?}");
+        assert!(ran.err.contains(way), "{way}: {ran:?}");
+    }
+}
