@@ -121,9 +121,9 @@ impl TerminalUser {
                         let besides = besides.unwrap_or_default();
                         // As the ledger has it, for whoever wants to look it up there.
                         let (id, digest) = (prompt.question.id(), prompt.question.digest());
-                        write!(
+                        writeln!(
                             self.terminal,
-                            "{explained}{besides}  in the ledger: {id}, sha256 {digest}\n"
+                            "{explained}{besides}  in the ledger: {id}, sha256 {digest}"
                         )?;
                     }
                     (reply, Keep::Hold(wider)) => {
