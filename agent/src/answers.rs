@@ -155,7 +155,7 @@ pub fn grants_for_all(prompt: &Prompt<'_>) -> Option<String> {
     let below = Below::of(prompt).filter(|below| below.names() >= FILES_FOR_A_GRANT)?;
     let grants = below.typed()?;
     Some(format!(
-        "  to hold all below one directory, and not be asked: `grant {grants}` at the prompt, `--grant` of `exec`\n"
+        "  to hold all below one directory, and not be asked: `grant {grants}` at the prompt, `--grant` of `exec`, `hermitcrab caps grant` to keep it\n"
     ))
 }
 

@@ -187,7 +187,7 @@ struct Where {
 struct Setting {
     #[command(flatten)]
     place: Where,
-    /// Grant a verb on a path for this run, such as fs.create=./src
+    /// Grant a verb on a path or a peer for this run, such as fs.create=./src; fs.* is all five on files (may be repeated)
     #[arg(long, value_name = "VERB=PATH")]
     grant: Vec<String>,
     /// What becomes of what is not granted: approve_all, prompt or reject_all

@@ -6,6 +6,9 @@ Examples:
   hermitcrab exec -- make test
   # below ./build it may make files unasked
   hermitcrab exec --grant fs.create=./build -- make
+  # all of ./target is its own, and it reaches one host
+  hermitcrab exec --grant 'fs.*=./target' \\
+      --grant net.connect=example.com:443 -- cargo build
   # one argument is a line for the shell
   hermitcrab exec -- 'sort names.txt > sorted.txt'
   # see what it would do, and keep nothing
@@ -73,6 +76,7 @@ Examples:
   hermitcrab caps revoke standing1
   # in this workspace, until it is to be confirmed
   hermitcrab caps grant fs.modify=./notes
+  hermitcrab caps grant 'fs.*=./target'
   hermitcrab caps grant net.connect=example.com:443";
 
 pub const SESSION: &str = "\

@@ -221,6 +221,30 @@ fn where_nobody_can_be_asked_it_says_what_would_allow_it() {
         ran.err.contains("--dry-run") && ran.err.contains("--grant"),
         "{ran:?}"
     );
+    // All of what is lacked, and nothing that is held: done as it says, it stands.
+    let builds = "mkdir -p out/a && echo 1 > out/a/1 && echo 2 > a.txt && echo 3 > lock";
+    let ran = home.run(&["exec", "--grant", "fs.create=lock", "--", builds]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    let flags = "`--grant fs.modify=a.txt --grant 'fs.*=out'` grants it";
+    assert!(ran.err.contains(flags), "{ran:?}");
+    let held = [
+        "--grant",
+        "fs.create=lock",
+        "--grant",
+        "fs.modify=a.txt",
+        "--grant",
+        "fs.*=out",
+    ];
+    let ran = home.run(&[&["exec"][..], &held, &["--", builds]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    // Commands in which something is not reached are told what lets them.
+    let reach = "echo 'curl: (6) Could not resolve host: a.example.org' >&2; exit 6";
+    let ran = home.run(&["exec", "--", reach]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(
+        ran.err.contains("`net.connect=a.example.org:443`"),
+        "{ran:?}"
+    );
     let ran = home.run(&["exec", "--dry-run", "--", "echo x > made"]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.err.contains("nothing of this is kept"), "{ran:?}");

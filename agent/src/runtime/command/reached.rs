@@ -72,7 +72,7 @@ pub(super) fn unreached(
     let loopback = |line| says(&NOBODY_LISTENS, line) && says(&LOOPBACK, line);
     (!had.loopback && lines.any(loopback)).then(|| {
         "Each command has a loopback of its own: with the grant `net.listen=localhost` those of one agent share one, \
-         and `net.connect=localhost:PORT` reaches what listens outside."
+         and `net.connect=127.0.0.1:PORT` reaches what listens there outside."
             .to_owned()
     })
 }
