@@ -126,9 +126,9 @@ pub fn risk(prompt: &Prompt<'_>) -> Option<String> {
 }
 
 /// Where what is shown is longer than a screen: how much it is, in a line that
-/// stands beside the question.
+/// stands beside the question. One long line takes as many `rows` as many short ones.
 #[must_use]
-pub fn in_all(prompt: &Prompt<'_>) -> Option<String> {
+pub fn in_all(prompt: &Prompt<'_>, rows: usize) -> Option<String> {
     let lines = prompt.shown.trim_end().lines().count();
     let changes: Vec<String> = [
         (Verb::FsCreate, "created"),
@@ -140,12 +140,12 @@ pub fn in_all(prompt: &Prompt<'_>) -> Option<String> {
     .filter(|(number, _)| *number > 0)
     .map(|(number, word)| format!("{number} {word}"))
     .collect();
-    (lines > LINES_AT_ONCE && !changes.is_empty()).then(|| {
-        format!(
-            "{lines} lines; files and directories: {}",
-            changes.join(", ")
-        )
-    })
+    let long = match rows > lines {
+        true => format!("{lines} lines in {rows} rows"),
+        false => format!("{lines} lines"),
+    };
+    (rows.max(lines) > LINES_AT_ONCE && !changes.is_empty())
+        .then(|| format!("{long}; files and directories: {}", changes.join(", ")))
 }
 
 /// Where several files below one directory are asked about: the grants that would hold

@@ -17,7 +17,8 @@ use crate::{
     cancel::Cancel,
     ports::{Clock, Keep, Prompt, UserPort, Verdict},
     printing,
-    screen::{Screen, TAKEN_BACK},
+    screen::{self, Screen, TAKEN_BACK},
+    text::rows,
 };
 
 /// The person at the terminal, whatever the standard streams are.
@@ -82,12 +83,16 @@ impl TerminalUser {
         let workspace = self.workspace.as_deref();
         let below = workspace.and_then(|dir| Below::of(&prompt)?.within(dir));
         let below = below.as_ref();
-        let shown = self.screen.diff(prompt.shown.trim_end());
+        let shown = self.screen.diff(prompt.shown.trim_end(), self.columns());
+        let rows = match self.columns() {
+            Some(_) => shown.lines().count(),
+            None => rows::count(prompt.shown),
+        };
         if !self.before.is_empty() {
             printing::until_read(&self.cancel);
         }
         writeln!(self.terminal, "{}\n{shown}", self.before)?;
-        if let Some(in_all) = answers::in_all(&prompt) {
+        if let Some(in_all) = answers::in_all(&prompt, rows) {
             writeln!(self.terminal, "{in_all}")?;
         }
         // However often it is put, the question lives no longer.
@@ -160,7 +165,8 @@ impl TerminalUser {
     fn looked_again(&mut self, why: &str, until: Instant) -> io::Result<Typed> {
         // What came along with the first answer is no second one.
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-        write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
+        let asked = self.in_rows(&format!("{why}; type the word `yes` to go on: "));
+        write!(self.terminal, "{asked}")?;
         self.typed(until)
     }
 
@@ -249,13 +255,29 @@ impl TerminalUser {
         asked().ok().flatten()
     }
 
+    /// How wide the terminal is, if it says so.
+    fn columns(&self) -> Option<usize> {
+        screen::columns_of(&self.terminal)
+    }
+
+    /// A line of somebody else's, of which no row looks like another line.
+    fn in_rows(&self, line: &str) -> String {
+        match self.columns() {
+            Some(columns) => rows::broken(line, columns),
+            None => line.to_owned(),
+        }
+    }
+
     /// A model's question; a number picks a choice, other words are the answer.
     fn words(&mut self, question: &str, choices: Option<&[String]>) -> io::Result<Option<String>> {
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
         // The model's words must not draw on the terminal.
-        writeln!(self.terminal, "\nquestion: {}", question.escape_debug())?;
+        let question = self.in_rows(&format!("question: {}", question.escape_debug()));
+        writeln!(self.terminal, "\n{question}")?;
         for (place, choice) in choices.into_iter().flatten().enumerate() {
-            writeln!(self.terminal, "  {}. {}", place + 1, choice.escape_debug())?;
+            let choice = format!("  {}. {}", place + 1, choice.escape_debug());
+            let choice = self.in_rows(&choice);
+            writeln!(self.terminal, "{choice}")?;
         }
         write!(self.terminal, "answer: ")?;
         let Typed::Line(line) = self.typed(BootClock.now().after(QUESTION_LIFETIME))? else {
@@ -281,10 +303,8 @@ impl UserPort for TerminalUser {
     }
 
     fn consider(&mut self, shown: &str) -> Verdict {
-        let question = format!(
-            "\n{}\ngrant this? accept, decline, later [decline]: ",
-            shown.escape_debug()
-        );
+        let shown = self.in_rows(&shown.escape_debug().to_string());
+        let question = format!("\n{shown}\ngrant this? accept, decline, later [decline]: ");
         match self.line(&question).as_deref() {
             Some("accept") => Verdict::Yes,
             // Silence leaves it open.

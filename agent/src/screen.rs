@@ -15,6 +15,8 @@ use std::{
 
 use hermitcrab_core::letters::{is_like_a_space, is_unseen};
 
+use crate::text::rows;
+
 /// What the surroundings say about the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
@@ -65,29 +67,22 @@ impl Screen {
         }
     }
 
-    /// What is to be answered, diffs in colour. The text must hold no control
-    /// letters but the ends of its lines and tabs.
+    /// What is to be answered, in rows of a terminal so wide, diffs in colour. The text
+    /// must hold no control letters but the ends of its lines and tabs.
     #[must_use]
-    pub fn diff(&self, text: &str) -> String {
-        if !self.has_colour {
-            return text.to_owned();
-        }
+    pub fn diff(&self, text: &str, columns: Option<usize>) -> String {
         let mut lines = Vec::new();
+        let mut hunk = Hunk::default();
         for line in text.split('\n') {
-            let tone = if line.starts_with("+++") || line.starts_with("---") {
-                Some(Tone::Bold)
-            } else if line.starts_with('+') {
-                Some(Tone::Good)
-            } else if line.starts_with('-') {
-                Some(Tone::Bad)
-            } else if line.starts_with("@@") {
-                Some(Tone::Mark)
-            } else if line.starts_with("deleted ") {
-                Some(Tone::Warn)
-            } else {
-                None
+            let tone = hunk.tone(line);
+            let rows = match columns {
+                Some(columns) => rows::broken(line, columns),
+                None => line.to_owned(),
             };
-            lines.push(tone.map_or_else(|| line.to_owned(), |tone| self.tone(tone, line)));
+            lines.push(match tone {
+                Some(tone) => self.tone(tone, &rows),
+                None => rows,
+            });
         }
         lines.join("\n")
     }
@@ -101,6 +96,57 @@ impl Screen {
             std::thread::spawn(move || turn(&is_over, &what))
         });
         Sign { is_over, thread }
+    }
+}
+
+/// How many lines of a part of a difference are still to come, of what was and of what is
+/// to be. What a file holds may look like the head of another file's difference.
+#[derive(Default)]
+struct Hunk {
+    old: usize,
+    new: usize,
+}
+
+impl Hunk {
+    fn tone(&mut self, line: &str) -> Option<Tone> {
+        let is_within = self.old > 0 || self.new > 0;
+        match line.as_bytes().first() {
+            Some(b'-') if is_within => {
+                self.old = self.old.saturating_sub(1);
+                Some(Tone::Bad)
+            }
+            Some(b'+') if is_within => {
+                self.new = self.new.saturating_sub(1);
+                Some(Tone::Good)
+            }
+            Some(b' ') if is_within => {
+                self.old = self.old.saturating_sub(1);
+                self.new = self.new.saturating_sub(1);
+                None
+            }
+            _ if line.starts_with("+++ ") || line.starts_with("--- ") => Some(Tone::Bold),
+            _ if line.starts_with("@@ ") => {
+                *self = Self::of(line);
+                Some(Tone::Mark)
+            }
+            _ if line.starts_with("deleted ") => Some(Tone::Warn),
+            _ => None,
+        }
+    }
+
+    /// As its first line says: `@@ -1,3 +1 @@`.
+    fn of(head: &str) -> Self {
+        let mut sides = head
+            .split(' ')
+            .skip(1)
+            .map(|side| match side.split_once(',') {
+                Some((_, lines)) => lines.parse().unwrap_or(0),
+                None => 1,
+            });
+        Self {
+            old: sides.next().unwrap_or(0),
+            new: sides.next().unwrap_or(0),
+        }
     }
 }
 
@@ -173,9 +219,12 @@ pub fn columns_of(output: &impl std::os::fd::AsFd) -> Option<usize> {
 }
 
 /// Takes a terminal back from what a program drew on it: ends a sequence that is not
-/// finished, goes back to the usual screen, letters, colours and to lines that scroll,
-/// and shows the cursor. Where the cursor is, and what is on the screen, stays.
-pub const TAKEN_BACK: &str = "\u{18}\u{1b}\\\u{1b}[?47l\u{1b}7\u{1b}[r\u{1b}8\u{1b}[0m\u{1b}(B\u{f}\u{1b}[4l\
+/// finished, and what shows letters somewhere else (older modes, a printer, a line of
+/// status, a picture that is held back), goes back to the usual screen, margins, letters,
+/// colours and to lines that scroll, and shows the cursor. Where the cursor is, and what
+/// is on the screen, stays.
+pub const TAKEN_BACK: &str = "\u{18}\u{1b}\\\u{1b}<\u{1b}\u{3}\u{1b}[4i\u{1b}[0$}\u{1b}[?2026l\
+    \u{1b}[?47l\u{1b}7\u{1b}[?69l\u{1b}[r\u{1b}8\u{1b}[0m\u{1b}(B\u{f}\u{1b}[4l\
     \u{1b}[?7h\u{1b}[?25h\u{1b}[?5l\u{1b}]104\u{1b}\\\u{1b}]110\u{1b}\\\u{1b}]111\u{1b}\\";
 
 /// Text of somebody else, unable to draw on the terminal.
@@ -217,19 +266,61 @@ const fn joins_pictures(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Screen, Tone, fitted, on_one_line, visible};
+    use super::{Hunk, Screen, Tone, fitted, on_one_line, visible};
 
     #[test]
     fn without_colours_nothing_is_added() {
         let plain = Screen::default();
-        assert_eq!(plain.diff("+a\n-b\n"), "+a\n-b\n");
+        assert_eq!(plain.diff("+a\n-b\n", None), "+a\n-b\n");
         assert_eq!(plain.tone(Tone::Bad, "x"), "x");
         let coloured = Screen {
             has_colour: true,
             is_lively: false,
         };
-        let diff = coloured.diff("--- a\n+b\n c");
-        assert_eq!(diff, "\u{1b}[1m--- a\u{1b}[0m\n\u{1b}[32m+b\u{1b}[0m\n c");
+        let diff = coloured.diff("--- a\n@@ -0,0 +1 @@\n+b\nc", None);
+        assert_eq!(
+            diff,
+            "\u{1b}[1m--- a\u{1b}[0m\n\u{1b}[36m@@ -0,0 +1 @@\u{1b}[0m\n\u{1b}[32m+b\u{1b}[0m\nc"
+        );
+    }
+
+    #[test]
+    fn what_a_file_holds_is_not_the_head_of_a_difference() {
+        let tones = |text: &str| -> Vec<Option<Tone>> {
+            let mut hunk = Hunk::default();
+            text.lines().map(|line| hunk.tone(line)).collect()
+        };
+        let of_lines = tones(
+            "changed file q\n--- q\n+++ q\n@@ -1,3 +1,2 @@\n--- comment\n-x\n+++ /w/other\n y\n@@ -9 +8,0 @@\n--- z\n\\ no\n--- f",
+        );
+        use Tone::{Bad, Bold, Good, Mark};
+        let expected = [
+            None,
+            Some(Bold),
+            Some(Bold),
+            Some(Mark),
+            Some(Bad),
+            Some(Bad),
+            Some(Good),
+            None,
+            Some(Mark),
+            Some(Bad),
+            None,
+            Some(Bold),
+        ];
+        assert_eq!(of_lines, expected);
+    }
+
+    #[test]
+    fn a_line_that_goes_on_is_marked_and_keeps_its_tone() {
+        let coloured = Screen {
+            has_colour: true,
+            is_lively: false,
+        };
+        let text = format!("@@ -0,0 +1 @@\n+{}deleted file /w/x", " ".repeat(18));
+        let shown = coloured.diff(&text, Some(20));
+        let row = "\n       | deleted fi\n       | le /w/x\u{1b}[0m";
+        assert!(shown.ends_with(row), "{shown:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod output;
 pub mod pyjson;
 pub mod pytext;
 pub mod redact;
+pub mod rows;
 
 /// Line and column, both from 1, of a byte offset.
 #[must_use]

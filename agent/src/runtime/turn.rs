@@ -18,7 +18,10 @@ use hermitcrab_core::{
 };
 
 use super::{afoot::Afoot, machine::Machine, mounts, result::Asked};
-use crate::ports::{FileDiff, Keep, Prompt, Side, UserPort, Wider};
+use crate::{
+    ports::{FileDiff, Keep, Prompt, Side, UserPort, Wider},
+    text::rows,
+};
 
 /// Lines a person sees at once.
 const LINES_AT_ONCE: usize = 30;
@@ -344,7 +347,7 @@ fn with_what_stands_out(session: &Session, question: &Question, shown: String) -
         .filter_map(|action| rules.portable(action))
         .map(|cap| cap.to_string())
         .collect();
-    if all.is_empty() || shown.lines().count() <= LINES_AT_ONCE {
+    if all.is_empty() || rows::count(&shown) <= LINES_AT_ONCE {
         return shown;
     }
     let named = all.iter().take(STANDING_OUT_MAX);

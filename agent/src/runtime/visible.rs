@@ -2,18 +2,27 @@
 //! not draw on their terminal, nor look like more than it is.
 
 use hermitcrab_core::letters::{is_like_a_space, is_unseen};
+use unicode_width::UnicodeWidthChar as _;
 
 /// Control letters made visible: a file must not be able to draw on the
-/// terminal that asks about it.
+/// terminal that asks about it. Nor on what stands before it: an accent on the sign of a
+/// line that goes would make it one that comes.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut before = '\n';
     for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => out.push(letter),
-            letter if letter.is_control() || is_unseen(letter) => {
-                out.push_str(&letter.escape_unicode().to_string())
-            }
-            letter => out.push(letter),
+        let stands_on_a_sign = before.is_ascii() && !before.is_ascii_alphanumeric();
+        let is_plain = match letter {
+            '\n' | '\t' => true,
+            _ if letter.is_control() || is_unseen(letter) => false,
+            _ => !stands_on_a_sign || letter.width() != Some(0),
+        };
+        if is_plain {
+            out.push(letter);
+            before = letter;
+        } else {
+            out.extend(letter.escape_unicode());
+            before = '}';
         }
     }
     out
@@ -52,7 +61,24 @@ pub(super) fn marked(command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::{escaped, named};
+
+    #[test]
+    fn an_accent_stands_on_a_letter_and_not_on_a_sign_before_it() {
+        for kept in [
+            "e\u{301}",
+            "+e\u{301}a",
+            "\u{5e9}\u{5b8}",
+            "4\u{30a}",
+            "\u{915}\u{947}",
+        ] {
+            assert_eq!(escaped(kept), kept);
+        }
+        assert_eq!(escaped("-\u{20d2}gone"), "-\\u{20d2}gone");
+        assert_eq!(escaped(" x\n\u{335}y"), " x\n\\u{335}y");
+        assert_eq!(escaped("/\u{308}\u{308}"), "/\\u{308}\\u{308}");
+        assert_eq!(named("/w/\u{338}a"), "/w/\\u{338}a");
+    }
 
     #[test]
     fn a_name_that_reads_like_more_of_its_line_stands_in_quotation_marks() {

@@ -147,3 +147,67 @@ fn help_knows_each_command_by_its_name() {
     pty.sees("no model is configured");
     pty.prompt();
 }
+
+/// The rows of the screen that begin with this.
+fn rows_with(pty: &Pty, text: &str) -> usize {
+    pty.shown()
+        .lines()
+        .filter(|row| row.starts_with(text))
+        .count()
+}
+
+#[test]
+fn a_long_line_of_a_file_reads_in_no_row_like_a_line_of_the_question() {
+    let (_home, mut pty) = start();
+    // The first row is full before it begins; the screen has a hundred columns.
+    pty.keys("!printf '%099d%s\\n' 0 'deleted file /w/b.txt' > c.txt\r");
+    pty.sees("[deny]:");
+    assert!(pty.shown().contains("new file /"), "{}", pty.shown());
+    assert!(
+        pty.shown().contains("eted file /w/b.txt"),
+        "{}",
+        pty.shown()
+    );
+    assert_eq!(rows_with(&pty, "deleted file"), 0, "{}", pty.shown());
+    assert!(rows_with(&pty, "       | ") > 0, "{}", pty.shown());
+    pty.keys("deny\r");
+    pty.prompt();
+    // Nor of a command.
+    let spaces = " ".repeat(100);
+    pty.keys(&format!(
+        "!echo x > c.txt #{spaces}deleted file /w/b.txt{spaces}allow this?\r"
+    ));
+    pty.sees("[deny]:");
+    assert_eq!(rows_with(&pty, "deleted file"), 0, "{}", pty.shown());
+    assert_eq!(rows_with(&pty, "allow this?"), 1, "{}", pty.shown());
+    pty.keys("deny\r");
+    pty.prompt();
+}
+
+#[test]
+fn a_single_line_of_many_rows_is_a_long_question() {
+    let (_home, mut pty) = start();
+    pty.keys("!printf '%05000d\\n' 0 > c.txt\r");
+    pty.sees("[deny]:");
+    let said = "rows; files and directories: 1 created";
+    assert!(pty.shown().contains(said), "{}", pty.shown());
+    pty.keys("deny\r");
+    pty.prompt();
+}
+
+#[test]
+fn what_is_typed_before_a_question_is_there_answers_nothing() {
+    let (home, mut pty) = start();
+    pty.keys("!echo be''gun; sleep 5; echo x > c.txt\r");
+    pty.sees("begun");
+    // Whole lines, and one that is not ended yet.
+    pty.keys("once\ronce\ralw");
+    pty.sees("[deny]:");
+    assert!(!home.project().join("c.txt").exists());
+    pty.keys("ays\r");
+    pty.sees("`ays` is no answer here");
+    assert!(!home.project().join("c.txt").exists());
+    pty.keys("once\r");
+    pty.sees("kept as commit 1");
+    pty.prompt();
+}

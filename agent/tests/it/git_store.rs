@@ -31,6 +31,9 @@ fn what_a_new_repository_could_run_is_asked_about() {
         "mv new/.git/hooks/pre-commit.sample new/.git/hooks/pre-commit",
         "rm -r new/.git/hooks && ln -s .. new/.git/hooks",
         "git init -q --bare new/bare",
+        // Whoever may write it has programs run by it.
+        "chmod 666 new/.git/config",
+        "chmod 777 new/.git/hooks",
         "git init -q --separate-git-dir new/store new/tree",
     ] {
         let command = format!("git init -q new && {more}");

@@ -218,7 +218,7 @@ fn wide_letters_and_a_terminal_that_changes_its_size_are_edited_as_they_are_seen
     pty.keys("b > long.txt\r");
     // The question before this one may still be on the screen.
     pty.until(|shown| {
-        shown.contains("long.txt, 72 bytes") && shown.trim_end().ends_with("[deny]:")
+        shown.contains(" 72 bytes, mode 644") && shown.trim_end().ends_with("[deny]:")
     });
     pty.keys("once\r");
     pty.until(|_| home.project().join("long.txt").exists());

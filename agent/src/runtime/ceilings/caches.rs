@@ -33,8 +33,9 @@ impl Caches {
     pub fn from_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self, &'n str> {
         let named = |name: &str| {
             let path = RelPath::parse(name.as_bytes()).ok()?;
-            let is_one = !path.is_root() && path.components().all(|part| part != b".git");
-            is_one.then_some(path)
+            let is_whole = path.as_bytes() == name.as_bytes() && !path.is_root();
+            let has_a_store = |part: &[u8]| part.eq_ignore_ascii_case(b".git");
+            (is_whole && !path.components().any(has_a_store)).then_some(path)
         };
         names
             .into_iter()
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn only_names_are_taken_and_not_the_one_of_a_repository() {
         for wrong in [
-            "", ".", "..", "a/..", "/a", "a/", ".git", "a/.git", ".git/a", "a\0b",
+            "", ".", "..", "a/..", "/a", "a/", "./a", "a//b", ".git", ".GIT", "a/.git", ".git/a",
+            "a\0b",
         ] {
             assert_eq!(Caches::from_names(["out", wrong]), Err(wrong));
         }
