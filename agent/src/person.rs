@@ -165,8 +165,8 @@ impl TerminalUser {
     fn looked_again(&mut self, why: &str, until: Instant) -> io::Result<Typed> {
         // What came along with the first answer is no second one.
         rustix::termios::tcflush(&self.terminal, rustix::termios::QueueSelector::IFlush)?;
-        let asked = self.in_rows(&format!("{why}; type the word `yes` to go on: "));
-        write!(self.terminal, "{asked}")?;
+        let why = self.in_rows(why);
+        write!(self.terminal, "{why}; type the word `yes` to go on: ")?;
         self.typed(until)
     }
 
