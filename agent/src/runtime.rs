@@ -47,7 +47,6 @@ mod together;
 mod turn;
 mod undo;
 mod unkept;
-mod visible;
 mod warden;
 mod words;
 mod writers;
@@ -120,6 +119,7 @@ use crate::{
     ports::{BufferPort, Clock, ProgressPort, UserPort},
     state_dir::own_file,
     store::keeper::Keeper,
+    text::visible,
 };
 
 /// What a runtime starts with. Nothing else is taken from the surroundings.

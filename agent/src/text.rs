@@ -17,6 +17,7 @@ pub mod pyjson;
 pub mod pytext;
 pub mod redact;
 pub mod rows;
+pub mod visible;
 
 /// Line and column, both from 1, of a byte offset.
 #[must_use]

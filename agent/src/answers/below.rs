@@ -12,7 +12,10 @@ use hermitcrab_core::{
     standing::{PortableCap, PortableObject},
 };
 
-use crate::ports::{Prompt, Wider};
+use crate::{
+    ports::{Prompt, Wider},
+    text::visible::named,
+};
 
 /// A directory, and what was asked about below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,8 +107,8 @@ impl Below {
 impl fmt::Display for Below {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.as_str()).collect();
-        // A name is chosen by somebody else and draws nothing.
-        let dir = self.dir.escape_debug();
+        // A name is chosen by somebody else: it neither draws nor reads like more of this.
+        let dir = named(&self.dir);
         write!(f, "{} on anything in {dir}", verbs.join(", "))
     }
 }
@@ -186,5 +189,8 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(!drawn.contains('\u{1b}'), "{drawn}");
+        let longer = of(&[(Verb::FsModify, "w/a, only once/c")]).unwrap();
+        let words = "fs.modify on anything in \"/w/a, only once\"";
+        assert_eq!(longer.to_string(), words);
     }
 }

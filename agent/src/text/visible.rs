@@ -7,7 +7,8 @@ use unicode_width::UnicodeWidthChar as _;
 /// Control letters made visible: a file must not be able to draw on the
 /// terminal that asks about it. Nor on what stands before it: an accent on the sign of a
 /// line that goes would make it one that comes.
-pub(super) fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = '\n';
     for letter in text.chars() {
@@ -30,7 +31,8 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// The same for what has a line to itself, most often a name: it must not look like
 /// two, nor like another.
-pub(super) fn one_line(text: &str) -> String {
+#[must_use]
+pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in escaped(text).chars() {
         if matches!(letter, '\n' | '\t') || is_like_a_space(letter) {
@@ -44,7 +46,8 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// A name of a file in a line that says more than the name: where it could be taken
 /// for more of that line, it stands in quotation marks, and holds none itself.
-pub(super) fn named(path: &str) -> String {
+#[must_use]
+pub fn named(path: &str) -> String {
     let path = one_line(path);
     if path.contains([' ', ',', '"']) {
         format!("\"{}\"", path.replace('"', "\\u{22}"))
@@ -55,7 +58,8 @@ pub(super) fn named(path: &str) -> String {
 
 /// A command of several lines, the later ones marked: it must not be able to
 /// write lines that look like the list of its changes.
-pub(super) fn marked(command: &str) -> String {
+#[must_use]
+pub fn marked(command: &str) -> String {
     escaped(command).replace('\n', "\n       | ")
 }
 
