@@ -310,7 +310,7 @@ fn replace(
         let message = format!("Failed to read file: {absolute}");
         return Ok(warned(json!({"success": false, "error": message}), None));
     }
-    let place = hands.resolve(path)?;
+    let place = hands.resolve_to_change(path)?;
     let place = hands.target(place)?;
     hands.state().shell_is_used = true;
     let stat = hands.look(&place)?;

@@ -70,7 +70,7 @@ pub fn run(hands: &mut Hands<'_>, given: &Value) -> Result<ToolResult, Stop> {
         let problem = format!("Failed to write file: mv: cannot stat '{absolute}': {TOO_LONG}\n");
         return Ok(not_written(&absolute, problem, None));
     }
-    let place = hands.resolve(path)?;
+    let place = hands.resolve_to_change(path)?;
     let place = hands.target(place)?;
     if let Some(problem) = lint::refusal(&place.absolute, content) {
         let warning = warning_before_a_look(hands, path, &place);

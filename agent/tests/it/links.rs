@@ -308,3 +308,57 @@ fn a_link_that_is_deleted_or_moved_is_the_link_itself() {
     patch(&mut bench, "Move File: to-link -> moved");
     assert_eq!(bench.text("notes/a.txt").as_deref(), Some("alpha needle\n"));
 }
+
+#[test]
+fn nothing_is_changed_under_a_path_that_goes_up_from_a_link() {
+    let calls = |path: &str| {
+        [
+            ("write_file", json!({"path": path, "content": "written\n"})),
+            (
+                "patch",
+                json!({"mode": "replace", "path": path, "old_string": "alpha", "new_string": "beta"}),
+            ),
+        ]
+    };
+    let bench = || {
+        let mut bench = with_links();
+        bench.grant("fs.*", ".");
+        bench.put("a/deep/f.txt", "alpha\n");
+        bench.put("up.txt", "alpha\n");
+        symlink("a/deep", bench.workspace.join("below")).unwrap();
+        symlink("/", bench.workspace.join("root")).unwrap();
+        bench
+    };
+    for path in [
+        // By its spelling `up.txt`, to the system `a/up.txt`.
+        "below/../up.txt",
+        "./below/./../up.txt",
+        "a/../below/../up.txt",
+        "root/../up.txt",
+        "loop/../up.txt",
+    ] {
+        for (tool, args) in calls(path) {
+            let mut bench = bench();
+            let report = bench.call(tool, args.clone());
+            let refused = Fate::Refused(DenialCode::SymlinkRefused);
+            assert_eq!(report.fate, refused, "{args}: {}", report.text);
+            assert_eq!(bench.text("up.txt").unwrap(), "alpha\n", "{args}");
+            assert_eq!(bench.text("a/up.txt"), None, "{args}");
+        }
+    }
+    // Where the two are one, it is changed: up from directories, also behind a link.
+    for path in [
+        "a/../up.txt",
+        "a/deep/../../up.txt",
+        "below/new/../f.txt",
+        "to-dir/../up.txt",
+    ] {
+        let mut bench = bench();
+        std::fs::create_dir(bench.workspace.join("a/deep/new")).unwrap();
+        let args = json!({"path": path, "content": "written\n"});
+        let report = bench.call("write_file", args);
+        assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
+        let written = bench.workspace.join(path);
+        assert_eq!(std::fs::read_to_string(written).unwrap(), "written\n");
+    }
+}

@@ -8,6 +8,7 @@ use hermitcrab_core::{
     approval::Question,
     authority::{Cap, Object, Verb},
     digest::Digest,
+    outcome::{Denial, DenialCode},
     path::RelPath,
     rules::Judgement,
 };
@@ -241,6 +242,39 @@ impl Hands<'_> {
         }
     }
 
+    /// Where a path leads under which something is to be changed. Behind a link `..` is to the
+    /// system the directory above where the link leads, and by its spelling the one the link
+    /// stands in; whoever wrote it can have meant either, so nothing is changed under it.
+    pub fn resolve_to_change(&mut self, path: &str) -> Result<Place, Stop> {
+        let place = self.resolve(path)?;
+        for way in ways_up(path) {
+            let Ok(passed) = self.resolve(way) else {
+                continue;
+            };
+            if self.freely(Verb::FsRead, &passed) && self.is_led_on(&passed)? {
+                return Err(Stop::refused(Denial::new(DenialCode::SymlinkRefused, path)));
+            }
+        }
+        Ok(place)
+    }
+
+    /// Whether a place is a link to what lies in another directory.
+    fn is_led_on(&mut self, place: &Place) -> Result<bool, Stop> {
+        let Some(above) = place.below.parent() else {
+            return Ok(false);
+        };
+        let real = match self.real(place) {
+            Ok(real) => real,
+            Err(Stop::Missing) => return Ok(false),
+            Err(Stop::Broken(why)) => return Err(Stop::Broken(why)),
+            // It leads out, or round in a circle.
+            Err(_) => return Ok(true),
+        };
+        let above = self.named(place, &above)?;
+        let above = self.real(&above)?;
+        Ok((real.dir, real.below.parent()) != (above.dir, Some(above.below)))
+    }
+
     /// What lies at `below` in the directory of `place`, by its own name.
     fn named(&self, place: &Place, below: &RelPath) -> Result<Place, Stop> {
         let absolute = self
@@ -295,5 +329,44 @@ impl Hands<'_> {
         }
         missing.reverse();
         Ok(missing)
+    }
+}
+
+/// The beginnings of a path behind which `..` leads up from a name.
+fn ways_up(path: &str) -> Vec<&str> {
+    let mut ways = Vec::new();
+    let (mut at, mut is_named) = (0_usize, false);
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                ways.extend(path.get(..at).filter(|_| is_named));
+                is_named = false;
+            }
+            _ => is_named = true,
+        }
+        at += name.len() + 1;
+    }
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ways_up;
+
+    #[test]
+    fn a_way_up_begins_behind_a_name() {
+        for (path, expected) in [
+            ("a/b", &[][..]),
+            ("../a", &[]),
+            ("./../a", &[]),
+            ("a/../b", &["a/"]),
+            ("a/./../b", &["a/./"]),
+            ("a/../../b", &["a/"]),
+            ("/w/a/../b/../c", &["/w/a/", "/w/a/../b/"]),
+            ("~/a/..", &["~/a/"]),
+        ] {
+            assert_eq!(ways_up(path), expected, "{path}");
+        }
     }
 }
