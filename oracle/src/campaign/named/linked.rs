@@ -1,6 +1,6 @@
-//! Files with two names, of which a command changes one.
+//! Files with two names, of which one is changed.
 
-use bisim_world::protocol::{EffectKind, FsEffect, Step};
+use bisim_world::protocol::{EffectKind, FileKind, FsEffect, Step};
 
 use crate::case::Case;
 
@@ -29,6 +29,36 @@ pub(super) fn is_another_name(
             })
     };
     is_command && !more.is_empty() && more.iter().all(is_left)
+}
+
+/// Whether a patch in the V4A form put a file in the place of a prepared link under Hermes, and
+/// changed what the link leads to, to the same text, under the agent.
+pub(super) fn is_behind_a_link(
+    case: &Case,
+    at: usize,
+    (hermes, agent): (&[FsEffect], &[FsEffect]),
+) -> bool {
+    let is_patch = matches!(
+        case.job.script.get(at),
+        Some(Step::Call { tool, args, .. }) if tool == "patch" && args.get("patch").is_some()
+    );
+    let files = || case.job.world.iter().flat_map(|world| &world.files);
+    let ([link], [file]) = (hermes, agent) else {
+        return false;
+    };
+    let leads_there = files().any(|prepared| match &prepared.kind {
+        FileKind::Symlink(target) if prepared.path == link.path => {
+            let (above, _) = link.path.rsplit_once('/').unwrap_or_default();
+            *target == file.path || format!("{above}/{target}") == file.path
+        }
+        _ => false,
+    });
+    is_patch
+        && leads_there
+        && [link, file]
+            .iter()
+            .all(|effect| effect.kind == EffectKind::Modified)
+        && (&link.digest, link.size) == (&file.digest, file.size)
 }
 
 fn command(step: Option<&Step>) -> Option<&str> {
@@ -71,6 +101,48 @@ mod tests {
 
     use super::*;
     use crate::case::Defaults;
+    use crate::generate::Specimen;
+
+    #[test]
+    fn a_patch_in_the_place_of_a_link_and_of_what_it_leads_to_is_named() {
+        let changed = |path: &str, digest: &str| FsEffect {
+            digest: digest.to_owned(),
+            ..effect(path, EffectKind::Modified, 0o644)
+        };
+        let (link, file) = (changed("pz/link", "d"), changed("pz/plain.txt", "d"));
+        let check = |name: &str, hermes: &[FsEffect], agent: &[FsEffect], expected: bool| {
+            let file = Specimen::named(name).unwrap().case_file().unwrap();
+            let case = Case::resolve("generated", &Defaults::default(), file);
+            let found = is_behind_a_link(&case, 0, (hermes, agent));
+            assert_eq!(found, expected, "{name} {hermes:?} {agent:?}");
+        };
+        let one = std::slice::from_ref;
+        for (name, expected) in [
+            ("path:patch-update+link-inside-absolute+all", true),
+            ("path:patch-add+link-inside+all", true),
+            // Replacing text follows links under Hermes as well, and here is no link.
+            ("path:replace-inside+link-inside+all", false),
+            ("path:write+link-inside+all", false),
+            ("path:patch-update+plain+all", false),
+        ] {
+            check(name, one(&link), one(&file), expected);
+        }
+        let name = "path:patch-update+link-inside+all";
+        let (other, deep) = (
+            changed("pz/plain.txt", "e"),
+            changed("pz/sub/deep.txt", "d"),
+        );
+        for (hermes, agent) in [
+            (one(&file), one(&link)),
+            (one(&link), one(&other)),
+            (one(&link), one(&deep)),
+            (one(&link), &[]),
+            (&[link.clone(), deep.clone()], one(&file)),
+            (one(&link), &[file.clone(), deep.clone()]),
+        ] {
+            check(name, hermes, agent, false);
+        }
+    }
 
     fn effect(path: &str, kind: EffectKind, mode: u32) -> FsEffect {
         FsEffect {

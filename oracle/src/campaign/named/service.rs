@@ -31,6 +31,10 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
         return (is_write && strays).then_some("left-beside-a-write");
     }
     let (told, heard) = (told(hermes, at)?, told(agent, at)?);
+    let same = canon::same_value(&told, &heard);
+    if same && linked::is_behind_a_link(case, at, (&more, &other)) {
+        return Some("a-patch-changes-what-a-link-leads-to");
+    }
     if !other.is_empty() {
         return None;
     }
@@ -46,7 +50,7 @@ pub(super) fn rule(case: &Case, result: &CaseResult, step: &StepJudgement) -> Op
         return Some("view-of-what-is-held");
     }
     let changed = delta(agent, at);
-    if canon::same_value(&told, &heard) && linked::is_another_name(case, at, &changed, &more) {
+    if same && linked::is_another_name(case, at, &changed, &more) {
         return Some("another-name-of-what-was-changed");
     }
     let same_without = |field: &str| {
