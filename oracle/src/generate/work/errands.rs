@@ -301,7 +301,7 @@ const COMMANDS: &[&str] = &[
     "{ echo a; echo b >&2; } 2>&1 | sort",
     "echo a > n.txt; echo b >| n.txt; cat n.txt",
     "set -C; echo c > n.txt; cat n.txt; set +C",
-    "time true 2>&1 | wc -l",
+    "{ time true; } 2>&1 | wc -l",
     "timeout 0.2 sleep 5; echo $?",
     "kill -TERM $$; echo not",
     "echo still here",
