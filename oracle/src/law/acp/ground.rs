@@ -16,7 +16,7 @@ use hermitcrab::ports::UserPort;
 use hermitcrab::runtime::{GrantWords, Runtime, RuntimeConfig};
 use hermitcrab_core::rules::Isolation;
 use hermitcrab_core::session::Asking;
-use hermitcrab_sandbox::SpawnerProgram;
+use hermitcrab_sandbox::{SpawnerProgram, dircap::TEMPORARY_PREFIX};
 use serde_json::Value;
 
 /// Longer than anything takes: a silent user is called off, not waited for.
@@ -63,8 +63,24 @@ impl Ground {
             .map_err(|error| format!("the user cannot save `{name}`: {error}"))
     }
 
+    /// The same while calls are at work: what one of them is about to put in the place of a
+    /// file has a name of its own until it does.
+    pub fn texts_so_far(&self) -> Result<BTreeMap<String, String>, String> {
+        self.texts_but(|name| {
+            let name = name.rsplit('/').next().unwrap_or(name);
+            name.starts_with(TEMPORARY_PREFIX)
+        })
+    }
+
     /// Every file of the workspace; an error if something lies beside it.
     pub fn texts(&self) -> Result<BTreeMap<String, String>, String> {
+        self.texts_but(|_| false)
+    }
+
+    fn texts_but(
+        &self,
+        is_left_out: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<String, String>, String> {
         let mut names = names(self.dir.path())?;
         names.sort();
         if names != BESIDE || !self::names(&self.root.join("home"))?.is_empty() {
@@ -77,6 +93,9 @@ impl Ground {
         while let Some(dir) = left.pop() {
             for name in self::names(&self.workspace().join(&dir))? {
                 let name = format!("{dir}{name}");
+                if is_left_out(&name) {
+                    continue;
+                }
                 let path = self.workspace().join(&name);
                 if path.is_dir() {
                     left.push(format!("{name}/"));

@@ -31,9 +31,10 @@ impl Talk<'_> {
         if turn.is_stopped || turn.is_dry {
             return Err(format!("asked although it was over or dry: {question}"));
         }
-        // Whatever was answered before has landed by now, or never will.
+        // Whatever was answered before has landed by now, or never will. A later call that
+        // needs no answer may be at work beside the one that asks.
         self.reached.questions += 1;
-        self.reached.landed += self.book.settle(turn, self.ground.texts()?)?;
+        self.reached.landed += self.book.settle(turn, self.ground.texts_so_far()?)?;
         turn.approved.clear();
         let shown = self.shown(&params["toolCall"])?;
         let offered: Vec<&str> = params["options"]
