@@ -337,23 +337,6 @@ impl Runtime {
         }
     }
 
-    /// What every agent of a session may do in its workspace from the start:
-    /// see and read it, and run programs on a copy of it.
-    ///
-    /// # Errors
-    /// As for [`Runtime::grant`].
-    pub fn grant_basics(&mut self, holder: AgentId) -> Result<Vec<GrantId>, WordsError> {
-        let workspace = self.config.workspace.to_string_lossy().into_owned();
-        [
-            ("fs.read", workspace.as_str()),
-            ("fs.list", workspace.as_str()),
-            ("proc.exec", "*"),
-        ]
-        .into_iter()
-        .map(|(verb, on)| self.grant(holder, &GrantWords::new(verb, on)))
-        .collect()
-    }
-
     /// Where the output of commands is shown while they run.
     pub fn show_progress(&mut self, port: Box<dyn ProgressPort>) {
         self.progress = Some(port);

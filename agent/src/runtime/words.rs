@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use hermitcrab_core::{
     authority::{Authority, Cap, Host, HostPattern, Name, Object, Port, Program, Verb},
-    grant::{AgentId, Lifetime, Uses},
+    grant::{AgentId, GrantId, Lifetime, Uses},
     outcome::Denial,
     path::RelPath,
     session::GrantSpec,
@@ -14,7 +14,7 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::net::is_loopback;
 
 use super::{
-    RuntimeConfig, RuntimeError,
+    Runtime, RuntimeConfig, RuntimeError,
     machine::Machine,
     mounts::{Mounts, lexical},
     place::tilde_expanded,
@@ -73,6 +73,25 @@ impl From<RuntimeError> for WordsError {
 impl From<LedgerError> for WordsError {
     fn from(error: LedgerError) -> Self {
         Self::Runtime(error.into())
+    }
+}
+
+impl Runtime {
+    /// What every agent of a session may do in its workspace from the start:
+    /// see and read it, and run programs on a copy of it.
+    ///
+    /// # Errors
+    /// As for [`Runtime::grant`].
+    pub fn grant_basics(&mut self, holder: AgentId) -> Result<Vec<GrantId>, WordsError> {
+        let workspace = self.config.workspace.to_string_lossy().into_owned();
+        [
+            ("fs.read", workspace.as_str()),
+            ("fs.list", workspace.as_str()),
+            ("proc.exec", "*"),
+        ]
+        .into_iter()
+        .map(|(verb, on)| self.grant(holder, &GrantWords::new(verb, on)))
+        .collect()
     }
 }
 
