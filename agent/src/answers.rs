@@ -5,6 +5,7 @@
 //! command has done; it never becomes a yes.
 
 mod below;
+mod summed;
 
 use std::fmt::Write as _;
 
@@ -14,6 +15,7 @@ use hermitcrab_core::{
 };
 
 pub use below::Below;
+pub use summed::in_all;
 
 use crate::ports::{Keep, Prompt};
 
@@ -23,8 +25,6 @@ pub const TRIES_MAX: u32 = 3;
 const DELETED_MAX: usize = 20;
 /// Of so many files below one directory a grant for all of it is worth a word.
 const FILES_FOR_A_GRANT: usize = 3;
-/// Lines a person sees at once; what is longer is summed up below.
-const LINES_AT_ONCE: usize = 30;
 
 /// The words offered, but for `deny`.
 #[must_use]
@@ -123,29 +123,6 @@ pub fn risk(prompt: &Prompt<'_>) -> Option<String> {
     } else {
         None
     }
-}
-
-/// Where what is shown is longer than a screen: how much it is, in a line that
-/// stands beside the question. One long line takes as many `rows` as many short ones.
-#[must_use]
-pub fn in_all(prompt: &Prompt<'_>, rows: usize) -> Option<String> {
-    let lines = prompt.shown.trim_end().lines().count();
-    let changes: Vec<String> = [
-        (Verb::FsCreate, "created"),
-        (Verb::FsModify, "changed"),
-        (Verb::FsDelete, "deleted"),
-    ]
-    .into_iter()
-    .map(|(verb, word)| (count(prompt, verb), word))
-    .filter(|(number, _)| *number > 0)
-    .map(|(number, word)| format!("{number} {word}"))
-    .collect();
-    let long = match rows > lines {
-        true => format!("{lines} lines in {rows} rows"),
-        false => format!("{lines} lines"),
-    };
-    (rows.max(lines) > LINES_AT_ONCE && !changes.is_empty())
-        .then(|| format!("{long}; files and directories: {}", changes.join(", ")))
 }
 
 /// Where several files below one directory are asked about: the grants that would hold

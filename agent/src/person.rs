@@ -93,7 +93,9 @@ impl TerminalUser {
         }
         writeln!(self.terminal, "{}\n{shown}", self.before)?;
         if let Some(in_all) = answers::in_all(&prompt, rows) {
-            writeln!(self.terminal, "{in_all}")?;
+            for line in in_all.lines() {
+                writeln!(self.terminal, "{}", self.in_rows(line))?;
+            }
         }
         // However often it is put, the question lives no longer.
         let until = BootClock.now().after(QUESTION_LIFETIME);

@@ -250,10 +250,7 @@ pub(super) fn told(report: &TypedReport, is_called_off: bool, from: &Path) -> Ve
             }
         ));
     }
-    told.extend(run.withheld.clone());
-    told.extend(run.strange.clone());
-    told.extend(run.ran_short.map(str::to_owned));
-    told.extend(run.unreached.clone());
+    told.extend(run.reasons.told().map(str::to_owned));
     told
 }
 

@@ -34,6 +34,7 @@ mod letters;
 mod missing;
 mod network;
 mod reached;
+mod reasons;
 mod seen;
 mod settle;
 mod shell;
@@ -42,6 +43,7 @@ mod typed;
 pub use self::check::checked_text;
 use self::feed::Feeder;
 use self::letters::Letters;
+pub use self::reasons::Reasons;
 use self::shell::{Shell, without_way_out};
 pub(super) use self::{
     attended::Care,
@@ -105,16 +107,10 @@ pub struct CommandRun {
     pub cwd: PathBuf,
     /// Why what it did was thrown away, if it was, and whether the user was asked.
     pub discarded: Option<(Denial, bool)>,
-    /// What kept something from it, if that may be why it failed.
-    pub withheld: Option<String>,
-    /// Why it had a stranger's rights to a directory, if that may be why it failed.
-    pub strange: Option<String>,
-    /// What is said where it, or a part of it, needed more memory than there is, or room.
-    pub ran_short: Option<&'static str>,
+    /// Why it may have failed, where that can be told.
+    pub reasons: Reasons,
     /// Words that may name programs it did not find.
     pub missing: Vec<String>,
-    /// Whom of the network it did not reach, and why, as far as that can be told.
-    pub unreached: Option<String>,
     /// What it would have to hold, where nobody could be asked whether what it did may stand.
     pub lacking: Vec<Lacking>,
 }
@@ -286,11 +282,8 @@ impl Hands<'_> {
                     output_letters: 0,
                     cwd: base,
                     discarded: Some((denial, false)),
-                    withheld: None,
-                    strange: None,
-                    ran_short: None,
+                    reasons: Reasons::default(),
                     missing: Vec::new(),
-                    unreached: None,
                     lacking: Vec::new(),
                 });
             }
@@ -451,18 +444,8 @@ impl Hands<'_> {
         let errors = String::from_utf8_lossy(&finished.stderr.head);
         CommandRun {
             ending: finished.ending,
-            withheld: self
-                .withheld(finished.ending, &output, seen)
-                .or_else(|| self.withheld(finished.ending, &errors, seen)),
-            strange: seen::strange(finished, &[&output, &errors]),
-            ran_short: seen::ran_short(finished, &[&output, &errors]),
+            reasons: self.reasons(finished, seen, [&output, &errors]),
             missing: missing::missing(finished.ending, &[&output, &errors]),
-            unreached: reached::unreached(
-                self.had(),
-                finished.ending,
-                &finished.attempts,
-                &[&output, &errors],
-            ),
             output,
             output_letters,
             cwd: self.cwd(),

@@ -335,14 +335,8 @@ fn worded(
     if was_allowed {
         result.insert("approval".into(), ALLOWED.into());
     }
-    if let Some(withheld) = &run.withheld {
-        result.insert("withheld".into(), withheld.clone().into());
-    }
-    if let Some(strange) = &run.strange {
-        result.insert("owners".into(), strange.clone().into());
-    }
-    if let Some(why) = run.ran_short {
-        result.insert("memory".into(), why.into());
+    for (key, why) in run.reasons.keyed() {
+        result.insert(key.into(), why.into());
     }
     if let Some(note) = exit_note::note(command, status) {
         result.insert("exit_code_meaning".into(), note.into());

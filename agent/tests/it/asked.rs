@@ -196,6 +196,22 @@ fn a_single_line_of_many_rows_is_a_long_question() {
 }
 
 #[test]
+fn a_long_question_says_beside_its_answers_what_lies_elsewhere() {
+    let (_home, mut pty) = start();
+    pty.keys("!mkdir out; for n in $(seq 40); do echo x > out/$n; done; echo y > lock\r");
+    pty.sees("[deny]:");
+    let shown = pty.shown();
+    let sum = shown
+        .lines()
+        .skip_while(|row| !row.starts_with("of these, in /"))
+        .take_while(|row| !row.starts_with("allow this?"))
+        .collect::<String>();
+    assert!(sum.ends_with(": lock, 41 in out"), "{shown}");
+    pty.keys("deny\r");
+    pty.prompt();
+}
+
+#[test]
 fn what_is_typed_before_a_question_is_there_answers_nothing() {
     let (home, mut pty) = start();
     pty.keys("!echo be''gun; sleep 5; echo x > c.txt\r");

@@ -64,3 +64,21 @@ fn a_repository_begun_by_libgit2_is_begun_like_one_of_gits() {
         "{settings}"
     );
 }
+
+/// A clone of a directory links its files, which changes their numbers in a view.
+#[test]
+fn a_clone_that_takes_a_link_for_somebodys_doing_is_told_how_it_works() {
+    let home = Home::new();
+    let exec = ["exec", "--grant", "fs.*=.", "--"];
+    let made =
+        "git init -q a && git -C a -c user.name=n -c user.email=e commit -q --allow-empty -m one";
+    assert_eq!(home.run(&[&exec[..], &[made]].concat()).code, Some(0));
+    let ran = home.run(&[&exec[..], &["git clone -q a b"]].concat());
+    if ran.code == Some(0) {
+        println!("SKIPPED: the view is a copy here, whose files can be linked");
+        return;
+    }
+    assert!(ran.err.contains("`--no-hardlinks`"), "{ran:?}");
+    let ran = home.run(&[&exec[..], &["git -C a clone -q nowhere b"]].concat());
+    assert!(!ran.err.contains("--no-hardlinks"), "{ran:?}");
+}

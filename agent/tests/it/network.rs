@@ -9,7 +9,7 @@ use std::{
 };
 
 use hermitcrab::runtime::{Fate, GrantWords};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::Bench;
 
 fn server(line: &'static str) -> u16 {
@@ -279,4 +279,30 @@ fn words_that_name_no_peer_grant_nothing() {
         let words = GrantWords::new(verb, on);
         assert!(bench.runtime.grant(agent, &words).is_err(), "{verb} {on}");
     }
+}
+
+#[test]
+fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
+    let mut bench = Bench::new();
+    let told = |bench: &mut Bench, command: &str| -> String {
+        let report = bench.call("terminal", json!({"command": command}));
+        let result: Value = serde_json::from_str(&report.text).unwrap();
+        result["network"].as_str().unwrap_or_default().to_owned()
+    };
+    // The words of a program, whether or not it is installed here.
+    let lost = "echo 'curl: (6) Could not resolve host: r.example.org' >&2; exit 6";
+    let said = told(&mut bench, lost);
+    assert!(said.contains("`net.connect=r.example.org:443`"), "{said}");
+    assert!(said.contains("the user's to give"), "{said}");
+    assert_eq!(told(&mut bench, "echo no such file; exit 6"), "");
+
+    // Where some of it is held, whom the proxy did not let through.
+    let (open, shut) = (server("welcome\n"), server("a secret\n"));
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let said = told(&mut bench, &tunnel(shut));
+    assert!(
+        said.contains(&format!("`net.connect=127.0.0.1:{shut}`")),
+        "{said}"
+    );
+    assert_eq!(told(&mut bench, &tunnel(open)), "");
 }

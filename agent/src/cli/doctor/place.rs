@@ -123,7 +123,7 @@ fn works(ground: &open::Ground, isolation: Isolation) -> Result<Works, String> {
     let run = report.came?;
     match (report.fate, exec::status(run.ending)) {
         (Fate::Ran, 0) => Ok(Works::Whole),
-        (Fate::Ran, MAKES_NOTHING) => Ok(Works::ReadsOnly(run.strange)),
+        (Fate::Ran, MAKES_NOTHING) => Ok(Works::ReadsOnly(run.reasons.strange)),
         (Fate::Ran, status) => Err(format!("`ls` ended with status {status} there")),
         (fate, _) => Err(seen::fate(&fate)),
     }

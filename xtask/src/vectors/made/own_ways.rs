@@ -18,6 +18,7 @@ pub fn suite() -> Suite {
     cases.extend(lists());
     cases.extend(patches());
     cases.extend(commands());
+    cases.extend(networks());
     cases.extend(hints());
     cases.extend(promises());
     let mut defaults = super::defaults("own-ways-1");
@@ -57,6 +58,10 @@ pub fn suite() -> Suite {
             ),
             service("order", "what is found after a command that changed files"),
             service("hint", "a command Hermes' developers have a word about"),
+            service(
+                "network",
+                "a command that reaches for a network it was not granted",
+            ),
             service("plain", "a neighbour that is the same"),
         ],
         defaults,
@@ -299,6 +304,23 @@ fn commands() -> Vec<Draft> {
         case("order-command", "order")
             .call("terminal", &json!({"command": "sed -i 's/plain/more/' lib/words.txt; echo word > zz.txt; echo word > aa.txt"}))
             .call("search_files", &counts),
+    ]
+}
+
+/// Whoever reached nobody is told what lets a command reach them.
+fn networks() -> Vec<Draft> {
+    let run = |draft: Draft, command: &str| draft.call("terminal", &json!({"command": command}));
+    let reached = |id: &str, command: &str| run(case(id, "network"), command);
+    let none = run(case("network-none", "plain"), "cat nobody.example 2>&1");
+    vec![
+        reached("network-name", "curl -sS https://nobody.example/x"),
+        reached(
+            "network-git",
+            "git ls-remote https://nobody.example/a/b.git 2>&1",
+        ),
+        reached("network-loopback", "curl -sS http://127.0.0.1:8765/"),
+        reached("network-localhost", "curl -sS http://localhost:8765/"),
+        run(none, "echo could not resolve host: nobody.example"),
     ]
 }
 

@@ -1,0 +1,77 @@
+//! What a command may have failed for, as far as that can be told: programs say of it what
+//! they say everywhere, and not that they ran in a sandbox.
+
+use std::borrow::Cow;
+
+use hermitcrab_sandbox::spawn::{Ending, Finished};
+
+use super::{Seen, reached, seen};
+use crate::runtime::hands::Hands;
+
+/// What git says of a second name it has given to a file of a view, and why.
+const ANOTHER_NUMBER: &str = "hardlink different from source";
+const LINKED: &str = "A file that gets a second name in a copy-on-write view has another number from then on, which \
+     `git clone` of a directory takes for somebody's doing: with `--no-hardlinks` it copies.";
+
+/// Why a command may have failed; nothing where it did not, or nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reasons {
+    /// What kept something from it.
+    pub withheld: Option<String>,
+    /// Why it had a stranger's rights to a directory.
+    pub strange: Option<String>,
+    /// It, or a part of it, needed more memory than there is, or room.
+    pub ran_short: Option<&'static str>,
+    /// Whom of the network it did not reach, and why.
+    pub unreached: Option<String>,
+    /// A second name of a file was not what a program expects of one.
+    pub linked: Option<&'static str>,
+}
+
+impl Reasons {
+    /// Each as a sentence for a person.
+    pub fn told(&self) -> impl Iterator<Item = &str> {
+        [
+            self.withheld.as_deref(),
+            self.strange.as_deref(),
+            self.ran_short,
+            self.unreached.as_deref(),
+            self.linked,
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Each for a model, with the key it has in a tool's result.
+    pub fn keyed(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let unreached = self
+            .unreached
+            .as_ref()
+            .map(|why| Cow::Owned(format!("{why} Grants are the user's to give.")));
+        [
+            ("withheld", self.withheld.as_deref().map(Cow::Borrowed)),
+            ("owners", self.strange.as_deref().map(Cow::Borrowed)),
+            ("memory", self.ran_short.map(Cow::Borrowed)),
+            ("network", unreached),
+            ("links", self.linked.map(Cow::Borrowed)),
+        ]
+        .into_iter()
+        .filter_map(|(key, why)| Some((key, why?)))
+    }
+}
+
+impl Hands<'_> {
+    /// The reasons for what a command that saw this `said`.
+    pub(super) fn reasons(&self, finished: &Finished, seen: &[Seen], said: [&str; 2]) -> Reasons {
+        let failed = finished.ending != Ending::Exited(0);
+        let withheld = |said: &&str| self.withheld(finished.ending, said, seen);
+        Reasons {
+            withheld: said.iter().find_map(withheld),
+            strange: seen::strange(finished, &said),
+            ran_short: seen::ran_short(finished, &said),
+            unreached: reached::unreached(self.had(), finished.ending, &finished.attempts, &said),
+            linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
+                .then_some(LINKED),
+        }
+    }
+}
