@@ -17,6 +17,7 @@ use hermitcrab_core::fault::{self, Fault};
 use hermitcrab_core::path::RelPath;
 use rustix::fs::Stat;
 
+pub(crate) use self::look::now;
 pub(super) use self::look::read_below;
 use self::look::{
     child_of, dir_node, failed, is_retimed, is_settings_of_git, modified, node_of, read_link,
@@ -25,7 +26,7 @@ use self::look::{
 pub(crate) use self::moment::Moment;
 pub(crate) use self::overwritten::Overwritten;
 pub use self::portion::Portion;
-pub(crate) use self::so_far::{Meanwhile, SoFar, now};
+pub(crate) use self::so_far::{Meanwhile, SoFar};
 use super::clock::Since;
 use super::copied::{Copied, Seen};
 use super::kept::Never;

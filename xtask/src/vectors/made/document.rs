@@ -183,3 +183,47 @@ pub fn text(lines: &[String], form: Form) -> String {
     }
     text
 }
+
+/// Some consecutive lines.
+pub fn block(draw: &mut Draw, lines: &[String]) -> anyhow::Result<Vec<String>> {
+    let start = draw.below(lines.len())?;
+    let length = 1 + draw.below(4)?;
+    Ok(lines.iter().skip(start).take(length).cloned().collect())
+}
+
+/// What is to stand in the place of a block.
+pub fn changed(draw: &mut Draw, block: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut new = block.to_vec();
+    let at = draw.below(new.len())?;
+    match draw.below(6)? {
+        0 if new.len() > 1 => {
+            new.remove(at);
+        }
+        1 => {
+            let indent: String = new
+                .get(at)
+                .map(|line| {
+                    line.chars()
+                        .take_while(|letter| letter.is_whitespace())
+                        .collect()
+                })
+                .unwrap_or_default();
+            new.insert(at + 1, format!("{indent}{} added", word(draw)?));
+        }
+        2 => {
+            if let Some(line) = new.get_mut(at) {
+                line.push_str(" more");
+            }
+        }
+        _ => {
+            let word = word(draw)?;
+            if let Some(line) = new.get_mut(at) {
+                *line = match line.find('=') {
+                    Some(place) => format!("{}= {word}", line.get(..place).unwrap_or_default()),
+                    None => line.replacen(['a', 'e'], &word, 1),
+                };
+            }
+        }
+    }
+    Ok(new)
+}

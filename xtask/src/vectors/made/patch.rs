@@ -77,50 +77,6 @@ fn a_file(draw: &mut Draw) -> anyhow::Result<(String, Vec<String>, document::For
     ))
 }
 
-/// Some consecutive lines.
-pub fn block(draw: &mut Draw, lines: &[String]) -> anyhow::Result<Vec<String>> {
-    let start = draw.below(lines.len())?;
-    let length = 1 + draw.below(4)?;
-    Ok(lines.iter().skip(start).take(length).cloned().collect())
-}
-
-/// What is to stand in the place of a block.
-pub fn changed(draw: &mut Draw, block: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut new = block.to_vec();
-    let at = draw.below(new.len())?;
-    match draw.below(6)? {
-        0 if new.len() > 1 => {
-            new.remove(at);
-        }
-        1 => {
-            let indent: String = new
-                .get(at)
-                .map(|line| {
-                    line.chars()
-                        .take_while(|letter| letter.is_whitespace())
-                        .collect()
-                })
-                .unwrap_or_default();
-            new.insert(at + 1, format!("{indent}{} added", document::word(draw)?));
-        }
-        2 => {
-            if let Some(line) = new.get_mut(at) {
-                line.push_str(" more");
-            }
-        }
-        _ => {
-            let word = document::word(draw)?;
-            if let Some(line) = new.get_mut(at) {
-                *line = match line.find('=') {
-                    Some(place) => format!("{}= {word}", line.get(..place).unwrap_or_default()),
-                    None => line.replacen(['a', 'e'], &word, 1),
-                };
-            }
-        }
-    }
-    Ok(new)
-}
-
 fn indentation(line: &str) -> (&str, &str) {
     let rest = line.trim_start();
     line.split_at(line.len() - rest.len())
@@ -188,11 +144,11 @@ fn replace(draw: &mut Draw) -> anyhow::Result<Draft> {
     let how = draw.below(16)?;
     if how == 13 && !lines.is_empty() {
         // Twice the same lines: which of them is meant?
-        let again = block(draw, &lines)?;
+        let again = document::block(draw, &lines)?;
         lines.extend(again);
     }
-    let found = block(draw, &lines)?;
-    let new = changed(draw, &found)?;
+    let found = document::block(draw, &lines)?;
+    let new = document::changed(draw, &found)?;
     let (flag, old, new) = match how {
         0 => ("exact", found.join("\n"), new.join("\n")),
         1 => {
@@ -256,8 +212,8 @@ fn repeated(draw: &mut Draw) -> anyhow::Result<Draft> {
     let (name, lines, form) = a_file(draw)?;
     let mut draft = draft("repeated", &name, document::text(&lines, form));
     for _ in 0..2 + draw.below(3)? {
-        let found = block(draw, &lines)?;
-        let new = changed(draw, &found)?;
+        let found = document::block(draw, &lines)?;
+        let new = document::changed(draw, &found)?;
         let old = if draw.chance(50)? {
             "qqqq wwww".to_owned()
         } else {

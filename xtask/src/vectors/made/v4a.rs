@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{self, Kind};
 use super::draw::Draw;
-use super::{patch, world};
+use super::world;
 use crate::vectors::draft::Draft;
 
 struct File {
@@ -115,8 +115,8 @@ fn update(draw: &mut Draw, file: &File, body: &mut String) -> anyhow::Result<()>
 
 /// Context, lines that go, lines that come.
 fn lines(draw: &mut Draw, part: &[String], body: &mut String) -> anyhow::Result<()> {
-    let found = patch::block(draw, part)?;
-    let new = patch::changed(draw, &found)?;
+    let found = document::block(draw, part)?;
+    let new = document::changed(draw, &found)?;
     let bare = draw.chance(10)?;
     let same_start = found
         .iter()

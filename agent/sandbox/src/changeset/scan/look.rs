@@ -1,7 +1,7 @@
 //! One look at one name, with what to say where it fails.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Mode, Stat};
@@ -10,6 +10,7 @@ use rustix::time::Timespec;
 
 use crate::changeset::ChangeSetError;
 use crate::changeset::node::{Holds, Node, xattrs_of};
+use crate::dircap::open::open_parent;
 use crate::dircap::{DIR_FLAGS, Kind};
 
 pub(super) fn child_of(path: &RelPath, name: &[u8]) -> Result<RelPath, ChangeSetError> {
@@ -113,4 +114,28 @@ pub(in crate::changeset) fn read_below(
         here = rustix::fs::openat(&here, name, DIR_FLAGS, Mode::empty())?;
     }
     crate::dircap::read_plain(&here, name, bytes_max)
+}
+
+/// Whether it says that something is not there any more, is something else or too long by
+/// now, or may not be read.
+pub(super) fn is_of_now(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::NotFound
+            | Kind::PermissionDenied
+            | Kind::NotADirectory
+            | Kind::IsADirectory
+            | Kind::InvalidInput
+            | Kind::FileTooLarge
+    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
+}
+
+/// What a name of the layer is now.
+pub(crate) fn now(upper: BorrowedFd<'_>, path: &RelPath) -> Option<Stat> {
+    if path.is_root() {
+        return rustix::fs::fstat(upper).ok();
+    }
+    let (parent, name) = open_parent(upper, path).ok()?;
+    stat_name(parent.as_fd(), &name, path).ok()?
 }

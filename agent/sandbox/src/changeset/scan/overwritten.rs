@@ -16,8 +16,8 @@ use hermitcrab_core::path::RelPath;
 use rustix::fs::{AtFlags, Stat};
 
 use super::Scan;
-use super::look::stat_name;
-use super::so_far::{NAMES_MAX, is_of_now, now};
+use super::look::{is_of_now, now, stat_name};
+use super::portion::NAMES_MAX;
 use crate::changeset::ChangeSet;
 use crate::changeset::copied::Seen;
 use crate::changeset::grip::Grip;

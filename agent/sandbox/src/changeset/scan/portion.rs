@@ -15,10 +15,14 @@ use rustix::fs::Stat;
 
 use super::Scan;
 use super::look::{child_of, failed, stat_name};
-use super::so_far::{BYTES_MAX, NAMES_MAX};
 use crate::changeset::ChangeSetError;
 use crate::changeset::node::{is_mounted, kind_of, open_dir};
 use crate::dircap::{DEPTH_MAX, Kind, list_dir};
+
+/// What is read of a layer in one look, and perhaps one file more.
+pub(super) const BYTES_MAX: i64 = 256 << 20;
+/// Names of a layer that are looked at.
+pub(super) const NAMES_MAX: usize = 10_000;
 
 /// What one look tells at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

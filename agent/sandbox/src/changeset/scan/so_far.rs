@@ -13,16 +13,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use hermitcrab_core::digest::Digest;
 use hermitcrab_core::path::RelPath;
 use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
+use super::look::{is_of_now, now};
 use super::moment::Moment;
 use super::overwritten::{Overwritten, Waiting};
-use super::portion::{Amount, Portion};
+use super::portion::{Amount, BYTES_MAX, NAMES_MAX, Portion};
 use super::{Scan, dir_node, failed};
 use crate::changeset::ChangeSetError;
 use crate::changeset::copied::Seen;
@@ -31,14 +31,9 @@ use crate::changeset::node::{Node, kind_of, mode_of};
 use crate::changeset::settled::{Below, Displaced, Settled};
 use crate::digest::{digest_at_most, digest_file};
 use crate::dircap::Kind;
-use crate::dircap::open::{open_parent, stat_name};
 
 /// The longest file that is looked at.
 const FILE_BYTES_MAX: i64 = 8 << 20;
-/// What is read of a layer in one look, and perhaps one file more.
-pub(super) const BYTES_MAX: i64 = 256 << 20;
-/// Names of a layer that are looked at.
-pub(super) const NAMES_MAX: usize = 10_000;
 
 /// How a layer is looked at whose command runs still.
 #[derive(Clone, Debug, Default)]
@@ -147,30 +142,6 @@ impl SoFar {
         let names = there.map(|(path, _)| path);
         names.filter(move |path| now(upper, path).is_none())
     }
-}
-
-/// Whether it says that something is not there any more, is something else or too long by
-/// now, or may not be read.
-pub(super) fn is_of_now(error: &io::Error) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        error.kind(),
-        Kind::NotFound
-            | Kind::PermissionDenied
-            | Kind::NotADirectory
-            | Kind::IsADirectory
-            | Kind::InvalidInput
-            | Kind::FileTooLarge
-    ) || error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
-}
-
-/// What a name of the layer is now.
-pub(crate) fn now(upper: BorrowedFd<'_>, path: &RelPath) -> Option<Stat> {
-    if path.is_root() {
-        return rustix::fs::fstat(upper).ok();
-    }
-    let (parent, name) = open_parent(upper, path).ok()?;
-    stat_name(parent.as_fd(), &name, path).ok()?
 }
 
 fn is_device(stat: &Stat) -> bool {
