@@ -209,13 +209,8 @@ impl Hands<'_> {
         };
         let (finished, discarded) = self.run_to_its_end(launch, streams, &seen, &care, |_| {})?;
         Ok(ScriptRun {
-            ending: finished.ending,
-            stdout: finished.stdout,
-            stderr: finished.stderr,
-            calls: 0,
-            elapsed: finished.elapsed,
-            timeout,
             discarded,
+            ..self.script_run(finished, &seen, timeout)
         })
     }
 }

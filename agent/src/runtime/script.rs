@@ -13,11 +13,13 @@ use std::{
 };
 
 use hermitcrab_core::{fault::Fault, outcome::Denial, tool::Tool};
-use hermitcrab_sandbox::spawn::{Captured, EXCHANGE_DIR, Ending, Grace, Input, Output, Streams};
+use hermitcrab_sandbox::spawn::{
+    Captured, EXCHANGE_DIR, Ending, Finished, Grace, Input, Output, Streams,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Care, Launch, unless_planted},
+    command::{Care, Launch, Reasons, Seen, unless_planted},
     hands::Hands,
     turn::Stop,
 };
@@ -69,6 +71,8 @@ pub struct ScriptRun {
     pub timeout: Duration,
     /// Why what it changed was thrown away, if it was.
     pub discarded: Option<Denial>,
+    /// Why it may have failed, where that can be told.
+    pub reasons: Reasons,
 }
 
 impl Hands<'_> {
@@ -132,14 +136,32 @@ impl Hands<'_> {
                 hands.serve(&mut line)
             })?;
         Ok(ScriptRun {
+            calls: line.calls,
+            discarded,
+            ..self.script_run(finished, &seen, timeout)
+        })
+    }
+
+    /// What a script came to that saw this, had called nothing and lost nothing.
+    pub(super) fn script_run(
+        &self,
+        finished: Finished,
+        seen: &[Seen],
+        timeout: Duration,
+    ) -> ScriptRun {
+        let (printed, complained) = (finished.stdout.to_bytes(), finished.stderr.to_bytes());
+        let said = [&printed, &complained].map(|said| String::from_utf8_lossy(said));
+        let reasons = self.reasons(&finished, seen, said.each_ref().map(AsRef::as_ref));
+        ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,
             stderr: finished.stderr,
-            calls: line.calls,
+            calls: 0,
             elapsed: finished.elapsed,
             timeout,
-            discarded,
-        })
+            discarded: None,
+            reasons,
+        }
     }
 
     /// Answers every request that is there.

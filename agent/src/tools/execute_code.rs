@@ -155,6 +155,9 @@ fn worded(run: &ScriptRun) -> ToolResult {
             result.insert("error".into(), complaints.into());
         }
     }
+    for (key, why) in run.reasons.keyed() {
+        result.insert(key.into(), why.into());
+    }
     let mut fate = Fate::Ran;
     if let Some(denial) = &run.discarded {
         let code = denial.code();

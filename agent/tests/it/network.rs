@@ -296,6 +296,13 @@ fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
     assert!(said.contains("the user's to give"), "{said}");
     assert_eq!(told(&mut bench, "echo no such file; exit 6"), "");
 
+    // A script that goes there itself.
+    let code = "import urllib.request as u; u.urlopen('https://r.example.org/')";
+    let report = bench.call("execute_code", json!({"code": code}));
+    let result: Value = serde_json::from_str(&report.text).unwrap();
+    let said = result["network"].as_str().unwrap_or_default();
+    assert!(said.contains("`net.connect="), "{result}");
+
     // Where some of it is held, whom the proxy did not let through.
     let (open, shut) = (server("welcome\n"), server("a secret\n"));
     grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));

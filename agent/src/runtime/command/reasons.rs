@@ -62,7 +62,12 @@ impl Reasons {
 
 impl Hands<'_> {
     /// The reasons for what a command that saw this `said`.
-    pub(super) fn reasons(&self, finished: &Finished, seen: &[Seen], said: [&str; 2]) -> Reasons {
+    pub(in crate::runtime) fn reasons(
+        &self,
+        finished: &Finished,
+        seen: &[Seen],
+        said: [&str; 2],
+    ) -> Reasons {
         let failed = finished.ending != Ending::Exited(0);
         let withheld = |said: &&str| self.withheld(finished.ending, said, seen);
         Reasons {
