@@ -15,7 +15,7 @@ use hermitcrab_core::{
 };
 
 pub use below::Below;
-pub use summed::in_all;
+pub use summed::{grant_of_most, in_all};
 
 use crate::ports::{Keep, Prompt};
 

@@ -122,7 +122,7 @@ impl TerminalUser {
                         }
                         let explained = answers::explained(widest, below);
                         let besides = match below {
-                            Some(_) => None,
+                            Some(_) => answers::grant_of_most(&prompt),
                             None => answers::grants_for_all(&prompt),
                         };
                         let besides = besides.unwrap_or_default();

@@ -13,7 +13,8 @@
 //! It must never extend itself: only [`Standing::confirm`], called for a yes
 //! of the user, moves its times, and no yes revives a revoked one.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -379,27 +380,45 @@ const fn strength(isolation: Isolation) -> u8 {
 }
 
 /// One line in which no two different caps look the same.
+/// What a verb is held on, as it is told.
+impl fmt::Display for PortableObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PortableObject::Place(place) if place.is_root() => f.write_str("/"),
+            PortableObject::Place(place) => write!(f, "/{place}"),
+            PortableObject::Program(program) => write!(f, "{program}"),
+            PortableObject::Host(host) => write!(f, "{host}"),
+            PortableObject::Secret(name) => write!(f, "secret {name}"),
+            PortableObject::Model(name) => write!(f, "model {name}"),
+            PortableObject::Extension(extension) => write!(f, "{extension}"),
+        }
+    }
+}
+
 impl fmt::Display for PortableCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = self.verb;
         match &self.object {
-            PortableObject::Place(place) if place.is_root() => write!(f, "{verb} /"),
-            PortableObject::Place(place) => write!(f, "{verb} /{place}"),
-            PortableObject::Program(program) => write!(f, "{verb} {program}"),
-            PortableObject::Host(host) => write!(f, "{verb} {host}"),
-            PortableObject::Secret(name) => write!(f, "{verb} secret {name}"),
-            PortableObject::Model(name) => write!(f, "{verb} model {name}"),
+            // A vendor's verb is named by its object.
             PortableObject::Extension(extension) => write!(f, "{extension}"),
+            object => write!(f, "{} {object}", self.verb),
         }
     }
 }
 
 impl fmt::Display for PortableAuthority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts: Vec<String> = self
+        let is_file = |cap: &&PortableCap| Verb::FILES.contains(&cap.verb);
+        let files: Vec<(Verb, String)> = self
             .caps
             .iter()
-            .map(alloc::string::ToString::to_string)
+            .filter(is_file)
+            .map(|cap| (cap.verb, cap.object.to_string()))
+            .collect();
+        let files = Verb::listed(&files).into_iter();
+        let others = self.caps.iter().filter(|cap| !is_file(cap));
+        let texts: Vec<String> = files
+            .map(|(verb, on)| format!("{verb} {on}"))
+            .chain(others.map(ToString::to_string))
             .collect();
         f.write_str(&texts.join(", "))
     }

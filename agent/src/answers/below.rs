@@ -97,11 +97,15 @@ impl Below {
     /// The same as words of a command line, where no letter in it means anything there.
     #[must_use]
     pub fn typed(&self) -> Option<String> {
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@".contains(letter);
         let word = |verb: &Verb| format!("{verb}={}", self.dir);
         let words: Vec<String> = self.verbs.iter().map(word).collect();
         self.dir.chars().all(is_plain).then(|| words.join(" "))
     }
+}
+
+/// Whether a letter of a name means nothing on a command line.
+pub(super) fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "/._-+@".contains(letter)
 }
 
 impl fmt::Display for Below {

@@ -195,19 +195,27 @@ impl Runtime {
     #[must_use]
     pub fn grants_in_words(&self, agent: AgentId) -> Vec<(GrantId, String)> {
         let now = self.clock.now();
-        let in_words = |cap: &Cap| match cap.object() {
-            Object::Dir { dir, below } => {
-                let place = self.mounts.absolute(*dir, below).unwrap_or_default();
-                format!("{} on {}", cap.verb(), place.display())
-            }
-            object => format!("{} on {object}", cap.verb()),
+        let named = |cap: &Cap| {
+            let on = match cap.object() {
+                Object::Dir { dir, below } => {
+                    let place = self.mounts.absolute(*dir, below).unwrap_or_default();
+                    place.display().to_string()
+                }
+                object => object.to_string(),
+            };
+            (cap.verb(), on)
         };
         self.machine.look(|session| {
             session
                 .held_by(agent)
                 .filter(|grant| session.table().usable(grant.id(), now).is_ok())
                 .map(|grant| {
-                    let caps: Vec<String> = grant.authority().caps().iter().map(in_words).collect();
+                    let caps: Vec<(Verb, String)> =
+                        grant.authority().caps().iter().map(named).collect();
+                    let caps: Vec<String> = Verb::listed(&caps)
+                        .into_iter()
+                        .map(|(verb, on)| format!("{verb} on {on}"))
+                        .collect();
                     (grant.id(), caps.join(", "))
                 })
                 .collect()

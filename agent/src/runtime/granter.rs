@@ -273,11 +273,18 @@ fn proposal_row(session: &Session, proposal: &Proposal) -> ProposalRow {
 
 /// Authority as seen from `/`, where it has such words.
 pub(super) fn in_words(session: &Session, authority: &Authority) -> String {
-    let caps = authority.caps().iter().map(|cap| {
-        Action::new(cap.verb(), cap.object().clone(), Digest::NONE)
-            .ok()
-            .and_then(|action| session.rules().portable(&action))
-            .map_or_else(|| cap.to_string(), |cap| cap.to_string())
-    });
-    caps.collect::<Vec<_>>().join(", ")
+    let (mut files, mut others) = (Vec::new(), Vec::new());
+    for cap in authority.caps() {
+        let action = Action::new(cap.verb(), cap.object().clone(), Digest::NONE).ok();
+        match action.and_then(|action| session.rules().portable(&action)) {
+            Some(cap) if Verb::FILES.contains(&cap.verb()) => {
+                files.push((cap.verb(), cap.object().to_string()));
+            }
+            Some(cap) => others.push(cap.to_string()),
+            None => others.push(cap.to_string()),
+        }
+    }
+    let files = Verb::listed(&files).into_iter();
+    let files = files.map(|(verb, on)| format!("{verb} {on}"));
+    files.chain(others).collect::<Vec<_>>().join(", ")
 }

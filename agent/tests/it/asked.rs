@@ -207,6 +207,11 @@ fn a_long_question_says_beside_its_answers_what_lies_elsewhere() {
         .take_while(|row| !row.starts_with("allow this?"))
         .collect::<String>();
     assert!(sum.ends_with(": lock, 41 in out"), "{shown}");
+    // And which grant is enough for most of it.
+    pty.keys("?\r");
+    pty.sees("in the ledger");
+    assert!(pty.shown().contains("`grant fs.*=/"), "{}", pty.shown());
+    pty.sees("[deny]:");
     pty.keys("deny\r");
     pty.prompt();
 }

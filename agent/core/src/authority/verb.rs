@@ -1,5 +1,7 @@
 //! The closed list of verbs.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// What can be done. Adding one makes the compiler list the work.
@@ -99,6 +101,28 @@ impl Verb {
         Verb::FsModify,
         Verb::FsDelete,
     ];
+
+    /// How a grant spells all of [`Verb::FILES`].
+    pub const FILES_AS_STR: &'static str = "fs.*";
+
+    /// What is listed of several verbs, each on something, in the order they come in: all
+    /// of [`Verb::FILES`] on the same thing are told as one.
+    #[must_use]
+    pub fn listed(named: &[(Verb, String)]) -> Vec<(&'static str, &str)> {
+        let has = |verb: Verb, on: &str| named.iter().any(|(v, o)| *v == verb && o == on);
+        let is_whole = |on: &str| Verb::FILES.into_iter().all(|verb| has(verb, on));
+        let mut out = Vec::new();
+        for (verb, on) in named {
+            let one = match Verb::FILES.contains(verb) && is_whole(on) {
+                true => (Verb::FILES_AS_STR, on.as_str()),
+                false => (verb.as_str(), on.as_str()),
+            };
+            if !out.contains(&one) {
+                out.push(one);
+            }
+        }
+        out
+    }
 
     /// The stable spelling, such as `fs.read`.
     #[must_use]

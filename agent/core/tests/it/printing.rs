@@ -275,3 +275,40 @@ fn the_bounds_that_are_reckoned_are_these() {
     assert_eq!(plans::TEXT_BYTES_MAX, 16_777_216);
     assert_eq!(v4a::PATCH_BYTES_MAX, 8_388_608);
 }
+
+#[test]
+fn all_that_can_be_done_to_files_is_told_as_it_is_granted() {
+    let place = |text: &str| PortableObject::Place(RelPath::parse_dir(text.as_bytes()).unwrap());
+    let files = |on: &str, verbs: &[Verb]| -> Vec<PortableCap> {
+        let cap = |verb: &Verb| PortableCap::new(*verb, place(on)).unwrap();
+        verbs.iter().map(cap).collect()
+    };
+    let told = |caps: Vec<Vec<PortableCap>>, expected: &str| {
+        check(
+            PortableAuthority::from_caps(caps.into_iter().flatten()).unwrap(),
+            expected,
+        );
+    };
+    let program = || {
+        let any = PortableObject::Program(Program::AnyInView);
+        vec![PortableCap::new(Verb::ProcExec, any).unwrap()]
+    };
+    told(
+        vec![files("w", &Verb::FILES), program()],
+        "fs.* /w, proc.exec any program in the view",
+    );
+    told(
+        vec![files("w", &Verb::FILES), files("v", &Verb::FILES)],
+        "fs.* /v, fs.* /w",
+    );
+    // Whatever is missing is seen to be missing, and another place stands for none.
+    let (last, most) = Verb::FILES.split_last().unwrap();
+    told(
+        vec![files("w", most), files("v", &[*last])],
+        "fs.list /w, fs.read /w, fs.create /w, fs.modify /w, fs.delete /v",
+    );
+    told(
+        vec![files("w", &Verb::FILES), files("w", &[Verb::FsMount])],
+        "fs.* /w, fs.mount /w",
+    );
+}
