@@ -56,7 +56,7 @@ pub fn in_all(prompt: &Prompt<'_>, rows: usize) -> Option<String> {
 pub fn grant_of_most(prompt: &Prompt<'_>) -> Option<String> {
     let grant = Places::of(prompt.portable)?.most()?;
     Some(format!(
-        "  to hold all of that directory, and not be asked: `grant {grant}` at the prompt, `hermitcrab caps grant` to keep it\n"
+        "  to hold all of the new directory, and not be asked: `grant {grant}` at the prompt, `hermitcrab caps grant` to keep it\n"
     ))
 }
 
