@@ -1,6 +1,6 @@
 //! Plans: whatever a model proposes, and whatever the tools then answer.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary as _, Unstructured};
@@ -68,11 +68,12 @@ fn few(errors: usize) -> Verdict {
 
 /// What is called, and by which step, was in the plan before any answer came.
 fn carry_out(plan: plan::Plan, answers: &mut Unstructured<'_>) -> Verdict {
-    let mut known = BTreeSet::new();
-    named(plan.steps(), &mut known);
-    ensure(known.len() <= STEPS_MAX, || "too many steps".to_owned())?;
+    let mut known = BTreeMap::new();
+    let steps = named(plan.steps(), &mut known);
+    ensure(steps == known.len(), || "a name taken twice".to_owned())?;
+    ensure(steps <= STEPS_MAX, || "too many steps".to_owned())?;
     let calls_max = plan.calls_at_most();
-    let toolbox = plan.toolbox().clone();
+    let toolbox = Arc::clone(&TOOLBOX);
     let mut machine = Machine::new(plan);
     let mut calls = 0;
     for _ in 0..TURNS_MAX {
@@ -80,17 +81,15 @@ fn carry_out(plan: plan::Plan, answers: &mut Unstructured<'_>) -> Verdict {
             Next::Done => return Ok(()),
             Next::Say { .. } => continue,
             Next::MakeDirectory(call) => {
-                ensure(
-                    known.contains(&(call.step.clone(), call.tool.clone())),
-                    || format!("a directory for {}, which is no step", call.step),
-                )?;
+                ensure(known.get(&call.step) == Some(&call.tool), || {
+                    format!("a directory for {}, which is no step", call.step)
+                })?;
             }
             Next::Call(call) => {
                 calls += 1;
-                ensure(
-                    known.contains(&(call.step.clone(), call.tool.clone())),
-                    || format!("{} calls {}, which no step says", call.step, call.tool),
-                )?;
+                ensure(known.get(&call.step) == Some(&call.tool), || {
+                    format!("{} calls {}, which no step says", call.step, call.tool)
+                })?;
                 let signature = toolbox.get(&call.tool);
                 for (name, value) in &call.args {
                     let param = signature.and_then(|signature| signature.param(name));
@@ -106,9 +105,7 @@ fn carry_out(plan: plan::Plan, answers: &mut Unstructured<'_>) -> Verdict {
             | Next::AskUser { step, .. }
             | Next::Confirm { step, .. }
             | Next::Delegate { step, .. } => {
-                ensure(known.iter().any(|(name, _)| *name == step), || {
-                    format!("{step} is no step")
-                })?;
+                ensure(known.contains_key(&step), || format!("{step} is no step"))?;
             }
         }
         // A call may be said a second time, after its directory was made.
@@ -120,18 +117,20 @@ fn carry_out(plan: plan::Plan, answers: &mut Unstructured<'_>) -> Verdict {
     Ok(())
 }
 
-/// Every step with its tool.
-fn named(steps: &[Step], known: &mut BTreeSet<(String, String)>) {
+/// Every step with its tool; how many there are.
+fn named(steps: &[Step], known: &mut BTreeMap<String, String>) -> usize {
+    let mut count = steps.len();
     for step in steps {
         let tool = match &step.what {
             What::Call { tool, .. } => tool.clone(),
             _ => String::new(),
         };
-        known.insert((step.id.clone(), tool));
+        known.insert(step.id.clone(), tool);
         for block in step.what.blocks() {
-            named(block, known);
+            count += named(block, known);
         }
     }
+    count
 }
 
 fn reply(answers: &mut Unstructured<'_>) -> Reply {

@@ -229,15 +229,17 @@ impl Checker<'_> {
         match &step.what {
             What::Call { tool, with } => {
                 self.calls = self.calls.saturating_add(around.turns);
-                let Some(signature) = self.toolbox.get(tool).cloned() else {
+                let toolbox = self.toolbox;
+                let Some(signature) = toolbox.get(tool) else {
                     self.error(ErrorKind::UnknownTool);
                     return None;
                 };
-                let asked_by = self.call(step, &signature, with, around);
+                let asked_by = self.call(step, signature, with, around);
+                let result = signature.result.clone();
                 Some(if self.rules.selection {
-                    signature.result.at_most(asked_by)
+                    result.lowered(asked_by)
                 } else {
-                    signature.result
+                    result
                 })
             }
             What::Let(expr) => self.type_of(expr),
@@ -387,7 +389,7 @@ impl Checker<'_> {
                 .step(step, around)
                 .unwrap_or(Kind::Never.at(Level::Untrusted));
             let kind = if self.rules.control {
-                kind.at_most(around.control)
+                kind.lowered(around.control)
             } else {
                 kind
             };

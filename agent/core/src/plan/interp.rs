@@ -227,13 +227,15 @@ impl Machine {
                 self.over = true;
                 break;
             };
-            let Some(step) = frame.steps.get(frame.next).cloned() else {
+            // Held beside the frame: a step holds all that lies below it.
+            let steps = Arc::clone(&frame.steps);
+            let Some(step) = steps.get(frame.next) else {
                 self.end_of_block();
                 continue;
             };
             frame.next += 1;
             let control = frame.control.clone();
-            if let Some(next) = self.begin(&step, &control) {
+            if let Some(next) = self.begin(step, &control) {
                 self.said = self.waiting.is_some();
                 return next;
             }
@@ -340,18 +342,15 @@ impl Machine {
             return;
         };
         // What a turn gives is seen from inside it.
-        if let Some(gives) = turn.gives.clone() {
-            if let Ok(value) = self.env.eval(&gives) {
-                let value = if self.plan.rules.control {
-                    value.tainted(&frame.control)
-                } else {
-                    value
-                };
-                turn.given.push(value);
-            }
-        } else {
-            turn.given.push(nothing());
-        }
+        let given = match &turn.gives {
+            None => Some(nothing()),
+            Some(gives) => match self.env.eval(gives) {
+                Ok(value) if self.plan.rules.control => Some(value.tainted(&frame.control)),
+                Ok(value) => Some(value),
+                Err(_) => None,
+            },
+        };
+        turn.given.extend(given);
         self.turn();
     }
 

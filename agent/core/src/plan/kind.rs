@@ -114,35 +114,45 @@ impl Type {
     /// The same, trusted no further than this anywhere.
     #[must_use]
     pub fn at_most(&self, level: Level) -> Type {
-        let kind = match &self.kind {
-            Kind::List(item) => Kind::list(item.at_most(level)),
-            Kind::Optional(item) => Kind::Optional(Box::new(item.at_most(level))),
-            Kind::Record(fields) => Kind::Record(
-                fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), field.at_most(level)))
-                    .collect(),
-            ),
-            plain => plain.clone(),
-        };
-        kind.at(self.level.min(level))
+        self.clone().lowered(level)
+    }
+
+    /// The same, trusted no further than this anywhere; made in place.
+    #[must_use]
+    pub fn lowered(mut self, level: Level) -> Type {
+        // Nothing is trusted further than the user.
+        if level < Level::User {
+            self.each_level(&mut |own| *own = (*own).min(level));
+        }
+        self
     }
 
     /// The same, trusted this far everywhere.
     #[must_use]
-    pub fn raised(&self, level: Level) -> Type {
-        let kind = match &self.kind {
-            Kind::List(item) => Kind::list(item.raised(level)),
-            Kind::Optional(item) => Kind::Optional(Box::new(item.raised(level))),
-            Kind::Record(fields) => Kind::Record(
-                fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), field.raised(level)))
-                    .collect(),
-            ),
-            plain => plain.clone(),
-        };
-        kind.at(level)
+    pub fn raised(mut self, level: Level) -> Type {
+        self.each_level(&mut |own| *own = level);
+        self
+    }
+
+    fn each_level(&mut self, change: &mut impl FnMut(&mut Level)) {
+        change(&mut self.level);
+        match &mut self.kind {
+            Kind::List(item) | Kind::Optional(item) => item.each_level(change),
+            Kind::Record(fields) => {
+                for (_, field) in fields {
+                    field.each_level(change);
+                }
+            }
+            Kind::Never
+            | Kind::Nothing
+            | Kind::Truth
+            | Kind::Whole
+            | Kind::Number
+            | Kind::Text
+            | Kind::Path
+            | Kind::Time
+            | Kind::Choice(_) => {}
+        }
     }
 
     /// May a value of this type stand where `wanted` is asked for?

@@ -116,17 +116,23 @@ impl Value {
     /// The data without its tags.
     #[must_use]
     pub fn raw(&self) -> Raw {
-        match &self.datum {
+        self.clone().into_raw()
+    }
+
+    /// The same, of a value nobody needs any more.
+    #[must_use]
+    pub fn into_raw(self) -> Raw {
+        match self.datum {
             Datum::Nothing => Raw::Nothing,
-            Datum::Truth(truth) => Raw::Truth(*truth),
-            Datum::Whole(whole) => Raw::Whole(*whole),
-            Datum::Number(number) => Raw::Number(*number),
-            Datum::Text(text) => Raw::Text(text.clone()),
-            Datum::List(items) => Raw::List(items.iter().map(Value::raw).collect()),
+            Datum::Truth(truth) => Raw::Truth(truth),
+            Datum::Whole(whole) => Raw::Whole(whole),
+            Datum::Number(number) => Raw::Number(number),
+            Datum::Text(text) => Raw::Text(text),
+            Datum::List(items) => Raw::List(items.into_iter().map(Value::into_raw).collect()),
             Datum::Record(fields) => Raw::Record(
                 fields
-                    .iter()
-                    .map(|(name, field)| (name.clone(), field.raw()))
+                    .into_iter()
+                    .map(|(name, field)| (name, field.into_raw()))
                     .collect(),
             ),
         }

@@ -38,11 +38,17 @@ impl Checker<'_> {
         match expr {
             Expr::Literal(raw) => self.literal(raw),
             Expr::Ref { name, path } => {
-                let Some(kind) = self.known(name).cloned() else {
-                    self.unknown(name);
-                    return None;
-                };
-                self.along(kind, path)
+                if path.len() > EXPR_DEPTH_MAX && self.known(name).is_some() {
+                    return self.wrong(ErrorKind::TooDeep);
+                }
+                match self.known(name).map(|kind| along(kind, path)) {
+                    None => {
+                        self.unknown(name);
+                        None
+                    }
+                    Some(None) => self.wrong(ErrorKind::UnknownField),
+                    Some(kind) => kind,
+                }
             }
             Expr::List(items) => {
                 let mut all = Kind::Never.at(Level::User);
@@ -147,36 +153,32 @@ impl Checker<'_> {
         Some(kind.at(Level::User))
     }
 
-    /// The type of a part.
-    fn along(&mut self, mut kind: Type, path: &[Hop]) -> Option<Type> {
-        if path.len() > EXPR_DEPTH_MAX {
-            return self.wrong(ErrorKind::TooDeep);
-        }
-        for hop in path {
-            let level = kind.level;
-            let part = match (hop, kind.kind) {
-                (_, Kind::Never) => return Some(Kind::Never.at(level)),
-                (Hop::Field(name), Kind::Record(fields)) => fields
-                    .into_iter()
-                    .find(|(known, _)| known == name)
-                    .map(|(_, field)| field),
-                (Hop::At(_), Kind::List(item)) => Some(*item),
-                _ => None,
-            };
-            match part {
-                Some(part) => kind = part.at_most(level),
-                None => return self.wrong(ErrorKind::UnknownField),
-            }
-        }
-        Some(kind)
-    }
-
     /// A form of an answer must be one that can be asked for.
     pub(super) fn schema(&mut self, schema: &Type) {
         if !is_schema(schema, 0) {
             self.error(ErrorKind::BadSchema);
         }
     }
+}
+
+/// The type of a part; `None` if there is no such part.
+fn along(kind: &Type, path: &[Hop]) -> Option<Type> {
+    let mut part = kind;
+    // A part is trusted no further than what it is a part of.
+    let mut level = Level::User;
+    for hop in path {
+        level = level.min(part.level);
+        part = match (hop, &part.kind) {
+            (_, Kind::Never) => break,
+            (Hop::Field(name), Kind::Record(fields)) => {
+                let (_, field) = fields.iter().find(|(known, _)| known == name)?;
+                field
+            }
+            (Hop::At(_), Kind::List(item)) => item,
+            _ => return None,
+        };
+    }
+    Some(part.at_most(level))
 }
 
 fn is_schema(schema: &Type, depth: usize) -> bool {

@@ -79,8 +79,8 @@ impl Machine {
             let tag = value.whole_tag();
             // The check promised the type; here it is made sure of.
             let value = value
-                .raw()
-                .typed(&param.kind.at_most(Level::User), &tag)
+                .into_raw()
+                .typed(&param.kind, &tag)
                 .ok_or(Trouble::WrongType)?
                 .tainted(&tag);
             if signature.changes && tag.level() < param.role.floor(rules) {

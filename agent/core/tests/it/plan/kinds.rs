@@ -381,3 +381,40 @@ fn a_toolbox_is_narrowed_to_what_is_named_and_a_plan_tells_what_it_is() {
     assert_eq!(plan.toolbox(), &*tools);
     assert_eq!(plan.calls_at_most(), 2);
 }
+
+#[test]
+fn a_part_is_trusted_no_further_than_what_it_is_a_part_of() {
+    let inner = Kind::record(&[
+        ("inner", user(Kind::Text)),
+        ("list", user(list(Kind::Text))),
+    ]);
+    let result = Kind::record(&[
+        ("low", inner.clone().at(Level::Picked)),
+        ("high", inner.at(Level::User)),
+    ]);
+    let keep = vec![param("text", Kind::Text, Role::Outgoing)];
+    let tools = Arc::new(Toolbox::new(vec![
+        tool("look", Vec::new(), result.at(Level::Service), None),
+        tool("keep", keep, user(Kind::Nothing), Some(Verb::FsCreate)),
+    ]));
+    let seen = |path: &str| {
+        let steps = vec![
+            call("s", "look", &[]),
+            call("w", "keep", &[("text", at(path))]),
+        ];
+        let draft = PlanDraft {
+            summary: String::new(),
+            steps,
+        };
+        let plan = check(draft, Arc::clone(&tools), FlowRules::STRICT)?;
+        Ok::<_, Vec<hermitcrab_core::plan::PlanError>>(plan.fed()[0].level)
+    };
+    assert_eq!(seen("s.high.inner"), Ok(Level::Service));
+    assert_eq!(seen("s.low.inner"), Ok(Level::Picked));
+    assert_eq!(seen("s.low.list.0"), Ok(Level::Picked));
+    for path in ["s.none", "s.low.0", "s.high.inner.more"] {
+        let kinds = seen(path).unwrap_err();
+        let kinds: Vec<_> = kinds.iter().map(|error| error.kind).collect();
+        assert_eq!(kinds, [ErrorKind::UnknownField], "{path}");
+    }
+}
