@@ -22,6 +22,8 @@ use crate::{digest::sha256, state_dir::anchor::Start};
 
 /// Longer lines are not records.
 const LINE_BYTES_MAX: u64 = 16 << 20;
+/// Read from the disk at a time: many lines, and little to clear for a ledger that has few.
+const BUFFER_BYTES: usize = 8 << 10;
 
 /// What follows the last whole record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub(super) fn through(
     mut seen: impl FnMut(&Record, u64),
 ) -> Result<Verified, LedgerError> {
     let failed = |error| LedgerError::Io(path.to_owned(), error);
-    let mut lines = BufReader::with_capacity(1 << 16, disk::From::new(disk, start.offset));
+    let mut lines = BufReader::with_capacity(BUFFER_BYTES, disk::From::new(disk, start.offset));
     let mut verifier = Verifier::resuming(start.head, sha256);
     let mut found = Verified {
         head: start.head,
