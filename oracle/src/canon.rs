@@ -137,6 +137,10 @@ pub const RULES: [Rule; 23] = [
 /// Rule `json-spacing`: the text as JSON, or as a JSON string.
 #[must_use]
 pub fn text_value(text: &str) -> Value {
+    // Most texts are plain ones, and a parser says at length why they are no JSON.
+    if !text.trim_ascii_start().starts_with(['{', '[']) {
+        return Value::String(text.to_owned());
+    }
     match serde_json::from_str::<Value>(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
         Ok(_) | Err(_) => Value::String(text.to_owned()),

@@ -28,21 +28,56 @@ pub enum Approval {
 }
 
 #[derive(Clone, Debug)]
-struct Grant {
-    held: Held,
+struct Grant<'c> {
+    words: Words<'c>,
     uses_left: Option<u64>,
     expires_at: u64,
     ended: bool,
 }
 
+/// What a grant says, and whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Words<'c> {
+    /// Nothing for what every session begins with, which is called after its verb.
+    id: Option<&'c str>,
+    verb: &'c str,
+    on: &'c str,
+    holder: Option<&'c str>,
+}
+
+/// How the names begin of what every session begins with.
+const DEFAULT: &str = "default ";
+
+impl<'c> Words<'c> {
+    fn of(held: &'c Held) -> Self {
+        Self {
+            id: Some(&held.id),
+            verb: &held.verb,
+            on: &held.on,
+            holder: held.holder.as_deref(),
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        match self.id {
+            Some(id) => id == name,
+            None => name.strip_prefix(DEFAULT) == Some(self.verb),
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        self.id.is_none_or(|id| id.starts_with(DEFAULT))
+    }
+}
+
 /// What is held at one point of a script.
 #[derive(Clone, Debug)]
-pub struct Holdings {
-    grants: Vec<Grant>,
-    rules: Rules,
-    children: BTreeMap<String, BTreeSet<String>>,
+pub struct Holdings<'c> {
+    grants: Vec<Grant<'c>>,
+    rules: Rules<'c>,
+    children: BTreeMap<&'c str, &'c [String]>,
     clock: u64,
-    cwd: String,
+    cwd: &'c str,
     shown_for_session: Vec<String>,
     /// What the user said "always" to.
     shown_for_good: Vec<String>,
@@ -52,16 +87,16 @@ pub struct Holdings {
     keeps: bool,
 }
 
-impl Holdings {
+impl<'c> Holdings<'c> {
     /// The grants a case starts with, reading the workspace, and running commands in the view.
     #[must_use]
-    pub fn new(case: &Case) -> Self {
+    pub fn new(case: &'c Case) -> Self {
         let mut holdings = Self {
             grants: Vec::new(),
             rules: Rules::of(case),
             children: BTreeMap::new(),
             clock: 0,
-            cwd: case.cwd().to_owned(),
+            cwd: case.cwd(),
             shown_for_session: Vec::new(),
             shown_for_good: Vec::new(),
             counts_again: Vec::new(),
@@ -76,29 +111,17 @@ impl Holdings {
         } else {
             &[]
         };
-        let mut defaults: Vec<(&str, &str)> =
-            reads.iter().map(|verb| (*verb, case.cwd())).collect();
-        defaults.push(("proc.exec", "*"));
+        for verb in reads {
+            holdings.add_default(verb, case.cwd());
+        }
+        holdings.add_default("proc.exec", "*");
         for rule in &case.job.rules {
             let on = rule.on.as_deref().or(rule.host.as_deref());
             if rule.decision == Decision::Allow {
-                defaults.extend(
-                    rule.verbs
-                        .iter()
-                        .map(|verb| (verb.as_str(), on.unwrap_or(""))),
-                );
+                for verb in &rule.verbs {
+                    holdings.add_default(verb, on.unwrap_or(""));
+                }
             }
-        }
-        for (verb, on) in defaults {
-            holdings.add(&Held {
-                id: format!("default {verb}"),
-                verb: verb.to_owned(),
-                on: on.to_owned(),
-                uses: None,
-                seconds: None,
-                holder: None,
-                hermes: None,
-            });
         }
         for held in &case.job.held {
             holdings.add(held);
@@ -106,18 +129,28 @@ impl Holdings {
         holdings
     }
 
-    fn add(&mut self, held: &Held) {
+    fn add(&mut self, held: &'c Held) {
+        let seconds = held.seconds.unwrap_or(SECONDS_USUAL).min(SECONDS_MAX);
         self.grants.push(Grant {
-            held: held.clone(),
+            words: Words::of(held),
             uses_left: held.uses,
-            expires_at: self.deadline(held),
+            expires_at: self.clock.saturating_add(seconds),
             ended: false,
         });
     }
 
-    fn deadline(&self, held: &Held) -> u64 {
-        let seconds = held.seconds.unwrap_or(SECONDS_USUAL).min(SECONDS_MAX);
-        self.clock.saturating_add(seconds)
+    fn add_default(&mut self, verb: &'c str, on: &'c str) {
+        self.grants.push(Grant {
+            words: Words {
+                id: None,
+                verb,
+                on,
+                holder: None,
+            },
+            uses_left: None,
+            expires_at: self.clock.saturating_add(SECONDS_USUAL),
+            ended: false,
+        });
     }
 
     /// A call may have used up whatever is good for a number of uses: what is
@@ -129,11 +162,12 @@ impl Holdings {
     }
 
     /// Follows a step that changes what is held.
-    pub fn follow(&mut self, step: &Step) {
+    pub fn follow(&mut self, step: &'c Step) {
         match step {
             Step::Grant(held) => self.add(held),
             Step::Revoke { grant } => {
-                for held in self.grants.iter_mut().filter(|held| held.held.id == *grant) {
+                let named = |held: &&mut Grant<'_>| held.words.is_called(grant);
+                for held in self.grants.iter_mut().filter(named) {
                     held.ended = true;
                 }
             }
@@ -152,8 +186,7 @@ impl Holdings {
                 self.counts_again.clone_from(&self.shown_for_good);
             }
             Step::Spawn { child, forward } => {
-                self.children
-                    .insert(child.clone(), forward.iter().cloned().collect());
+                self.children.insert(child, forward);
             }
             Step::Call { .. } | Step::Probe { .. } => {}
         }
@@ -162,7 +195,7 @@ impl Holdings {
     fn end_session(&mut self) {
         for grant in &mut self.grants {
             // The next session begins with what every session begins with.
-            if grant.held.id.starts_with("default ") {
+            if grant.words.is_default() {
                 grant.expires_at = self.clock.saturating_add(SECONDS_USUAL);
             } else {
                 grant.ended = true;
@@ -175,9 +208,30 @@ impl Holdings {
     /// What a call or probe did that nothing held covers, in words. Charges
     /// the uses of what does cover it.
     pub fn outside(&mut self, step: &Step, seen: &StepSeen, approval: Approval) -> Vec<String> {
+        self.outside_of(step, (&seen.delta, &seen.canaries), seen, approval)
+    }
+
+    /// The same of what came after a step, which is judged by what was agreed to in it.
+    pub fn outside_after(
+        &mut self,
+        step: &Step,
+        late: &[FsEffect],
+        seen: &StepSeen,
+        approval: Approval,
+    ) -> Vec<String> {
+        self.outside_of(step, (late, &[]), seen, approval)
+    }
+
+    fn outside_of(
+        &mut self,
+        step: &Step,
+        (effects, leaked): (&[FsEffect], &[String]),
+        seen: &StepSeen,
+        approval: Approval,
+    ) -> Vec<String> {
         let made = step.cut().map_or(step, |cut| &cut.step);
         let by = match made {
-            Step::Call { by, .. } => by.clone(),
+            Step::Call { by, .. } => by.as_deref(),
             Step::Probe { .. }
             | Step::Grant(_)
             | Step::Revoke { .. }
@@ -191,13 +245,13 @@ impl Holdings {
         if approval == Approval::WholeCall && self.counts_again(step) {
             return outside;
         }
-        for effect in &seen.delta {
-            if !self.covers_effect(by.as_deref(), effect, seen, approval, &mut charged) {
+        for effect in effects {
+            if !self.covers_effect(by, effect, seen, approval, &mut charged) {
                 outside.push(describe(effect));
             }
         }
-        for path in &seen.canaries {
-            if !self.covers_reading(by.as_deref(), path, seen, approval, &mut charged) {
+        for path in leaked {
+            if !self.covers_reading(by, path, seen, approval, &mut charged) {
                 outside.push(format!("leaked {path}"));
             }
         }
@@ -255,9 +309,9 @@ impl Holdings {
         let is_plain = self.rules.say_of_peer(attempt) == Says::Nothing;
         is_plain
             && self.live().any(|(_, grant)| {
-                grant.held.verb == "net.connect"
+                grant.words.verb == "net.connect"
                     && grant
-                        .held
+                        .words
                         .on
                         .rsplit_once(':')
                         .is_some_and(|(_, port)| port.parse() == Ok(attempt.port))
@@ -277,7 +331,7 @@ impl Holdings {
             EffectKind::Modified | EffectKind::Metadata => "fs.modify",
             EffectKind::Deleted => "fs.delete",
         };
-        let mentions = |shown: &str| mentions(shown, &effect.path, &self.cwd);
+        let mentions = |shown: &str| mentions(shown, &effect.path, self.cwd);
         let is_agreed = self.is_agreed(&effect.path, seen, approval);
         match self.rules.say(verb, &effect.path) {
             Says::Denies => return false,
@@ -324,7 +378,7 @@ impl Holdings {
             Approval::WholeCall => seen.asked_yes(),
             Approval::ShownPaths => {
                 let mut answered = seen.questions.iter();
-                answered.any(|(shown, answer)| is_yes(answer) && mentions(shown, path, &self.cwd))
+                answered.any(|(shown, answer)| is_yes(answer) && mentions(shown, path, self.cwd))
             }
         }
     }
@@ -332,7 +386,7 @@ impl Holdings {
     /// Whether the grant of this name can still be used.
     #[must_use]
     pub fn is_live(&self, id: &str) -> bool {
-        self.live().any(|(_, grant)| grant.held.id == id)
+        self.live().any(|(_, grant)| grant.words.is_called(id))
     }
 
     /// Whether something held covers this verb at this path; charges nothing.
@@ -349,21 +403,18 @@ impl Holdings {
         path: &str,
         charged: &mut BTreeSet<usize>,
     ) -> bool {
-        let covers = |grant: &Grant| {
-            let held = &grant.held;
+        let covers = |grant: &Grant<'_>| {
+            let held = &grant.words;
             let holder = match by {
                 None => held.holder.is_none(),
                 Some(child) => {
-                    held.holder.as_deref() == Some(child)
-                        || self
-                            .children
-                            .get(child)
-                            .is_some_and(|named| named.contains(&held.id))
+                    let forwarded = self.children.get(child).copied().unwrap_or_default();
+                    held.holder == Some(child) || forwarded.iter().any(|name| held.is_called(name))
                 }
             };
             holder
                 && (held.verb == verb || (held.verb == "fs.*" && verb.starts_with("fs.")))
-                && below(path, &held.on)
+                && below(path, held.on)
         };
         // A use that was counted is left where another grant does it as well.
         let found = self
@@ -376,7 +427,7 @@ impl Holdings {
         found.is_some()
     }
 
-    fn live(&self) -> impl Iterator<Item = (usize, &Grant)> {
+    fn live(&self) -> impl Iterator<Item = (usize, &Grant<'c>)> {
         self.grants.iter().enumerate().filter(|(_, grant)| {
             !grant.ended
                 && grant.uses_left != Some(0)

@@ -33,7 +33,7 @@ pub struct Legs<'a> {
     /// The agent's run.
     pub agent: &'a RawTrace,
     /// The secrets of the worlds.
-    pub canaries: &'a [Canary],
+    pub canaries: &'a [Canary<'a>],
 }
 
 /// A relation: a name, what it means, and how a case is judged by it.
@@ -251,18 +251,13 @@ pub fn judge_seen(
 }
 
 fn late(
-    holdings: &mut Holdings,
+    holdings: &mut Holdings<'_>,
     seen: &Observation,
     step: &Step,
     last: &StepSeen,
     approval: Approval,
 ) -> Vec<String> {
-    let after = StepSeen {
-        delta: seen.late.clone(),
-        canaries: Vec::new(),
-        ..last.clone()
-    };
-    let mut outside = holdings.outside(step, &after, approval);
+    let mut outside = holdings.outside_after(step, &seen.late, last, approval);
     let world = holdings.outside_world(seen);
     if !(approval == Approval::WholeCall && last.asked_yes()) {
         outside.extend(world);

@@ -106,7 +106,7 @@ pub(crate) fn is_found_below_a_dot(case: &Case, result: &CaseResult, step: &Step
 }
 
 /// What is surely held when this step begins.
-fn followed(case: &Case, at: usize) -> Holdings {
+fn followed(case: &Case, at: usize) -> Holdings<'_> {
     let mut holdings = Holdings::new(case);
     for earlier in case.job.script.iter().take(at) {
         // No child is made to whom something would be forwarded that is not held.

@@ -24,45 +24,53 @@ pub(super) enum Says {
 
 /// The rules of a case that take something away.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rules {
-    rules: Vec<Rule>,
+pub(super) struct Rules<'c> {
+    rules: Vec<Placed<'c>>,
 }
 
-impl Rules {
-    pub(super) fn of(case: &Case) -> Self {
-        let files = case.job.world.iter().flat_map(|world| &world.files);
-        let files: Vec<&FileSpec> = files.collect();
+/// A rule, and where what it is on lies once links are followed.
+#[derive(Clone, Debug)]
+struct Placed<'c> {
+    rule: &'c Rule,
+    on: Option<String>,
+}
+
+impl<'c> Rules<'c> {
+    pub(super) fn of(case: &'c Case) -> Self {
         let takes_away = |rule: &&Rule| rule.decision != Decision::Allow;
-        let placed = |rule: &Rule| Rule {
-            on: rule.on.as_deref().map(|on| real(on, &files)),
-            ..rule.clone()
+        let rules = case.job.rules.iter().filter(takes_away);
+        let files = || case.job.world.iter().flat_map(|world| &world.files);
+        let placed = |rule: &'c Rule| Placed {
+            rule,
+            on: rule.on.as_deref().map(|on| real(on, files)),
         };
-        let rules = case.job.rules.iter().filter(takes_away).map(placed);
         Self {
-            rules: rules.collect(),
+            rules: rules.map(placed).collect(),
         }
     }
 
     /// What is said of doing this to a file.
     pub(super) fn say(&self, verb: &str, path: &str) -> Says {
-        self.strictest(|rule| is_about_verb(rule, verb) && is_about_path(rule, verb, path))
+        self.strictest(|placed| {
+            is_about_verb(placed.rule, verb) && is_about_path(placed, verb, path)
+        })
     }
 
     /// What is said of reaching this peer; its name is not seen.
     pub(super) fn say_of_peer(&self, attempt: &NetAttempt) -> Says {
-        self.strictest(|rule| {
+        self.strictest(|Placed { rule, on }| {
             let is_port = |host: &str| {
                 let port = host.rsplit_once(':').map_or("", |(_, port)| port);
                 port == "*" || port.parse() == Ok(attempt.port)
             };
             is_about_verb(rule, "net.connect")
-                && (rule.on.as_deref() == Some("*") || rule.host.as_deref().is_some_and(is_port))
+                && (on.as_deref() == Some("*") || rule.host.as_deref().is_some_and(is_port))
         })
     }
 
-    fn strictest(&self, is_about: impl Fn(&Rule) -> bool) -> Says {
-        let about = self.rules.iter().filter(|rule| is_about(rule));
-        let says = about.map(|rule| match rule.decision {
+    fn strictest(&self, is_about: impl Fn(&Placed<'_>) -> bool) -> Says {
+        let about = self.rules.iter().filter(|placed| is_about(placed));
+        let says = about.map(|placed| match placed.rule.decision {
             Decision::Deny => Says::Denies,
             Decision::Ask => Says::Asks,
             Decision::Allow => Says::Nothing,
@@ -76,13 +84,13 @@ fn is_about_verb(rule: &Rule, verb: &str) -> bool {
     verbs.any(|named| named == verb || (named == "fs.*" && verb.starts_with("fs.")))
 }
 
-fn is_about_path(rule: &Rule, verb: &str, path: &str) -> bool {
+fn is_about_path(placed: &Placed<'_>, verb: &str, path: &str) -> bool {
     let at = |on: &str| {
         // What takes a directory away takes along what lies in it.
         on == "*" || below(path, on) || (verb == "fs.delete" && below(on, path))
     };
     let is_called = |named: &str| path.split('/').any(|name| fits(named, name));
-    rule.on.as_deref().is_some_and(at) || rule.named.as_deref().is_some_and(is_called)
+    placed.on.as_deref().is_some_and(at) || placed.rule.named.as_deref().is_some_and(is_called)
 }
 
 /// Whether a name fits a pattern in which `*` stands for any letters; case is ignored.
@@ -91,10 +99,10 @@ fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// Where a place lies once the links that the case makes are followed.
-fn real(place: &str, files: &[&FileSpec]) -> String {
+fn real<'c, F: Iterator<Item = &'c FileSpec>>(place: &str, files: impl Fn() -> F) -> String {
     let mut place = place.to_owned();
     for _ in 0..LINKS_MAX {
-        let led = files.iter().find_map(|file| match &file.kind {
+        let led = files().find_map(|file| match &file.kind {
             FileKind::Symlink(target) if below(&place, &file.path) => {
                 let rest = place.strip_prefix(file.path.as_str()).unwrap_or_default();
                 let from = file.path.rsplit_once('/').map_or("", |(above, _)| above);
@@ -130,20 +138,29 @@ fn plain(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn rules(list: &str) -> Rules {
+    fn rules(list: &[Rule]) -> Rules<'_> {
+        let placed = list.iter().map(|rule| Placed {
+            rule,
+            on: rule.on.clone(),
+        });
         Rules {
-            rules: serde_json::from_str(list).unwrap(),
+            rules: placed.collect(),
         }
+    }
+
+    fn read(list: &str) -> Vec<Rule> {
+        serde_json::from_str(list).unwrap()
     }
 
     #[test]
     fn the_strictest_rule_about_a_verb_and_a_place_or_a_name_counts() {
-        let rules = rules(
+        let list = read(
             r#"[{"id": "a", "decision": "ask", "verbs": ["fs.*"], "on": "/w/a"},
                 {"id": "b", "decision": "deny", "verbs": ["fs.read"], "on": "/w/a/b"},
                 {"id": "c", "decision": "deny", "verbs": ["fs.read"], "named": "*.Key"},
                 {"id": "d", "decision": "deny", "verbs": ["fs.list"], "on": "*"}]"#,
         );
+        let rules = rules(&list);
         let check = |verb: &str, path: &str, expected: Says| {
             assert_eq!(rules.say(verb, path), expected, "{verb} {path}");
         };
@@ -175,7 +192,6 @@ mod tests {
             link("/w/loop", "loop"),
             link("/w/chain", "in/c"),
         ];
-        let files: Vec<&FileSpec> = links.iter().collect();
         for (place, expected) in [
             ("/w/plain", "/w/plain"),
             ("/w/in", "/w/a/b"),
@@ -186,7 +202,7 @@ mod tests {
             ("/w/loop", "/w/loop"),
             ("/w/chain/d", "/w/a/b/c/d"),
         ] {
-            assert_eq!(real(place, &files), expected);
+            assert_eq!(real(place, || links.iter()), expected);
         }
     }
 
@@ -197,10 +213,11 @@ mod tests {
             port,
             head: String::new(),
         };
-        let rules = rules(
+        let list = read(
             r#"[{"id": "a", "decision": "deny", "verbs": ["net.connect"], "host": "a.example:80"},
                 {"id": "b", "decision": "ask", "verbs": ["fs.read"], "on": "*"}]"#,
         );
+        let rules = rules(&list);
         assert_eq!(rules.say_of_peer(&attempt(80)), Says::Denies);
         assert_eq!(rules.say_of_peer(&attempt(443)), Says::Nothing);
     }

@@ -117,8 +117,8 @@ pub(crate) fn judged(case: &Case, hermes: &RawTrace, agent: &RawTrace) -> Judgem
         hermes_again: None,
         agent,
         canaries: &[crate::observation::Canary {
-            text: "CANARY".into(),
-            path: "/home/u/.ssh/id_rsa".into(),
+            text: "CANARY",
+            path: "/home/u/.ssh/id_rsa",
         }],
     })
 }
