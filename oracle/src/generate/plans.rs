@@ -88,7 +88,7 @@ impl Trial {
         }
         let mut text = plan.to_string();
         for (twist, salt) in &self.twists {
-            text = twist.on_text(&text, *salt)?;
+            text = twist.on_text(text, *salt)?;
         }
         Some(text)
     }

@@ -1,6 +1,7 @@
 //! The configuration: any text, and two files together.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use hermitcrab::config::{self, Config};
 use hermitcrab_core::rules::Layer;
@@ -10,20 +11,21 @@ use super::{Verdict, ensure};
 const WORKSPACE: &str = "/home/u/w";
 const HOME: &str = "/home/u";
 
+/// An empty file, which is the other half of a text of one half.
+static EMPTY: LazyLock<Result<Option<Config>, String>> = LazyLock::new(|| read(""));
+
 /// The text as one file, and its halves as the user's and the administrator's.
 pub fn check(bytes: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(bytes);
     let whole = read(&text)?;
     // A text of one half is that half, and was read.
-    let halves = match text.split_once('\0') {
-        Some((one, two)) => (read(one)?, read(two)?),
-        None if whole.is_none() => (None, None),
-        None => (whole, read("")?),
-    };
-    if let (Some(one), Some(two)) = halves {
-        together(&one, &two)?;
+    match text.split_once('\0') {
+        Some((one, two)) => both(read(one)?.as_ref(), read(two)?.as_ref()),
+        None => both(
+            whole.as_ref(),
+            EMPTY.as_ref().map_err(Clone::clone)?.as_ref(),
+        ),
     }
-    Ok(())
 }
 
 /// A file is understood whole or refused in one line that names it.
@@ -51,6 +53,14 @@ fn read(text: &str) -> Result<Option<Config>, String> {
         })?;
     }
     Ok(Some(config))
+}
+
+/// Two files that were understood, together.
+fn both(one: Option<&Config>, two: Option<&Config>) -> Verdict {
+    match (one, two) {
+        (Some(one), Some(two)) => together(one, two),
+        _ => Ok(()),
+    }
 }
 
 /// Two files together are never laxer than either, whichever is named first.

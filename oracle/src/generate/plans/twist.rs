@@ -39,10 +39,10 @@ impl Twist {
     }
 
     /// The text, twisted if this is a way for texts.
-    pub(super) fn on_text(&self, text: &str, salt: Salt) -> Option<String> {
+    pub(super) fn on_text(&self, text: String, salt: Salt) -> Option<String> {
         match self.how {
-            How::Tree(_) => Some(text.to_owned()),
-            How::Text(how) => how(text, salt),
+            How::Tree(_) => Some(text),
+            How::Text(how) => how(&text, salt),
         }
     }
 }
@@ -90,8 +90,9 @@ fn evil(id: &str) -> Value {
 
 /// A place between two letters.
 fn cut(text: &str, salt: Salt) -> Option<(&str, &str)> {
-    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).skip(1).collect();
-    text.split_at_checked(*places.get(salt.pick(places.len()))?)
+    let places = text.chars().count().checked_sub(1)?;
+    let (at, _) = text.char_indices().skip(1).nth(salt.pick(places))?;
+    text.split_at_checked(at)
 }
 
 fn set(plan: &mut Map<String, Value>, key: &str, value: Value) -> Option<()> {

@@ -1,5 +1,7 @@
 //! Events made from bytes, about what the book knows.
 
+use std::sync::LazyLock;
+
 use arbitrary::Unstructured;
 use hermitcrab_core::action::Action;
 use hermitcrab_core::approval::{Answer, QuestionId, Reply, Scope};
@@ -17,6 +19,11 @@ use super::super::opened::sha256;
 use super::book::{Book, Kind};
 
 const ACTIONS_MAX: usize = 4;
+
+/// What actions are about.
+static CONTENTS: LazyLock<[Digest; 4]> = LazyLock::new(|| [0, 1, 2, 3].map(|one| sha256(&[one])));
+/// What nobody was shown.
+static NOT_SHOWN: LazyLock<Digest> = LazyLock::new(|| sha256(b"something else"));
 
 pub(super) fn event(
     bytes: &mut Unstructured<'_>,
@@ -188,7 +195,7 @@ fn answer(bytes: &mut Unstructured<'_>, book: &Book) -> Option<Answer> {
         .collect();
     let (question, shown) = *bytes.choose(&open).ok()?;
     let digest = match bytes.int_in_range(0..=4_u8).ok()? {
-        0 => sha256(b"something else"),
+        0 => *NOT_SHOWN,
         _ => shown,
     };
     let reply = match bytes.int_in_range(0..=9_u8).ok()? {
@@ -215,7 +222,7 @@ fn actions(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Vec<Action> {
 
 fn action(bytes: &mut Unstructured<'_>, dirs: [DirId; 2]) -> Option<Action> {
     let cap = cap(bytes, dirs)?;
-    let digest = sha256(&[bytes.int_in_range(0..=3_u8).ok()?]);
+    let digest = *CONTENTS.get(bytes.int_in_range(0..=3_usize).ok()?)?;
     // Files are what most calls are about; the rest stays as it came.
     match cap.object() {
         Object::Dir { dir, .. } => Action::on_path(cap.verb(), *dir, rel_path(bytes)?, digest).ok(),
