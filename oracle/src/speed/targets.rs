@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::ambient::Ambient;
 
 /// Targets that make directories, processes or conversations for each input.
-const NOT_PURE: [&str; 4] = ["acp", "changeset", "journal", "ledger"];
+const NOT_PURE: [&str; 3] = ["acp", "changeset", "journal"];
 
 /// Executions for a second of processor time, by target.
 pub(super) struct Targets {
