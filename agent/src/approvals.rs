@@ -72,7 +72,7 @@ impl Desk {
         all.filter(|said| *said == Said::No || !prompt.question.is_after_reading())
     }
 
-    fn took(&mut self, prompt: &Prompt<'_>, reply: &Reply, keep: Keep) {
+    fn took(&mut self, prompt: &Prompt<'_>, reply: &Reply, keep: &Keep) {
         if prompt.question.widest() == Scope::Once {
             return;
         }
@@ -83,7 +83,7 @@ impl Desk {
             Reply::No => Said::No,
             Reply::Unknown(_) | Reply::Silence | Reply::Cancelled | Reply::Failed => return,
         };
-        if keep == Keep::Repeat {
+        if *keep == Keep::Repeat {
             self.wishes.push((question, Wish::Repeat(what, said)));
         } else if *reply == Reply::Yes(Scope::Always)
             && prompt.question.widest() == Scope::Always
@@ -143,6 +143,10 @@ impl DeskUser {
 
 impl UserPort for DeskUser {
     fn ask(&mut self, prompt: Prompt<'_>) -> Reply {
+        self.ask_and_keep(prompt).0
+    }
+
+    fn ask_and_keep(&mut self, prompt: Prompt<'_>) -> (Reply, Keep) {
         let recalled = self.desk.borrow().recall(&prompt);
         if let Some(said) = recalled {
             self.desk.borrow_mut().repeated.push(format!(
@@ -150,14 +154,19 @@ impl UserPort for DeskUser {
                 prompt.question.id(),
                 said.as_str()
             ));
-            return match said {
+            let reply = match said {
                 Said::Yes => Reply::Yes(Scope::Once),
                 Said::No => Reply::No,
             };
+            return (reply, Keep::Nothing);
         }
         let (reply, keep) = self.user.ask_and_keep(prompt);
-        self.desk.borrow_mut().took(&prompt, &reply, keep);
-        reply
+        self.desk.borrow_mut().took(&prompt, &reply, &keep);
+        // What is to be repeated is kept here; what is to be held is the session's.
+        match keep {
+            Keep::Hold(wider) => (reply, Keep::Hold(wider)),
+            Keep::Nothing | Keep::Repeat => (reply, Keep::Nothing),
+        }
     }
 
     fn about(&mut self, call: usize) {

@@ -126,11 +126,16 @@ impl TerminalUser {
                             None => answers::grants_for_all(&prompt),
                         };
                         let besides = besides.unwrap_or_default();
+                        // A long name reads in no row like a word of this.
+                        let lines = [explained, besides].concat();
+                        let rows: Vec<String> =
+                            lines.lines().map(|line| self.in_rows(line)).collect();
+                        let rows = rows.join("\n");
                         // As the ledger has it, for whoever wants to look it up there.
                         let (id, digest) = (prompt.question.id(), prompt.question.digest());
                         writeln!(
                             self.terminal,
-                            "{explained}{besides}  in the ledger: {id}, sha256 {digest}"
+                            "{rows}\n  in the ledger: {id}, sha256 {digest}"
                         )?;
                     }
                     (reply, Keep::Hold(wider)) => {

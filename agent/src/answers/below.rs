@@ -113,7 +113,8 @@ impl fmt::Display for Below {
         let verbs: Vec<&str> = self.verbs.iter().map(|verb| verb.as_str()).collect();
         // A name is chosen by somebody else: it neither draws nor reads like more of this.
         let dir = named(&self.dir);
-        write!(f, "{} on anything in {dir}", verbs.join(", "))
+        // The directory itself is held with what is in it: its mode, its name.
+        write!(f, "{} on {dir} and anything in it", verbs.join(", "))
     }
 }
 
@@ -139,16 +140,16 @@ mod tests {
         };
         check(
             &[(FsModify, "w/src/a")],
-            Some("fs.modify on anything in /w/src"),
+            Some("fs.modify on /w/src and anything in it"),
         );
         check(
             &[(FsModify, "w/src/a"), (FsCreate, "w/src/b")],
-            Some("fs.create, fs.modify on anything in /w/src"),
+            Some("fs.create, fs.modify on /w/src and anything in it"),
         );
         // One name twice is a single one.
         check(
             &[(FsModify, "w/src/a"), (FsDelete, "w/src/a")],
-            Some("fs.modify, fs.delete on anything in /w/src"),
+            Some("fs.modify, fs.delete on /w/src and anything in it"),
         );
         // A directory that is made, and what is made in it.
         check(
@@ -157,11 +158,11 @@ mod tests {
                 (FsCreate, "w/out/x"),
                 (FsCreate, "w/out/y/z"),
             ],
-            Some("fs.create on anything in /w/out"),
+            Some("fs.create on /w/out and anything in it"),
         );
         check(
             &[(FsCreate, "w/source/x"), (FsCreate, "w/src/x")],
-            Some("fs.create on anything in /w"),
+            Some("fs.create on /w and anything in it"),
         );
         // Letters in common are no directory in common, and the root is none to hold.
         check(&[(FsCreate, "wa/x"), (FsCreate, "wb/x")], None);
@@ -194,7 +195,7 @@ mod tests {
             .to_string();
         assert!(!drawn.contains('\u{1b}'), "{drawn}");
         let longer = of(&[(Verb::FsModify, "w/a, only once/c")]).unwrap();
-        let words = "fs.modify on anything in \"/w/a, only once\"";
+        let words = "fs.modify on \"/w/a, only once\" and anything in it";
         assert_eq!(longer.to_string(), words);
     }
 }

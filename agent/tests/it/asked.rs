@@ -51,7 +51,7 @@ fn an_answer_for_all_of_a_directory_is_looked_at_again_and_lasts() {
     pty.sees("kept as commit 1");
     clear(&mut pty);
     let dir = home.project().canonicalize().unwrap().join("out");
-    let told = format!("fs.create on anything in {}", dir.display());
+    let told = format!("fs.create on {} and anything in it", dir.display());
     let all = came(&pty).replace("\n       | ", "").replace('\n', "");
     assert_eq!(all.matches(&told).count(), 3, "{told}: {}", came(&pty));
     // Anything new there is made without a question, and what changes is not of that kind.
@@ -78,6 +78,72 @@ fn an_answer_for_all_of_a_directory_is_looked_at_again_and_lasts() {
 }
 
 #[test]
+fn what_is_held_for_a_directory_is_more_than_what_was_shown_and_no_more_than_was_told() {
+    let (home, mut pty) = start();
+    let project = home.project().canonicalize().unwrap();
+    std::fs::create_dir_all(project.join("src/deep")).unwrap();
+    std::fs::write(project.join("src/b"), "b\n").unwrap();
+    pty.keys("!echo x > src/a\r");
+    pty.sees("[deny]:");
+    pty.keys("below\r");
+    pty.sees("type the word `yes`");
+    let all = came(&pty).replace("\n       | ", "");
+    let told = format!(
+        "fs.create on {} and anything in it",
+        project.join("src").display()
+    );
+    assert!(all.contains(&told), "{told}: {all}");
+    pty.keys("yes\r");
+    pty.sees("kept as commit 1");
+    clear(&mut pty);
+    // Another name, and one further down.
+    pty.keys("!echo x > src/c; echo x > src/deep/d\r");
+    pty.sees("kept as commit 2");
+    clear(&mut pty);
+    // Not another verb, another place, a link that leads elsewhere, nor what is asked about
+    // each time.
+    for command in [
+        "echo y > src/b",
+        "rm src/b",
+        "chmod 700 src",
+        "echo x > beside",
+        "ln -s ../src/deep/../../new src/link; echo x > src/link",
+        "echo x > src/.env",
+        "mkdir -p src/.git/hooks; echo x > src/.git/hooks/post-commit",
+    ] {
+        pty.keys(&format!("!{command}\r"));
+        pty.sees("[deny]:");
+        pty.keys("deny\r");
+        clear(&mut pty);
+    }
+    assert_eq!(
+        std::fs::read_to_string(project.join("src/b")).unwrap(),
+        "b\n"
+    );
+    assert!(!project.join("new").exists() && !project.join("src/.git").exists());
+}
+
+#[test]
+fn a_directory_with_a_long_name_reads_in_no_row_like_a_word_that_is_offered() {
+    let (home, mut pty) = start();
+    let project = home.project().canonicalize().unwrap();
+    // The row is full where the name's last part begins.
+    let before = format!(
+        "  below    yes, and in this session to fs.create on \"{}/",
+        project.display()
+    );
+    let dir = format!("{}  deny     yes", "x".repeat(100 - before.len()));
+    std::fs::create_dir(project.join(&dir)).unwrap();
+    pty.keys("!for dir in x*; do echo x > \"$dir/a\"; done\r");
+    pty.sees("[deny]:");
+    explained(&mut pty);
+    assert!(came(&pty).contains("deny     yes"), "{}", came(&pty));
+    assert_eq!(rows_with(&pty, "  deny     yes"), 0, "{}", pty.shown());
+    pty.keys("deny\r");
+    pty.prompt();
+}
+
+#[test]
 fn who_allows_a_command_and_no_session_is_told_the_grants_for_a_directory_instead() {
     let home = Home::new();
     home.configure("");
@@ -91,9 +157,10 @@ fn who_allows_a_command_and_no_session_is_told_the_grants_for_a_directory_instea
     let told = format!("`grant fs.create={}` at the prompt", dir.display());
     pty.keys("deny\r");
     pty.ended();
-    assert!(came(&pty).contains(&told), "{told}: {}", came(&pty));
+    let all = came(&pty).replace("\n       | ", "");
+    assert!(all.contains(&told), "{told}: {all}");
     assert!(
-        !came(&pty).contains("yes, and in this session"),
+        !all.contains("yes, and in this session"),
         "{}",
         came(&pty)
     );
