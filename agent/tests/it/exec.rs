@@ -213,6 +213,52 @@ fn an_interrupt_ends_it_and_what_it_did_is_not_kept() {
 }
 
 #[test]
+fn what_it_says_would_allow_it_allows_that_and_not_what_a_name_stands_for() {
+    let home = Home::new();
+    let builds = "mkdir '~' && echo 1 > '~/own' && echo 2 > '*' && echo 3 > \"it's \\$HOME\"";
+    let ran = home.run(&["exec", "--", builds]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    let told = ran.err.split('`').find(|part| part.starts_with("--grant"));
+    let told = told.unwrap().to_owned();
+    // As somebody copies it to their shell.
+    let shell = format!(
+        "exec {} exec {told} -- \"$0\"",
+        env!("CARGO_BIN_EXE_hermitcrab")
+    );
+    let pasted = |command: &str| {
+        let output = std::process::Command::new("setsid")
+            .args(["--wait", "sh", "-c", &shell, command])
+            .current_dir(home.project())
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    assert_eq!(pasted(builds), (Some(0), String::new()), "{told}");
+    assert!(home.project().join("~/own").exists());
+    // No more: neither beside it, nor where `~` leads to elsewhere.
+    assert_eq!(pasted("echo 4 > beside").0, Some(77));
+    assert!(!told.contains("=~") && !told.contains("=*"), "{told}");
+    // What cannot be told as it is, is not.
+    for odd in [
+        "printf x > \"$(printf 'a\\nhermitcrab: b')\"",
+        "printf x > \"$(printf 'a\\rb')\"",
+        "printf x > 'a`;touch z;`'",
+        "printf x > \"$(printf 'a\\377b')\"",
+    ] {
+        let ran = home.run(&["exec", "--", odd]);
+        assert_eq!(ran.code, Some(77), "{odd}: {ran:?}");
+        assert!(ran.err.contains("`--grant VERB=PATH`"), "{odd}: {ran:?}");
+        assert_eq!(ran.err.trim_end().lines().count(), 1, "{odd}: {ran:?}");
+    }
+}
+
+#[test]
 fn where_nobody_can_be_asked_it_says_what_would_allow_it() {
     let home = Home::new();
     let ran = home.run(&["exec", "--", "echo x > made"]);

@@ -8,7 +8,7 @@ use std::{
 use hermitcrab_core::authority::Verb;
 
 use super::quoted;
-use crate::runtime::Lacking;
+use crate::{runtime::Lacking, screen::on_one_line};
 
 /// More places than anybody types.
 const PLACES_MAX: usize = 4;
@@ -17,12 +17,15 @@ const PLACES_MAX: usize = 4;
 #[derive(Default)]
 struct Place {
     verbs: BTreeSet<Verb>,
+    /// The directory a command sees it in.
+    within: PathBuf,
     /// Whether it stands for what is below it, now and later: what a program keeps there it
     /// will change and remove as well.
     is_whole: bool,
 }
 
-/// They as flags of `exec`, named from a directory; nothing where nothing is lacked.
+/// They as flags of `exec`, named from a directory; nothing where nothing is lacked, or
+/// where that cannot be said in a few words that mean the same to whoever types them.
 pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
     let mut places = places(lacking);
     if places.len() > PLACES_MAX {
@@ -34,15 +37,14 @@ pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
     if places.len() > PLACES_MAX {
         places = merged(places, |_, shared| shared.to_owned());
     }
+    if places.len() > PLACES_MAX {
+        return None;
+    }
     let mut flags = Vec::new();
     for (path, place) in places {
-        let on = match path.strip_prefix(from) {
-            Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
-            Ok(below) => below.to_string_lossy().into_owned(),
-            Err(_) => path.to_string_lossy().into_owned(),
-        };
+        let on = named(&path, from)?;
         // All of what somebody works on is more than to say in one word.
-        let verbs: Vec<&str> = match place.is_whole && on != "." {
+        let verbs: Vec<&str> = match place.is_whole && path != place.within {
             true => vec!["fs.*"],
             false => place.verbs.iter().map(|verb| verb.as_str()).collect(),
         };
@@ -53,6 +55,24 @@ pub(super) fn flags(lacking: &[Lacking], from: &Path) -> Option<String> {
         );
     }
     (!flags.is_empty()).then(|| flags.join(" "))
+}
+
+/// A path as a flag names it. A command chooses its names: nothing where one is not shown as
+/// it is, or would be more than a name to the shell if the marks around it were copied.
+fn named(path: &Path, from: &Path) -> Option<String> {
+    let on = match path.strip_prefix(from) {
+        Ok(below) if below.as_os_str().is_empty() => ".",
+        Ok(below) => below.to_str()?,
+        Err(_) => path.to_str()?,
+    };
+    if on_one_line(on) != on || on.contains('`') {
+        return None;
+    }
+    // To a flag these stand for the home of somebody, and for anything.
+    match on.starts_with('~') || on == "*" {
+        true => Some(format!("./{on}")),
+        false => Some(on.to_owned()),
+    }
 }
 
 /// By the topmost of the directories that are new, or by itself.
@@ -70,31 +90,43 @@ fn places(lacking: &[Lacking]) -> BTreeMap<PathBuf, Place> {
             .entry(top.unwrap_or(&lacking.path).to_owned())
             .or_default();
         place.verbs.insert(lacking.verb);
+        place.within.clone_from(&lacking.within);
         place.is_whole |= top.is_some();
     }
     places
 }
 
-/// Fewer places: those that this puts together.
+/// Fewer places: those that this puts together, of what a command sees in one directory.
 fn merged(
     places: BTreeMap<PathBuf, Place>,
     together: impl Fn(&Path, &Path) -> PathBuf,
 ) -> BTreeMap<PathBuf, Place> {
-    let shared = shared(places.keys());
-    let mut groups: BTreeMap<PathBuf, Vec<(PathBuf, Place)>> = BTreeMap::new();
+    let mut seen: BTreeMap<PathBuf, Vec<(PathBuf, Place)>> = BTreeMap::new();
     for (path, place) in places {
-        let group = together(&path, &shared);
-        groups.entry(group).or_default().push((path, place));
+        let within = place.within.clone();
+        seen.entry(within).or_default().push((path, place));
     }
     let mut merged = BTreeMap::new();
-    for (_, group) in groups {
-        let at = self::shared(group.iter().map(|(path, _)| path));
-        let is_whole = group.len() > 1 || group.iter().any(|(_, place)| place.is_whole);
-        let verbs = group
-            .into_iter()
-            .flat_map(|(_, place)| place.verbs)
-            .collect();
-        merged.insert(at, Place { verbs, is_whole });
+    for (within, places) in seen {
+        let shared = shared(places.iter().map(|(path, _)| path));
+        let mut groups: BTreeMap<PathBuf, Vec<(PathBuf, Place)>> = BTreeMap::new();
+        for (path, place) in places {
+            let group = together(&path, &shared);
+            groups.entry(group).or_default().push((path, place));
+        }
+        for group in groups.into_values() {
+            let at = self::shared(group.iter().map(|(path, _)| path));
+            let is_whole = group.len() > 1 || group.iter().any(|(_, place)| place.is_whole);
+            let place = Place {
+                verbs: group
+                    .into_iter()
+                    .flat_map(|(_, place)| place.verbs)
+                    .collect(),
+                within: within.clone(),
+                is_whole,
+            };
+            merged.insert(at, place);
+        }
     }
     merged
 }
@@ -118,9 +150,14 @@ mod tests {
     use super::*;
 
     fn lacked(verb: Verb, path: &str) -> Lacking {
+        lacked_in("/w", verb, path)
+    }
+
+    fn lacked_in(within: &str, verb: Verb, path: &str) -> Lacking {
         Lacking {
             verb,
-            path: Path::new("/w").join(path.trim_end_matches('/')),
+            path: Path::new(within).join(path.trim_end_matches('/')),
+            within: within.into(),
             is_new_dir: path.ends_with('/'),
         }
     }
@@ -164,5 +201,57 @@ mod tests {
             &[(Create, "/elsewhere/x")],
             "--grant fs.create=/elsewhere/x",
         );
+    }
+
+    #[test]
+    fn a_name_means_to_a_flag_and_a_shell_what_it_is_or_is_not_told() {
+        let told = |path: &str| flags(&[lacked(Verb::FsCreate, path)], Path::new("/w"));
+        for (path, expected) in [
+            ("~/", "--grant 'fs.*=./~'"),
+            ("~root", "--grant 'fs.create=./~root'"),
+            ("~/x", "--grant 'fs.create=./~/x'"),
+            ("*", "--grant 'fs.create=./*'"),
+            ("a*", "--grant 'fs.create=a*'"),
+            ("-x", "--grant fs.create=-x"),
+            ("$(x)", "--grant 'fs.create=$(x)'"),
+            ("it's", "--grant 'fs.create=it'\\''s'"),
+        ] {
+            assert_eq!(told(path).as_deref(), Some(expected), "{path}");
+        }
+        for path in [
+            "a\nhermitcrab: all is well",
+            "a\rb",
+            "a\tb",
+            "a\u{1b}[2Kb",
+            "a\u{202e}b",
+            "a\u{a0}b",
+            "a`;x;`",
+        ] {
+            assert_eq!(told(path), None, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn what_several_directories_share_is_not_granted_with_them() {
+        let many = |within: &str| -> Vec<Lacking> {
+            (0..9)
+                .map(|n| lacked_in(within, Verb::FsModify, &n.to_string()))
+                .collect()
+        };
+        let all = [many("/home/u/p"), many("/home/u/q")].concat();
+        assert_eq!(
+            flags(&all, Path::new("/home/u/p")).as_deref(),
+            Some("--grant fs.modify=. --grant fs.modify=/home/u/q")
+        );
+        // Nor is all of what is worked on, from wherever it is named.
+        assert_eq!(
+            flags(&many("/home/u/p"), Path::new("/home/u/p/sub")).as_deref(),
+            Some("--grant fs.modify=/home/u/p")
+        );
+        let all: Vec<Lacking> = ["a", "b", "c", "d", "e"]
+            .iter()
+            .flat_map(|dir| many(&format!("/home/u/{dir}")))
+            .collect();
+        assert_eq!(flags(&all, Path::new("/home/u/a")), None);
     }
 }

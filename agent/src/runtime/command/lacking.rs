@@ -1,6 +1,6 @@
 //! What a command would have to hold for what it changed to stand.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
 use hermitcrab_core::{approval::CallId, authority::Verb};
 use hermitcrab_sandbox::{changeset::What, spawn::Finished};
@@ -14,6 +14,8 @@ pub struct Lacking {
     pub verb: Verb,
     /// Where.
     pub path: PathBuf,
+    /// The directory the command sees it in.
+    pub within: PathBuf,
     /// Whether it makes a directory.
     pub is_new_dir: bool,
 }
@@ -34,13 +36,10 @@ impl Hands<'_> {
                 .zip(stands)
                 .filter(|(_, stands)| !stands)
             {
-                let path = match change.path.as_str() {
-                    Some(path) => seen.at.join(path),
-                    None => continue,
-                };
                 lacking.push(Lacking {
                     verb: change.what.verb(),
-                    path,
+                    path: seen.at.join(OsStr::from_bytes(change.path.as_bytes())),
+                    within: seen.at.clone(),
                     is_new_dir: matches!(change.what, What::CreatedDir { .. }),
                 });
             }
