@@ -100,6 +100,23 @@ pub fn own_program_dirs() -> Vec<PathBuf> {
     std::env::split_paths(&path).filter(is_own).collect()
 }
 
+/// A program that this one starts by itself, unconfined: one of the machine's, or in a
+/// directory where this person looks for programs. Not where one happens to be, which is
+/// what is worked on: what lies there under its name may be anybody's.
+#[must_use]
+pub fn program(name: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let real = |dir: &std::path::Path| dir.canonicalize().ok();
+    let here = std::env::current_dir().ok().and_then(|dir| real(&dir))?;
+    let elsewhere = |dir: &PathBuf| real(dir).is_some_and(|dir| !dir.starts_with(&here));
+    let own = own_program_dirs().into_iter().filter(elsewhere);
+    let all = PATH.split(':').map(PathBuf::from).chain(own);
+    all.map(|dir| dir.join(name)).find(|path| {
+        std::fs::metadata(path)
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    })
+}
+
 /// The environment of commands: little, and nothing that names a secret. These directories
 /// of programs come before the machine's.
 #[must_use]

@@ -12,6 +12,7 @@ use std::{
 };
 
 use super::ModelError;
+use crate::ambient;
 
 /// How long a person may take to unlock it.
 const UNLOCK_WITHIN: Duration = Duration::from_secs(120);
@@ -31,7 +32,10 @@ pub fn key(name: &str) -> Result<String, ModelError> {
             name.escape_debug()
         ))
     };
-    let mut child = Command::new("secret-tool")
+    let tool = ambient::program("secret-tool").ok_or_else(|| {
+        wrong("cannot be had: there is no `secret-tool`; the package is libsecret-tools")
+    })?;
+    let mut child = Command::new(tool)
         .args(["lookup", "service", "hermitcrab", "key", name])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -39,7 +43,7 @@ pub fn key(name: &str) -> Result<String, ModelError> {
         .spawn()
         .map_err(|error| {
             wrong(&format!(
-                "cannot be had: `secret-tool` cannot be started: {error}; the package is libsecret-tools"
+                "cannot be had: `secret-tool` cannot be started: {error}"
             ))
         })?;
     let began = Instant::now();

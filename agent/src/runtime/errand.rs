@@ -192,7 +192,11 @@ impl Hands<'_> {
                 text(EXCHANGE_DIR),
                 text(program),
             ],
-            env: vec![(text("PYTHONDONTWRITEBYTECODE"), text("1"))],
+            env: self
+                .looks_elsewhere()
+                .into_iter()
+                .chain([(text("PYTHONDONTWRITEBYTECODE"), text("1"))])
+                .collect(),
             inputs: vec![("script".to_owned(), text(script))],
             merge_stderr: false,
             timeout,

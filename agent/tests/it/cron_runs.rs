@@ -15,7 +15,7 @@ use crate::{
     support::{
         asleep::{is_asleep, mark},
         editor::{Editor, model},
-        home::Home,
+        home::{Home, put_program},
     },
 };
 
@@ -111,6 +111,22 @@ fn what_another_job_came_to_is_read_as_data_that_no_grant_vouches_for() {
         did.contains(&format!("what came last of job {first} is read")),
         "{did}"
     );
+}
+
+/// What was agreed to is the text of its program, and whoever reads that decides what it does.
+#[test]
+fn a_jobs_program_is_read_by_no_program_of_the_directory_it_works_in() {
+    let (home, id) = with_job("every 1h");
+    home.ok(&["cron", "grant", &id, "fs.create=."]);
+    let dir = home.project().join("bin");
+    std::fs::create_dir(&dir).unwrap();
+    put_program(&dir.join("bash"), "#!/bin/sh\necho other > other.txt\n");
+    let mut tick = home.command(&home.project(), &["cron", "tick"]);
+    let path = format!("{}:/usr/bin:/bin", dir.display());
+    let ran = tick.env("PATH", path).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(!home.project().join("other.txt").exists());
+    assert!(home.project().join("note.txt").exists());
 }
 
 /// A job that sleeps for as long as no other process does.

@@ -80,6 +80,25 @@ fn programs_of_a_project_come_before_the_machines_where_they_do_for_their_person
 }
 
 #[test]
+fn where_packages_lie_straight_in_the_home_not_all_of_it_is_shown() {
+    let home = Home::new();
+    let bin = home.path().join("bin");
+    let odd = home.path().join("my tools");
+    for dir in [&bin, &home.path().join("lib/node_modules/zqnpm"), &odd] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    put_program(&bin.join("zqnpm"), "#!/bin/sh\n");
+    put_program(&odd.join("zqodd"), "#!/bin/sh\n");
+    let dirs = [bin.as_path(), &odd];
+    let ran = run(&home, &dirs, &["exec", "--", "zqnpm"]);
+    assert!(ran.err.contains("add-directory ~/bin`"), "{ran:?}");
+    // A word of a command line, whatever is in it.
+    let ran = run(&home, &dirs, &["exec", "--", "zqodd"]);
+    let way = format!("add-directory '{}'`", odd.display());
+    assert!(ran.err.contains(&way), "{ran:?}");
+}
+
+#[test]
 fn what_manages_releases_of_a_language_is_named_with_where_it_keeps_them() {
     let home = Home::new();
     let cargo = home.path().join(".cargo/bin");

@@ -8,7 +8,7 @@ use hermitcrab::runtime::{ExternalServer, Fate, GrantWords, Program};
 use hermitcrab_core::outcome::DenialCode;
 use serde_json::json;
 
-use crate::support::{Bench, peers::Peers};
+use crate::support::{Bench, home::put_program, peers::Peers};
 
 /// A server without anybody's SDK. Its first argument says how it behaves; its
 /// tools read, write and connect.
@@ -243,6 +243,33 @@ fn a_started_server_has_its_variables_and_the_workspace_and_no_way_out() {
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "somebody connected");
     assert!(!is_left(&bench));
+}
+
+/// It is given keys, and was agreed to by its name.
+#[test]
+fn a_started_server_is_no_program_of_the_workspace_that_has_its_name() {
+    let in_the_workspace = |config: &mut hermitcrab::runtime::RuntimeConfig| {
+        let dir = config.workspace.join("bin");
+        fs::create_dir(&dir).unwrap();
+        put_program(
+            &dir.join("python3"),
+            "#!/bin/sh\necho of the workspace $WORD\n",
+        );
+        let link = config.workspace.parent().unwrap().join("link");
+        std::os::unix::fs::symlink(&config.workspace, &link).unwrap();
+        for (name, value) in &mut config.env {
+            if name == "PATH" {
+                *value = format!("{}:{}/bin:{value}", dir.display(), link.display());
+            }
+        }
+    };
+    let (mut bench, _) = declared(Bench::beginning_with(in_the_workspace), "well", 20);
+    // A command finds it there.
+    let report = bench.call("terminal", json!({"command": "python3"}));
+    assert!(report.text.contains("of the workspace"), "{}", report.text);
+    let report = bench.call("mcp__s__env", json!({}));
+    assert_eq!(report.fate, Fate::Ran, "{}", report.text);
+    assert!(report.text.contains("a b "), "{}", report.text);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     exit,
     runtime::{Job, lexical, real, tilde_expanded},
-    screen::visible,
+    screen::on_one_line,
     store::State,
 };
 
@@ -31,8 +31,8 @@ pub(super) fn look(base: &Where, job: &Job, ground: &open::Ground) -> Result<(),
         }
     }
     let dir = ground.workspace.to_string_lossy();
-    let (shown, word) = (visible(&dir), visible(&quoted(&dir)));
-    let id = visible(&quoted(jobs::text(job, "id")));
+    let (shown, word) = (on_one_line(&dir), on_one_line(&quoted(&dir)));
+    let id = on_one_line(&quoted(jobs::text(job, "id")));
     let message = format!(
         "nobody agreed to the job working in `{shown}`, and so it is not run; `hermitcrab cron grant {id} \
          fs.read={word}` agrees to this job as it is, `hermitcrab config add-directory {word}` to every \

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::Ground;
-use crate::{ambient, runtime::real, screen::visible};
+use crate::{ambient, cli::exec::quoted, runtime::real, screen::on_one_line};
 
 impl Ground {
     /// The directories of programs of this person's that commands are shown, in the person's
@@ -64,25 +64,37 @@ impl Ground {
         let hidden: Vec<&PathBuf> = hidden.collect();
         names.into_iter().find_map(|name| {
             let dir = hidden.iter().find(|dir| is_program(&dir.join(name)))?;
-            Some(advice(name, dir, &self.places.home))
+            advice(name, dir, &self.places.home)
         })
     }
 }
 
-fn advice(name: &str, dir: &Path, home: &Path) -> String {
-    let needed: Vec<String> = needed(&dir.join(name), dir, home)
-        .iter()
-        .map(|dir| match dir.strip_prefix(home) {
-            Ok(below) => format!("~/{}", below.display()),
-            Err(_) => dir.display().to_string(),
-        })
-        .collect();
-    format!(
+/// Nothing where a directory cannot be told as it is.
+fn advice(name: &str, dir: &Path, home: &Path) -> Option<String> {
+    let needed = needed(&dir.join(name), dir, home);
+    let needed = needed.iter().map(|dir| word(dir, home));
+    Some(format!(
         "`{}` is in `{}`, which commands are not shown; `hermitcrab config add-directory {}` lets them read it and run what is there",
-        visible(name),
-        visible(&dir.display().to_string()),
-        visible(&needed.join(" "))
-    )
+        on_one_line(name),
+        on_one_line(dir.to_str()?),
+        needed.collect::<Option<Vec<_>>>()?.join(" ")
+    ))
+}
+
+/// A directory as a word of a command line.
+fn word(dir: &Path, home: &Path) -> Option<String> {
+    let (tilde, path) = match dir.strip_prefix(home) {
+        Ok(below) => ("~/", below.to_str()?),
+        Err(_) => ("", dir.to_str()?),
+    };
+    if on_one_line(path) != path || path.contains('`') {
+        return None;
+    }
+    // Within quotation marks `~` is none to a shell.
+    match quoted(path) == path {
+        true => Some(format!("{tilde}{path}")),
+        false => Some(quoted(dir.to_str()?)),
+    }
 }
 
 /// The directories a program of this one needs, as far as that is known: what manages several
@@ -99,8 +111,10 @@ fn needed(program: &Path, dir: &Path, home: &Path) -> Vec<PathBuf> {
     }
     // A release of node: `npm` is a link from `bin` into `lib`.
     let release = dir.parent().filter(|_| dir.ends_with("bin"));
+    // Where packages are put straight into the home, or below it (`~/.local`), not all of that.
     if let Some(release) = release.filter(|release| release.join("lib/node_modules").is_dir())
         && release.parent() != Some(home)
+        && !home.starts_with(release)
     {
         return vec![release.to_owned()];
     }

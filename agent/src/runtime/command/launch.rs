@@ -1,6 +1,9 @@
 //! Starting a program in its copies, with a permit spent on exactly it.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use hermitcrab_core::{
     action::Action,
@@ -18,6 +21,7 @@ use hermitcrab_sandbox::spawn::{Command, Grace, Limits, Running, SpawnError, Str
 use super::{
     super::{
         hands::Hands,
+        mounts::real,
         turn::Stop,
         visible::{marked, named},
     },
@@ -65,7 +69,24 @@ fn laid_over(base: &[(String, String)], over: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(V
     env
 }
 
+/// Where programs are looked for that somebody named and agreed to, or gave a key: not in
+/// what is worked on. What lies there under their names may be anybody's.
+fn elsewhere(env: &[(String, String)], workspace: &Path) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (name, path) = env.iter().find(|(name, _)| name == "PATH")?;
+    let workspace = real(workspace);
+    let dirs: Vec<&str> = path
+        .split(':')
+        .filter(|dir| !real(Path::new(dir)).starts_with(&workspace))
+        .collect();
+    Some((name.clone().into_bytes(), dirs.join(":").into_bytes()))
+}
+
 impl Hands<'_> {
+    /// The variable that has programs looked for where nobody works.
+    pub(in crate::runtime) fn looks_elsewhere(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        elsewhere(&self.runtime.config.env, &self.runtime.config.workspace)
+    }
+
     /// Starts a program. The call is running from here on and has to be
     /// reported as finished, however the program ends.
     pub(in crate::runtime) fn launch(

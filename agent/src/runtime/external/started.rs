@@ -80,15 +80,15 @@ impl Hands<'_> {
             stdin: Input::From(theirs.into()),
             stderr: Output::Captured,
         };
+        let own = program
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
         let launch = Launch {
             tool: Tool::External,
             about,
             argv: self.argv_of(program),
-            env: program
-                .env
-                .iter()
-                .map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()))
-                .collect(),
+            env: self.looks_elsewhere().into_iter().chain(own).collect(),
             inputs: Vec::new(),
             merge_stderr: false,
             timeout: time.saturating_add(FAREWELL),
