@@ -159,11 +159,7 @@ fn who_allows_a_command_and_no_session_is_told_the_grants_for_a_directory_instea
     pty.ended();
     let all = came(&pty).replace("\n       | ", "");
     assert!(all.contains(&told), "{told}: {all}");
-    assert!(
-        !all.contains("yes, and in this session"),
-        "{}",
-        came(&pty)
-    );
+    assert!(!all.contains("yes, and in this session"), "{}", came(&pty));
     assert!(!home.project().join("out").exists());
 }
 
@@ -217,8 +213,8 @@ fn help_knows_each_command_by_its_name() {
 
 /// The rows of the screen that begin with this.
 fn rows_with(pty: &Pty, text: &str) -> usize {
-    pty.shown()
-        .lines()
+    pty.rows()
+        .iter()
         .filter(|row| row.starts_with(text))
         .count()
 }

@@ -286,3 +286,65 @@ fn what_a_command_made_itself_and_removed_while_it_ran_hinders_nothing() {
     assert_eq!(bench.text("a.txt"), None);
     assert!(!bench.workspace.join("__pycache__").exists());
 }
+
+#[test]
+fn what_a_file_gets_through_another_name_in_a_cache_is_decided_like_any_change() {
+    let command = "mkdir __pycache__; ln a.txt __pycache__/b; echo new > __pycache__/b";
+    let home = project();
+    is_refused(&home.run(&["exec", "--", command]));
+    let text = || std::fs::read_to_string(home.project().join("a.txt")).unwrap();
+    assert_eq!(text(), "a\n");
+    let ran = home.run(&["exec", "--grant", "fs.modify=a.txt", "--", command]);
+    assert_eq!((ran.code, text().as_str()), (Some(0), "new\n"), "{ran:?}");
+    assert!(!home.project().join("__pycache__").exists());
+    // A cache that is a link is where it leads.
+    std::os::unix::fs::symlink("pkg", home.project().join("__pycache__")).unwrap();
+    for command in ["echo y > __pycache__/m.py", "echo y > __pycache__/new.py"] {
+        is_refused(&home.run(&["exec", "--", command]));
+    }
+    assert!(!home.project().join("pkg/new.py").exists());
+}
+
+/// Whoever puts something into a cache that is not held puts it before nobody else: not
+/// while it runs, not for later, whatever it runs as.
+#[test]
+fn what_is_left_in_a_cache_reaches_no_other_command() {
+    let mut bench = Bench::new();
+    bench.put("m.py", "x = 1\n");
+    let poison = "mkdir -p __pycache__; echo 'print(666)' > __pycache__/m.py; \
+                  echo POI''SONED; until [ -e go.txt ]; do sleep 0.02; done";
+    let started = bench.call("terminal", json!({"command": poison, "background": true}));
+    let started: Value = serde_json::from_str(&started.text).unwrap();
+    let id = started["session_id"].clone();
+    let poll = |bench: &mut Bench, wanted: &str| {
+        until(|| {
+            let report = bench.call("process", json!({"action": "poll", "session_id": id}));
+            report.text.contains(wanted).then_some(())
+        });
+    };
+    let looks = "ls -A; cat __pycache__/m.py; true";
+    let unseen = |bench: &mut Bench, after: &str| {
+        let seen = bench.call("terminal", json!({"command": looks}));
+        assert!(
+            seen.fate == Fate::Ran && !seen.text.contains("666"),
+            "{after}: {}",
+            seen.text
+        );
+        let script = json!({"code": "import os; print(os.path.exists('__pycache__'))"});
+        let seen = bench.call("execute_code", script);
+        assert!(seen.text.contains("False"), "{after}: {}", seen.text);
+        assert!(!bench.workspace.join("__pycache__").exists(), "{after}");
+    };
+    poll(&mut bench, "POISONED");
+    unseen(&mut bench, "while it runs");
+    bench.grant("fs.create", "go.txt");
+    let go = json!({"path": "go.txt", "content": ""});
+    assert_eq!(bench.call("write_file", go).fate, Fate::Ran);
+    poll(&mut bench, "\"exit_code\": 0");
+    unseen(&mut bench, "after it ran");
+    let script = json!({"code": "import os; os.mkdir('__pycache__'); open('__pycache__/m.py', 'w').write('666'); print('done')"});
+    let ran = bench.call("execute_code", script);
+    assert!(ran.text.contains("done"), "{}", ran.text);
+    unseen(&mut bench, "after a script");
+    assert!(bench.user.shown.borrow().is_empty(), "somebody was asked");
+}

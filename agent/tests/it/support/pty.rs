@@ -108,6 +108,12 @@ impl Pty {
         self.screen.screen().contents()
     }
 
+    /// What is in each of its rows, also where one goes on in the next.
+    pub fn rows(&self) -> Vec<String> {
+        let screen = self.screen.screen();
+        screen.rows(0, screen.size().1.get()).collect()
+    }
+
     /// Waits until the screen is as wanted.
     #[track_caller]
     pub fn until(&mut self, wanted: impl Fn(&str) -> bool) -> String {
