@@ -34,6 +34,11 @@ pub(super) fn place(hands: &Hands<'_>, path: &str) -> Result<Place, Trouble> {
     hands.resolve(path).map_err(stopped)
 }
 
+/// The place a step changes: no path that goes up from a link leads to one.
+pub(super) fn place_to_change(hands: &mut Hands<'_>, path: &str) -> Result<Place, Trouble> {
+    hands.resolve_to_change(path).map_err(stopped)
+}
+
 fn missing(path: &str) -> Trouble {
     Trouble::new(Failure::Missing, format!("`{path}` is not there"))
 }
@@ -233,7 +238,7 @@ fn has_parent(hands: &mut Hands<'_>, at: &Place, path: &str) -> Result<(), Troub
 }
 
 fn put(hands: &mut Hands<'_>, path: &str, bytes: &[u8], replace: bool) -> Acted {
-    let at = place(hands, path)?;
+    let at = place_to_change(hands, path)?;
     has_parent(hands, &at, path)?;
     let before = hands.before(&at).map_err(stopped)?;
     let taken = || {
@@ -281,7 +286,7 @@ pub(super) fn make_directory(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
 
 /// Makes the directories on the way to a place, and (`whole`) the place itself.
 pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted {
-    let at = place(hands, path)?;
+    let at = place_to_change(hands, path)?;
     let made = hands.make_dirs(&at, whole).map_err(stopped)?;
     if made.is_empty() {
         return match hands.look(&at).map_err(stopped)? {
@@ -300,7 +305,8 @@ pub(super) fn make_way(hands: &mut Hands<'_>, path: &str, whole: bool) -> Acted 
 
 /// One move, if it can be made.
 fn one_move(hands: &mut Hands<'_>, from: &str, to: &str) -> Result<FileChange, Trouble> {
-    let (at, goal) = (place(hands, from)?, place(hands, to)?);
+    let at = place_to_change(hands, from)?;
+    let goal = place_to_change(hands, to)?;
     if at.below.is_root() || goal.below.starts_with(&at.below) {
         return Err(Trouble::new(
             Failure::WrongKind,
@@ -335,7 +341,7 @@ pub(super) fn move_one(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
 
 pub(super) fn move_many(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let (paths, into) = (texts(call, "paths"), text(call, "into")?);
-    let dir = place(hands, into)?;
+    let dir = place_to_change(hands, into)?;
     match hands.look(&dir).map_err(stopped)? {
         None => {
             return Err(Trouble::new(
@@ -376,7 +382,7 @@ pub(super) fn delete(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let mut changes = Vec::new();
     let paths = texts(call, "paths");
     for path in &paths {
-        let at = place(hands, path)?;
+        let at = place_to_change(hands, path)?;
         if at.below.is_root() {
             return Err(Trouble::new(
                 Failure::WrongKind,

@@ -75,7 +75,7 @@ pub fn category(name: &str) -> &'static str {
 
 pub(super) fn organize(hands: &mut Hands<'_>, call: &ToolCall) -> Acted {
     let path = text(call, "path")?;
-    let dir = files::place(hands, path)?;
+    let dir = files::place_to_change(hands, path)?;
     let listed = files::names(hands, &dir)?;
     let there: BTreeSet<String> = listed
         .iter()

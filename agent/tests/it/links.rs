@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use std::os::unix::fs::symlink;
+use std::{os::unix::fs::symlink, process::Command};
 
 use hermitcrab::runtime::{Fate, GrantWords};
 use hermitcrab_core::{
@@ -15,7 +15,7 @@ use hermitcrab_core::{
     standing::PortableObject,
 };
 use serde_json::json;
-use support::Bench;
+use support::{Bench, home::Home};
 
 fn with_links() -> Bench {
     let bench = Bench::new();
@@ -360,5 +360,69 @@ fn nothing_is_changed_under_a_path_that_goes_up_from_a_link() {
         assert_eq!(report.fate, Fate::Ran, "{path}: {}", report.text);
         let written = bench.workspace.join(path);
         assert_eq!(std::fs::read_to_string(written).unwrap(), "written\n");
+    }
+}
+
+#[test]
+fn no_step_changes_what_a_path_names_that_goes_up_from_a_link() {
+    let up = "link/../up.txt";
+    for (call, with) in [
+        ("delete_files", json!({"paths": [up]})),
+        (
+            "create_file",
+            json!({"path": up, "text": "x", "replace": true}),
+        ),
+        (
+            "copy_file",
+            json!({"from": "a.txt", "to": "link/../new.txt"}),
+        ),
+        ("move_file", json!({"from": up, "to": "new.txt"})),
+        (
+            "move_file",
+            json!({"from": "a.txt", "to": "link/../new.txt"}),
+        ),
+        (
+            "move_files",
+            json!({"paths": ["a.txt"], "into": "link/../b"}),
+        ),
+        ("create_directory", json!({"path": "link/../made"})),
+        ("organize_by_type", json!({"path": "link/../b"})),
+    ] {
+        let home = Home::new();
+        let project = home.project();
+        for dir in ["b", "a/b", "a/deep"] {
+            std::fs::create_dir_all(project.join(dir)).unwrap();
+        }
+        for name in ["up.txt", "b/c.txt", "a/b/c.txt", "a/up.txt"] {
+            std::fs::write(project.join(name), "old\n").unwrap();
+        }
+        symlink("a/deep", project.join("link")).unwrap();
+        let all = || -> Vec<String> {
+            let found = Command::new("find").arg(&project).output().unwrap();
+            let mut found: Vec<String> = String::from_utf8(found.stdout)
+                .unwrap()
+                .lines()
+                .map(str::to_owned)
+                .collect();
+            found.sort();
+            found
+        };
+        let before = all();
+        let steps = json!([{"id": "one", "call": call, "with": with}]);
+        let plan = json!({"version": 1, "summary": "a test", "steps": steps});
+        std::fs::write(home.path().join("plan.json"), plan.to_string()).unwrap();
+        let ran = home.run(&[
+            "run",
+            "--plan",
+            "../plan.json",
+            "--yes-low",
+            "--grant",
+            "fs.*=.",
+        ]);
+        assert_ne!(ran.code, Some(0), "{call}: {ran:?}");
+        assert!(ran.out.contains("(symlink-refused)"), "{call}: {ran:?}");
+        assert_eq!(all(), before, "{call}");
+        let text = std::fs::read_to_string(project.join("up.txt")).unwrap();
+        assert_eq!(text, "old\n", "{call}");
     }
 }
