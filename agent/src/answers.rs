@@ -46,12 +46,12 @@ pub fn explained(widest: Scope, below: Option<&Below>) -> String {
         (
             Scope::Session,
             "session",
-            "yes, also to the same effects in this session",
+            "yes, also to the same effects in this session, on a directory shown with all in it",
         ),
         (
             Scope::Always,
             "always",
-            "yes, also from now on; `caps` lists and ends it",
+            "yes, the same from now on, in other sessions, too; `caps` lists and ends it",
         ),
         (
             Scope::Always,

@@ -121,6 +121,41 @@ fn what_is_held_for_a_directory_is_more_than_what_was_shown_and_no_more_than_was
         "b\n"
     );
     assert!(!project.join("new").exists() && !project.join("src/.git").exists());
+    // Where a link takes its place, what is held is held of no other directory.
+    std::fs::create_dir(project.join("doc")).unwrap();
+    std::fs::rename(project.join("src"), project.join("aside")).unwrap();
+    std::os::unix::fs::symlink("doc", project.join("src")).unwrap();
+    pty.keys("!echo x > src/e\r");
+    pty.sees("[deny]:");
+    pty.keys("deny\r");
+    clear(&mut pty);
+    assert!(!project.join("doc/e").exists());
+}
+
+#[test]
+fn a_directory_that_became_a_link_while_it_was_asked_about_is_not_held_elsewhere() {
+    let (home, mut pty) = start();
+    let project = home.project().canonicalize().unwrap();
+    for dir in ["src", "doc"] {
+        std::fs::create_dir(project.join(dir)).unwrap();
+    }
+    pty.keys("!echo x > src/a\r");
+    pty.sees("[deny]:");
+    std::fs::rename(project.join("src"), project.join("aside")).unwrap();
+    std::os::unix::fs::symlink("doc", project.join("src")).unwrap();
+    pty.keys("below\r");
+    pty.sees("type the word `yes`");
+    pty.keys("yes\r");
+    pty.prompt();
+    assert!(!project.join("doc/a").exists(), "{}", came(&pty));
+    clear(&mut pty);
+    for place in ["src/b", "doc/b"] {
+        pty.keys(&format!("!echo x > {place}\r"));
+        pty.sees("[deny]:");
+        pty.keys("deny\r");
+        clear(&mut pty);
+    }
+    assert!(!project.join("doc/b").exists());
 }
 
 #[test]
