@@ -113,7 +113,7 @@ impl Session {
             Err(denial) => return self.refuse(Some(call), denial).after_all(records),
         };
         let granted = match keep {
-            Keep::Hold(wider) => self.grant_wider(&question, wider),
+            Keep::Hold(wider) => self.grant_wider(&question, scope, wider),
             Keep::Forget | Keep::Remember => self.grant_for(&question, scope),
         };
         let (grant, record) = match granted {
@@ -174,17 +174,19 @@ impl Session {
     }
 
     /// The grant of a yes to more than what was shown, if it may be given so: in the
-    /// place of what was shown, so that one grant covers that and what comes.
+    /// place of what was shown, so that one grant covers that and what comes. A yes for
+    /// one time is for nothing that comes.
     fn grant_wider(
         &mut self,
         question: &Question,
+        scope: Scope,
         wider: Authority,
     ) -> Result<(GrantId, Record), Denial> {
         let is_asked = |cap: &Cap| {
             matches!(cap.object(), Object::Dir { .. })
                 && question.uncovered().any(|asked| asked.verb() == cap.verb())
         };
-        let may_last = question.widest > Scope::Once;
+        let may_last = scope > Scope::Once;
         let is_of_its_kinds = wider.caps().iter().all(is_asked);
         let holds_what_was_shown = question
             .uncovered()

@@ -48,7 +48,8 @@ pub enum Event {
     AnswerAndRemember(Answer),
     /// The user answered, and lets the agent that asked hold this until the session ends.
     /// It counts where it is of the kinds that were asked about and holds all of what was
-    /// shown, and where a yes may last; otherwise the yes is for what was shown, this one time.
+    /// shown, and where the yes may last and is meant to; otherwise the yes is for what was
+    /// shown, this one time.
     AnswerHolding {
         /// The answer.
         answer: Answer,

@@ -34,6 +34,10 @@ fn a_session_tells_its_time_its_grants_and_whether_it_is_over() {
     assert_eq!(bench.session.grant_named(grant.get()), Some(grant));
     assert_eq!(bench.session.grant_named(grant.get() + 1), None);
     assert_eq!(bench.session.rules().session(), 7);
+    for made in 0..3 {
+        assert_eq!(bench.session.calls_made(), made);
+        bench.write("a");
+    }
     bench.seconds = 5;
     bench.step(Event::Tick);
     assert_eq!(bench.session.now(), bench.now());

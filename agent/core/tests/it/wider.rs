@@ -105,6 +105,23 @@ fn a_name_that_is_asked_about_each_time_is_allowed_once_whatever_is_to_be_held()
 }
 
 #[test]
+fn a_yes_for_one_time_is_one_whatever_is_to_be_held() {
+    for (scope, next) in [
+        (Scope::Once, Came::Asked),
+        (Scope::Session, Came::Permitted(1)),
+        (Scope::Always, Came::Permitted(1)),
+    ] {
+        let mut bench = Bench::new(Asking::Prompt);
+        assert_eq!(bench.write("src/a"), Came::Asked);
+        let wider = bench.on_files(&[Verb::FsModify], "src");
+        let came = bench.answer_holding(Reply::Yes(scope), wider);
+        assert_eq!(came, Came::Permitted(1), "{scope:?}");
+        bench.finish();
+        assert_eq!(bench.write("src/b"), next, "{scope:?}");
+    }
+}
+
+#[test]
 fn nothing_is_held_without_a_clear_yes_to_what_was_shown() {
     for reply in [
         Reply::No,

@@ -221,8 +221,8 @@ impl Book {
         }
     }
 
-    /// What an answer gave is what was shown; or, where the user wanted it and a yes may
-    /// last, more of the same kinds that holds all of that.
+    /// What an answer gave is what was shown; or, where the user wanted it and the yes may
+    /// last and is meant to, more of the same kinds that holds all of that.
     fn answered(&self, kind: &Kind, newest: Option<GrantId>) -> Verdict {
         let (answer, wider) = match kind {
             Kind::Answer(answer) => (answer, None),
@@ -242,8 +242,10 @@ impl Book {
                         && put.asked.iter().any(|asked| asked.verb() == cap.verb())
                 })
             };
+            let is_to_last = matches!(answer.reply, Reply::Yes(scope) if scope > Scope::Once);
             let is_wanted = wider.is_some_and(|wider| {
                 line.authority == *wider
+                    && is_to_last
                     && put.lasts
                     && wider.covers(&shown)
                     && is_of_its_kinds(wider)
