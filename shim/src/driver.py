@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from hermes_shim_memory import compact, fill
+from hermes_shim_memory import compact, fill, share_heap
 
 
 def load():
@@ -28,6 +28,7 @@ def load():
     import tools.terminal_tool  # noqa: F401
     import threading
 
+    share_heap()
     warm_up()
     if threading.active_count() != 1:
         raise RuntimeError(f"{threading.active_count()} threads after import: forking would be unsound")
@@ -53,6 +54,7 @@ EVERY_CASE = (
     "encodings.utf_8_sig",
     "gateway.session_context",
     "glob",
+    "hermes_cli.env_loader",
     "hermes_cli.runtime_provider",
     "tomllib",
     "tools.ansi_strip",
@@ -173,6 +175,10 @@ ONLY_LOOKS = (
     ("tools.terminal_tool", "_foreground_background_guidance", ("echo 'a' \"b\" `c`",)),
     ("tools.patch_parser", "parse_v4a_patch", (PATCH,)),
     ("tools.fuzzy_match", "fuzzy_find_and_replace", ("a\n  b\nc\n", "b", "d")),
+    ("tools.cronjob_tools", "_scan_cron_prompt", ("look",)),
+    ("tools.threat_patterns", "scan_for_threats", ("look",)),
+    ("agent.redact", "redact_terminal_output", ("a", "echo a | cat")),
+    ("agent.skill_utils", "parse_frontmatter", ("---\nname: a\n---\nb\n",)),
 )
 
 

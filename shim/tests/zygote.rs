@@ -87,6 +87,30 @@ fn what_is_made_after_room_was_made_lies_in_it_whatever_is_mapped_meanwhile() {
 }
 
 #[test]
+fn threads_take_from_the_heap_that_is_there() {
+    let Some(told) = memory(
+        "import ctypes, os, threading\n\
+         share_heap()\n\
+         take = ctypes.CDLL(None).malloc\n\
+         take.restype, take.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)\n\
+         places, gate = [], threading.Barrier(3)\n\
+         def work():\n\
+         \x20   gate.wait()\n\
+         \x20   places.append(take(100))\n\
+         \x20   gate.wait()\n\
+         threads = [threading.Thread(target=work) for n in range(3)]\n\
+         [thread.start() for thread in threads]\n\
+         [thread.join() for thread in threads]\n\
+         heap = [line.split()[0].split('-') for line in open('/proc/self/maps') if '[heap]' in line]\n\
+         first, last = (int(end, 16) for end in heap[0])\n\
+         print(all(first <= place < last for place in places))",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True");
+}
+
+#[test]
 fn once_the_free_pieces_are_taken_new_ones_lie_together() {
     let Some(told) = memory(
         "import ctypes\n\

@@ -11,10 +11,11 @@ it was.
 HUGE = 2 << 20
 # From the kernel's headers; the call is the only one that needs no setting of the machine.
 MADV_COLLAPSE = 25
+TRIES = 3
 
 
 # What imports for the usual worlds take of the interpreter's own heap.
-ROOM = 24 << 20
+ROOM = 26 << 20
 # The largest object of that heap, so that few are made.
 LARGEST = 512
 # The interpreter asks for this much at once and gives it back when nothing is left in it.
@@ -27,12 +28,38 @@ def make_room():
     It would ask bit by bit, and each library that is imported in between lies between two
     bits: half of them then fill no huge page. One object in each bit keeps it.
     """
+    align()
     size = LARGEST - bytes().__sizeof__()
     # A list that grew meanwhile would itself lie in between.
     made = [None] * (ROOM // LARGEST)
     for number in range(len(made)):
         made[number] = bytes(size)
     return made[:: ARENA // LARGEST // 2]
+
+
+def align():
+    """Have what is mapped next end where a huge page does.
+
+    The kernel maps one below the other. What is mapped here to fill the gap can neither be
+    read nor written, so that it holds no memory; where it does not end up below the other,
+    huge pages fit as they happen to.
+    """
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    try:
+        take, give = library.mmap, library.munmap
+    except AttributeError:
+        return
+    take.restype = ctypes.c_void_p
+    take.argtypes = (ctypes.c_void_p, ctypes.c_size_t) + (ctypes.c_int,) * 3 + (ctypes.c_long,)
+    give.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    page, private_and_anonymous = 4096, 0x22
+    probe = take(None, page, 0, private_and_anonymous, -1, 0)
+    give(probe, page)
+    gap = (probe + page) % HUGE
+    if gap:
+        take(None, gap, 0, private_and_anonymous, -1, 0)
 
 
 def spans(maps):
@@ -58,8 +85,28 @@ def compact():
     except (OSError, AttributeError):
         return
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    for start in found:
-        madvise(start, HUGE, MADV_COLLAPSE)
+    # A page that the kernel has in hand just then keeps those around it from being moved.
+    for _ in range(TRIES):
+        found = [start for start in found if madvise(start, HUGE, MADV_COLLAPSE) != 0]
+
+
+# From the C library's header.
+M_ARENA_MAX = -8
+
+
+def share_heap():
+    """Have all threads take from one heap.
+
+    The C library makes one for each of the first threads, with a mapping of its own. A
+    process that has worked for a while has them; a world would make them all anew.
+    """
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    mallopt(M_ARENA_MAX, 1)
 
 
 # Larger pieces are mapped by themselves.
