@@ -1,5 +1,6 @@
 //! The closed list of verbs.
 
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -109,15 +110,20 @@ impl Verb {
     /// of [`Verb::FILES`] on the same thing are told as one.
     #[must_use]
     pub fn listed(named: &[(Verb, String)]) -> Vec<(&'static str, &str)> {
-        let has = |verb: Verb, on: &str| named.iter().any(|(v, o)| *v == verb && o == on);
-        let is_whole = |on: &str| Verb::FILES.into_iter().all(|verb| has(verb, on));
+        // One yes can be for more names than are to be compared each with each.
+        let mut whole: BTreeMap<&str, BTreeSet<Verb>> = BTreeMap::new();
+        for (verb, on) in named.iter().filter(|(verb, _)| Verb::FILES.contains(verb)) {
+            whole.entry(on).or_default().insert(*verb);
+        }
+        whole.retain(|_, verbs| verbs.len() == Verb::FILES.len());
+        let mut told = BTreeSet::new();
         let mut out = Vec::new();
         for (verb, on) in named {
-            let one = match Verb::FILES.contains(verb) && is_whole(on) {
+            let one = match Verb::FILES.contains(verb) && whole.contains_key(on.as_str()) {
                 true => (Verb::FILES_AS_STR, on.as_str()),
                 false => (verb.as_str(), on.as_str()),
             };
-            if !out.contains(&one) {
+            if told.insert(one) {
                 out.push(one);
             }
         }
