@@ -2,6 +2,7 @@
 
 mod acp;
 mod audit;
+mod begin;
 mod caps;
 mod chat;
 mod choice;
@@ -16,6 +17,7 @@ mod lines;
 mod model;
 mod open;
 mod plan;
+mod quoted;
 mod repl;
 mod run;
 mod seen;

@@ -22,6 +22,7 @@ mod converse;
 mod edit;
 mod errand;
 mod error;
+pub mod evidence;
 mod external;
 mod granter;
 mod hands;
@@ -40,7 +41,9 @@ mod result;
 mod rules;
 mod sandboxes;
 mod script;
+mod seen;
 mod shown;
+mod so_far;
 mod standing;
 mod talk;
 mod together;
@@ -90,6 +93,7 @@ pub use self::{
     edit::{Before, FileChange},
     errand::{Became, Job, JobPort, JobRun, Lent},
     error::RuntimeError,
+    evidence::{Project, Proof, Standing},
     external::{ExternalServer, Key, Listing, OUTSIDE, OutsideTool, Program, Web},
     granter::Granter,
     hands::{Content, Hands, Passed, Taker},
@@ -97,7 +101,6 @@ pub use self::{
     outside::Given,
     place::{Place, Spot, tilde_expanded},
     planned::Steering,
-    proof::{Proof, Standing, project},
     proposals::Proposed,
     remote::Remote,
     result::{Asked, CallReport, ChangeSummary, Fate, ToolResult},

@@ -27,7 +27,9 @@ mod plan;
 mod races;
 mod read;
 mod replay;
+mod said;
 pub mod screen;
+mod screened;
 mod spare;
 mod tally;
 
@@ -46,6 +48,7 @@ pub use self::patterns::{command as patterns, flagged};
 pub use self::plan::{Numbers, SINGLES, specimen, variant};
 pub use self::read::{Seen, is_campaign, merge, read};
 pub use self::replay::command as replay;
+pub use self::said::Said;
 pub use self::tally::Tally;
 use crate::ambient::Ambient;
 use crate::check::Judge;

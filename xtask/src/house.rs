@@ -142,12 +142,17 @@ fn arrows(metadata: &Value) -> Vec<String> {
 
 /// Rings of modules where there must be none.
 fn rings(package: &str, files: &[(String, String)]) -> Result<Vec<String>> {
-    let arrows = Arrows::of(files).with_context(|| format!("cannot read {package}"))?;
-    let told = arrows.rings().into_iter().map(|ring| {
-        let told = arrows.told(&ring);
-        format!("{package}: modules name each other in a ring, {told}")
-    });
-    Ok(told.collect())
+    let levels = Arrows::of(files).with_context(|| format!("cannot read {package}"))?;
+    let mut findings = Vec::new();
+    for arrows in levels {
+        for ring in arrows.rings() {
+            let told = arrows.told(&ring);
+            findings.push(format!(
+                "{package}: modules name each other in a ring, {told}"
+            ));
+        }
+    }
+    Ok(findings)
 }
 
 /// What is wrong in one source file.

@@ -12,10 +12,7 @@ use serde_json::Value;
 use super::{Chat, ChatError, unwritten};
 use crate::{
     model::Message,
-    runtime::{
-        Runtime, Standing,
-        project::{self, Project},
-    },
+    runtime::{Project, Runtime, Standing, evidence},
     text::pytext,
 };
 
@@ -198,7 +195,7 @@ fn instruction(commands: &[String]) -> String {
              `{}` using an OS-safe `tempfile` path with a `hermes-verify-` filename prefix, run it against the changed \
              behavior, clean it up when possible, and summarize it explicitly as ad-hoc verification rather than suite \
              green.",
-            project::SHARED
+            evidence::SHARED
         );
     }
     let named: Vec<String> = commands
@@ -223,7 +220,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Unproved, is_prose, worded};
-    use crate::runtime::{Standing, project::Project};
+    use crate::runtime::{Project, Standing};
 
     #[test]
     fn prose_needs_no_check_and_everything_else_does() {

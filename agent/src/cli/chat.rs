@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Setting,
+    Setting, begin,
     choice::{Choice, NO_MODEL, backend, let_talk},
     conversations::{GoOn, Going},
     cron, open, say,
@@ -30,7 +30,7 @@ pub fn chat(setting: &Setting, choice: &Choice, go_on: &GoOn, words: Option<&str
         let backend = backend.ok_or_else(|| (NO_MODEL.to_owned(), exit::USAGE))?;
         let going = Going::begin(&ground, setting, go_on)?;
         let user = TerminalUser::open().map(|terminal| terminal.asked_in(&ground.workspace));
-        let runtime = open::open_with(setting, user, going.past())?;
+        let runtime = begin::session_after(setting, user, going.past())?;
         Ok((backend, runtime, going))
     });
     let (mut backend, mut runtime, mut going) = match ready {

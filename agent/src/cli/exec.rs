@@ -22,8 +22,9 @@ use hermitcrab_sandbox::{journal::CommitId, spawn::Ending};
 
 use self::through::Through;
 use super::{
-    Setting, Trouble,
-    open::{Ground, ground, open_for},
+    Setting, Trouble, begin,
+    open::{Ground, ground},
+    quoted::quoted,
     run, say, undo,
 };
 use crate::{
@@ -88,7 +89,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             terminal
         }
     });
-    let mut runtime = open_for(&exec.setting, user)?;
+    let mut runtime = begin::session_for(&exec.setting, user)?;
     let ground = ground(&exec.setting.place)?;
     let asked = exec
         .timeout
@@ -272,31 +273,11 @@ pub(super) fn print_whole(run: &CommandRun) {
     }
 }
 
-/// A word as the shell reads it back.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = !word.is_empty()
-        && word
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte));
-    if plain {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hermitcrab_sandbox::spawn::Ending;
 
-    use super::{quoted, status};
-
-    #[test]
-    fn words_survive_the_shell() {
-        assert_eq!(quoted("a-b.c"), "a-b.c");
-        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
-        assert_eq!(quoted(""), "''");
-    }
+    use super::status;
 
     #[test]
     fn statuses_are_those_of_a_shell() {

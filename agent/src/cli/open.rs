@@ -11,5 +11,5 @@ mod words;
 
 pub use ground::{Configured, Ground, configured, ground, seen_from};
 pub use rehearse::{imagine, rehearse, to_try};
-pub use session::{Past, open, open_asking, open_bare, open_for, open_with};
+pub use session::{Past, open, open_bare};
 pub use words::{object, words};

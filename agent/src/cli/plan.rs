@@ -26,7 +26,7 @@ use self::{
     person::PipeUser,
     shown::{Shown, summed_up},
 };
-use super::{Setting, Trouble, choice, open, say};
+use super::{Setting, Trouble, begin, choice, open, say};
 use crate::{
     actions::{self, Risk, risk},
     cancel::Cancel,
@@ -155,8 +155,8 @@ fn made(
 /// A session in which whoever there is is asked.
 fn begun(setting: &Setting, pipe: Option<&PipeUser>) -> Result<Runtime, Trouble> {
     match pipe {
-        Some(pipe) => open::open_asking(setting, Box::new(pipe.clone())),
-        None => open::open(setting),
+        Some(pipe) => begin::session_asking(setting, Box::new(pipe.clone())),
+        None => begin::session(setting),
     }
 }
 

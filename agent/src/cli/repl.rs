@@ -33,7 +33,7 @@ use self::{
     words::Line,
 };
 use super::{
-    Setting, Trouble, choice,
+    Setting, Trouble, begin, choice,
     conversations::{GoOn, Going},
     cron, exec, open, plan, run, say,
     seen::Seen,
@@ -128,7 +128,7 @@ fn start(prompt: &Prompt) -> Result<u8, Trouble> {
         let terminal = terminal.shown_on(screen).interrupted_by(cancel.clone());
         terminal.asked_in(&ground.workspace)
     });
-    let mut runtime = open::open_with(&prompt.setting, user, going.past())?;
+    let mut runtime = begin::session_after(&prompt.setting, user, going.past())?;
     let runner = cron::Runner::new(&prompt.setting.place, &prompt.choice).ended_by(cancel.clone());
     runtime.run_jobs_through(Box::new(runner));
     let is_models = Rc::new(Cell::new(false));

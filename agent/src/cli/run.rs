@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Setting, Trouble, open::open, say};
+use super::{Setting, Trouble, begin, say};
 use crate::{
     exit,
     runtime::{CallReport, Fate},
@@ -57,7 +57,7 @@ pub(super) fn code(fate: &Fate) -> u8 {
 
 /// One call in a session of its own.
 fn one_call(setting: &Setting, tool: &str, arguments: &Value) -> Result<CallReport, Trouble> {
-    let mut runtime = open(setting)?;
+    let mut runtime = begin::session(setting)?;
     let agent = runtime.first_agent();
     let report = runtime.call(agent, tool, arguments);
     for line in runtime.take_told() {

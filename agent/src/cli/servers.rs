@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Setting, Trouble, open, say};
+use super::{Setting, Trouble, begin, open, say};
 use crate::{
     config::servers::HELP,
     exit,
@@ -59,7 +59,7 @@ fn done(servers: &Servers) -> Result<u8, Trouble> {
             exit::USAGE,
         ));
     };
-    let mut runtime = open::open(&servers.setting)?;
+    let mut runtime = begin::session(&servers.setting)?;
     let listing = asked(&mut runtime, &server);
     runtime
         .end_session()

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use hermitcrab_core::grant::AgentId;
 use regex::Regex;
 
-use super::{Runtime, RuntimeConfig, oldest::Oldest, proof::evidence::Evidence, writers::Moment};
+use super::{Runtime, RuntimeConfig, evidence::Evidence, oldest::Oldest, writers::Moment};
 
 /// Where a shell left off: nowhere yet, if it is new.
 #[derive(Clone, Debug, Default)]

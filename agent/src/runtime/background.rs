@@ -33,8 +33,9 @@ use self::{attended::Attended, terminal::Terminal, watch::Watch};
 use super::{
     Runtime,
     afoot::Stands,
-    command::{Launch, Seen, behind_links, summary, unless_planted},
+    command::{Launch, behind_links, summary},
     hands::Hands,
+    seen::{Seen, unless_planted},
     turn::Stop,
 };
 use crate::digest::sha256;

@@ -17,7 +17,7 @@ use hermitcrab_sandbox::layers::Prefer;
 use hermitcrab_sandbox::spawn::{Interpreters, Limits, PoolSize};
 
 pub use self::caches::Caches;
-use super::{Runtime, sandboxes, talk::Talk};
+use super::{Runtime, talk::Talk};
 
 /// The ceilings of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,18 +158,6 @@ impl Runtime {
     #[must_use]
     pub const fn talk(&self) -> Talk {
         self.ceilings.talk
-    }
-
-    /// Sets the ceilings of everything from here on.
-    pub fn set_ceilings(&mut self, ceilings: Ceilings) {
-        let made_by = |of: &Ceilings| (of.pool(), of.layers, of.leaves_owners);
-        if made_by(&ceilings) != made_by(&self.ceilings) {
-            // What runs keeps the old one; what waited in it is built again.
-            let (sandbox, remark) = sandboxes::made(&self.config, &ceilings);
-            self.sandbox = sandbox;
-            self.told.extend(remark);
-        }
-        self.ceilings = ceilings;
     }
 }
 

@@ -49,14 +49,15 @@ pub(super) use self::{
     attended::Care,
     conclude::Over,
     launch::Launch,
-    seen::{Seen, unless_planted},
     settle::{behind_links, summary},
 };
 pub use self::{
     lacking::Lacking,
     typed::{TypedCommand, TypedReport},
 };
-use super::{afoot::Stands, agent_state::LeftOff, hands::Hands, mounts::lexical, turn::Stop};
+use super::{
+    afoot::Stands, agent_state::LeftOff, hands::Hands, mounts::lexical, seen::Seen, turn::Stop,
+};
 use crate::{digest::sha256, ports::ProgressPort};
 
 /// Bytes of exported variables carried to the next command.

@@ -2,7 +2,6 @@
 //!
 //! Looking asks nobody: what needs a question, or is not held, is not there.
 
-pub mod evidence;
 pub mod project;
 
 use std::path::Path;
@@ -14,9 +13,12 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::dircap::{Entry, Kind};
 
-pub use self::evidence::{Proof, Standing};
-use self::project::Project;
-use super::{Hands, Place, Runtime, hands::action, result::ChangeSummary};
+use super::{
+    Hands, Place, Runtime,
+    evidence::{self, Project, Proof, Standing},
+    hands::action,
+    result::ChangeSummary,
+};
 
 impl Hands<'_> {
     /// Looks made beside what a tool is for are those of one that only reads.

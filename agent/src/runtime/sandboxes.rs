@@ -12,7 +12,7 @@ use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::layers::{LayerStore, Prefer, memory_holds_layers};
 use hermitcrab_sandbox::spawn::{Builder, Sandbox};
 
-use super::{Ceilings, RuntimeConfig};
+use super::{Ceilings, Runtime, RuntimeConfig};
 use crate::state_dir::own_file;
 
 /// The directory of layers, in the agent's own.
@@ -26,6 +26,20 @@ pub(super) fn made(config: &RuntimeConfig, ceilings: &Ceilings) -> (Sandbox, Opt
         settings => builder.showing(config.home.join(".gitconfig"), settings),
     };
     (builder.pool(ceilings.pool()).build(), why)
+}
+
+impl Runtime {
+    /// Sets the ceilings of everything from here on.
+    pub fn set_ceilings(&mut self, ceilings: Ceilings) {
+        let made_by = |of: &Ceilings| (of.pool(), of.layers, of.leaves_owners);
+        if made_by(&ceilings) != made_by(&self.ceilings) {
+            // What runs keeps the old one; what waited in it is built again.
+            let (sandbox, remark) = made(&self.config, &ceilings);
+            self.sandbox = sandbox;
+            self.told.extend(remark);
+        }
+        self.ceilings = ceilings;
+    }
 }
 
 /// How the sandboxes of commands are, and what a person should know of it.

@@ -19,8 +19,9 @@ use hermitcrab_sandbox::spawn::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    command::{Care, Launch, Reasons, Seen, unless_planted},
+    command::{Care, Launch, Reasons},
     hands::Hands,
+    seen::{Seen, unless_planted},
     turn::Stop,
 };
 use crate::text::pyjson;

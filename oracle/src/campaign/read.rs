@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::examine::{Examined, Fate};
 use super::keep::{self, Deal, Log};
-use super::screen::{self, Round, Told};
+use super::screen::{self, Round};
 use super::tally::Tally;
 use crate::generate::Target;
 
@@ -126,7 +126,7 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
                 }
             }
         }
-        tally.screen = Some(Told::of_all(&rounds, |index| all.get(&index)));
+        tally.screen = Some(screen::together(&rounds, |index| all.get(&index)));
     }
     keep::summary(place, seed, hermes, &tally)?;
     Ok(tally)

@@ -16,8 +16,7 @@ mod desk;
 mod guard;
 mod lane;
 mod novelty;
-pub(super) mod rounds;
-mod said;
+mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,8 +28,7 @@ pub use self::guard::{Guard, HermesGuard, NoGuard};
 pub use self::lane::{Batch, Piece, Screened, deal, screen};
 pub use self::novelty::{Agreement, Chosen, Key, Known, agreement};
 use self::rounds::Rounds;
-pub use self::rounds::{Round, Told, of as rounds_of};
-pub use self::said::Said;
+pub use self::rounds::{Round, of as rounds_of, together};
 use super::examine::{Examined, Trio};
 use super::keep::{self, Log};
 use super::tally::Tally;
@@ -111,7 +109,7 @@ pub(super) fn run(
         examined,
         ..
     } = screening;
-    tally.screen = Some(Told::of_all(&all, |index| examined.get(&index)));
+    tally.screen = Some(together(&all, |index| examined.get(&index)));
     keep::summary(place, hunt.args.seed, &hunt.args.hermes, &tally)?;
     Ok(tally)
 }

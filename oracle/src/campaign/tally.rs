@@ -7,7 +7,7 @@ use bisim_world::protocol::Context;
 use serde::Serialize;
 
 use super::examine::{Examined, Fate};
-use super::screen::rounds::Told;
+use super::screened::Told;
 use super::{crashes, guide, races};
 use crate::exit;
 use crate::generate::{Class, Effect, Specimen, Target, Variant};

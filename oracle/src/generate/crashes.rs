@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::paths::Holding;
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::case::{CWD_DEFAULT, CaseFile};
-use crate::subject::agent_probe::PLAN_PROBE;
+use crate::subject::agent_world::PLAN_PROBE;
 
 /// The highest number of a change right before which the agent is killed.
 pub const CHANGES_MAX: u32 = 160;

@@ -29,7 +29,8 @@ use super::operator::Salt;
 use super::paths::Holding;
 use super::surroundings::{self, CONTEXTS, USUAL};
 use crate::case::{AtMost, CWD_DEFAULT, CaseFile, Expect, ExpectedEffects};
-use crate::subject::agent_probe::{PLAN_PROBE, PLANNER};
+use crate::subject::agent_probe::PLANNER;
+use crate::subject::agent_world::PLAN_PROBE;
 
 /// The most ways a proposal is malformed in.
 pub const TWISTS_MAX: usize = 2;

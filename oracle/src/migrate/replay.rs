@@ -17,7 +17,7 @@ mod terms;
 mod unit;
 
 pub use asked::{Asked, Proof, reason};
-pub use fate::{Class, Need, Outcome, Unreplayable};
+pub use fate::{Class, Need, Outcome, Unreplayable, shared};
 pub use files::{Workspace, Workspaces};
 pub use gather::{Gather, Handed};
 pub use place::{HOME, Places, WORK};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::replay::Need;
+use super::replay::{Need, shared};
 use super::translate::{GRANT_SECONDS, ProposedGrant};
 
 /// More grants than this are no suggestion but a list.
@@ -203,17 +203,6 @@ fn narrowed(chosen: &[Need], calls: &[(&[Need], u64)]) -> Vec<Need> {
             }
         })
         .collect()
-}
-
-/// The directory both are below.
-pub(super) fn shared(one: &str, two: &str) -> String {
-    let same: Vec<&str> = one
-        .split('/')
-        .zip(two.split('/'))
-        .take_while(|(one, two)| one == two)
-        .map(|(part, _)| part)
-        .collect();
-    same.join("/")
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use hermitcrab_core::rules::Isolation;
 use hermitcrab_sandbox::SpawnerProgram;
 use hermitcrab_sandbox::sys;
 
-use super::agent_wire;
 use super::agent_world::{AgentWorld, ISOLATED, Machine};
+use super::{agent_probe, agent_wire};
 
 /// Runs the worker until the oracle says goodbye; returns the exit status.
 /// Must be called before the process has a second thread.
@@ -132,7 +132,7 @@ impl Driver for AgentDriver {
     }
 
     fn pure(&self, job: &Job, step: &Step) -> StepTrace {
-        match AgentWorld::new(job, &self.machine).step(step) {
+        match AgentWorld::new(job, &self.machine).step(step, agent_probe::answer) {
             Ok(trace) => trace,
             Err(error) => StepTrace::of(StepOutcome::Raised(error.to_string())),
         }
@@ -159,11 +159,11 @@ impl Driver for AgentDriver {
                 // Whoever made this call is gone before it can be told, and so is what
                 // they were asked.
                 world.hush();
-                world.step(&steps.filled(&cut.step))?;
+                world.step(&steps.filled(&cut.step), agent_probe::answer)?;
                 return steps.over();
             }
             let step = steps.filled(step);
-            steps.end(world.step(&step)?)?;
+            steps.end(world.step(&step, agent_probe::answer)?)?;
         }
         Ok(())
     }

@@ -7,18 +7,16 @@ mod batch;
 mod command;
 mod conversation;
 mod edit;
-pub mod error;
 mod input;
 mod mcp;
 mod path;
 mod plan;
 mod undo;
 
-pub use error::ProbeError;
-pub use plan::{PLAN_PROBE, PLANNER};
+pub use plan::PLANNER;
 use serde_json::Value;
 
-use super::agent_world::AgentWorld;
+use super::agent_world::{AgentWorld, ProbeError};
 
 /// A family's half of the dispatch.
 type Family = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;

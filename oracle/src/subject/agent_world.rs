@@ -27,9 +27,11 @@ use serde_json::Value;
 use self::jobs::CaseJobs;
 use self::kept::Surrounding;
 use self::user::{CaseUser, Said};
-use super::agent_probe::error::ProbeError;
+
+pub use self::error::ProbeError;
 
 mod bounds;
+mod error;
 mod jobs;
 mod kept;
 mod left;
@@ -41,10 +43,15 @@ mod user;
 /// Where the agent's ledger lies in a world; no effect, like Hermes' own state.
 pub const STATE_DIR: &str = "/.agent";
 
+/// The probe that has a plan carried out.
+pub const PLAN_PROBE: &str = "plan";
 /// The probe that tries out the sandbox in a world.
 pub const ISOLATION_PROBE: &str = "isolation_profile";
 /// Its value if every mandatory mechanism was seen to work.
 pub const ISOLATED: &str = "isolated";
+
+/// Answers a probe by its name.
+pub type Probes = fn(&AgentWorld<'_>, &str, &Value) -> Result<Value, ProbeError>;
 
 /// What the agent's worker found out about this machine before any case.
 #[derive(Clone, Debug)]

@@ -1,7 +1,9 @@
 //! Which modules of a package name each other in a ring.
 //!
 //! Whoever reads a module needs those it names. Where they name each other in a ring,
-//! none of them can be read, or moved, without all the others.
+//! none of them can be read, or moved, without all the others. Looked at are the modules
+//! beside each other, below the root and below every module. What lies above may name
+//! what it is made of, and be named by it.
 //!
 //! Read are names that begin at `crate`, `self` or `super`, in paths, in `use` and in
 //! what macros are given. What is there for tests alone does not count, nor do names in
@@ -12,50 +14,79 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
-/// The modules one level below a package's root that name each other, and where.
+/// The modules below one module that name each other, and where.
 #[derive(Debug, Default)]
-pub struct Arrows(BTreeMap<String, BTreeMap<String, String>>);
+pub struct Arrows {
+    /// What they are below, from the root.
+    below: Vec<String>,
+    places: BTreeMap<String, BTreeMap<String, String>>,
+}
 
 impl Arrows {
-    /// Reads files of a package, by their paths below `src`.
-    pub fn of(files: &[(String, String)]) -> syn::Result<Self> {
-        let modules: BTreeSet<String> = files.iter().filter_map(|(name, _)| top(name)).collect();
-        let mut renamed = BTreeMap::new();
-        let mut for_tests = Vec::new();
+    /// Reads files of a package, by their paths below `src`: the root's modules first, then
+    /// those of each module that has some.
+    pub fn of(files: &[(String, String)]) -> syn::Result<Vec<Self>> {
         let mut read = Vec::new();
         for (name, text) in files {
-            let mut names = Names::of(&module(name), &syn::parse_file(text)?);
-            for_tests.append(&mut names.for_tests);
-            // What the root hands on under a name of its own lies in a module.
-            if top(name).is_none() {
-                let of_ours = names
-                    .handed_on
-                    .drain(..)
-                    .filter(|(_, of)| modules.contains(of));
-                renamed.extend(of_ours);
-            }
-            read.push((name, names));
+            read.push((
+                name.as_str(),
+                Names::of(&module(name), &syn::parse_file(text)?),
+            ));
         }
+        let for_tests: Vec<_> = read
+            .iter_mut()
+            .flat_map(|(_, names)| std::mem::take(&mut names.for_tests))
+            .collect();
         read.retain(|(_, names)| !for_tests.iter().any(|tests| names.at.starts_with(tests)));
-        let mut arrows = Self::default();
+        let above: BTreeSet<_> = read
+            .iter()
+            .filter_map(|(_, names)| Some(names.at.split_last()?.1.to_vec()))
+            .collect();
+        Ok(above
+            .into_iter()
+            .map(|above| Self::below(above, &read))
+            .collect())
+    }
+
+    fn below(above: Vec<String>, read: &[(&str, Names)]) -> Self {
+        let child = |path: &[String]| path.strip_prefix(above.as_slice())?.first().cloned();
+        let modules: BTreeSet<_> = read
+            .iter()
+            .filter_map(|(_, names)| child(&names.at))
+            .collect();
+        // What is handed on from above under a name of its own lies in a module.
+        let renamed: BTreeMap<_, _> = read
+            .iter()
+            .filter(|(_, names)| names.at == above)
+            .flat_map(|(_, names)| &names.handed_on)
+            .filter_map(|(name, of)| Some((name, child(of)?)))
+            .filter(|(_, of)| modules.contains(of))
+            .collect();
+        let mut places: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
         for (name, names) in read {
-            let Some(from) = top(name) else { continue };
-            for (to, line) in names.used {
+            let Some(from) = child(&names.at) else {
+                continue;
+            };
+            for (to, line) in &names.used {
+                let Some(to) = child(to) else { continue };
                 let to = renamed.get(&to).cloned().unwrap_or(to);
                 if to != from && modules.contains(&to) {
-                    let places = arrows.0.entry(from.clone()).or_default();
+                    let places = places.entry(from.clone()).or_default();
                     places.entry(to).or_insert_with(|| format!("{name}:{line}"));
                 }
             }
         }
-        Ok(arrows)
+        Self {
+            below: above,
+            places,
+        }
     }
 
     /// One ring, the shortest there is, of each set of modules that name each other.
     pub fn rings(&self) -> Vec<Vec<String>> {
         let mut seen = BTreeSet::new();
         let mut rings = Vec::new();
-        for start in self.0.keys() {
+        for start in self.places.keys() {
             if seen.contains(start) {
                 continue;
             }
@@ -72,10 +103,14 @@ impl Arrows {
     pub fn told(&self, ring: &[String]) -> String {
         let next = ring.iter().skip(1).chain(ring.first());
         let steps = ring.iter().zip(next).map(|(from, to)| {
-            let place = self.0.get(from).and_then(|places| places.get(to));
+            let place = self.places.get(from).and_then(|places| places.get(to));
             format!("{from} -> {to} ({})", place.map_or("", String::as_str))
         });
-        steps.collect::<Vec<_>>().join(", ")
+        let steps = steps.collect::<Vec<_>>().join(", ");
+        match self.below.as_slice() {
+            [] => steps,
+            below => format!("below {}, {steps}", below.join("::")),
+        }
     }
 
     /// Everything that can be come to, and whence.
@@ -83,7 +118,7 @@ impl Arrows {
         let mut whence = BTreeMap::new();
         let mut waiting = VecDeque::from([start.to_owned()]);
         while let Some(from) = waiting.pop_front() {
-            for to in self.0.get(&from).into_iter().flat_map(BTreeMap::keys) {
+            for to in self.places.get(&from).into_iter().flat_map(BTreeMap::keys) {
                 if !whence.contains_key(to) {
                     whence.insert(to.clone(), from.clone());
                     waiting.push_back(to.clone());
@@ -118,18 +153,14 @@ fn module(name: &str) -> Vec<String> {
         .collect()
 }
 
-fn top(name: &str) -> Option<String> {
-    module(name).into_iter().next()
-}
-
 /// What one file names.
 struct Names {
     /// Where it is, from the root.
     at: Vec<String>,
-    /// The first name below the root, and the line.
-    used: Vec<(String, usize)>,
-    /// Names it hands on, and the module each is of.
-    handed_on: Vec<(String, String)>,
+    /// What, from the root, and the line.
+    used: Vec<(Vec<String>, usize)>,
+    /// Names it hands on, and what each is, from the root.
+    handed_on: Vec<(String, Vec<String>)>,
     /// The modules it has for tests alone, in files of their own.
     for_tests: Vec<Vec<String>>,
 }
@@ -148,24 +179,25 @@ impl Names {
 
     /// Takes notice of a path that begins where the package does.
     fn note(&mut self, path: &[String], line: usize) {
+        if let Some("crate" | "self" | "super") = path.first().map(String::as_str) {
+            self.used.push((self.whole(path), line));
+        }
+    }
+
+    fn whole(&self, path: &[String]) -> Vec<String> {
+        let mut base = self.at.clone();
         let mut rest = path;
-        let mut base = match path.first().map(String::as_str) {
-            Some("crate") => Vec::new(),
-            Some("self" | "super") => self.at.clone(),
-            _ => return,
-        };
         while let Some((first, after)) = rest.split_first() {
             match first.as_str() {
-                "crate" | "self" => {}
+                "crate" => base.clear(),
+                "self" => {}
                 "super" => drop(base.pop()),
                 _ => break,
             }
             rest = after;
         }
-        base.extend(rest.first().cloned());
-        if let Some(first) = base.into_iter().next() {
-            self.used.push((first, line));
-        }
+        base.extend_from_slice(rest);
+        base
     }
 
     fn tree(&mut self, before: &mut Vec<String>, tree: &syn::UseTree, line: usize) {
@@ -182,14 +214,13 @@ impl Names {
             }
             syn::UseTree::Name(syn::UseName { ident })
             | syn::UseTree::Rename(syn::UseRename { rename: ident, .. }) => {
-                if let Some(first) = before.iter().find(|name| *name != "self") {
-                    self.handed_on.push((ident.to_string(), first.clone()));
-                }
                 let named = match tree {
                     syn::UseTree::Rename(rename) => &rename.ident,
                     _ => ident,
                 };
                 before.push(named.to_string());
+                let whole = self.whole(before);
+                self.handed_on.push((ident.to_string(), whole));
                 self.note(before, line);
                 before.pop();
             }
@@ -305,12 +336,12 @@ mod tests {
             .iter()
             .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
             .collect();
-        let arrows = Arrows::of(&files).unwrap();
-        arrows
-            .rings()
-            .iter()
-            .map(|ring| arrows.told(ring))
-            .collect()
+        let levels = Arrows::of(&files).unwrap();
+        let told = |arrows: &Arrows| -> Vec<String> {
+            let rings = arrows.rings();
+            rings.iter().map(|ring| arrows.told(ring)).collect()
+        };
+        levels.iter().flat_map(told).collect()
     }
 
     #[test]
@@ -400,5 +431,31 @@ mod tests {
                 "d -> e (d.rs:1), e -> d (e.rs:1)",
             ]
         );
+    }
+
+    #[test]
+    fn modules_below_a_module_make_no_ring_either() {
+        let inner = |text| {
+            rings(&[
+                ("up.rs", "mod a; mod b; use self::a::Thing;"),
+                ("up/a.rs", "use super::b::f;"),
+                ("up/b/deep.rs", text),
+            ])
+        };
+        for text in [
+            "use crate::up::a::g;",
+            "use super::super::a;",
+            "use super::super::Thing;",
+        ] {
+            assert_eq!(
+                inner(text),
+                ["below up, a -> b (up/a.rs:1), b -> a (up/b/deep.rs:1)"],
+                "{text}"
+            );
+        }
+        // What is above may be named, and may name what it is made of.
+        for text in ["use crate::up::Other;", "use super::f;", "use crate::a::g;"] {
+            assert_eq!(inner(text), Vec::<String>::new(), "{text}");
+        }
     }
 }

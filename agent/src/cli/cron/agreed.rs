@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::{
-    super::{Trouble, Where, exec::quoted, open},
+    super::{Trouble, Where, open, quoted::quoted},
     jobs,
 };
 use crate::{

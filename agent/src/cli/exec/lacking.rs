@@ -7,7 +7,7 @@ use std::{
 
 use hermitcrab_core::authority::Verb;
 
-use super::quoted;
+use crate::cli::quoted::quoted;
 use crate::{runtime::Lacking, screen::on_one_line};
 
 /// More places than anybody types.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::Ground;
-use crate::{ambient, cli::exec::quoted, runtime::real, screen::on_one_line};
+use crate::{ambient, cli::quoted::quoted, runtime::real, screen::on_one_line};
 
 impl Ground {
     /// The directories of programs of this person's that commands are shown, in the person's

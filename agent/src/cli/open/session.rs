@@ -10,11 +10,11 @@ use crate::{
     ambient::{self, BootClock},
     audit::{Ledger, LedgerError, Opened},
     chat,
-    cli::{Setting, Trouble, Where, choice, cron, say},
+    cli::{Setting, Trouble, Where, say},
     exit,
     person::{NobodyThere, TerminalUser},
     ports::UserPort,
-    runtime::{Runtime, RuntimeConfig, RuntimeError},
+    runtime::{JobPort, Runtime, RuntimeConfig, RuntimeError},
     store::{self, Begun, State, StateError, keeper},
 };
 
@@ -112,16 +112,6 @@ pub fn open_bare(place: &Where) -> Result<Runtime, Trouble> {
     Ok(session)
 }
 
-/// Opens a session for real.
-pub fn open(setting: &Setting) -> Result<Runtime, Trouble> {
-    open_for(setting, TerminalUser::open())
-}
-
-/// The same, for a person at this terminal or nobody.
-pub fn open_for(setting: &Setting, terminal: Option<TerminalUser>) -> Result<Runtime, Trouble> {
-    open_with(setting, terminal, Past::Unread)
-}
-
 /// What there was before a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
@@ -133,27 +123,13 @@ pub enum Past {
     Read,
 }
 
-/// The same, with what there was before.
-pub fn open_with(
-    setting: &Setting,
-    terminal: Option<TerminalUser>,
-    past: Past,
-) -> Result<Runtime, Trouble> {
-    match terminal {
-        Some(terminal) => opened(setting, Some(Box::new(terminal)), past),
-        None => opened(setting, None, past),
-    }
-}
-
-/// The same, for somebody who is asked another way than at the terminal.
-pub fn open_asking(setting: &Setting, user: Box<dyn UserPort>) -> Result<Runtime, Trouble> {
-    opened(setting, Some(user), Past::Unread)
-}
-
-fn opened(
+/// Opens a session for real, for somebody who is asked or nobody. Where a model may have
+/// jobs run at once, `jobs` runs them; one in which nothing is done has no use for it.
+pub fn open(
     setting: &Setting,
     user: Option<Box<dyn UserPort>>,
     past: Past,
+    jobs: Option<Box<dyn JobPort>>,
 ) -> Result<Runtime, Trouble> {
     let ground = ground(&setting.place)?;
     let Begun {
@@ -176,9 +152,8 @@ fn opened(
         Past::Unread => ground.furnish(&mut session, setting)?,
         Past::Read => ground.furnish_but_given(&mut session)?,
     }
-    if setting.place.job.is_none() {
-        let runner = cron::Runner::new(&setting.place, &choice::Choice::default());
-        session.run_jobs_through(Box::new(runner));
+    if let Some(jobs) = jobs {
+        session.run_jobs_through(jobs);
     }
     let laxest = ground.admin.mode().unwrap_or(Asking::ApproveAll);
     if let Err(error) = session.be_reachable(&place, laxest) {

@@ -8,10 +8,10 @@ use std::{
 use hermitcrab_core::outcome::Denial;
 use hermitcrab_sandbox::spawn::{Finished, Streams};
 
-use super::{Launch, Over, Seen};
+use super::{Launch, Over};
 use crate::{
     digest::sha256,
-    runtime::{afoot::Stands, hands::Hands, turn::Stop},
+    runtime::{afoot::Stands, hands::Hands, seen::Seen, turn::Stop},
 };
 
 /// How a program is looked after while it runs.

@@ -17,8 +17,8 @@ use hermitcrab_sandbox::{
 };
 
 use super::{
-    super::{ceilings::Caches, hands::Hands, turn::Stop},
-    Seen, summary,
+    super::{ceilings::Caches, hands::Hands, seen::Seen, turn::Stop},
+    summary,
 };
 use crate::text::gitindex;
 

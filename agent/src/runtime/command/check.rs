@@ -15,8 +15,8 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Grace};
 
 use super::{
-    super::{hands::Hands, turn::Stop},
-    Author, CommandRequest, CommandRun, Kept, Launch, Seen,
+    super::{hands::Hands, seen::Seen, turn::Stop},
+    Author, CommandRequest, CommandRun, Kept, Launch,
 };
 use crate::person::NobodyThere;
 

@@ -9,8 +9,8 @@ use hermitcrab_core::{
 use hermitcrab_sandbox::spawn::{Ending, Finished, SpawnError};
 
 use super::{
-    super::{hands::Hands, turn::Stop},
-    Seen, summary,
+    super::{hands::Hands, seen::Seen, turn::Stop},
+    summary,
 };
 
 /// A program that is over, and what it was started for.

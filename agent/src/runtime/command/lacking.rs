@@ -5,7 +5,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
 use hermitcrab_core::{approval::CallId, authority::Verb};
 use hermitcrab_sandbox::{changeset::What, spawn::Finished};
 
-use super::{super::hands::Hands, Seen};
+use crate::runtime::{hands::Hands, seen::Seen};
 
 /// An effect that nothing held covers.
 #[derive(Clone, Debug, PartialEq, Eq)]

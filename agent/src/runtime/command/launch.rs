@@ -22,10 +22,10 @@ use super::{
     super::{
         hands::Hands,
         mounts::real,
+        seen::Seen,
         turn::Stop,
         visible::{marked, named},
     },
-    Seen,
     network::in_words,
 };
 use crate::digest::sha256;

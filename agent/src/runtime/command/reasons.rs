@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 
-use super::{Seen, reached, seen};
-use crate::runtime::hands::Hands;
+use super::{reached, seen};
+use crate::runtime::{hands::Hands, seen::Seen};
 
 /// What git says of a second name it has given to a file of a view, and why.
 const ANOTHER_NUMBER: &str = "hardlink different from source";

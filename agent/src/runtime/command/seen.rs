@@ -1,12 +1,11 @@
 //! What a command sees: the directories its agent may read, without what rules withhold.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hermitcrab_core::{
     action::Action,
     authority::{Cap, DirId, Object, Verb},
     digest::Digest,
-    fault::{self, Fault},
     grant::{GrantId, Uses},
     outcome::Outcome,
     path::RelPath,
@@ -16,10 +15,10 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{
     dircap::DirCap,
-    spawn::{Ending, Finished, View, ViewMode},
+    spawn::{Ending, Finished},
 };
 
-use super::super::{hands::Hands, mounts::Mounts, turn::Stop, visible::named};
+use super::super::{hands::Hands, seen::Seen, turn::Stop, visible::named};
 
 /// What is said where a command, or a part of it, needed more memory than it may have, or
 /// what it changed more room there than there is, if that may be why it failed.
@@ -62,63 +61,6 @@ const NO_ROOM: &str = "No space left on device";
 const NOT_OPENED: &str = "Permission denied";
 /// What they say of something that is not there.
 const NOT_THERE: &str = "No such file or directory";
-
-/// A directory a command sees.
-#[derive(Debug)]
-pub(in crate::runtime) struct Seen {
-    pub(in crate::runtime) dir: DirId,
-    pub(super) at: PathBuf,
-    /// A narrower capability, where only a part is held.
-    pub(super) part: Option<DirCap>,
-    /// What of it rules withhold.
-    pub(super) withheld: Withheld,
-    /// What lets it be seen.
-    pub(in crate::runtime) by_grant: GrantId,
-}
-
-impl Seen {
-    /// A place below its directory, as it is named from what is seen.
-    pub(in crate::runtime) fn within(&self, below: &RelPath) -> Option<RelPath> {
-        match &self.part {
-            Some(part) => below.strip_prefix(part.prefix()),
-            None => Some(below.clone()),
-        }
-    }
-
-    /// A place named from what is seen, as it is named below its directory.
-    pub(in crate::runtime) fn whole(&self, path: &RelPath) -> Option<RelPath> {
-        match &self.part {
-            Some(part) => part.place(path).ok(),
-            None => Some(path.clone()),
-        }
-    }
-}
-
-/// The same, and all that rules withhold of it where this fault is planted.
-pub(in crate::runtime) fn unless_planted(fault: Fault, mut seen: Vec<Seen>) -> Vec<Seen> {
-    if fault::is(fault) {
-        for seen in &mut seen {
-            seen.withheld = Withheld::default();
-        }
-    }
-    seen
-}
-
-impl Seen {
-    /// The copy of it that a command gets.
-    pub(super) fn view<'m>(&'m self, mounts: &'m Mounts) -> Option<View<'m>> {
-        let dir = match &self.part {
-            Some(part) => part,
-            None => &mounts.get(self.dir)?.cap,
-        };
-        Some(View {
-            dir,
-            at: self.at.clone(),
-            mode: ViewMode::CopyOnWrite,
-            withheld: self.withheld.clone(),
-        })
-    }
-}
 
 impl Hands<'_> {
     /// Everything this agent may read, as directories for a command to see.

@@ -15,9 +15,8 @@ use hermitcrab_sandbox::{
     spawn::Finished,
 };
 
-use super::{
-    super::{hands::Hands, result::ChangeSummary, shown, turn::Stop, unkept, words},
-    Seen,
+use super::super::{
+    hands::Hands, result::ChangeSummary, seen::Seen, shown, turn::Stop, unkept, words,
 };
 
 impl Hands<'_> {

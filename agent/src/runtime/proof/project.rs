@@ -12,7 +12,10 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::{
-    runtime::{Hands, Place},
+    runtime::{
+        Hands, Place,
+        evidence::{Project, SHARED},
+    },
     text::json,
 };
 
@@ -45,8 +48,6 @@ const MARKS: [&str; 22] = [
 const REPOSITORY: &str = ".git";
 /// How far above a directory its project's mark may lie.
 const LEVELS_MAX: usize = 6;
-/// Where everybody's files lie; a mark there belongs to no project.
-pub const SHARED: &str = "/tmp";
 /// Which package manager a lock file speaks for.
 const LOCKS: [(&str, &str); 5] = [
     ("pnpm-lock.yaml", "pnpm"),
@@ -70,15 +71,6 @@ const CHECKS: [&str; 8] = [
 const COMMANDS_MAX: usize = 8;
 /// A larger file is not read.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-
-/// A project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    /// Its directory, absolute.
-    pub root: String,
-    /// The commands that check it.
-    pub commands: Vec<String>,
-}
 
 /// The project that the directory at `path` belongs to, if it is one's.
 pub fn of(hands: &mut Hands<'_>, path: &str) -> Option<Project> {

@@ -22,7 +22,7 @@ use hermitcrab_core::time::Instant;
 use hermitcrab_core::tool::Tool;
 use sha2::{Digest as _, Sha256};
 
-use super::said::Said;
+use crate::campaign::said::Said;
 use crate::case::CWD_DEFAULT;
 use crate::generate::Effect;
 use crate::subject::agent_world::asking;

@@ -6,7 +6,7 @@ use bisim_world::WorldError;
 use bisim_world::protocol::{Context, End, Job, Step, StepOutcome};
 use serde_json::{Map, Value, json};
 
-use super::said::Said;
+use crate::campaign::said::Said;
 use crate::generate::judge;
 use crate::subject::{Processes, Restarting, Starts, Subject as _};
 use bisim_world::protocol::UserModel;

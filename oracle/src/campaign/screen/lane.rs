@@ -9,7 +9,7 @@ use bisim_world::protocol::Context;
 use super::super::plan;
 use super::desk::Desk;
 use super::guard::Guard;
-use super::said::Said;
+use crate::campaign::said::Said;
 use crate::cli::Shard;
 use crate::generate::{Effect, SEEDS};
 

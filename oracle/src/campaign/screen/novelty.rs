@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::super::escape::is_guarded;
 use super::super::examine::{Examined, Fate};
 use super::lane::Screened;
-use super::said::Said;
+use crate::campaign::said::Said;
 use crate::generate::SEEDS;
 
 /// A variant need not keep its effect; after so many that did not, it is left alone.

@@ -1,7 +1,6 @@
 //! What a screening leaves on the disk: a line for each round that was finished.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,14 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::lane::Piece;
 use super::novelty::{Agreement, Chosen, agreement};
-use super::said::Said;
-use crate::campaign::Examined;
+use crate::campaign::examine::Examined;
+use crate::campaign::screened::{Counts, Told};
 
 /// The name of the log inside a campaign's directory.
 pub const ROUNDS: &str = "screen.jsonl";
-
-/// How many commands had these decisions: context, Hermes, the agent.
-pub type Counts = BTreeMap<String, u64>;
 
 /// A round that was finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,103 +104,38 @@ fn read(path: &Path) -> Result<(Vec<Round>, u64), String> {
     Ok((rounds.collect::<Result<_, String>>()?, whole as u64))
 }
 
-/// All rounds together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
-    /// Commands both sides were asked about.
-    pub commands: u64,
-    /// Those no side was asked about.
-    pub left_out: u64,
-    /// By context and what the two said.
-    pub counts: Counts,
-    /// What went on into worlds.
-    pub chosen: u64,
-    /// Of these, what worlds and lane could be compared about.
-    pub compared: u64,
-    /// Places at which the worlds do not tell what the lane told.
-    pub disagree: Vec<u64>,
-    /// Things that worlds showed: cells, pairs of decisions, effects let through.
-    pub shown: u64,
-}
-
-impl Told {
-    /// Counts a round.
-    pub fn add(&mut self, round: &Round) {
-        for (name, count) in &round.counts {
-            *self.counts.entry(name.clone()).or_default() += count;
-            self.commands += count;
-        }
-        self.left_out += round.left_out;
-        self.chosen += round.chosen.len() as u64;
-    }
-
-    /// All rounds, and what worlds showed of what went on into them.
-    #[must_use]
-    pub fn of_all<'e>(rounds: &[Round], examined: impl Fn(u64) -> Option<&'e Examined>) -> Self {
-        let mut told = Self::default();
-        let mut shown = BTreeSet::new();
-        for round in rounds {
-            told.add(round);
-            for chosen in &round.chosen {
-                let Some(seen) = examined(chosen.index) else {
-                    continue;
-                };
-                let keys = chosen.keys.iter();
-                shown.extend(keys.filter(|key| key.is_shown_by(chosen, seen)));
-                match agreement(chosen, seen) {
-                    Agreement::Agree => told.compared += 1,
-                    Agreement::Differ => {
-                        told.compared += 1;
-                        told.disagree.push(chosen.index);
-                    }
-                    Agreement::Unknown => {}
+/// All rounds, and what worlds showed of what went on into them.
+#[must_use]
+pub fn together<'e>(rounds: &[Round], examined: impl Fn(u64) -> Option<&'e Examined>) -> Told {
+    let mut told = Told::default();
+    let mut shown = BTreeSet::new();
+    for round in rounds {
+        told.add(&round.counts, round.left_out, round.chosen.len());
+        for chosen in &round.chosen {
+            let Some(seen) = examined(chosen.index) else {
+                continue;
+            };
+            let keys = chosen.keys.iter();
+            shown.extend(keys.filter(|key| key.is_shown_by(chosen, seen)));
+            match agreement(chosen, seen) {
+                Agreement::Agree => told.compared += 1,
+                Agreement::Differ => {
+                    told.compared += 1;
+                    told.disagree.push(chosen.index);
                 }
+                Agreement::Unknown => {}
             }
         }
-        told.shown = shown.len() as u64;
-        told
     }
-
-    fn of(&self, place: usize, said: Said) -> u64 {
-        let has = |name: &str| name.split(' ').nth(place) == Some(said.word());
-        let all = self.counts.iter().filter(|(name, _)| has(name));
-        all.map(|(_, count)| count).sum()
-    }
-
-    /// In words.
-    #[must_use]
-    pub fn render(&self) -> String {
-        let mut out = String::new();
-        for (place, who) in [(1, "Hermes' guard"), (2, "the agent")] {
-            // Writing to a string cannot fail.
-            let _written = writeln!(
-                out,
-                "{who}, asked about {} commands and what they do: lets {} through, asks about {}, refuses {}",
-                self.commands,
-                self.of(place, Said::Permit),
-                self.of(place, Said::Ask),
-                self.of(place, Said::Deny),
-            );
-        }
-        let _written = writeln!(
-            out,
-            "{} went on into worlds, which showed {} things not met before; of {} that could be compared, {} told something else there",
-            self.chosen,
-            self.shown,
-            self.compared,
-            self.disagree.len(),
-        );
-        for index in &self.disagree {
-            let _written = writeln!(out, "DISAGREES: place {index}");
-        }
-        out
-    }
+    told.shown = shown.len() as u64;
+    told
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::lane::Screened;
     use super::*;
+    use crate::campaign::said::Said;
     use bisim_world::protocol::Context;
 
     fn round(from: u64) -> Round {
@@ -251,9 +182,7 @@ mod tests {
 
     #[test]
     fn rounds_are_told_together() {
-        let mut told = Told::default();
-        told.add(&round(0));
-        told.add(&round(2));
+        let told = together(&[round(0), round(2)], |_| None);
         assert_eq!((told.commands, told.left_out), (4, 8));
         let text = told.render();
         assert!(

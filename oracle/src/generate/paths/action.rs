@@ -33,7 +33,7 @@ impl Action {
                 by: None,
             },
             By::Plan => Step::Probe {
-                name: crate::subject::agent_probe::PLAN_PROBE.to_owned(),
+                name: crate::subject::agent_world::PLAN_PROBE.to_owned(),
                 input: args,
             },
         }

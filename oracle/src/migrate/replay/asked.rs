@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fate::{Need, Outcome};
-use crate::migrate::suggest::shared;
+use super::fate::{Need, Outcome, shared};
 
 /// A directory above fewer names than this is too much to be named in one grant
 /// outside the workspace: `/home/u` is somebody's all.

@@ -130,6 +130,18 @@ impl Need {
     }
 }
 
+/// The directory both places are below.
+#[must_use]
+pub fn shared(one: &str, two: &str) -> String {
+    let same: Vec<&str> = one
+        .split('/')
+        .zip(two.split('/'))
+        .take_while(|(one, two)| one == two)
+        .map(|(part, _)| part)
+        .collect();
+    same.join("/")
+}
+
 /// One call, judged.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Outcome {

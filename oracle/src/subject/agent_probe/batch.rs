@@ -11,9 +11,8 @@ use hermitcrab::runtime::GrantWords;
 use hermitcrab_core::batch::{Segment, Standing, overlap, parts};
 use serde_json::{Value, json};
 
-use super::ProbeError;
 use super::input::{HOME, field, positional, text};
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// Asks the agent one of the questions of this family.
 ///

@@ -8,8 +8,7 @@ use hermitcrab::parity::command::{ApprovalMode, without_comments};
 use hermitcrab::runtime::{CallReport, Fate};
 use serde_json::{Value, json};
 
-use super::ProbeError;
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// Seconds a command may run before it is killed.
 const COMMAND_SECONDS: u32 = 8;

@@ -13,10 +13,9 @@ use hermitcrab::model::{Message, ModelError, ModelPort, ModelReply, ModelRequest
 use hermitcrab::runtime::{Counts, GrantWords, Guard, Reminder, WorkLimits};
 use serde_json::{Map, Value, json};
 
-use super::ProbeError;
 use super::input::field;
 use crate::canon::CONVERSATION;
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// What the first message of a conversation begins with says whose it is.
 const MARK: &str = "case conversation of ";

@@ -15,9 +15,8 @@ use hermitcrab_core::tool::Tool;
 use hermitcrab_core::v4a;
 use serde_json::{Value, json};
 
-use super::ProbeError;
 use super::input::{HOME, field, positional, text, truth};
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// The directory for temporary files of every world.
 const TEMP: &str = "/tmp";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ProbeError;
+use crate::subject::agent_world::ProbeError;
 
 /// The home directory of every world.
 pub(super) const HOME: &str = "/home/u";

@@ -5,11 +5,8 @@
 use hermitcrab::{mcp, runtime::OutsideTool, text::pyjson};
 use serde_json::{Value, json};
 
-use super::{
-    ProbeError,
-    input::{field, text},
-};
-use crate::subject::agent_world::AgentWorld;
+use super::input::{field, text};
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// Asks the agent one of the questions of this family.
 ///

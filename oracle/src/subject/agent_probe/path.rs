@@ -13,8 +13,7 @@ use hermitcrab_core::path::RelPath;
 use hermitcrab_core::tool::Tool;
 use serde_json::{Value, json};
 
-use super::ProbeError;
-use crate::subject::agent_world::{AgentWorld, asking};
+use crate::subject::agent_world::{AgentWorld, ProbeError, asking};
 
 const HOME: &str = "/home/u";
 const STATE: &str = "/home/u/.hermes";

@@ -20,13 +20,9 @@ use hermitcrab_core::plan::{Failure, FlowRules, Plan, PlanError, Raw, Toolbox, T
 use hermitcrab_sandbox::journal::CommitId;
 use serde_json::{Value, json};
 
-use super::ProbeError;
 use super::input::{field, text};
 use super::undo;
-use crate::subject::agent_world::AgentWorld;
-
-/// The probe that has a plan carried out.
-pub const PLAN_PROBE: &str = "plan";
+use crate::subject::agent_world::{AgentWorld, PLAN_PROBE, ProbeError};
 
 /// The model that plans, as a grant names it.
 pub const PLANNER: &str = "planner";

@@ -7,8 +7,7 @@ use hermitcrab::runtime::{Runtime, UndoTrouble};
 use hermitcrab_sandbox::journal::{CommitId, UndoError};
 use serde_json::{Value, json};
 
-use super::ProbeError;
-use crate::subject::agent_world::AgentWorld;
+use crate::subject::agent_world::{AgentWorld, ProbeError};
 
 /// The probe that takes a commit back.
 const UNDO_PROBE: &str = "undo";

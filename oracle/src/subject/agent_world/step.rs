@@ -8,8 +8,7 @@ use hermitcrab_core::rules::Isolation;
 use serde_json::Value;
 
 use super::left::left_behind;
-use super::{AgentWorld, ISOLATED, ISOLATION_PROBE, give, refused};
-use crate::subject::agent_probe::{self, PLAN_PROBE, ProbeError};
+use super::{AgentWorld, ISOLATED, ISOLATION_PROBE, PLAN_PROBE, ProbeError, Probes, give, refused};
 
 impl AgentWorld<'_> {
     /// What the sandbox can do here, by doing it in an empty directory.
@@ -41,11 +40,11 @@ impl AgentWorld<'_> {
         }))
     }
 
-    /// Runs one step of the script.
+    /// Runs one step of the script; `probes` answer what is none of the tools'.
     ///
     /// # Errors
     /// The harness failed.
-    pub fn step(&self, step: &Step) -> Result<StepTrace, WorldError> {
+    pub fn step(&self, step: &Step, probes: Probes) -> Result<StepTrace, WorldError> {
         let broken = |message: String| WorldError::new("open the agent's runtime", message);
         if self.is_closed.get() {
             return Ok(self.not_started());
@@ -54,7 +53,7 @@ impl AgentWorld<'_> {
             Step::Probe { name, .. } if name == ISOLATION_PROBE => Ok(probe(self.isolation())),
             Step::Probe { name, input } => {
                 self.said.take_asked();
-                let trace = probe(agent_probe::answer(self, name, input));
+                let trace = probe(probes(self, name, input));
                 // A plan's steps are no calls of the script: what they asked is told here.
                 let questions = self.said.take_asked();
                 Ok(match name.as_str() {

@@ -11,8 +11,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use self::shell_words::{Quoting, segments};
-use super::project::{self, Project};
 use crate::{runtime::lexical, text::pytext};
+
+/// Where everybody's files lie; a mark there belongs to no project.
+pub const SHARED: &str = "/tmp";
 
 /// How a script begins that is written to check one thing only.
 const AD_HOC: [&str; 2] = ["hermes-verify-", "hermes-ad-hoc-"];
@@ -38,6 +40,15 @@ const OUTPUT_LETTERS_MAX: usize = 2000;
 const PROJECTS_MAX: usize = 64;
 /// Changes that are remembered one by one.
 const EDITS_MAX: usize = 200;
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its directory, absolute.
+    pub root: String,
+    /// The commands that check it.
+    pub commands: Vec<String>,
+}
 
 /// What one command proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,7 +243,7 @@ fn is_ad_hoc(word: &str, root: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
     AD_HOC.iter().any(|beginning| name.starts_with(beginning))
         && lexical(Path::new(word))
-            .is_some_and(|path| path.starts_with(project::SHARED) && !path.starts_with(root))
+            .is_some_and(|path| path.starts_with(SHARED) && !path.starts_with(root))
 }
 
 fn shortened(text: &str) -> String {

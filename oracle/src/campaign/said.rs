@@ -25,7 +25,7 @@ impl Said {
         }
     }
 
-    pub(super) const fn of_letter(letter: char) -> Option<Self> {
+    pub(in crate::campaign) const fn of_letter(letter: char) -> Option<Self> {
         match letter {
             'p' => Some(Self::Permit),
             'a' => Some(Self::Ask),
