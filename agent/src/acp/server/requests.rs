@@ -13,9 +13,10 @@ use agent_client_protocol::{
             CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
             InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
             LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
-            PromptRequest, PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionId,
-            SessionInfo, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-            SetSessionModeRequest, SetSessionModeResponse,
+            PromptRequest, PromptResponse, ResumeSessionRequest, ResumeSessionResponse,
+            SessionConfigOption, SessionId, SessionInfo, SessionModeState,
+            SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
+            SetSessionModeResponse,
         },
     },
 };
@@ -25,7 +26,7 @@ use super::{
     super::{
         control::Control,
         history::{self, Past},
-        modes::{Belief, ISOLATION_OPTION, MODE_OPTION},
+        modes::{Belief, Choice, ISOLATION_OPTION, MODE_OPTION},
         order::Order,
         prompt,
         seat::Ready,
@@ -74,11 +75,10 @@ impl Server {
         opened(
             responder,
             |told| self.start(&id, (Past::begins(cwd), offered), connection, told),
-            move |ready| {
-                let choice = super::super::modes::Choice::default();
+            move |modes, options| {
                 NewSessionResponse::new(answered)
-                    .modes(choice.modes(ready.floor))
-                    .config_options(choice.options(ready.floor, ready.proved))
+                    .modes(modes)
+                    .config_options(options)
             },
         )
     }
@@ -91,26 +91,19 @@ impl Server {
     ) -> Result<(), Error> {
         let id = request.session_id.0.to_string();
         let offered = names(&request.mcp_servers);
-        let kept = place(&request.cwd, &request.additional_directories)
-            .and_then(|cwd| self.kept(&id, &cwd));
-        let said = match kept {
-            Ok(said) => said,
-            Err(error) => return responder.respond_with_error(error),
+        let begin = |told: super::Tell| {
+            let cwd = place(&request.cwd, &request.additional_directories)?;
+            let past = Past {
+                said: self.kept(&id, &cwd)?,
+                is_silent: false,
+            };
+            self.start(&id, (past, offered), connection, told)
         };
-        let past = Past {
-            said,
-            is_silent: false,
-        };
-        opened(
-            responder,
-            |told| self.start(&id, (past, offered), connection, told),
-            |ready| {
-                let choice = super::super::modes::Choice::default();
-                LoadSessionResponse::new()
-                    .modes(choice.modes(ready.floor))
-                    .config_options(choice.options(ready.floor, ready.proved))
-            },
-        )
+        opened(responder, begin, |modes, options| {
+            LoadSessionResponse::new()
+                .modes(modes)
+                .config_options(options)
+        })
     }
 
     pub(super) fn resume_session(
@@ -121,26 +114,19 @@ impl Server {
     ) -> Result<(), Error> {
         let id = request.session_id.0.to_string();
         let offered = names(&request.mcp_servers);
-        let kept = place(&request.cwd, &request.additional_directories)
-            .and_then(|cwd| self.kept(&id, &cwd));
-        let said = match kept {
-            Ok(said) => said,
-            Err(error) => return responder.respond_with_error(error),
+        let begin = |told: super::Tell| {
+            let cwd = place(&request.cwd, &request.additional_directories)?;
+            let past = Past {
+                said: self.kept(&id, &cwd)?,
+                is_silent: true,
+            };
+            self.start(&id, (past, offered), connection, told)
         };
-        let past = Past {
-            said,
-            is_silent: true,
-        };
-        opened(
-            responder,
-            |told| self.start(&id, (past, offered), connection, told),
-            |ready| {
-                let choice = super::super::modes::Choice::default();
-                ResumeSessionResponse::new()
-                    .modes(choice.modes(ready.floor))
-                    .config_options(choice.options(ready.floor, ready.proved))
-            },
-        )
+        opened(responder, begin, |modes, options| {
+            ResumeSessionResponse::new()
+                .modes(modes)
+                .config_options(options)
+        })
     }
 
     /// A session that can be gone on with, in the place where it was.
@@ -373,7 +359,7 @@ impl Server {
 fn opened<R: agent_client_protocol::JsonRpcResponse>(
     responder: Responder<R>,
     start: impl FnOnce(super::Tell) -> Result<(), Error>,
-    worded: impl FnOnce(Ready) -> R + Send + 'static,
+    worded: impl FnOnce(SessionModeState, Vec<SessionConfigOption>) -> R + Send + 'static,
 ) -> Result<(), Error> {
     let shared = Arc::new(std::sync::Mutex::new(Some(responder)));
     let take = |shared: &std::sync::Mutex<Option<Responder<R>>>| {
@@ -386,7 +372,11 @@ fn opened<R: agent_client_protocol::JsonRpcResponse>(
         };
         // A client that went away is told nothing.
         let _ = match ready {
-            Ok(ready) => responder.respond(worded(ready)),
+            Ok(ready) => {
+                let choice = Choice::default();
+                let options = choice.options(ready.floor, ready.proved);
+                responder.respond(worded(choice.modes(ready.floor), options))
+            }
             Err(why) => responder.respond_with_error(Error::invalid_params().data(why)),
         };
     });
