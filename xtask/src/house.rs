@@ -186,12 +186,21 @@ fn in_file(name: &str, text: &str) -> Vec<String> {
 fn named(root: &Path, functions: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut pages = Vec::new();
     files_below(root, "md", &mut pages)?;
+    let index = root.join(named::INDEX);
+    let beside = pages.iter().filter(|page| page.parent() == index.parent());
+    let decisions: Vec<String> = beside
+        .filter(|page| **page != index)
+        .filter_map(|page| Some(page.file_name()?.to_string_lossy().into_owned()))
+        .collect();
     let mut findings = Vec::new();
     for page in pages {
         let text =
             fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
         let name = page.strip_prefix(root).unwrap_or(&page).to_string_lossy();
         findings.extend(named::missing(root, &name, &text, functions));
+        if name == named::INDEX {
+            findings.extend(named::unlisted(&text, &decisions));
+        }
     }
     Ok(findings)
 }

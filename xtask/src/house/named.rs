@@ -13,6 +13,8 @@ const ROOMS: [&str; 11] = [
 ];
 /// Directories that are there once something was found, and are never committed empty.
 const MADE: [&str; 3] = ["fuzz/artifacts/", "fuzz/corpus/", "vectors/regressions/"];
+/// Where the decisions are listed.
+pub(super) const INDEX: &str = "docs/decisions/README.md";
 /// So many words joined by `_` are the name of a test, fewer may be a key or a call.
 const WORDS_OF_A_TEST: usize = 5;
 
@@ -53,6 +55,23 @@ pub(super) fn missing(
                 find("test", code);
             }
         }
+    }
+    findings
+}
+
+/// Whether the index of decisions, a row for each, lists all pages beside it, once and in order.
+pub(super) fn unlisted(index: &str, pages: &[String]) -> Vec<String> {
+    let rows = index.lines().filter(|line| line.starts_with("| ["));
+    let listed: Vec<&str> = rows.filter_map(|row| links(row).next()).collect();
+    let mut findings = Vec::new();
+    for page in pages {
+        match listed.iter().filter(|link| *link == page).count() {
+            1 => {}
+            rows => findings.push(format!("{INDEX}: {rows} rows for the decision `{page}`")),
+        }
+    }
+    if let Some([_, late]) = listed.array_windows().find(|[one, next]| one > next) {
+        findings.push(format!("{INDEX}: `{late}` is not in its place"));
     }
     findings
 }
@@ -133,6 +152,27 @@ mod tests {
             missing(&root, "docs/decisions/0000-x.md", page, &tests).len(),
             2,
             "both links lead nowhere from there, and nothing else is read"
+        );
+    }
+
+    #[test]
+    fn a_decision_that_is_not_listed_once_and_in_its_place_is_found() {
+        let pages = ["0001-a.md", "0002-b.md", "0003-c.md"].map(str::to_owned);
+        let row =
+            |page: &str| format!("| [{}]({page}) | as [0001](0001-a.md) says |\n", &page[..4]);
+        let index = |rows: &[&str]| rows.iter().map(|page| row(page)).collect::<String>();
+        let all = index(&["0001-a.md", "0002-b.md", "0003-c.md"]);
+        assert_eq!(unlisted(&all, &pages), Vec::<String>::new());
+        assert_eq!(
+            unlisted(&index(&["0001-a.md", "0003-c.md", "0003-c.md"]), &pages),
+            [
+                "docs/decisions/README.md: 0 rows for the decision `0002-b.md`",
+                "docs/decisions/README.md: 2 rows for the decision `0003-c.md`",
+            ]
+        );
+        assert_eq!(
+            unlisted(&index(&["0001-a.md", "0003-c.md", "0002-b.md"]), &pages),
+            ["docs/decisions/README.md: `0002-b.md` is not in its place"]
         );
     }
 }
