@@ -67,6 +67,24 @@ pub enum Level {
 }
 
 impl Class {
+    /// Every class.
+    pub const ALL: [Self; 14] = [
+        Self::Ran,
+        Self::Discarded,
+        Self::Refused,
+        Self::AskedRefused,
+        Self::Pending,
+        Self::ToolError,
+        Self::Raised,
+        Self::Unsupported,
+        Self::Hung,
+        Self::Died,
+        Self::ProbePermit,
+        Self::ProbeAsk,
+        Self::ProbeDeny,
+        Self::ProbeValue,
+    ];
+
     /// Its word in vectors and reports.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -13,6 +13,7 @@ use bisim_world::protocol::{Held, Step};
 use crate::case::{Case, Must, SCHEMA_VERSION, SuiteFile};
 
 mod rules;
+mod stated;
 
 /// The file verbs, and the others of the agent's taxonomy.
 pub const VERBS: [&str; 15] = [
@@ -256,15 +257,7 @@ fn lint(case: &Case) -> Vec<String> {
     if case.expect.agent == Must::Either && case.expect.reason.is_empty() {
         wrong.push("`either` needs a reason".to_owned());
     }
-    if let Some(steps) = &case.expect.steps
-        && steps.len() != case.job.script.len()
-    {
-        wrong.push(format!(
-            "expect.steps has {} entries for {} steps",
-            steps.len(),
-            case.job.script.len()
-        ));
-    }
+    stated::lint(case, &mut wrong);
     if !case.cwd().starts_with('/') {
         wrong.push("the world's cwd must be absolute".to_owned());
     }
@@ -327,8 +320,10 @@ fn lint(case: &Case) -> Vec<String> {
 fn lint_held(held: &Held, grants: &mut BTreeSet<String>, wrong: &mut Vec<String>) {
     if !VERBS.contains(&held.verb.as_str()) {
         wrong.push(format!(
-            "grant `{}` has the unknown verb `{}`",
-            held.id, held.verb
+            "grant `{}` has the unknown verb `{}`; there are {}",
+            held.id,
+            held.verb,
+            VERBS.join(", ")
         ));
     }
     if held.verb.starts_with("fs.") && !held.on.starts_with('/') {
@@ -503,6 +498,44 @@ mod tests {
             "child `kid`",
         ] {
             assert!(problems.contains(part), "{part} not in {problems}");
+        }
+    }
+
+    #[test]
+    fn what_is_stated_and_could_never_come_true_is_found() {
+        let problems = |stated: &str| {
+            let case = format!(
+                r#"{{"id": "a", "script": [{PROBE}], "expect": {{"agent": "must-deny", {stated}}}}}"#
+            );
+            problems_of(&suite(&case)).join("\n")
+        };
+        assert_eq!(
+            problems(r#""effects": ["/a"], "steps": ["refused:no-cap"]"#),
+            ""
+        );
+        assert_eq!(
+            problems(r#""effects": {"at_most": ["/a"]}, "steps": ["*"]"#),
+            ""
+        );
+        for (stated, part) in [
+            (
+                r#""effects": ["made.txt"]"#,
+                "`made.txt`, which must be absolute",
+            ),
+            (
+                r#""effects": {"at_most": ["a"]}"#,
+                "`a`, which must be absolute",
+            ),
+            (
+                r#""steps": ["refusd:no-cap"]"#,
+                "`refusd`, which no step comes to; there are ran,",
+            ),
+        ] {
+            assert!(
+                problems(stated).contains(part),
+                "{part}: {}",
+                problems(stated)
+            );
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::known::{Catalogue, Fault};
 use crate::observation::{Class, Observation};
 use crate::relation::{Finding, Judgement};
 
+pub mod stated;
+
 /// The classes of verdict, from harmless to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -403,15 +405,7 @@ fn expectation(
             }
         };
         if !met {
-            let seen: Vec<_> = agent
-                .effects
-                .iter()
-                .map(crate::holdings::describe)
-                .collect();
-            return Some((
-                Kind::Different,
-                format!("the case states other effects than: [{}]", seen.join(", ")),
-            ));
+            return Some((Kind::Different, stated::otherwise(expected, &agent.effects)));
         }
     }
     for (index, expected) in case.expect.steps.iter().flatten().enumerate() {

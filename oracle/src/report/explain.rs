@@ -118,6 +118,9 @@ pub fn render(case: &Case, result: &CaseResult) -> String {
         reason => format!(": {reason}"),
     };
     let _ = writeln!(out, "\nexpected of the agent: {expected}{reason}");
+    for line in crate::verdict::stated::lines(&case.expect) {
+        let _ = writeln!(out, "  {line}");
+    }
     let _ = writeln!(out, "verdict: {}", result.label);
     let _ = writeln!(out, "  {}", result.verdict.why);
     for (number, attempt) in result.attempts.iter().enumerate() {

@@ -201,6 +201,48 @@ fn stated_effects_and_step_outcomes_are_checked() {
 }
 
 #[test]
+fn what_is_not_as_stated_is_named_and_not_only_what_happened() {
+    let mut case = case(vec![call()], vec![hold("fs.*", "/home/u/proj")]);
+    let run = trace(vec![ran(&[MADE])]);
+    let mut why = |stated: ExpectedEffects, run: &RawTrace| {
+        case.expect.effects = Some(stated);
+        verdict_of(&case, run, run, vec![]).why
+    };
+    let paths = |paths: &[&str]| {
+        ExpectedEffects::Paths(paths.iter().map(|path| (*path).to_owned()).collect())
+    };
+    assert_eq!(
+        why(paths(&["/home/u/proj/b"]), &run),
+        "the case states a change of /home/u/proj/b, and there was none; \
+         the agent created /home/u/proj/a, which it does not state"
+    );
+    assert_eq!(
+        why(paths(&["/home/u/proj/a", "/home/u/proj/b"]), &run),
+        "the case states a change of /home/u/proj/b, and there was none"
+    );
+    assert_eq!(
+        why(paths(&[]), &run),
+        "the agent created /home/u/proj/a, which the case does not state"
+    );
+    assert_eq!(
+        why(ExpectedEffects::Word(EffectWord::None), &run),
+        "the case states that nothing changes, and the agent created /home/u/proj/a"
+    );
+    assert_eq!(
+        why(
+            ExpectedEffects::Word(EffectWord::Some),
+            &trace(vec![ran(&[])])
+        ),
+        "the case states that something changes, and nothing did"
+    );
+    assert_eq!(
+        stated::lines(&case.expect),
+        ["something changes"],
+        "the explanation of a case tells what it states"
+    );
+}
+
+#[test]
 fn no_more_may_change_than_a_case_states_and_nothing_need() {
     let mut case = case(vec![call()], vec![hold("fs.*", "/home/u/proj")]);
     let run = trace(vec![ran(&[MADE])]);
