@@ -79,9 +79,15 @@ fn result((suite, code): (&str, &str), rows: &[&Row]) -> serde_json::Value {
     } else {
         format!(" and {more} more")
     };
-    let first = rows
-        .first()
-        .map_or(("", ""), |row| (row.reason.as_str(), row.replay.as_str()));
+    // With several cases the reason is said of the one it is of: theirs may be others.
+    let first = rows.first().map_or((String::new(), ""), |row| {
+        let of = if rows.len() > 1 {
+            format!("{}: ", row.case_id)
+        } else {
+            String::new()
+        };
+        (format!("{of}{}", row.reason), row.replay.as_str())
+    });
     let inconclusive = rows
         .iter()
         .all(|row| row.verdict_class == VerdictClass::Inconclusive);
@@ -120,7 +126,10 @@ fn location(suite: &str, row: Option<&&Row>) -> serde_json::Value {
         None => uri(&format!("vectors/suites/{suite}.json")),
     };
     let line = place.map_or(1, |place| place.line);
-    let named = row.map_or(suite, |row| row.case_id.as_str());
+    let named = row.map_or_else(
+        || suite.to_owned(),
+        |row| format!("{}: {}", row.case_id, row.reason),
+    );
     json!({
         "physicalLocation": {
             "artifactLocation": {"uri": uri},
@@ -223,6 +232,13 @@ mod tests {
                 .map(|line| (file.clone(), line))
                 .collect::<Vec<_>>()
         );
+        // Each says its own reason, and the message whose the first one is.
+        assert_eq!(
+            told["relatedLocations"][0]["message"]["text"],
+            "case-1: a file outside every grant was written"
+        );
+        let message = told["message"]["text"].as_str().unwrap();
+        assert!(message.contains(". case-0: a file outside"), "{message}");
         let rule = &run["tool"]["driver"]["rules"][0];
         assert_eq!(rule["fullDescription"]["text"], "weaker: what it means.");
         assert!(rule["help"]["text"].as_str().is_some());
