@@ -112,12 +112,15 @@ enum What {
         #[command(flatten)]
         options: acp::Options,
     },
-    /// Take back what the last command did to its workspace
+    /// Take back what the last command did to the workspace
     #[command(after_help = examples::UNDO)]
     Undo {
         /// Show what could be taken back, newest first
         #[arg(long, conflicts_with_all = ["id", "last"])]
         list: bool,
+        /// With --list: also what happened in other directories
+        #[arg(long, requires = "list")]
+        all: bool,
         /// This one instead of the last, as `--list` numbers them
         #[arg(conflicts_with = "last")]
         id: Option<u64>,
@@ -345,10 +348,11 @@ fn act(what: What) -> u8 {
         What::Man { command } => shell::man(&command),
         What::Undo {
             list,
+            all,
             id,
             last,
             place,
-        } => undo::undo(list, id, last, &place),
+        } => undo::undo(list, all, id, last, &place),
     }
 }
 

@@ -44,10 +44,12 @@ mod stage;
 mod steps;
 mod undo;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermitcrab_core::authority::Verb;
@@ -81,6 +83,8 @@ pub struct Journal {
     /// For messages.
     place: String,
     steps: Steps,
+    /// What was committed through this one: others work with the same directory.
+    made: Mutex<BTreeSet<CommitId>>,
 }
 
 /// Which commit.
@@ -190,7 +194,12 @@ impl Journal {
         if stat.st_mode & 0o022 != 0 {
             return Err(JournalError::NotOurs(place, "others can write it"));
         }
-        let journal = Self { dir, place, steps };
+        let journal = Self {
+            dir,
+            place,
+            steps,
+            made: Mutex::default(),
+        };
         let _lock = journal.lock()?;
         if journal.numbers()?.is_empty() {
             // Perhaps just made. Whoever looks for what a loss of power cut off, and
@@ -227,18 +236,18 @@ impl Journal {
         Ok(kept)
     }
 
-    /// The newest commit in it.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn last(&self) -> Result<Option<CommitId>, JournalError> {
-        let _lock = self.lock()?;
-        for number in self.numbers()?.into_iter().rev() {
-            if let Ok(Some(brief)) = Entry::open(self, number)?.brief() {
-                return Ok(Some(CommitId(brief.number)));
-            }
-        }
-        Ok(None)
+    /// The newest commit that was made through this journal since it was opened.
+    pub fn last_made(&self) -> Option<CommitId> {
+        self.made().last().copied()
+    }
+
+    /// Whether that commit was made through this journal since it was opened.
+    pub fn has_made(&self, id: CommitId) -> bool {
+        self.made().contains(&id)
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeSet<CommitId>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The numbers of all entries, oldest first.

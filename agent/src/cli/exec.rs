@@ -18,21 +18,21 @@ use std::{
 };
 
 use hermitcrab_core::outcome::DenialCode;
-use hermitcrab_sandbox::{journal::CommitId, spawn::Ending};
+use hermitcrab_sandbox::spawn::Ending;
 
 use self::through::Through;
 use super::{
     Setting, Trouble, begin,
     open::{Ground, ground},
     quoted::quoted,
-    run, say, undo,
+    run, say,
 };
 use crate::{
     ambient,
     cancel::Cancel,
     exit,
     person::TerminalUser,
-    runtime::{CommandRun, Fate, Runtime, TypedCommand, TypedReport},
+    runtime::{CommandRun, Fate, TypedCommand, TypedReport},
     screen::visible,
     text::ansi,
 };
@@ -103,8 +103,6 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     let reads = input(&exec.setting)?;
     let is_dry = ground.is_dry(&exec.setting);
     let is_watched = io::stderr().is_terminal();
-    let last = |runtime: &Runtime| is_watched.then(|| undo::last_commit(runtime)).flatten();
-    let before = last(&runtime);
     let agent = runtime.first_agent();
     let report = runtime.run_typed(
         agent,
@@ -115,7 +113,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
             apart,
         },
     );
-    let kept: Option<CommitId> = last(&runtime).filter(|id| before != Some(*id));
+    let kept = is_watched.then(|| runtime.last_commit()).flatten();
     for line in runtime.take_told() {
         say(&visible(&line));
     }

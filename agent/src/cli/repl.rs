@@ -257,7 +257,7 @@ impl Repl<'_> {
             Line::Resume(id) => self.resume(&id),
             Line::Grant(grants) => self.grant(&grants),
             Line::Revoke(grant) => self.revoke(&grant),
-            Line::Undo(0) => undo::show(&self.runtime).map(|()| exit::OK),
+            Line::Undo(0) => undo::show(&self.runtime, false).map(|()| exit::OK),
             Line::Undo(last) => self.taken_back(None, last),
             Line::UndoCommit(id) => self.taken_back(Some(id), 1),
             Line::Audit(last) => self.audit(last),
@@ -418,7 +418,7 @@ impl Repl<'_> {
 
     fn command(&mut self, command: &str, is_rehearsed: bool) -> u8 {
         let agent = self.runtime.first_agent();
-        let before = undo::last_commit(&self.runtime);
+        let before = self.runtime.last_commit();
         let report = self.runtime.run_typed(
             agent,
             &TypedCommand {
@@ -445,7 +445,7 @@ impl Repl<'_> {
         if let Some(line) = exec::programs_elsewhere(&report, &self.ground) {
             say(&line);
         }
-        let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
+        let after = self.runtime.last_commit().filter(|id| before != Some(*id));
         if let Some(id) = after {
             let line = format!("  kept as commit {id}; `undo` takes it back");
             eprintln!("{}", self.screen.tone(Tone::Dim, &line));
@@ -495,7 +495,7 @@ impl Repl<'_> {
             has_spoken: Cell::new(false),
         };
         let mut seen = Seen::new(self.screen, self.cancel.clone(), self.is_models.clone());
-        let before = undo::last_commit(&self.runtime);
+        let before = self.runtime.last_commit();
         let mut watch = self.going.kept_by(&mut seen);
         let turn = talk.turn_watched(&mut self.runtime, &mut model, request, &mut watch);
         self.is_models.set(false);
@@ -519,7 +519,7 @@ impl Repl<'_> {
             }
         }
         if !turn.made.is_empty() {
-            let after = undo::last_commit(&self.runtime).filter(|id| before != Some(*id));
+            let after = self.runtime.last_commit().filter(|id| before != Some(*id));
             let undo = after.map_or_else(String::new, |id| {
                 format!("; `undo` takes back the last, commit {id}")
             });

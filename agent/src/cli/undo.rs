@@ -16,10 +16,10 @@ use crate::{
 const SHOWN_MAX: usize = 5;
 
 /// Runs the command.
-pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> u8 {
+pub fn undo(list: bool, all: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> u8 {
     let done = open_bare(place).and_then(|mut runtime| {
         let shown = if list {
-            show(&runtime)
+            show(&runtime, all)
         } else {
             take_back(&mut runtime, "hermitcrab undo", id, last.unwrap_or(1))
         };
@@ -37,24 +37,23 @@ pub fn undo(list: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> 
     }
 }
 
-/// What `undo` would take back: a single file a tool wrote is none of it.
-pub(super) fn last_commit(runtime: &Runtime) -> Option<CommitId> {
-    // Journals that cannot be read are said by `undo` itself.
-    runtime.last_commit().ok()?
-}
-
 fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
     runtime
         .commits()
         .map_err(|error| (error.to_string(), exit::ENVIRONMENT))
 }
 
-pub(super) fn show(runtime: &Runtime) -> Result<(), Trouble> {
+/// Shows what can be taken back in the workspace, or everywhere.
+pub(super) fn show(runtime: &Runtime, everywhere: bool) -> Result<(), Trouble> {
     let commits = commits(runtime)?;
-    if commits.is_empty() {
-        println!("there is nothing to undo");
+    let (shown, elsewhere): (Vec<&Kept>, Vec<&Kept>) = commits
+        .iter()
+        .rev()
+        .partition(|commit| everywhere || runtime.is_of_here(commit));
+    if shown.is_empty() {
+        println!("there is nothing to undo{}", here(runtime, &elsewhere));
     }
-    for commit in commits.iter().rev() {
+    for commit in shown {
         println!(
             "{:>4}  {}  {}{}",
             commit.id,
@@ -79,7 +78,25 @@ pub(super) fn show(runtime: &Runtime) -> Result<(), Trouble> {
             println!("      and {more} more");
         }
     }
+    if !elsewhere.is_empty() {
+        println!(
+            "{} in other directories; `hermitcrab undo --list --all` shows {}",
+            match elsewhere.len() {
+                1 => "1 more is".to_owned(),
+                number => format!("{number} more are"),
+            },
+            if elsewhere.len() == 1 { "it" } else { "them" }
+        );
+    }
     Ok(())
+}
+
+/// Where there is nothing to undo, if there is something elsewhere.
+fn here(runtime: &Runtime, elsewhere: &[&Kept]) -> String {
+    if elsewhere.is_empty() {
+        return String::new();
+    }
+    format!(" in `{}`", runtime.workspace().display())
 }
 
 /// Takes back one commit, or the last; `again` and a number is how one says it here
@@ -96,11 +113,12 @@ pub(super) fn take_back(
             .iter()
             .filter(|commit| commit.id == CommitId::new(id))
             .collect(),
-        // An undo is undone by its number only: going back twice goes back twice.
+        // An undo is undone by its number only: going back twice goes back twice. So is what
+        // happened in another directory: nobody there asked for it.
         None => commits
             .iter()
             .rev()
-            .filter(|commit| commit.undoes.is_none() && !commit.is_stuck)
+            .filter(|commit| is_open(commit) && runtime.is_of_here(commit))
             .take(last)
             .collect(),
     };
@@ -110,13 +128,33 @@ pub(super) fn take_back(
                 format!("there is no commit {id}; see `hermitcrab undo --list`"),
                 exit::USAGE,
             ),
-            None => ("there is nothing to undo".to_owned(), exit::TOOL_FAILED),
+            None => (nothing(runtime, again, &commits), exit::TOOL_FAILED),
         });
     }
     for commit in chosen {
         one(runtime, again, commit)?;
     }
     Ok(())
+}
+
+fn is_open(commit: &Kept) -> bool {
+    commit.undoes.is_none() && !commit.is_stuck
+}
+
+/// Nothing here; what was last done elsewhere is told, and taken back by its number only.
+fn nothing(runtime: &Runtime, again: &str, commits: &[Kept]) -> String {
+    let newest = commits.iter().rev().find(|commit| is_open(commit));
+    let Some((newest, change)) = newest.and_then(|commit| Some((commit, commit.touched.first()?)))
+    else {
+        return "there is nothing to undo".to_owned();
+    };
+    format!(
+        "there is nothing to undo{}; the last change elsewhere is commit {} in `{}`: `{again} {}` takes it back",
+        here(runtime, &[newest]),
+        newest.id,
+        String::from_utf8_lossy(&change.root),
+        newest.id
+    )
 }
 
 fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble> {

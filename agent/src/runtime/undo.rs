@@ -66,15 +66,22 @@ impl Runtime {
         }
     }
 
-    /// The newest commit that could be taken back.
-    ///
-    /// # Errors
-    /// The journal cannot be read.
-    pub fn last_commit(&self) -> Result<Option<CommitId>, RuntimeError> {
-        match &self.journal {
-            Some(journal) => Ok(journal.last()?),
-            None => Ok(None),
-        }
+    /// Whether a commit changed something in the workspace, or this session made it. All
+    /// sessions of a person keep theirs in one place, wherever they work.
+    #[must_use]
+    pub fn is_of_here(&self, commit: &Kept) -> bool {
+        commit.touched.iter().any(|change| {
+            Path::new(OsStr::from_bytes(&change.root)).starts_with(&self.config.workspace)
+        }) || self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| journal.has_made(commit.id))
+    }
+
+    /// The newest commit this session made.
+    #[must_use]
+    pub fn last_commit(&self) -> Option<CommitId> {
+        self.journal.as_ref()?.last_made()
     }
 
     /// Makes sure that there is a journal.

@@ -68,6 +68,46 @@ fn the_last_commands_are_taken_back_one_after_the_other() {
 }
 
 #[test]
+fn what_happened_in_another_directory_is_taken_back_by_its_number_only() {
+    let dir = bench();
+    exec(dir.path(), "echo b > a.txt");
+    let elsewhere = dir.path().join("other");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let there = |arguments: &[&str]| {
+        let output = program(dir.path(), arguments)
+            .current_dir(&elsewhere)
+            .output()
+            .unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&told).into_owned(),
+        )
+    };
+    for words in [&["undo"][..], &["undo", "--last", "2"]] {
+        let (code, told) = there(words);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(
+            told.contains("other`; the last change elsewhere is commit 1 in")
+                && told.contains("`hermitcrab undo 1` takes it back"),
+            "{told}"
+        );
+        assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("b\n"));
+    }
+    let (_, told) = there(&["undo", "--list"]);
+    assert!(!told.contains("echo b"), "{told}");
+    assert!(
+        told.contains("1 more is in other directories; `hermitcrab undo --list --all` shows it"),
+        "{told}"
+    );
+    let (_, told) = there(&["undo", "--list", "--all"]);
+    assert!(told.contains("echo b > a.txt"), "{told}");
+    let (code, told) = there(&["undo", "1"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(text(dir.path(), "a.txt").as_deref(), Some("a\n"));
+}
+
+#[test]
 fn what_somebody_changed_since_is_named_and_stays() {
     let dir = bench();
     exec(dir.path(), "echo b > a.txt; echo x > x");

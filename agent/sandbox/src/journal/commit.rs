@@ -124,7 +124,9 @@ impl Journal {
             .map_err(|failure| *failure)?;
         // Older ones that are too many go; that they stay is no failure.
         let _pruned = retain::prune(self, number);
-        Ok(CommitId(number))
+        let id = CommitId(number);
+        self.made().insert(id);
+        Ok(id)
     }
 
     pub(super) fn next_number(&self) -> Result<u64, JournalError> {

@@ -236,7 +236,9 @@ impl Journal {
         // the journal is opened next.
         let _removed = old.remove();
         let _pruned = retain::prune(self, number);
-        Ok(CommitId(number))
+        let id = CommitId(number);
+        self.made().insert(id);
+        Ok(id)
     }
 }
 
