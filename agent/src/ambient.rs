@@ -117,6 +117,13 @@ pub fn program(name: &str) -> Option<PathBuf> {
     })
 }
 
+/// The directory this person names by that variable, for the programs that go by it.
+#[must_use]
+pub fn own_dir(variable: &str) -> Option<PathBuf> {
+    let dir = PathBuf::from(std::env::var_os(variable)?);
+    dir.is_absolute().then_some(dir)
+}
+
 /// The environment of commands: little, and nothing that names a secret. These directories
 /// of programs come before the machine's.
 #[must_use]

@@ -3,6 +3,7 @@
 
 mod furnish;
 mod ground;
+mod homes;
 mod kept;
 mod programs;
 mod rehearse;

@@ -128,3 +128,45 @@ fn what_manages_releases_of_a_language_is_named_with_where_it_keeps_them() {
         assert!(ran.err.contains(way), "{way}: {ran:?}");
     }
 }
+
+#[test]
+fn what_a_program_fetches_goes_beside_a_home_in_which_nothing_can_be_made() {
+    let home = Home::new();
+    let told = |variables: &[(&str, &Path)]| {
+        let line = "mkdir -p \"$XDG_CACHE_HOME\" \"$npm_config_cache\" \"$CARGO_HOME\" && \
+                    echo \"$XDG_CACHE_HOME $npm_config_cache $CARGO_HOME $RUSTUP_HOME\"";
+        let mut command = home.command(&home.project(), &["exec", "--", line]);
+        command.envs(variables.iter().copied());
+        command.output().unwrap()
+    };
+    let out = |output: &std::process::Output| {
+        let text = [output.stdout.clone(), output.stderr.clone()].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let releases = home.path().join("releases");
+    let cargo = home.path().join(".cargo");
+    for dir in [&releases, &cargo.join("bin"), &cargo.join("registry")] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    let ran = told(&[("RUSTUP_HOME", &releases)]);
+    assert_eq!(out(&ran), "/tmp/.cache /tmp/.npm /tmp/.cargo \n");
+    assert_eq!(ran.status.code(), Some(0));
+    // Programs are found by `PATH`; releases of them where they are shown.
+    let show = |dir: &Path| {
+        let added = home.run(&["config", "add-directory", dir.to_str().unwrap()]);
+        assert_eq!(added.code, Some(0), "{added:?}");
+    };
+    show(&cargo.join("bin"));
+    show(&releases);
+    let expected = format!("/tmp/.cache /tmp/.npm /tmp/.cargo {}\n", releases.display());
+    assert_eq!(out(&told(&[("RUSTUP_HOME", &releases)])), expected);
+    // What was fetched already is used, where it is shown.
+    show(&cargo.join("registry"));
+    let ran = home.run(&["exec", "--", "echo \"[$CARGO_HOME]\""]);
+    assert_eq!(ran.out, "[]\n", "{ran:?}");
+    let ran = told(&[("CARGO_HOME", &cargo)]);
+    assert!(
+        out(&ran).contains(&format!("/tmp/.npm {}", cargo.display())),
+        "{ran:?}"
+    );
+}

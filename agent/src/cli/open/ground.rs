@@ -292,7 +292,11 @@ impl Ground {
         asking: Asking,
     ) -> Result<RuntimeConfig, Trouble> {
         Ok(RuntimeConfig {
-            env: ambient::command_env(&self.places.home, &self.programs_shown()),
+            env: [
+                ambient::command_env(&self.places.home, &self.programs_shown()),
+                self.homes_of_programs(),
+            ]
+            .concat(),
             git_settings: ambient::git_settings(&self.places.home),
             protected: self.own.clone(),
             home: self.places.home.clone(),

@@ -126,7 +126,7 @@ fn is_program(path: &Path) -> bool {
     meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-fn from_home(written: &str, home: &Path) -> PathBuf {
+pub(super) fn from_home(written: &str, home: &Path) -> PathBuf {
     match Path::new(written).strip_prefix("~") {
         Ok(below) => home.join(below),
         Err(_) => PathBuf::from(written),
