@@ -319,7 +319,7 @@ mod tests {
         };
         let text = format!("@@ -0,0 +1 @@\n+{}deleted file /w/x", " ".repeat(18));
         let shown = coloured.diff(&text, Some(20));
-        let row = "\n       | deleted fi\n       | le /w/x\u{1b}[0m";
+        let row = "\n       | deleted \n       | file /w/x\u{1b}[0m";
         assert!(shown.ends_with(row), "{shown:?}");
     }
 

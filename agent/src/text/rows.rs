@@ -23,24 +23,41 @@ fn width(letter: char, at: usize) -> usize {
     }
 }
 
-/// One line, broken where the terminal would break it, and marked there. The last column
-/// stays free, for some terminals go on after it.
+/// One line, broken where it is too long for the terminal, after a space if one is in the second
+/// half of the row, and marked there. No letter is left out: what was broken can be told. The last
+/// column stays free, for some terminals go on after it.
 #[must_use]
 pub fn broken(line: &str, columns: usize) -> String {
     let mut out = String::with_capacity(line.len());
     if columns < COLUMNS_MIN {
         return line.to_owned();
     }
+    let mut row = String::new();
     let mut at = 0;
+    // Behind the last space of the row: how many bytes that is, and where.
+    let mut space: Option<(usize, usize)> = None;
     for letter in line.chars() {
         if at + width(letter, at) >= columns && width(letter, at) > 0 {
+            let rest = match space.filter(|(_, after)| after * 2 > columns) {
+                Some((bytes, _)) => row.split_off(bytes),
+                None => String::new(),
+            };
+            out.push_str(&row);
             out.push('\n');
             out.push_str(GOES_ON);
-            at = GOES_ON.len();
+            at = rest
+                .chars()
+                .fold(GOES_ON.len(), |at, letter| at + width(letter, at));
+            row = rest;
+            space = None;
         }
-        out.push(letter);
+        row.push(letter);
         at += width(letter, at);
+        if letter == ' ' {
+            space = Some((row.len(), at));
+        }
     }
+    out.push_str(&row);
     out
 }
 
@@ -66,9 +83,17 @@ mod tests {
         assert_eq!(
             broken(&long, 20),
             format!(
-                "+{}\n       |  deleted f\n       | ile /w/x",
+                "+{}\n       |  deleted \n       | file /w/x",
                 " ".repeat(18)
             )
+        );
+        assert_eq!(
+            broken("this is what may be what asks for it", 30),
+            "this is what may be what \n       | asks for it"
+        );
+        assert_eq!(
+            broken("a b sha256:0123456789abcdef0123456789", 30),
+            "a b sha256:0123456789abcdef01\n       | 23456789"
         );
         // No row is longer, whatever it is made of.
         for letter in ["x", "\t", "\u{4f60}", "e\u{301}", "\u{2460}"] {
