@@ -117,6 +117,14 @@ pub fn program(name: &str) -> Option<PathBuf> {
     })
 }
 
+/// The terminal a process of this person's reads from, if it is one.
+#[must_use]
+pub fn terminal_of(process: i32) -> Option<String> {
+    let input = std::fs::read_link(format!("/proc/{process}/fd/0")).ok()?;
+    let name = input.strip_prefix("/dev").ok()?.to_str()?;
+    (name.starts_with("pts/") || name.starts_with("tty")).then(|| name.to_owned())
+}
+
 /// The directory this person names by that variable, for the programs that go by it.
 #[must_use]
 pub fn own_dir(variable: &str) -> Option<PathBuf> {

@@ -250,7 +250,7 @@ fn tell_of(reply: Reply, became: &str) -> u8 {
             exit::REFUSED
         }
         Reply::Listing(listing) => {
-            list(&listing);
+            list(&listing, "");
             exit::OK
         }
     }
@@ -262,18 +262,18 @@ fn all(found: &[which::Running], json: bool) -> u8 {
         if json {
             print(&format!("{}", serde_json::json!(one.listing)));
         } else {
-            list(&one.listing);
+            list(&one.listing, &one.whose());
         }
     }
     exit::OK
 }
 
-fn list(listing: &Listing) {
+fn list(listing: &Listing, whose: &str) {
     print(&format!(
         "session {} in {}{}, {}, {} call{} running",
         listing.session,
         visible(&listing.workspace),
-        whose(listing),
+        whose,
         listing.mode,
         listing.running,
         if listing.running == 1 { "" } else { "s" }
@@ -297,14 +297,6 @@ fn list(listing: &Listing) {
             proposal.what.escape_debug(),
             proposal.proposal
         ));
-    }
-}
-
-/// What is said of a session that an editor opened.
-const fn whose(listing: &Listing) -> &'static str {
-    match listing.is_an_editors {
-        true => " (an editor's)",
-        false => "",
     }
 }
 

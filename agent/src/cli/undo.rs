@@ -114,13 +114,16 @@ pub(super) fn take_back(
             .filter(|commit| commit.id == CommitId::new(id))
             .collect(),
         // An undo is undone by its number only: going back twice goes back twice. So is what
-        // happened in another directory: nobody there asked for it.
-        None => commits
-            .iter()
-            .rev()
-            .filter(|commit| is_open(commit) && runtime.is_of_here(commit))
-            .take(last)
-            .collect(),
+        // happened in another directory: nobody there asked for it. What this session made
+        // comes before what another one did in the same workspace meanwhile.
+        None => {
+            let (own, others): (Vec<&Kept>, Vec<&Kept>) = commits
+                .iter()
+                .rev()
+                .filter(|commit| is_open(commit) && runtime.is_of_here(commit))
+                .partition(|commit| runtime.has_made(commit));
+            own.into_iter().chain(others).take(last).collect()
+        }
     };
     if chosen.is_empty() {
         return Err(match id {

@@ -57,6 +57,13 @@ impl Connection {
         }
     }
 
+    /// The process it runs in, by the kernel's word.
+    #[must_use]
+    pub fn process(&self) -> Option<i32> {
+        let other = rustix::net::sockopt::socket_peercred(self.stream.get_ref()).ok()?;
+        Some(other.pid.as_raw_nonzero().get())
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors

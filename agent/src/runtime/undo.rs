@@ -72,10 +72,14 @@ impl Runtime {
     pub fn is_of_here(&self, commit: &Kept) -> bool {
         commit.touched.iter().any(|change| {
             Path::new(OsStr::from_bytes(&change.root)).starts_with(&self.config.workspace)
-        }) || self
-            .journal
-            .as_ref()
-            .is_some_and(|journal| journal.has_made(commit.id))
+        }) || self.has_made(commit)
+    }
+
+    /// Whether this session made it.
+    #[must_use]
+    pub fn has_made(&self, commit: &Kept) -> bool {
+        let journal = self.journal.as_ref();
+        journal.is_some_and(|journal| journal.has_made(commit.id))
     }
 
     /// The newest commit this session made.

@@ -333,3 +333,30 @@ fn what_is_typed_before_a_question_is_there_answers_nothing() {
     pty.sees("kept as commit 1");
     pty.prompt();
 }
+
+#[test]
+fn undo_takes_back_what_was_done_here_and_not_what_another_did_meanwhile() {
+    let (home, mut pty) = start();
+    pty.keys("!echo mine > mine.txt\r");
+    pty.sees("[deny]:");
+    pty.keys("once\r");
+    pty.sees("kept as commit 1");
+    pty.prompt();
+    home.ok(&[
+        "exec",
+        "--grant",
+        "fs.*=.",
+        "--",
+        "echo theirs > theirs.txt",
+    ]);
+    pty.keys("undo\r");
+    pty.sees("took back commit 1");
+    pty.prompt();
+    let is_there = |name: &str| home.project().join(name).exists();
+    assert!(!is_there("mine.txt") && is_there("theirs.txt"));
+    // What is left in the workspace can be taken back from here all the same.
+    pty.keys("undo\r");
+    pty.sees("took back commit 2");
+    assert!(!is_there("theirs.txt"));
+    pty.prompt();
+}

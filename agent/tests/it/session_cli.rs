@@ -52,6 +52,26 @@ fn named(home: &Home, words: &str) -> String {
 }
 
 #[test]
+fn of_two_sessions_in_one_workspace_each_is_told_by_where_it_runs() {
+    let home = Home::new();
+    let mut both = [working(&home), working(&home)];
+    until(|| {
+        let listed = home.run(&["session"]).out;
+        (listed.matches("1 call running").count() == 2).then_some(())
+    });
+    let told = home.run(&["session", "end"]).err;
+    assert!(told.contains("several sessions run"), "{told}");
+    for session in &mut both {
+        let process = format!("(process {})", session.id());
+        assert!(told.contains(&process), "{process}: {told}");
+        let listed = home.ok(&["session"]);
+        assert!(listed.contains(&process), "{process}: {listed}");
+        session.kill().unwrap();
+        session.wait().unwrap();
+    }
+}
+
+#[test]
 fn a_grant_of_a_running_session_is_listed_and_revoked_and_what_ran_on_it_is_gone() {
     let home = Home::new();
     let session = working(&home);

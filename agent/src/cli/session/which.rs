@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{trouble, whose};
+use super::trouble;
 use crate::{
+    ambient,
     audit::beside,
     cli::Trouble,
     control::{Connection, ControlError, Listing, Reply, Request},
@@ -18,6 +19,22 @@ pub struct Running {
     pub to: Connection,
     /// What it was when it was found.
     pub listing: Listing,
+}
+
+impl Running {
+    /// What tells it from others where nothing else does: an editor's, or where it runs.
+    pub fn whose(&self) -> String {
+        if self.listing.is_an_editors {
+            return " (an editor's)".to_owned();
+        }
+        let Some(process) = self.to.process() else {
+            return String::new();
+        };
+        match ambient::terminal_of(process) {
+            Some(terminal) => format!(" (process {process} on {terminal})"),
+            None => format!(" (process {process})"),
+        }
+    }
 }
 
 /// How somebody says which one is meant.
@@ -110,8 +127,7 @@ fn named(sessions: &[Running]) -> String {
             let Listing {
                 session, workspace, ..
             } = &one.listing;
-            let whose = whose(&one.listing);
-            format!("\n  {session}  {}{whose}", visible(workspace))
+            format!("\n  {session}  {}{}", visible(workspace), one.whose())
         })
         .collect()
 }
