@@ -491,3 +491,40 @@ fn what_failed_in_one_turn_of_a_loop_is_no_failure_of_the_next() {
         ]
     );
 }
+
+#[test]
+fn what_a_loop_gives_is_lowered_by_the_test_around_it_only_where_tests_count() {
+    let each = What::ForEach {
+        list: Expr::List(vec![text("x"), text("y")]),
+        name: "item".into(),
+        at_most: None,
+        steps: vec![call("r", "read", &[("path", at("item"))])],
+        gives: Some(at("item")),
+    };
+    let what = What::If {
+        test: Expr::Apply(Builtin::Eq, vec![at("l.entries.0.note"), text("go")]),
+        then: vec![step("f", each), call("d", "delete", &[("path", at("f.0"))])],
+        or_else: vec![],
+    };
+    let steps = vec![call("l", "list", &[]), step("i", what)];
+    for (rules, level, concerned) in [
+        (FlowRules::STRICT, Level::Untrusted, true),
+        (FlowRules::ARGUMENTS, Level::User, false),
+    ] {
+        let (summary, steps) = (String::new(), steps.clone());
+        let plan = check(PlanDraft { summary, steps }, toolbox(), rules).unwrap();
+        let (calls, _) = run(plan, |call| match call.tool.as_str() {
+            "list" => entries(&[("old", "go", 11)]),
+            "read" => read_reply("text"),
+            _ => Reply::Result(Raw::Nothing),
+        });
+        let delete = calls.last().unwrap();
+        let path = delete.arg("path").unwrap();
+        assert_eq!(
+            (delete.tool.as_str(), path.as_text()),
+            ("delete", Some("x"))
+        );
+        assert_eq!(path.tag.level(), level, "{rules:?}");
+        assert_eq!(!delete.concerns.is_empty(), concerned, "{rules:?}");
+    }
+}
