@@ -433,18 +433,7 @@ impl Chat {
         let noticed = noticed
             .iter()
             .map(|(job, notice)| crate::tools::process::notice(job, notice));
-        let told = ended.iter().map(|job| {
-            let status = job.end.as_ref().and_then(|end| end.status).unwrap_or(-1);
-            format!(
-                "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}\nOutput:\n{}",
-                job.id,
-                job.command,
-                crate::text::output::cleaned(
-                    crate::text::pytext::tail(&job.output, 2000),
-                    &job.command
-                ),
-            )
-        });
+        let told = ended.iter().map(crate::tools::process::ending);
         Ok(Some(noticed.chain(told).collect::<Vec<_>>().join("\n\n")))
     }
 }

@@ -87,7 +87,8 @@ pub use self::{
     call::{Tools, unreadable},
     ceilings::{Caches, Ceilings},
     command::{
-        Author, CommandRequest, CommandRun, Lacking, TypedCommand, TypedReport, checked_text,
+        Author, CommandRequest, CommandRun, Lacking, Reasons, TypedCommand, TypedReport,
+        checked_text,
     },
     converse::Inquiry,
     edit::{Before, FileChange},

@@ -12,6 +12,7 @@
 
 mod attended;
 mod complaints;
+mod decided;
 mod terminal;
 mod watch;
 
@@ -22,23 +23,22 @@ use hermitcrab_core::{
     fault::Fault,
     grant::AgentId,
     outcome::{Denial, DenialCode, Outcome},
-    session::{Event, Session},
+    session::Event,
     time::Instant,
     tool::Tool,
 };
-use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Input, Output, SpawnError, Streams};
+use hermitcrab_sandbox::spawn::{Grace, Input, Output, SpawnError, Streams};
 
-pub use self::watch::Notice;
 use self::{attended::Attended, terminal::Terminal, watch::Watch};
+pub use self::{decided::JobEnd, watch::Notice};
 use super::{
     Runtime,
     afoot::Stands,
-    command::{Launch, behind_links, summary},
+    command::{Launch, Whose},
     hands::Hands,
     seen::{Seen, unless_planted},
     turn::Stop,
 };
-use crate::digest::sha256;
 
 /// Commands known at one time, ended ones included.
 const JOBS_MAX: usize = 64;
@@ -74,18 +74,6 @@ pub struct JobView {
     pub end: Option<JobEnd>,
 }
 
-/// How a background command ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JobEnd {
-    /// Its status; a signal is negative. A command on a terminal that a signal
-    /// ended has none.
-    pub status: Option<i32>,
-    /// Whether it was killed by a call.
-    pub killed: bool,
-    /// Why what it did was thrown away, if it was.
-    pub discarded: Option<Denial>,
-}
-
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct JobRequest<'r> {
@@ -114,6 +102,7 @@ struct Job {
     cwd: String,
     started: Instant,
     seen: Arc<[Seen]>,
+    whose: Whose,
     notify: bool,
     started_at: String,
     shared: Arc<Attended>,
@@ -205,6 +194,7 @@ impl Hands<'_> {
             timeout: LIFETIME,
             grace: Grace::None,
         };
+        let whose = self.whose();
         let (terminal, streams) = streams(request.terminal)?;
         let (call, running) = self.launch(launch, &seen, streams)?;
         let mut running = match running {
@@ -248,6 +238,7 @@ impl Hands<'_> {
             cwd,
             started: now,
             seen,
+            whose,
             notify: request.notify,
             started_at: crate::ambient::local_time(crate::ambient::wall_time()),
             shared,
@@ -364,155 +355,6 @@ impl Hands<'_> {
         let by = self.by;
         let mut jobs = self.runtime.jobs.0.iter_mut();
         jobs.find(|job| job.id == id && job.by == by)
-    }
-
-    /// Decides what commands did that have ended since the last look, and what those that
-    /// run have made so far.
-    pub fn look_after(&mut self) -> Result<(), Stop> {
-        self.look_after_ended()?;
-        self.keep_so_far();
-        Ok(())
-    }
-
-    /// Decides what commands did that have ended, where nobody is asked about it: while
-    /// another command runs that may wait for just that.
-    pub(super) fn look_after_unasked(&mut self) {
-        // What came of the call at hand is told at its end.
-        let changes = std::mem::take(self.changes);
-        // Where the ledger cannot be written, the call at hand comes to know of it as well.
-        let _known_later = self.decide_ended(Self::asks_nobody);
-        *self.changes = changes;
-    }
-
-    fn look_after_ended(&mut self) -> Result<(), Stop> {
-        self.decide_ended(|_, _| true)
-    }
-
-    /// Whether all that one did stands as it is.
-    fn asks_nobody(&self, job: &Job) -> bool {
-        let effects = {
-            let state = job.shared.lock();
-            let Some(Ok(finished)) = &state.finished else {
-                return true;
-            };
-            let sets = job.seen.iter().zip(&finished.changes);
-            let effects = sets.map(|(seen, set)| {
-                let mut actions = set.actions(seen.dir).ok()?;
-                actions.extend(behind_links(seen, set).ok()?);
-                Some(actions)
-            });
-            effects.collect::<Option<Vec<_>>>()
-        };
-        // The session is asked when nothing else is held: who ends a grant holds it, and
-        // then looks at the command.
-        effects.is_some_and(|effects| {
-            let actions = effects.concat();
-            let early = |session: &Session| session.may_stand_early(job.call, &actions);
-            self.runtime.machine.look(early).into_iter().all(|may| may)
-        })
-    }
-
-    fn decide_ended(&mut self, wanted: impl Fn(&Self, &Job) -> bool) -> Result<(), Stop> {
-        let undecided = |hands: &Self| {
-            let mut jobs = hands.runtime.jobs.0.iter();
-            jobs.position(|job| job.is_undecided() && wanted(hands, job))
-        };
-        while let Some(place) = undecided(self) {
-            let Some(job) = self.runtime.jobs.0.get_mut(place) else {
-                break;
-            };
-            let (finished, stopped) = {
-                let mut state = job.shared.lock();
-                (state.finished.take(), state.stopped.take())
-            };
-            let (call, command, killed) = (job.call, job.command.clone(), job.killed);
-            let on_terminal = job.shared.terminal().is_some();
-            let seen = std::mem::replace(&mut job.seen, Arc::new([]));
-            if let Some(denial) = stopped {
-                job.killed = true;
-                job.end = Some(JobEnd::stopped(denial));
-                continue;
-            }
-            let end = match finished {
-                Some(Ok(mut finished)) => {
-                    self.decide(call, &command, &seen, &mut finished, (killed, on_terminal))?
-                }
-                // Killed before its sandbox was ready: it never began.
-                Some(Err(SpawnError::Step(_))) if killed => {
-                    self.finish(call, Outcome::Stopped)?;
-                    JobEnd {
-                        status: Some(-15),
-                        killed,
-                        discarded: None,
-                    }
-                }
-                Some(Err(error)) => {
-                    let stop = self.not_started(call, error)?;
-                    JobEnd {
-                        status: Some(-1),
-                        killed,
-                        discarded: Some(Denial::new(DenialCode::UnknownCall, stop.words())),
-                    }
-                }
-                None => JobEnd {
-                    status: Some(-1),
-                    killed,
-                    discarded: None,
-                },
-            };
-            if let Some(job) = self.runtime.jobs.0.get_mut(place) {
-                job.end = Some(end);
-            }
-        }
-        Ok(())
-    }
-
-    fn decide(
-        &mut self,
-        call: CallId,
-        command: &str,
-        seen: &[Seen],
-        finished: &mut Finished,
-        (killed, on_terminal): (bool, bool),
-    ) -> Result<JobEnd, Stop> {
-        let status = match finished.ending {
-            _ if killed => Some(-15),
-            Ending::Exited(status) => Some(status),
-            Ending::Signalled(_) if on_terminal => None,
-            Ending::Signalled(signal) => Some(-signal),
-            Ending::TimedOut => Some(124),
-            Ending::OutOfMemory | Ending::OutOfRoom | Ending::Killed => Some(-9),
-        };
-        *self.changes = summary(&finished.changes);
-        // What was revoked while it ran does not cover what it did.
-        if let Err(error) = self.runtime.heed() {
-            self.finish(call, Outcome::Failed)?;
-            return Err(Stop::Broken(error.to_string()));
-        }
-        let settled = self.settle(call, command, seen, finished);
-        let outcome = match &settled {
-            Ok(None) if killed => Outcome::Stopped,
-            Ok(None) => Outcome::Done(sha256(&finished.stdout.to_bytes())),
-            Ok(Some((denial, _))) => Outcome::Discarded(denial.code()),
-            Err(_) => Outcome::Failed,
-        };
-        self.finish(call, outcome)?;
-        Ok(JobEnd {
-            status,
-            killed,
-            discarded: settled?.map(|(denial, _)| denial),
-        })
-    }
-}
-
-impl JobEnd {
-    /// It ran on what was ended.
-    fn stopped(denial: Denial) -> Self {
-        Self {
-            status: Some(-15),
-            killed: true,
-            discarded: Some(denial),
-        }
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) use self::{
     attended::Care,
     conclude::Over,
     launch::Launch,
+    reasons::Whose,
     settle::{behind_links, summary},
 };
 pub use self::{
@@ -445,7 +446,7 @@ impl Hands<'_> {
         let errors = String::from_utf8_lossy(&finished.stderr.head);
         CommandRun {
             ending: finished.ending,
-            reasons: self.reasons(finished, seen, [&output, &errors]),
+            reasons: self.reasons(self.whose(), finished, seen, [&output, &errors]),
             missing: missing::missing(finished.ending, &[&output, &errors]),
             output,
             output_letters,

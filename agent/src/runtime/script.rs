@@ -152,7 +152,12 @@ impl Hands<'_> {
     ) -> ScriptRun {
         let (printed, complained) = (finished.stdout.to_bytes(), finished.stderr.to_bytes());
         let said = [&printed, &complained].map(|said| String::from_utf8_lossy(said));
-        let reasons = self.reasons(&finished, seen, said.each_ref().map(AsRef::as_ref));
+        let reasons = self.reasons(
+            self.whose(),
+            &finished,
+            seen,
+            said.each_ref().map(AsRef::as_ref),
+        );
         ScriptRun {
             ending: finished.ending,
             stdout: finished.stdout,

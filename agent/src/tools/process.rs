@@ -1,7 +1,8 @@
 //! `process`: looks after commands left running in the background.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
+use hermitcrab_core::outcome::Denial;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -143,7 +144,8 @@ fn polled(job: &JobView) -> Map<String, Value> {
     result
 }
 
-/// The result with secrets masked, and what became of the command's changes.
+/// The result with secrets masked, why the command may have failed, and what became of its
+/// changes.
 fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
     for field in ["output", "output_preview"] {
         if let Some(Value::String(text)) = result.get(field) {
@@ -155,23 +157,28 @@ fn shown(job: &JobView, mut result: Map<String, Value>) -> ToolResult {
         let masked = redact::masked(command, redact::Mask::Ends);
         result.insert("command".into(), masked.into());
     }
-    let discarded = job.end.as_ref().and_then(|end| end.discarded.as_ref());
-    let fate = match discarded {
-        Some(denial) => {
-            let code = denial.code();
-            let words = format!(
-                "discarded ({code}): {denial}. What was kept while it ran stays. Next step: {}.",
-                code.next_step()
-            );
-            result.insert("changes".into(), words.into());
-            Fate::RanDiscarded(code)
+    let mut fate = Fate::Ran;
+    if let Some(end) = &job.end {
+        for (key, why) in end.reasons.keyed() {
+            result.insert(key.into(), why.into());
         }
-        None => Fate::Ran,
-    };
+        if let Some(denial) = &end.discarded {
+            result.insert("changes".into(), thrown_away(denial).into());
+            fate = Fate::RanDiscarded(denial.code());
+        }
+    }
     ToolResult {
         text: pyjson::text(&Value::Object(result)),
         fate,
     }
+}
+
+fn thrown_away(denial: &Denial) -> String {
+    let code = denial.code();
+    format!(
+        "discarded ({code}): {denial}. What was kept while it ran stays. Next step: {}.",
+        code.next_step()
+    )
 }
 
 fn log(job: &JobView, given: &Map<String, Value>) -> ToolResult {
@@ -356,6 +363,34 @@ pub fn notice(job: &JobView, notice: &Notice) -> String {
             job.id, job.command,
         ),
     }
+}
+
+/// What a model is told of a command that ended, with what a call would say of its end. It
+/// comes before the output, which may say anything.
+#[must_use]
+pub fn ending(job: &JobView) -> String {
+    let status = job.end.as_ref().and_then(|end| end.status).unwrap_or(-1);
+    let mut besides = String::new();
+    if let Some(end) = &job.end {
+        let reasons = end
+            .reasons
+            .keyed()
+            .map(|(key, why)| (key, why.into_owned()));
+        let changes = end
+            .discarded
+            .iter()
+            .map(|why| ("changes", thrown_away(why)));
+        for (key, why) in reasons.chain(changes) {
+            // Writing to a string cannot fail.
+            let _ = write!(besides, "\n{key}: {why}");
+        }
+    }
+    format!(
+        "[BACKGROUND COMMAND ENDED: {} with status {status}]\nCommand: {}{besides}\nOutput:\n{}",
+        job.id,
+        job.command,
+        output::cleaned(pytext::tail(&job.output, 2000), &job.command),
+    )
 }
 
 /// What a command without a terminal answers: its input is at its end from

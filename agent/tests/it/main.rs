@@ -91,4 +91,5 @@ mod tiny;
 mod together;
 mod typed;
 mod undo;
+mod why_ended;
 mod withheld;

@@ -169,6 +169,9 @@ fn scripts_and_what_runs_in_the_background_are_shown_as_little() {
     let waited = bench.call("process", json!({"action": "wait", "session_id": id}));
     assert!(waited.text.contains("Permission denied"), "{}", waited.text);
     assert!(!waited.text.contains("needle"), "{}", waited.text);
+    let waited = result(&waited.text);
+    let told = waited["withheld"].as_str().unwrap_or_default();
+    assert!(told.contains("`no-plan at config.toml:7`"), "{waited}");
 }
 
 #[test]

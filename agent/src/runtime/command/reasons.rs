@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 
+use hermitcrab_core::grant::AgentId;
 use hermitcrab_sandbox::spawn::{Ending, Finished};
 
-use super::{reached, seen};
+use super::{reached, reached::Had, seen};
 use crate::runtime::{hands::Hands, seen::Seen};
 
 /// What git says of a second name it has given to a file of a view, and why.
@@ -60,21 +61,38 @@ impl Reasons {
     }
 }
 
+/// Whose command it was, and what of the network it had when it began: another agent may be
+/// the one that learns of its end, and what is held may have changed by then.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::runtime) struct Whose {
+    pub(super) by: AgentId,
+    pub(super) had: Had,
+}
+
 impl Hands<'_> {
+    /// A command that begins here and now.
+    pub(in crate::runtime) fn whose(&self) -> Whose {
+        Whose {
+            by: self.by,
+            had: self.had(),
+        }
+    }
+
     /// The reasons for what a command that saw this `said`.
     pub(in crate::runtime) fn reasons(
         &self,
+        whose: Whose,
         finished: &Finished,
         seen: &[Seen],
         said: [&str; 2],
     ) -> Reasons {
         let failed = finished.ending != Ending::Exited(0);
-        let withheld = |said: &&str| self.withheld(finished.ending, said, seen);
+        let withheld = |said: &&str| self.withheld(whose.by, finished.ending, said, seen);
         Reasons {
             withheld: said.iter().find_map(withheld),
             strange: seen::strange(finished, &said),
             ran_short: seen::ran_short(finished, &said),
-            unreached: reached::unreached(self.had(), finished.ending, &finished.attempts, &said),
+            unreached: reached::unreached(whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
                 .then_some(LINKED),
         }

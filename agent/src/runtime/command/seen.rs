@@ -6,7 +6,7 @@ use hermitcrab_core::{
     action::Action,
     authority::{Cap, DirId, Object, Verb},
     digest::Digest,
-    grant::{GrantId, Uses},
+    grant::{AgentId, GrantId, Uses},
     outcome::Outcome,
     path::RelPath,
     rules::{Judgement, Shown, Withheld},
@@ -137,11 +137,17 @@ impl Hands<'_> {
     }
 
     /// What kept something from a command that saw this, if that may be why it failed.
-    pub(super) fn withheld(&self, ending: Ending, output: &str, seen: &[Seen]) -> Option<String> {
+    pub(super) fn withheld(
+        &self,
+        by: AgentId,
+        ending: Ending,
+        output: &str,
+        seen: &[Seen],
+    ) -> Option<String> {
         if ending == Ending::Exited(0) {
             return None;
         }
-        self.withheld_by_rules(output).or_else(|| {
+        self.withheld_by_rules(by, output).or_else(|| {
             let unseen = self.unseen(seen).filter(|_| output.contains(NOT_THERE))?;
             let unseen = named(&unseen.to_string_lossy());
             Some(format!(
@@ -160,11 +166,11 @@ impl Hands<'_> {
     }
 
     /// Which rules kept something from a command that said this, if they may have.
-    fn withheld_by_rules(&self, output: &str) -> Option<String> {
+    fn withheld_by_rules(&self, by: AgentId, output: &str) -> Option<String> {
         // What is withheld of a directory cannot be opened; a directory that is withheld
         // as a whole is not there.
         let may_be_why = output.contains(NOT_OPENED)
-            || (output.contains(NOT_THERE) && self.lacks_a_whole_directory());
+            || (output.contains(NOT_THERE) && self.lacks_a_whole_directory(by));
         if !may_be_why {
             return None;
         }
@@ -183,10 +189,10 @@ impl Hands<'_> {
     }
 
     /// Whether rules withhold a directory that is held for reading as a whole.
-    fn lacks_a_whole_directory(&self) -> bool {
+    fn lacks_a_whole_directory(&self, by: AgentId) -> bool {
         self.runtime.machine.look(|session| {
             let mut caps = session
-                .held_by(self.by)
+                .held_by(by)
                 .flat_map(|grant| grant.authority().caps());
             caps.any(|cap| {
                 cap.verb() == Verb::FsRead

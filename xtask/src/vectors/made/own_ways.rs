@@ -312,6 +312,22 @@ fn networks() -> Vec<Draft> {
     let run = |draft: Draft, command: &str| draft.call("terminal", &json!({"command": command}));
     let reached = |id: &str, command: &str| run(case(id, "network"), command);
     let none = run(case("network-none", "plain"), "cat nobody.example 2>&1");
+    let first = || json!({"$from": 1, "at": "/session_id"});
+    let left_running = |id: &str, flag: &str, command: &str| {
+        let args = json!({"command": command, "background": true, "notify_on_complete": true});
+        let started = case(id, flag).call("terminal", &args);
+        ["wait", "poll", "log", "kill"]
+            .iter()
+            .fold(started, |draft, action| {
+                draft.call("process", &json!({"action": action, "session_id": first()}))
+            })
+    };
+    let script = |id: &str, flag: &str, line: &str| {
+        let code = format!(
+            "import sys, urllib.request as u\ntry:\n    {line}\nexcept OSError as e:\n    print(e)\n    sys.exit(3)"
+        );
+        case(id, flag).call("execute_code", &json!({"code": code}))
+    };
     vec![
         reached("network-name", "curl -sS https://nobody.example/x"),
         reached(
@@ -321,6 +337,27 @@ fn networks() -> Vec<Draft> {
         reached("network-loopback", "curl -sS http://127.0.0.1:8765/"),
         reached("network-localhost", "curl -sS http://localhost:8765/"),
         run(none, "echo could not resolve host: nobody.example"),
+        left_running(
+            "network-left-running",
+            "network",
+            "curl -sS http://127.0.0.1:8765/",
+        ),
+        left_running(
+            "network-left-running-name",
+            "network",
+            "echo could not resolve host: nobody.example; exit 6",
+        ),
+        left_running(
+            "network-left-running-none",
+            "plain",
+            "echo could not resolve host: nobody.example; cat nobody.example 2>&1 | cat",
+        ),
+        script(
+            "network-script",
+            "network",
+            "u.urlopen('http://127.0.0.1:8765/')",
+        ),
+        script("network-script-none", "plain", "open('nobody.example')"),
     ]
 }
 
