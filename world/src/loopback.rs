@@ -5,7 +5,7 @@
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::error::{AtStage, WorldError};
 
@@ -16,8 +16,9 @@ const IFF_UP: u32 = 1;
 /// In a new namespace the loopback interface is always the first.
 const LOOPBACK_INDEX: u32 = 1;
 
-/// Brings `lo` up.
-pub(crate) fn up() -> Result<(), WorldError> {
+/// Brings `lo` up. The socket that was asked is returned: the kernel counts it a while
+/// longer once it is closed, and who looks at that count keeps it.
+pub(crate) fn up() -> Result<OwnedFd, WorldError> {
     let stage = "bring loopback up";
     let socket = socket(
         AddressFamily::Netlink,
@@ -42,7 +43,7 @@ pub(crate) fn up() -> Result<(), WorldError> {
         .and_then(|bytes| bytes.try_into().ok())
         .map(i32::from_ne_bytes);
     match code {
-        Some(0) => Ok(()),
+        Some(0) => Ok(socket),
         Some(code) => Err(WorldError::new(
             stage,
             std::io::Error::from_raw_os_error(-code),

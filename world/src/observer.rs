@@ -1,9 +1,12 @@
-//! The process that watches one world from outside.
+//! The process that watches worlds from outside, one after the other.
 //!
 //! It owns everything the subject must not reach: the upper layer (whose
 //! listing is the list of effects), the sink behind the world's loopback, and
 //! the deadline. It is outside the world's pid namespace, so nothing in the
 //! world can see or signal it.
+//!
+//! From one world to the next it keeps its own mount namespace, in which the
+//! world's layers were mounted and are no more, and a network nobody has used.
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -12,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::Pid;
-use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::effects::Lister;
@@ -20,17 +22,19 @@ use crate::error::{AtStage, WorldError};
 use crate::flip::Flipper;
 use crate::fork::{Forker, die_with};
 use crate::protocol::{
-    End, FileSpec, Flip, FsEffect, RawTrace, StepOutcome, StepTrace, write_frame,
+    End, FileSpec, Flip, FsEffect, RawTrace, StepOutcome, StepTrace, read_frame, write_frame,
 };
-use crate::sink::Sink;
-use crate::{loopback, rights};
+use crate::rights;
+use crate::stem::cpu_us;
 
 mod course;
 mod layers;
+mod network;
 mod watch;
 
 use course::Course;
 use layers::{Layers, tripwires};
+use network::{Network, own_namespace};
 use watch::Watch;
 
 /// Where the interior finds its world, in the observer's mounts.
@@ -106,38 +110,85 @@ pub(crate) enum Ended {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Born(pub(crate) i32);
 
-/// Builds a world, watches it and reports. Called in the observer, with the
-/// zygote's socket, the interior's reports and where they are answered.
+/// Builds worlds, watches them and reports, until the zygote lets go of its end of the
+/// socket. Called in the observer. After a failure it is of no more use.
 ///
 /// # Errors
 /// The zygote is gone; every other failure is reported to it.
 pub(crate) fn observe(
     stem: Pid,
-    brief: &Brief,
-    [zygote, reports, answers]: [OwnedFd; 3],
+    mut zygote: UnixStream,
     forker: &dyn Forker,
 ) -> Result<(), WorldError> {
     die_with(stem)?;
-    let mut zygote = UnixStream::from(zygote);
-    let pipes = (File::from(reports), File::from(answers));
-    let seen = watch_over(brief, &mut zygote, pipes, forker);
-    let told = match seen {
-        Ok(trace) => ToZygote::Seen(Box::new(trace)),
-        Err(WorldError { stage, message }) => ToZygote::Failed { stage, message },
-    };
-    write_frame(&mut zygote, &told).at("report to the zygote")
+    let mut post = None;
+    let mut before = 0;
+    while let Some(brief) = read_frame::<Brief>(&mut zygote).at("read brief")? {
+        let [reports, answers] = rights::receive(&zygote).at("read brief")?;
+        let pipes = (File::from(reports), File::from(answers));
+        let seen = watch_over(&brief, &mut post, &mut zygote, pipes, forker);
+        let told = match seen {
+            Ok(mut trace) => {
+                let now = cpu_us()?;
+                trace.cpu_us = now.saturating_sub(before);
+                before = now;
+                ToZygote::Seen(Box::new(trace))
+            }
+            Err(WorldError { stage, message }) => ToZygote::Failed { stage, message },
+        };
+        write_frame(&mut zygote, &told).at("report to the zygote")?;
+    }
+    Ok(())
 }
 
+/// Where an observer stands: what it keeps from one world to the next.
+struct Post {
+    /// Its own mount namespace, which a world's interior copies.
+    mounts: OwnedFd,
+    /// The network of the next world.
+    network: Network,
+}
+
+impl Post {
+    fn take() -> Result<Self, WorldError> {
+        unshare(CloneFlags::CLONE_NEWNS).at("unshare world")?;
+        Ok(Self {
+            mounts: own_namespace("mnt")?,
+            network: Network::make()?,
+        })
+    }
+}
+
+/// Watches one world, of which nothing is left afterwards.
 fn watch_over(
     brief: &Brief,
+    post: &mut Option<Post>,
+    zygote: &mut UnixStream,
+    pipes: (File, File),
+    forker: &dyn Forker,
+) -> Result<RawTrace, WorldError> {
+    let post = match post {
+        Some(post) => post,
+        None => post.insert(Post::take()?),
+    };
+    let layers = Layers::mount(&brief.files)?;
+    let mut trace = watch_within(brief, &layers, post, zygote, pipes, forker)?;
+    layers.unmount()?;
+    trace.network = post.network.take_attempts();
+    if !post.network.is_as_made()? {
+        post.network = Network::make()?;
+    }
+    Ok(trace)
+}
+
+fn watch_within(
+    brief: &Brief,
+    layers: &Layers,
+    post: &mut Post,
     zygote: &mut UnixStream,
     (reports, answers): (File, File),
     forker: &dyn Forker,
 ) -> Result<RawTrace, WorldError> {
-    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).at("unshare world")?;
-    loopback::up()?;
-    let mut sink = Sink::open()?;
-    let layers = Layers::mount(&brief.files)?;
     let mut lister = Lister::new(&layers.upper, &layers.base, &brief.own_state);
     let flipper = match &brief.flip {
         None => None,
@@ -155,17 +206,9 @@ fn watch_over(
         forker,
     });
     let until = Instant::now() + Duration::from_millis(brief.deadline_ms);
-    let [mounts, network] = ["mnt", "net"].map(|kind| {
-        rustix::fs::open(
-            format!("/proc/self/ns/{kind}"),
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-    });
-    let (mounts, network) = (mounts.at("open namespace")?, network.at("open namespace")?);
     write_frame(zygote, &ToZygote::Ready).at("report to the zygote")?;
-    rights::send(&*zygote, &[mounts.as_fd(), network.as_fd()]).at("report to the zygote")?;
-    drop((mounts, network));
+    let places = [post.mounts.as_fd(), post.network.place()];
+    rights::send(&*zygote, &places).at("report to the zygote")?;
     let watch = Watch {
         zygote,
         reports,
@@ -178,7 +221,7 @@ fn watch_over(
         effects.retain(|effect| !before.contains(effect));
         Ok(effects)
     };
-    let (mut steps, begun, end) = watch.run(&mut sink, &mut list)?;
+    let (mut steps, begun, end) = watch.run(post.network.sink(), &mut list)?;
     let effects = list()?;
     if begun {
         let what = match &end {
@@ -193,7 +236,7 @@ fn watch_over(
     Ok(RawTrace {
         steps,
         effects,
-        network: sink.into_attempts(),
+        network: Vec::new(),
         tripwires: tripwires(&layers.upper),
         end,
         cpu_us: 0,

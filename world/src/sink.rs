@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use crate::error::{AtStage, WorldError};
 use crate::protocol::NetAttempt;
 
@@ -99,14 +101,25 @@ impl Sink {
 
     /// Takes what has already arrived, when nobody is left to send more.
     pub(crate) fn drain(&mut self) {
-        self.serve();
+        if self.is_reached() {
+            self.serve();
+        }
         let open = std::mem::take(&mut self.open);
         self.note(open);
     }
 
-    /// Everything seen, in order of arrival.
-    pub(crate) fn into_attempts(self) -> Vec<NetAttempt> {
-        self.attempts
+    /// Whether something has arrived; where that cannot be asked, it may have.
+    fn is_reached(&self) -> bool {
+        let mut watched: Vec<_> = self
+            .descriptors()
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        poll(&mut watched, PollTimeout::ZERO) != Ok(0)
+    }
+
+    /// Everything seen since it was last asked, in order of arrival.
+    pub(crate) fn take_attempts(&mut self) -> Vec<NetAttempt> {
+        std::mem::take(&mut self.attempts)
     }
 
     fn accept(&mut self) {

@@ -1,11 +1,12 @@
 //! The process from which the observers grow.
 //!
 //! A fork costs what the forking process weighs, and a zygote with a warm
-//! interpreter weighs much: the observer of a world needs nothing of it. So a
-//! stem is planted before the subject is loaded, stays small, and forks one
-//! observer per world; only the interior is forked from the zygote itself. The
-//! stem never runs a case and never outlives the zygote, whose death kills it.
-use std::os::fd::{AsFd, BorrowedFd};
+//! interpreter weighs much: an observer needs nothing of it. So a stem is planted
+//! before the subject is loaded, stays small, and forks one observer at a time, which
+//! watches world after world until the zygote lets it go; only the interior is
+//! forked from the zygote itself. The stem never runs a case and never outlives the
+//! zygote, whose death kills it.
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -15,9 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AtStage, WorldError};
 use crate::fork::{Forked, Forker};
-use crate::observer::{self, Brief};
+use crate::observer;
 use crate::protocol::{read_frame, write_frame};
 use crate::rights;
+
+/// What the zygote asks of the stem. The observer's end of its socket to the zygote follows.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wanted;
 
 /// What the stem says of one observer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,7 +31,7 @@ enum News {
     Made { observer: i32 },
     /// It could not be made.
     NotMade { message: String },
-    /// It has ended; the processor time that it and the stem have used for it.
+    /// It has ended; the processor time that it and the stem have used for it, in all.
     Gone { cpu_us: u64 },
 }
 
@@ -53,26 +58,24 @@ impl Stem {
         }
     }
 
-    /// Lets an observer grow for `brief`, with these descriptors; its process number.
+    /// Lets an observer grow; its process number, and the socket to it.
     ///
     /// # Errors
     /// The stem is gone or the kernel refuses a process.
-    pub(crate) fn grow(
-        &mut self,
-        brief: &Brief,
-        descriptors: [BorrowedFd<'_>; 3],
-    ) -> Result<Pid, WorldError> {
+    pub(crate) fn grow(&mut self) -> Result<(Pid, UnixStream), WorldError> {
         let stage = "ask the stem for an observer";
-        write_frame(&mut self.socket, brief).at(stage)?;
-        rights::send(&self.socket, &descriptors).at(stage)?;
+        let (socket, far) = UnixStream::pair().at("make the observer's socket")?;
+        write_frame(&mut self.socket, &Wanted).at(stage)?;
+        rights::send(&self.socket, &[far.as_fd()]).at(stage)?;
         match read_frame(&mut self.socket).at(stage)? {
-            Some(News::Made { observer }) => Ok(Pid::from_raw(observer)),
+            Some(News::Made { observer }) => Ok((Pid::from_raw(observer), socket)),
             Some(News::NotMade { message }) => Err(WorldError::new("fork observer", message)),
             Some(News::Gone { .. }) | None => Err(WorldError::new(stage, "the stem is gone")),
         }
     }
 
-    /// Waits for the observer's end; the processor time spent on it, in microseconds.
+    /// Waits for the observer's end; the processor time spent on all of its life, in
+    /// microseconds.
     ///
     /// # Errors
     /// The stem is gone.
@@ -90,13 +93,13 @@ impl Stem {
 /// Makes observers until the zygote goes away.
 fn serve(mut socket: UnixStream, forker: &dyn Forker) -> Result<(), WorldError> {
     let stem = nix::unistd::getpid();
-    while let Some(brief) = read_frame::<Brief>(&mut socket).at("read brief")? {
+    while let Some(Wanted) = read_frame(&mut socket).at("hear the zygote")? {
         let before = cpu_us()?;
-        let descriptors = rights::receive::<3>(socket.as_fd()).at("read brief")?;
+        let [zygote] = rights::receive(socket.as_fd()).at("hear the zygote")?;
         let news = match forker.fork() {
             Ok(Forked::Child) => {
                 drop(socket);
-                let told = observer::observe(stem, &brief, descriptors, forker);
+                let told = observer::observe(stem, UnixStream::from(zygote), forker);
                 forker.exit(if told.is_ok() { 0 } else { 70 })
             }
             Ok(Forked::Parent { child }) => News::Made { observer: child },
@@ -104,8 +107,8 @@ fn serve(mut socket: UnixStream, forker: &dyn Forker) -> Result<(), WorldError> 
                 message: error.to_string(),
             },
         };
-        // Held open here, they would keep the world from noticing that its observer died.
-        drop(descriptors);
+        // Held open here, it would keep the zygote from noticing that the observer died.
+        drop(zygote);
         write_frame(&mut socket, &news).at("tell of an observer")?;
         if let News::Made { observer } = news {
             waitpid(Pid::from_raw(observer), None).at("wait for observer")?;

@@ -1,5 +1,6 @@
-//! One world, from the zygote's side: an observer grown from the stem, and the
-//! interior, forked from the zygote into the observer's mounts and network.
+//! One world, from the zygote's side: an observer, and the interior, forked from the
+//! zygote into the observer's mounts and network. The observer, which the stem let grow, watches
+//! the next world as well, unless something went wrong or happened to a step from outside.
 //!
 //! The interior is the zygote's own child, so the zygote waits for it, and ends
 //! it when the observer asks, dies or outlives every limit. Whatever happens,
@@ -32,6 +33,8 @@ const GRACE: Duration = Duration::from_secs(20);
 /// Where worlds come from.
 pub(crate) struct Worlds {
     stem: Stem,
+    /// Waits for the next world.
+    observer: Option<Observer>,
     /// The zygote's own pid namespace, to come back to.
     pids: OwnedFd,
 }
@@ -42,7 +45,11 @@ impl Worlds {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let pids = rustix::fs::open("/proc/self/ns/pid", flags, Mode::empty())
             .at("open the zygote's namespace")?;
-        Ok(Self { stem, pids })
+        Ok(Self {
+            stem,
+            observer: None,
+            pids,
+        })
     }
 
     /// Runs a case; what was seen, and the processor time of the observer in
@@ -67,29 +74,31 @@ impl Worlds {
             flip: flip.map(|flip| (flip, driver.interior() == crate::driver::Interior::Plain)),
             cuts: cuts(job, driver),
         };
-        let stage = "make the observer's pipes";
-        let (socket, far) = UnixStream::pair().at(stage)?;
-        let (reports, reports_interior) = std::io::pipe().at(stage)?;
-        let (answers_interior, answers) = std::io::pipe().at(stage)?;
-        let given = [far.as_fd(), reports.as_fd(), answers.as_fd()];
-        let observer = self.stem.grow(&brief, given)?;
-        drop((far, reports, answers));
-        let ends = Ends {
-            reports: OwnedFd::from(reports_interior),
-            answers: OwnedFd::from(answers_interior),
-            waits: brief.has_course(),
-            goes_on: !brief.cuts.is_empty(),
+        let observer = match self.observer.take() {
+            Some(observer) => observer,
+            None => Observer::new(self.stem.grow()?),
         };
         let mut live = Live {
-            socket,
             observer,
             oracle,
             until: Instant::now() + Duration::from_millis(job.deadline_ms) + GRACE,
             interior: None,
         };
-        let outcome = self.follow(&mut live, job, driver, forker, ends);
-        let left = live.end(outcome.is_err());
-        let observing = self.stem.reaped()?;
+        let outcome = live
+            .brief(&brief)
+            .and_then(|ends| self.follow(&mut live, job, driver, forker, ends));
+        let goes = outcome.is_err() || brief.has_course();
+        let (mut observer, left) = live.end(outcome.is_err());
+        let mut observing = outcome.as_ref().map_or(0, |trace| trace.cpu_us);
+        if goes || left.is_err() {
+            let told = observer.told_us;
+            // The end of its socket is the end of an observer that still lives.
+            drop(observer);
+            observing = self.stem.reaped()?.saturating_sub(told);
+        } else {
+            observer.told_us += observing;
+            self.observer = Some(observer);
+        }
         left?;
         Ok((outcome?, observing))
     }
@@ -109,7 +118,7 @@ impl Worlds {
                 return Err(out_of_turn());
             }
         }
-        let places = rights::receive::<PLACES>(&live.socket).at("receive the world")?;
+        let places = rights::receive::<PLACES>(&live.observer.socket).at("receive the world")?;
         let steps = ends.sink(None, Vec::new())?;
         self.fork_interior(live, job, driver, forker, steps, &places)?;
         // Only who makes another interior keeps what that takes: the observer sees the
@@ -159,7 +168,7 @@ impl Worlds {
         if let Ok(Forked::Parent { child }) = forked {
             live.interior = Some(Interior::new(Pid::from_raw(child))?);
             if waits {
-                write_frame(&mut live.socket, &Born(child)).at("tell the observer")?;
+                write_frame(&mut live.observer.socket, &Born(child)).at("tell the observer")?;
             }
         }
         forked.at("fork world")?;
@@ -243,16 +252,50 @@ impl Interior {
     }
 }
 
+/// An observer, as the zygote knows it.
+struct Observer {
+    pid: Pid,
+    socket: UnixStream,
+    /// The processor time it has told of, in microseconds.
+    told_us: u64,
+}
+
+impl Observer {
+    fn new((pid, socket): (Pid, UnixStream)) -> Self {
+        Self {
+            pid,
+            socket,
+            told_us: 0,
+        }
+    }
+}
+
 /// The two processes of a world, as long as it lives.
 struct Live<'o> {
-    socket: UnixStream,
-    observer: Pid,
+    observer: Observer,
     oracle: BorrowedFd<'o>,
     until: Instant,
     interior: Option<Interior>,
 }
 
 impl Live<'_> {
+    /// Tells the observer of the case; the interior's ends of the pipes between the two.
+    fn brief(&mut self, brief: &Brief) -> Result<Ends, WorldError> {
+        let stage = "make the observer's pipes";
+        let (reports, reports_interior) = std::io::pipe().at(stage)?;
+        let (answers_interior, answers) = std::io::pipe().at(stage)?;
+        let stage = "tell the observer of the case";
+        write_frame(&mut self.observer.socket, brief).at(stage)?;
+        let given = [reports.as_fd(), answers.as_fd()];
+        rights::send(&self.observer.socket, &given).at(stage)?;
+        Ok(Ends {
+            reports: OwnedFd::from(reports_interior),
+            answers: OwnedFd::from(answers_interior),
+            waits: brief.has_course(),
+            goes_on: !brief.cuts.is_empty(),
+        })
+    }
+
     /// The observer's next words. Meanwhile an interior that ends is waited
     /// for, and the observer told.
     fn hear(&mut self) -> Result<ToZygote, WorldError> {
@@ -261,10 +304,10 @@ impl Live<'_> {
             if ended && let Some(interior) = self.interior.take() {
                 let how = interior.reap()?;
                 // An observer that is gone is noticed in what it says next: nothing.
-                let _ = write_frame(&mut self.socket, &how);
+                let _ = write_frame(&mut self.observer.socket, &how);
             }
             if spoken {
-                return read_frame(&mut self.socket)
+                return read_frame(&mut self.observer.socket)
                     .at("read observer's report")?
                     .ok_or_else(|| {
                         WorldError::new("observe", "the observer ended without a report")
@@ -285,7 +328,7 @@ impl Live<'_> {
         }
         let timeout = left.as_millis().saturating_add(1).min(60_000);
         let mut watched = vec![
-            PollFd::new(self.socket.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.observer.socket.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.oracle, PollFlags::empty()),
         ];
         if let Some(interior) = &self.interior {
@@ -312,16 +355,16 @@ impl Live<'_> {
 
     /// Ends what still lives: always the interior, and the observer where it
     /// has not had its say. The stem waits for the observer.
-    fn end(mut self, failed: bool) -> Result<(), WorldError> {
-        self.kill_interior()?;
+    fn end(mut self, failed: bool) -> (Observer, Result<(), WorldError>) {
+        let mut ended = self.kill_interior();
         if let Some(interior) = self.interior.take() {
-            interior.reap()?;
+            ended = ended.and(interior.reap().map(drop));
         }
         if failed {
             // It may have ended by itself; the stem has not let its number go yet,
             // or it is the stem's to say that it is gone.
-            let _ = kill(self.observer, Signal::SIGKILL);
+            let _ = kill(self.observer.pid, Signal::SIGKILL);
         }
-        Ok(())
+        (self.observer, ended)
     }
 }

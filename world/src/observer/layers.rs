@@ -62,6 +62,11 @@ impl Layers {
         };
         Ok(Self { upper, base })
     }
+
+    /// Unmounts them with all that is mounted below, when nobody is left in the world.
+    pub(super) fn unmount(self) -> Result<(), WorldError> {
+        mounts::detach(Path::new(SCRATCH))
+    }
 }
 
 /// The command lines the stand-ins noted.
