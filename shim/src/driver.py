@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from hermes_shim_memory import compact, fill, share_heap
+from hermes_shim_memory import compact, fill, join, share_heap
 
 
 def load():
@@ -145,6 +145,7 @@ def settle():
     gc.freeze()
     fill()
     compact()
+    join()
 
 
 # An interpreter makes code fit for what passes through it when it has run it often enough.

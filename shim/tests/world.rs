@@ -90,6 +90,21 @@ fn a_world_does_not_show_the_host() {
     assert!(lines[5].ends_with("Permission denied"), "{text}");
 }
 
+#[test]
+fn nothing_in_a_world_has_a_capability_or_can_gain_one() {
+    let Some(mut worker) = worker() else { return };
+    let job = headless(vec![terminal("grep -h Cap /proc/self/status")]);
+    for _ in 0..2 {
+        let shown = output(&run(&mut worker, job.clone()).steps[0]);
+        let sets: Vec<_> = shown.split_whitespace().collect();
+        assert_eq!(sets.len(), 10, "{shown}");
+        assert!(
+            sets.chunks(2).all(|set| set[1] == "0000000000000000"),
+            "{shown}"
+        );
+    }
+}
+
 /// What a worker and its observer read of a world comes over descriptors of its first
 /// process, which has the commands' own user.
 #[test]

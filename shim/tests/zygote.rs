@@ -53,6 +53,49 @@ fn only_whole_huge_pages_of_private_writable_memory_are_moved() {
 }
 
 #[test]
+fn parts_of_one_library_get_the_rights_of_the_part_beside_them() {
+    let maps = "\
+        1000-2000 r--p 00000000 08:01 7 /usr/lib/a.so\n\
+        2000-5000 r-xp 00001000 08:01 7 /usr/lib/a.so\n\
+        5000-6000 r--p 00004000 08:01 7 /usr/lib/a.so\n\
+        6000-7000 r--p 00004000 08:01 7 /usr/lib/a.so\n\
+        7000-8000 rw-p 00005000 08:01 7 /usr/lib/a.so\n\
+        8000-9000 r--p 00006000 08:01 8 /usr/lib/b.so\n\
+        9000-a000 r-xp 00007000 08:01 7 /usr/lib/a.so\n\
+        b000-c000 r--p 00000000 00:00 0\n\
+        c000-d000 rw-p 00001000 00:00 0\n\
+        d000-e000 r--s 00000000 08:01 9 /usr/lib/c\n\
+        e000-f000 rw-p 00001000 08:01 9 /usr/lib/c\n";
+    let Some(found) = memory(&format!(
+        "print([(hex(place), hex(length), rights) for place, length, rights in joints({maps:?}.splitlines())])"
+    )) else {
+        return;
+    };
+    assert_eq!(
+        found.trim(),
+        "[('0x1000', '0x1000', 5), ('0x5000', '0x1000', 5), ('0x6000', '0x1000', 3)]"
+    );
+}
+
+#[test]
+fn joined_libraries_work_and_take_fewer_entries() {
+    let Some(told) = memory(
+        "import decimal, json, sqlite3, ssl\n\
+         entries = lambda: [line for line in open('/proc/self/maps') if '.so' in line]\n\
+         before = len(entries())\n\
+         join()\n\
+         after = entries()\n\
+         import bz2, zoneinfo\n\
+         work = [decimal.Decimal(1) / 7, json.loads('[1]'), ssl.create_default_context(), bz2.compress(b'a' * 999)]\n\
+         rows = sqlite3.connect(':memory:').execute('select 1 + 1').fetchall()\n\
+         print(len(after) * 2 < before + 10, any('rwxp' in line for line in after), len(work), rows)",
+    ) else {
+        return;
+    };
+    assert_eq!(told.trim(), "True False 4 [(2,)]");
+}
+
+#[test]
 fn moving_memory_changes_nothing_that_is_in_it() {
     let Some(told) = memory(
         "kept = [bytes([n % 251]) * 300 for n in range(60000)]\n\

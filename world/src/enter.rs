@@ -116,16 +116,24 @@ pub fn keep_capabilities_over_exec() -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Drops every capability for good, including over `execve`.
-pub(crate) fn drop_capabilities() -> Result<(), WorldError> {
-    let stage = "drop capabilities";
-    rustix::thread::clear_ambient_capability_set().at(stage)?;
+/// Takes every capability from what this process and its children start with `execve`; what
+/// they hold themselves stays.
+pub(crate) fn bound_capabilities() -> Result<(), WorldError> {
+    let stage = "bound capabilities";
     for capability in CapabilitySet::all().iter() {
         match rustix::thread::remove_capability_from_bounding_set(capability) {
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
             Err(errno) => return Err(WorldError::new(stage, errno)),
         }
     }
+    Ok(())
+}
+
+/// Drops every capability for good. Over `execve` they were taken from the zygote
+/// ([`bound_capabilities`]), whose bounds every process of a world has.
+pub(crate) fn drop_capabilities() -> Result<(), WorldError> {
+    let stage = "drop capabilities";
+    rustix::thread::clear_ambient_capability_set().at(stage)?;
     let none = CapabilitySet::empty();
     let sets = CapabilitySets {
         effective: none,

@@ -121,15 +121,11 @@ fn devpts(target: &Path) {
 /// change these anyway; this keeps a mistake in that from mattering.
 fn cover(proc: &Path) -> Result<(), WorldError> {
     for name in COVERED {
-        let target = proc.join(name);
-        if target.exists() {
-            mounts::bind(Path::new("/dev/null"), &target)?;
-        }
+        mounts::bind_if_there(Path::new("/dev/null"), &proc.join(name))?;
     }
     for name in ["sys", "irq", "bus", "fs"] {
         let target = proc.join(name);
-        if target.is_dir() {
-            mounts::bind(&target, &target)?;
+        if mounts::bind_if_there(&target, &target)? {
             mounts::read_only(&target)?;
         }
     }

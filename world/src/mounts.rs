@@ -4,6 +4,7 @@
 //! `nodev` and similar flags; a remount that forgets one of them is refused.
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use rustix::fs::StatVfsMountFlags;
 
@@ -37,6 +38,19 @@ pub(crate) fn bind(source: &Path, target: &Path) -> Result<(), WorldError> {
         source.display(),
         target.display()
     ))
+}
+
+/// Binds `source` where `target` is there; whether it is. A kernel may lack either.
+pub(crate) fn bind_if_there(source: &Path, target: &Path) -> Result<bool, WorldError> {
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+    match mount(Some(source), target, NONE, flags, NONE) {
+        Ok(()) => Ok(true),
+        Err(Errno::ENOENT) => Ok(false),
+        Err(errno) => Err(WorldError::new(
+            format!("bind {} on {}", source.display(), target.display()),
+            errno,
+        )),
+    }
 }
 
 /// Makes one mount read-only, keeping the flags it has.

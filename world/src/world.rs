@@ -19,6 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::PidfdFlags;
 
 use crate::driver::{Driver, StepSink};
+use crate::enter;
 use crate::error::{AtStage, WorldError};
 use crate::fork::{Forked, Forker};
 use crate::interior;
@@ -40,8 +41,10 @@ pub(crate) struct Worlds {
 }
 
 impl Worlds {
-    /// Worlds whose observers grow from `stem`.
+    /// Worlds whose observers grow from `stem`. From here on the zygote's children start nothing
+    /// that has a capability.
     pub(crate) fn new(stem: Stem) -> Result<Self, WorldError> {
+        enter::bound_capabilities()?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let pids = rustix::fs::open("/proc/self/ns/pid", flags, Mode::empty())
             .at("open the zygote's namespace")?;

@@ -90,6 +90,51 @@ def compact():
         found = [start for start in found if madvise(start, HUGE, MADV_COLLAPSE) != 0]
 
 
+# From the kernel's headers.
+READ, WRITE, EXECUTE = 1, 2, 4
+
+
+def joints(maps):
+    """Parts of libraries that could be one with the part beside them, and the rights of that.
+
+    A library is mapped in five parts: what is only read before its code and after it, and
+    what the loader has written and is only read since, before what is written to.
+    """
+    held = None
+    for line in maps:
+        place, rights, offset, device, inode, *_name = line.split()
+        first, last = (int(end, 16) for end in place.split("-"))
+        part = (first, last, rights, int(offset, 16), (device, inode))
+        if held is not None:
+            goes_on = held[1] == first and held[3] + held[1] - held[0] == part[3]
+            goes_on = goes_on and held[4] == part[4] and inode != "0"
+            both = (held[2], rights) if goes_on else None
+            if both == ("r--p", "rw-p"):
+                yield held[0], held[1] - held[0], READ | WRITE
+            elif both == ("r--p", "r-xp"):
+                yield held[0], held[1] - held[0], READ | EXECUTE
+            elif both == ("r-xp", "r--p"):
+                yield first, last - first, READ | EXECUTE
+        held = part
+
+
+def join():
+    """Have the kernel keep two entries for each library where it keeps five: a fork copies
+    them all, and an end takes each one back."""
+    import ctypes
+
+    try:
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            found = list(joints(maps))
+        protect = ctypes.CDLL(None).mprotect
+    except (OSError, AttributeError):
+        return
+    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    for start, length, rights in found:
+        # A machine that does not allow it keeps what it has.
+        protect(start, length, rights)
+
+
 # From the C library's header.
 M_ARENA_MAX = -8
 
