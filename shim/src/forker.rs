@@ -9,6 +9,13 @@ use std::io;
 pub(crate) struct PythonForker {
     fork: Py<PyAny>,
     exit: Py<PyAny>,
+    bare: Option<Bare>,
+}
+
+/// What is called around a fork without the hooks.
+struct Bare {
+    check: Py<PyAny>,
+    born: Py<PyAny>,
 }
 
 impl PythonForker {
@@ -18,16 +25,19 @@ impl PythonForker {
         Ok(Self {
             fork: os.getattr("fork")?.unbind(),
             exit: os.getattr("_exit")?.unbind(),
+            bare: None,
         })
     }
 
     /// Forks a loaded driver's process, which has one thread, without the hooks.
     pub(crate) fn bare(py: Python<'_>) -> PyResult<Self> {
+        let forking = py.import(FORKING.to_string_lossy().as_ref())?;
         Ok(Self {
-            fork: py
-                .import(FORKING.to_string_lossy().as_ref())?
-                .getattr("fork")?
-                .unbind(),
+            fork: forking.getattr("fork")?.unbind(),
+            bare: Some(Bare {
+                check: forking.getattr("check")?.unbind(),
+                born: forking.getattr("born")?.unbind(),
+            }),
             ..Self::new(py)?
         })
     }
@@ -40,17 +50,25 @@ impl PythonForker {
 
 impl Forker for PythonForker {
     fn fork(&self) -> io::Result<Forked> {
+        let failed = |error: PyErr| io::Error::other(error.to_string());
         Python::attach(|py| {
-            let child = self
-                .fork
-                .call0(py)
-                .and_then(|pid| pid.extract::<i32>(py))
-                .map_err(|error| io::Error::other(error.to_string()))?;
-            Ok(if child == 0 {
-                Forked::Child
-            } else {
-                Forked::Parent { child }
-            })
+            if let Some(bare) = &self.bare {
+                bare.check.call0(py).map_err(failed)?;
+            }
+            let child = self.fork.call0(py).map_err(failed)?;
+            match child.extract::<i32>(py).map_err(failed)? {
+                0 => {
+                    let born = self.bare.as_ref().map(|bare| bare.born.call0(py));
+                    match born {
+                        // It would go on as a second zygote.
+                        Some(Err(_)) => self.exit(70),
+                        Some(Ok(_)) | None => Ok(Forked::Child),
+                    }
+                }
+                // As the C library says it; `os.fork` raises.
+                child if child < 0 => Err(io::Error::last_os_error()),
+                child => Ok(Forked::Parent { child }),
+            }
         })
     }
 

@@ -175,9 +175,12 @@ fn once_the_free_pieces_are_taken_new_ones_lie_together() {
 #[test]
 fn a_fork_without_hooks_has_numbers_of_its_own_and_can_start_threads() {
     let Some(told) = forking(
-        "def born():\n\
+        "import os\n\
+         def forked():\n\
          \x20   ours, theirs = os.pipe()\n\
+         \x20   check()\n\
          \x20   if fork() == 0:\n\
+         \x20       born()\n\
          \x20       done = []\n\
          \x20       thread = threading.Thread(target=done.append, args=(1,))\n\
          \x20       thread.start()\n\
@@ -187,7 +190,7 @@ fn a_fork_without_hooks_has_numbers_of_its_own_and_can_start_threads() {
          \x20       os._exit(0)\n\
          \x20   os.wait()\n\
          \x20   return os.read(ours, 200).decode().split()\n\
-         first, second = born(), born()\n\
+         first, second = forked(), forked()\n\
          print(first[1:], second[1:], len({first[0], second[0], str(random.random())}))",
     ) else {
         return;
@@ -202,7 +205,7 @@ fn a_process_with_a_second_thread_is_not_forked() {
          held.acquire()\n\
          threading.Thread(target=held.acquire, daemon=True).start()\n\
          try:\n\
-         \x20   fork()\n\
+         \x20   check()\n\
          except RuntimeError as error:\n\
          \x20   print(error)",
     ) else {

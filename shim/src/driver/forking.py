@@ -9,23 +9,25 @@ the number of its thread.
 """
 
 import ctypes
-import os
 import random
 import threading
 
 # Unlike a library of the other kind it does not let go of the interpreter during a call.
-LIBRARY = ctypes.PyDLL(None, use_errno=True)
+LIBRARY = ctypes.PyDLL(None)
+
+# Called by itself: each page that the zygote writes to while a world lives is copied, and a
+# huge page that holds it is taken apart for good. Code that runs writes to many.
+fork = LIBRARY.fork
+fork.argtypes = ()
 
 
-def fork():
-    """As `os.fork`, of a process with one thread."""
+def check():
+    """Say no to a fork of a process with more threads than one."""
     if threading.active_count() != 1:
         raise RuntimeError(f"{threading.active_count()} threads: forking would be unsound")
-    number = LIBRARY.fork()
-    if number < 0:
-        failed = ctypes.get_errno()
-        raise OSError(failed, os.strerror(failed))
-    if number == 0:
-        random.seed()
-        threading.main_thread()._set_native_id()
-    return number
+
+
+def born():
+    """Give the new process what each has of its own."""
+    random.seed()
+    threading.main_thread()._set_native_id()

@@ -28,10 +28,10 @@ def make_room():
     It would ask bit by bit, and each library that is imported in between lies between two
     bits: half of them then fill no huge page. One object in each bit keeps it.
     """
-    align()
     size = LARGEST - bytes().__sizeof__()
     # A list that grew meanwhile would itself lie in between.
     made = [None] * (ROOM // LARGEST)
+    align()
     for number in range(len(made)):
         made[number] = bytes(size)
     return made[:: ARENA // LARGEST // 2]
