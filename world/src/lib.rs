@@ -10,10 +10,10 @@
 //! * the *oracle* starts one worker per subject ([`launch`]);
 //! * the worker [`enter`]s its own namespaces and the template tree, and
 //!   becomes the *zygote*: warm, single-threaded, never running a case itself;
-//! * for every case the *stem*, a small process planted before the subject was
-//!   loaded, forks an *observer* (owns the upper layer, the sink and the
-//!   deadline), and the zygote forks the *interior*, pid 1 of the world, in
-//!   which the subject's [`driver::Driver`] runs the script.
+//! * the *stem*, a small process planted before the subject was loaded, forks an
+//!   *observer* (owns the upper layer, the sink and the deadline of one world after
+//!   the other), and for every case the zygote forks the *interior*, pid 1 of the
+//!   world, in which the subject's [`driver::Driver`] runs the script.
 //!
 //! This package must never map a world to host uid 0, never write to the
 //! host's disk, and never leave a process or a mount behind: everything lives
@@ -44,6 +44,7 @@ mod order;
 mod rights;
 mod sink;
 mod stem;
+mod usage;
 mod world;
 
 pub use error::WorldError;

@@ -25,7 +25,7 @@ use crate::protocol::{
     End, FileSpec, Flip, FsEffect, RawTrace, StepOutcome, StepTrace, read_frame, write_frame,
 };
 use crate::rights;
-use crate::stem::cpu_us;
+use crate::usage::cpu_us;
 
 mod course;
 mod layers;

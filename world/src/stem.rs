@@ -9,7 +9,6 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -19,6 +18,7 @@ use crate::fork::{Forked, Forker};
 use crate::observer;
 use crate::protocol::{read_frame, write_frame};
 use crate::rights;
+use crate::usage::cpu_us;
 
 /// What the zygote asks of the stem. The observer's end of its socket to the zygote follows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,16 +119,4 @@ fn serve(mut socket: UnixStream, forker: &dyn Forker) -> Result<(), WorldError> 
         }
     }
     Ok(())
-}
-
-/// CPU time of this process and the children it has waited for.
-pub(crate) fn cpu_us() -> Result<u64, WorldError> {
-    let mut total = 0_i64;
-    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
-        let usage = getrusage(who).at("measure cpu time")?;
-        for time in [usage.user_time(), usage.system_time()] {
-            total += time.tv_sec() * 1_000_000 + time.tv_usec();
-        }
-    }
-    Ok(u64::try_from(total).unwrap_or(0))
 }

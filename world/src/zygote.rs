@@ -17,7 +17,8 @@ use crate::protocol::{
     End, Job, PROTOCOL_VERSION, RawTrace, Reply, Request, Step, StepOutcome, StepTrace, read_frame,
     write_frame,
 };
-use crate::stem::{Stem, cpu_us};
+use crate::stem::Stem;
+use crate::usage::cpu_us;
 use crate::world::Worlds;
 
 /// The worker's two pipes, moved out of reach of everything it runs.
