@@ -84,10 +84,28 @@ pub fn read(place: &Path) -> Result<Seen, String> {
 pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
     let mut all: BTreeMap<u64, Examined> = BTreeMap::new();
     let (mut seeds, mut releases) = (BTreeSet::new(), BTreeSet::new());
+    let mut read = Vec::new();
     for part in parts {
         let (head, examined) = log(part)?;
         seeds.insert(head);
         releases.insert(release(part)?);
+        read.push((part, examined));
+    }
+    // Said before what follows from it: variants of different campaigns have nothing in common.
+    let (Some(seed), 1, Some(hermes), 1) =
+        (seeds.first(), seeds.len(), releases.first(), releases.len())
+    else {
+        let told: Vec<String> = seeds
+            .iter()
+            .map(|head| format!("{} with seed {}", head.target.word(), head.seed))
+            .collect();
+        return Err(format!(
+            "the parts are of different campaigns: {}; Hermes {}",
+            told.join(", "),
+            Vec::from_iter(releases).join(", ")
+        ));
+    };
+    for (part, examined) in read {
         for seen in examined {
             if let Some(other) = all.get(&seen.index)
                 && *other != seen
@@ -101,13 +119,6 @@ pub fn merge(parts: &[PathBuf], place: &Path) -> Result<Tally, String> {
             all.insert(seen.index, seen);
         }
     }
-    let (Some(seed), 1, Some(hermes), 1) =
-        (seeds.first(), seeds.len(), releases.first(), releases.len())
-    else {
-        return Err(format!(
-            "the parts are of different campaigns: seeds {seeds:?}, Hermes {releases:?}"
-        ));
-    };
     let io = |error: std::io::Error| format!("cannot make `{}`: {error}", place.display());
     fs::create_dir_all(place).map_err(io)?;
     let (deal, Head { seed, target, .. }) = (seed.deal(), *seed);
@@ -238,11 +249,15 @@ mod tests {
     fn other_campaigns_and_contradictions_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let one = part(dir.path(), "1", 7, &[(0, Fate::HermesSilent)]);
-        let other = part(dir.path(), "2", 8, &[(1, Fate::HermesStopped)]);
+        // It is said that it is another one, and not that it disagrees.
+        let other = part(dir.path(), "2", 8, &[(0, Fate::HermesStopped)]);
         let against = part(dir.path(), "3", 7, &[(0, Fate::HermesStopped)]);
         let out = dir.path().join("all");
         for (parts, expected) in [
-            (vec![one.clone(), other], "different campaigns"),
+            (
+                vec![one.clone(), other],
+                "different campaigns: commands with seed 7, commands with seed 8; Hermes",
+            ),
             (vec![one, against], "disagrees"),
             (vec![dir.path().join("none")], "cannot read"),
         ] {
