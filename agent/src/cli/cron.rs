@@ -46,7 +46,7 @@ enum CronWhat {
     List,
     /// Keep a grant for one job as it is now; it ends as standing grants do
     Grant {
-        /// As listed
+        /// As listed, or the beginning of its number
         job: String,
         /// Such as fs.modify=./notes
         #[arg(required = true, value_name = "VERB=OBJECT")]
@@ -78,9 +78,10 @@ fn list(base: &Where) -> Result<u8, Trouble> {
         println!("there are no jobs");
     }
     for job in &all {
+        let recovered = turns::recovered(job, &ambient::now_here());
         let next = match jobs::text(job, "next_run_at") {
             _ if !jobs::enabled(job) => "paused",
-            "" => "never",
+            "" => recovered.as_deref().unwrap_or("never"),
             next => next,
         };
         println!(
@@ -101,21 +102,33 @@ fn list(base: &Where) -> Result<u8, Trouble> {
 fn grant(base: &Where, word: &str, grants: &[String]) -> Result<u8, Trouble> {
     let shelf = shelf()?;
     let all = shelf.read()?;
-    let job = all
-        .iter()
-        .find(|job| jobs::text(job, "id") == word)
-        .ok_or_else(|| {
-            (
-                format!(
-                    "there is no job `{}`; `hermitcrab cron list` names them",
-                    visible(word)
-                ),
-                exit::USAGE,
-            )
-        })?;
+    let job = named(&all, word).map_err(|why| (why, exit::USAGE))?;
     let script = text_of(shelf.script(job));
     println!("{}", in_full(job, script.as_deref()));
     caps::grant(&Shelf::place(base, job, script.as_deref()), grants)
+}
+
+/// The job of this number, or the only one whose number begins so.
+fn named<'j>(all: &'j [Job], word: &str) -> Result<&'j Job, String> {
+    if let Some(job) = all.iter().find(|job| jobs::text(job, "id") == word) {
+        return Ok(job);
+    }
+    let those: Vec<&Job> = all
+        .iter()
+        .filter(|job| !word.is_empty() && jobs::text(job, "id").starts_with(word))
+        .collect();
+    match those.as_slice() {
+        [job] => Ok(job),
+        [] => Err(format!(
+            "there is no job `{}`; `hermitcrab cron list` names them",
+            visible(word)
+        )),
+        several => Err(format!(
+            "`{}` may be any of {} jobs; `hermitcrab cron list` names them",
+            visible(word),
+            several.len()
+        )),
+    }
 }
 
 /// What a program says, if it can be read.
@@ -176,6 +189,14 @@ fn tick(base: &Where, choice: &choice::Choice) -> Result<u8, Trouble> {
     let mut worst = exit::OK;
     let mut runner = Runner::new(base, choice);
     for job in shelf.read()? {
+        if let Some(next) = turns::recovered(&job, &ambient::now_here()) {
+            shelf.change(jobs::text(&job, "id"), |mut job| {
+                job.insert("next_run_at".to_owned(), next.into());
+                Some(job)
+            })?;
+            // It is due at its time, at the earliest the next time somebody looks.
+            continue;
+        }
         if runner.was_interrupted() {
             say("the other jobs wait for the next time");
             break;

@@ -112,6 +112,31 @@ fn a_job_for_one_moment_is_gone_after_it_ran() {
 }
 
 #[test]
+fn a_job_written_by_hand_has_a_next_time_and_is_named_by_the_beginning_of_its_number() {
+    let (home, id) = with_job("every 1h");
+    let file = home.path().join(".hermes/cron/jobs.json");
+    let mut jobs: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    jobs["jobs"][0]["next_run_at"] = Value::Null;
+    std::fs::write(&file, jobs.to_string()).unwrap();
+    let listed = home.ok(&["cron"]);
+    assert!(listed.contains("next: 20"), "{listed}");
+    home.ok(&["cron", "tick"]);
+    assert!(!home.project().join("note.txt").exists());
+    assert!(job(&home)["next_run_at"].is_string(), "{}", job(&home));
+    home.ok(&["cron", "grant", &id[..4], "fs.create=."]);
+    assert!(
+        home.ok(&["cron"]).contains("holds"),
+        "{}",
+        home.ok(&["cron"])
+    );
+    let none = home.run(&["cron", "grant", "zz", "fs.create=."]);
+    assert!(
+        none.code == Some(64) && none.err.contains("no job `zz`"),
+        "{none:?}"
+    );
+}
+
+#[test]
 fn without_a_grant_no_job_is_made() {
     let home = Home::new();
     std::fs::create_dir_all(home.path().join(".hermes/cron")).unwrap();

@@ -51,6 +51,21 @@ pub fn claim(job: &mut Job, by: &str, now: &Zoned) -> Claim {
     Claim::Won
 }
 
+/// The next time of a recurring job that is on the list without one, as one is that somebody
+/// wrote into the list by hand: else it would never run, and nothing would say so. One for a
+/// single moment has no next time once it began.
+pub fn recovered(job: &Job, now: &Zoned) -> Option<String> {
+    let waits = matches!(jobs::text(job, "state"), "" | "scheduled");
+    if !jobs::enabled(job) || !waits || !jobs::text(job, "next_run_at").is_empty() {
+        return None;
+    }
+    let plan = plan(job);
+    match plan.get("kind").and_then(Value::as_str) {
+        Some("cron" | "interval") => schedule::next(&plan, Some(&schedule::iso(now)), now),
+        _ => None,
+    }
+}
+
 /// Whether a run was claimed not long ago. A claim of the future is none.
 pub fn is_claimed(job: &Job, now: &Zoned) -> bool {
     let at = job
@@ -158,7 +173,7 @@ mod tests {
     use jiff::{Span, Zoned};
     use serde_json::{Value, json};
 
-    use super::{Became, Claim, Job, claim, is_claimed, note};
+    use super::{Became, Claim, Job, claim, is_claimed, note, recovered};
 
     fn now() -> Zoned {
         "2026-11-22T12:00:00+00:00[UTC]".parse().unwrap()
@@ -234,5 +249,33 @@ mod tests {
         assert_eq!(one["last_error"], "no");
         assert_eq!(one["repeat"], json!({"times": 2, "completed": 1}));
         assert!(!note(&mut one, &Became::default(), &now()));
+    }
+
+    #[test]
+    fn a_job_without_a_next_time_is_given_the_one_its_plan_says() {
+        let now = now();
+        let job = |more: Value| {
+            let mut job = json!({
+                "id": "j", "schedule": {"kind": "cron", "expr": "0 9 * * 1"}, "enabled": true,
+            });
+            for (name, value) in more.as_object().unwrap() {
+                job[name] = value.clone();
+            }
+            job.as_object().unwrap().clone()
+        };
+        let next = |more: Value| recovered(&job(more), &now);
+        // The 22nd is a Sunday.
+        let monday = next(json!({})).unwrap();
+        assert!(monday.starts_with("2026-11-23T09:00:00"), "{monday}");
+        let hourly = next(json!({"schedule": {"kind": "interval", "minutes": 60}})).unwrap();
+        assert!(hourly.starts_with("2026-11-22T13:00:00"), "{hourly}");
+        for more in [
+            json!({"enabled": false}),
+            json!({"state": "completed"}),
+            json!({"next_run_at": "2026-11-22T12:30:00+00:00"}),
+            json!({"schedule": {"kind": "once", "run_at": "2026-11-22T12:00:30+00:00"}}),
+        ] {
+            assert_eq!(next(more.clone()), None, "{more}");
+        }
     }
 }
