@@ -274,6 +274,30 @@ fn a_directory_that_is_asked_about_as_a_whole_is_not_shown() {
 }
 
 #[test]
+fn what_kept_it_from_a_command_left_running_is_told_whoever_learns_of_its_end() {
+    let mut bench = Bench::with_files();
+    bench.put("a.txt", "needle\n");
+    let whole = place(&bench, ".");
+    rule(&mut bench, "everything", Stance::Ask, Verb::FsRead, whole);
+    let command = format!("cat {}", bench.workspace.join("a.txt").display());
+    let started = bench.call("terminal", json!({"command": command, "background": true}));
+    let id = result(&started.text)["session_id"].clone();
+    while bench.runtime.has_running_jobs() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // A child that holds nothing, and lacks no directory by a rule.
+    let first = bench.runtime.first_agent();
+    let child = bench.runtime.spawn(first, &[]).unwrap();
+    let list = json!({"action": "list"});
+    let listed = bench.runtime.call(child, "process", &list);
+    assert_eq!(result(&listed.text)["processes"], json!([]));
+    let polled = bench.call("process", json!({"action": "poll", "session_id": id}));
+    let polled = result(&polled.text);
+    let told = polled["withheld"].as_str().unwrap_or_default();
+    assert!(told.contains("`everything at"), "{polled}");
+}
+
+#[test]
 fn a_rule_about_changes_withholds_nothing() {
     let mut bench = Bench::with_files();
     bench.put("docs/a.txt", "needle\n");
