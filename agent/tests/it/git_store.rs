@@ -43,6 +43,29 @@ fn what_a_new_repository_could_run_is_asked_about() {
     }
 }
 
+/// A directory may have any name, and where branches lie any file: together they would make
+/// a store whose settings nobody was asked about.
+#[test]
+fn a_store_in_the_midst_of_branches_is_asked_about() {
+    let home = Home::new();
+    let made = "mkdir -p v.git/refs/objects v.git/refs/refs && cd v.git/refs && echo ref: refs/heads/m > HEAD \
+                && printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = ./x\n' \
+                > config && printf '#!/bin/sh\necho run > ran\n' > x && chmod +x x && git status -s && cat ran";
+    let ran = home.run(&["exec", "--grant", "fs.*=.", "--", made]);
+    // It is one for git, and what it names is run.
+    assert!(ran.out.ends_with("run\n"), "{ran:?}");
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(!home.project().join("v.git").exists());
+    // Branches are made as ever, in a store that is there.
+    for made in [
+        "git init -q new && git -C new -c user.name=n -c user.email=e commit -q --allow-empty -m one",
+        "git -C new branch config && git -C new update-ref refs/remotes/o/HEAD HEAD",
+    ] {
+        let ran = home.run(&["exec", "--grant", "fs.*=.", "--", made]);
+        assert_eq!((ran.code, &*ran.err), (Some(0), ""), "{ran:?}");
+    }
+}
+
 /// What `cargo new` makes: libgit2 says the same as git, in another order.
 #[test]
 fn a_repository_begun_by_libgit2_is_begun_like_one_of_gits() {

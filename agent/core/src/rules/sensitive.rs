@@ -351,13 +351,18 @@ fn steers_git(location: &RelPath, name: &[u8]) -> Option<&'static str> {
             .then_some("what makes a directory a store of git, which can name programs");
     }
     // Branches, tags and objects may have any name; git reads none of them as settings.
-    let holds_names_of_users = inside.clone().next().is_some_and(|first| {
+    let mut below = inside.clone();
+    let holds_names_of_users = below.next().is_some_and(|first| {
         ["refs", "logs", "objects"]
             .iter()
             .any(|known| same(first, known))
     });
-    if holds_names_of_users && !inside.clone().any(is_store) {
-        return None;
+    if holds_names_of_users && !below.clone().any(is_store) {
+        // But any of their directories is a store of its own as soon as it has objects, or
+        // says where they are.
+        return below
+            .any(|name| same(name, "objects") || same(name, "commondir"))
+            .then_some("what makes a directory a store of git, which can name programs");
     }
     if inside.any(|name| same(name, "hooks")) {
         return Some("programs git runs");

@@ -273,6 +273,32 @@ fn the_store_of_a_submodule_has_settings_whatever_its_name() {
     }
 }
 
+/// Git takes any directory for a store that has a `HEAD`, `refs` and `objects`, or a file
+/// that says where these are: also one where the names of branches lie.
+#[test]
+fn no_directory_among_branches_becomes_a_store_of_its_own() {
+    for place in [
+        "home/u/proj/it.git/refs/objects",
+        "home/u/proj/it.git/refs/objects/pack",
+        "home/u/proj/.git/refs/heads/x/objects",
+        "home/u/proj/.git/logs/Objects",
+        "home/u/proj/.git/objects/objects",
+        "home/u/proj/.git/objects/ab/commondir",
+        "home/u/proj/it.git/refs/heads/x/commondir",
+    ] {
+        for verb in [Verb::FsCreate, Verb::FsModify] {
+            assert!(is_asked(Tool::Terminal, verb, place), "{verb} {place}");
+        }
+    }
+    for place in [
+        "home/u/proj/.git/objects",
+        "home/u/proj/.git/objects/pack/x.idx",
+        "home/u/proj/.git/modules/x/objects/ab/cd",
+    ] {
+        assert!(!is_asked(Tool::Terminal, Verb::FsCreate, place), "{place}");
+    }
+}
+
 #[test]
 fn git_may_keep_its_store_but_an_editor_may_not() {
     for place in [
