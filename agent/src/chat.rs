@@ -325,6 +325,7 @@ impl Chat {
         let mut slips = Slips::default();
         runtime.hear(self.agent, Source::User)?;
         self.begin(runtime);
+        self.room.begin(words);
         self.messages.push(Message::User(words.to_owned()));
         self.stands(runtime, port);
         loop {

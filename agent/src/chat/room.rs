@@ -41,6 +41,8 @@ pub(super) struct Room {
     covers: usize,
     /// What is told of those that are left out whole.
     note: Note,
+    /// What the user wants in this turn, which is never cut.
+    wish: Option<String>,
     /// Tokens the model holds, as a refusal said.
     holds: Option<u64>,
     /// Bytes and tokens of a request that a backend counted.
@@ -50,6 +52,11 @@ pub(super) struct Room {
 }
 
 impl Room {
+    /// A turn begins with these words of the user's.
+    pub(super) fn begin(&mut self, words: &str) {
+        self.wish = Some(words.to_owned());
+    }
+
     fn tokens(&self, bytes: u64) -> u64 {
         match self.counted {
             Some((of, tokens)) => of_whole(bytes, tokens, of),
@@ -216,7 +223,7 @@ impl Chat {
                 let account = self.account(runtime, port, &note, &gone, room / 2, spent)?;
                 note.tells(account);
             }
-            note.take_in(gone, room / 4);
+            note.take_in(gone, room / 4, self.room.wish.as_deref());
             self.room.note = note;
         }
         let told = bytes(&self.room.note.text());

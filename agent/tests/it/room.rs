@@ -243,12 +243,12 @@ fn an_account_stands_for_what_is_left_out_and_one_account_for_another() {
             panic!("{last:?}")
         };
         assert!(note.starts_with("[SHORTENED: "), "{note}");
-        assert!(note.contains("<<<\nread all parts\n>>>"), "{note}");
+        assert!(note.contains("\n\n> read all parts\n\n"), "{note}");
         if accounts {
             assert!(note.contains("nothing is wrong in them"), "{note}");
             let later = small.asked_for_accounts.last().unwrap();
             assert!(
-                later.contains("ACCOUNT OF WHAT WAS BEFORE:\nthe parts were read"),
+                later.contains("ACCOUNT OF WHAT WAS BEFORE:\n| the parts were read"),
                 "{later}"
             );
         } else {
@@ -302,6 +302,41 @@ fn what_was_read_counts_as_read_when_its_words_are_gone() {
     let fate = &done.made.last().unwrap().fate;
     assert_eq!(fate, &Fate::AskedRefused(DenialCode::RejectedByUser));
     assert_eq!(bench.text("part0.txt").map(|text| text.len()), Some(7_500));
+}
+
+#[test]
+fn what_the_user_wants_now_is_sent_whole_however_long_the_turn_is() {
+    let mut bench = bench();
+    let holds = tools_take(&mut bench) + 20_000;
+    let mut small = reading(Small {
+        holds,
+        announces: true,
+        accounts: true,
+        ..Small::default()
+    });
+    let mut chat = Chat::new(&bench.runtime, "m");
+    for earlier in ["hello", "and again"] {
+        small.replies.push_front(ModelReply {
+            text: "hello".into(),
+            ..ModelReply::default()
+        });
+        let (done, _) = turn(&mut bench, &mut chat, &mut small, earlier);
+        assert_eq!(done.unwrap().text, "hello");
+    }
+    let words = format!(
+        "read all parts. {}Never change part3.txt.",
+        "They are of the same kind. ".repeat(150)
+    );
+    let (done, told) = turn(&mut bench, &mut chat, &mut small, &words);
+    assert_eq!(done.unwrap().text, "all read");
+    assert!(told.0.len() > 1, "{:?}", told.0);
+    for sent in small.sent.iter().skip(2) {
+        let has_words = |message: &Message| match message {
+            Message::User(text) => text.contains(&words),
+            _ => false,
+        };
+        assert!(sent.iter().any(has_words), "{sent:?}");
+    }
 }
 
 #[test]
