@@ -4,6 +4,13 @@
 //! What comes later is added: a message, how things stand, or that the last messages are
 //! others now. What was being written when the program ended is no line yet.
 
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    path::PathBuf,
+};
+
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 use super::{Conversation, Mark};
@@ -16,6 +23,10 @@ const OLDER: &[u8] = b",\"messages\":[";
 pub(super) fn head(said: &Conversation, has_read: bool) -> String {
     let mut facts = standing(said, has_read);
     facts["cwd"] = json!(said.cwd.to_string_lossy());
+    // What stands there for other letters is a name that another directory may have.
+    if said.cwd.to_str().is_none() {
+        facts["cwd_bytes"] = json!(HEXLOWER.encode(said.cwd.as_os_str().as_bytes()));
+    }
     facts["title"] = json!(said.title);
     line(&facts)
 }
@@ -124,8 +135,12 @@ pub(super) fn read_updated(end: &[u8]) -> Option<String> {
 
 fn about(head: &Value) -> Option<Conversation> {
     let word = |name: &str| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let cwd: PathBuf = match word("cwd_bytes") {
+        Some(bytes) => OsString::from_vec(HEXLOWER.decode(bytes.as_bytes()).ok()?).into(),
+        None => word("cwd")?.into(),
+    };
     Some(Conversation {
-        cwd: word("cwd")?.into(),
+        cwd,
         title: word("title"),
         updated: word("updated")?,
         mark: mark(head),
@@ -166,4 +181,26 @@ fn read_message(value: &Value) -> Option<Message> {
         text: word("assistant")?,
         calls,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_no_other_whatever_letters_its_name_has() {
+        let odd = PathBuf::from(OsString::from_vec(b"/w/n\xff".to_vec()));
+        for cwd in [odd, "/w/n\u{fffd}".into(), "/w/n".into()] {
+            let said = Conversation {
+                cwd: cwd.clone(),
+                updated: "2026-01-01T00:00:00Z".to_owned(),
+                ..Conversation::default()
+            };
+            let kept = head(&said, false);
+            assert_eq!(read(kept.as_bytes()).unwrap().cwd, cwd, "{kept}");
+            assert_eq!(read_about(kept.as_bytes()).unwrap().cwd, cwd, "{kept}");
+        }
+        let wrong = b"{\"updated\":\"x\",\"read\":false,\"cwd\":\"/w\",\"cwd_bytes\":\"0\"}\n";
+        assert!(read(wrong).is_none());
+    }
 }
