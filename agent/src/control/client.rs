@@ -5,6 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{Reply, Request, SOCKET_NAME, through_directory};
@@ -64,6 +65,42 @@ impl Connection {
         Some(other.pid.as_raw_nonzero().get())
     }
 
+    /// The same within a time: a session that is stopped or hangs takes a question and
+    /// answers none.
+    ///
+    /// # Errors
+    /// See [`ControlError`].
+    pub fn ask_within(&mut self, time: Duration, request: &Request) -> Result<Reply, ControlError> {
+        let stream = self.stream.get_ref();
+        let bound = stream
+            .set_read_timeout(Some(time))
+            .and_then(|()| stream.set_write_timeout(Some(time)));
+        bound.map_err(ControlError::Io)?;
+        let whose = self.process();
+        let answer = self.ask(request).map_err(|error| match error {
+            ControlError::Io(error) if is_late(&error) => {
+                let whose = whose.map_or_else(
+                    || "its program".to_owned(),
+                    |process| format!("process {process}"),
+                );
+                ControlError::Io(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!(
+                        "nothing came within {} s; {whose} may be stopped, or hang",
+                        time.as_secs()
+                    ),
+                ))
+            }
+            error => error,
+        })?;
+        let stream = self.stream.get_ref();
+        let unbound = stream
+            .set_read_timeout(None)
+            .and_then(|()| stream.set_write_timeout(None));
+        unbound.map_err(ControlError::Io)?;
+        Ok(answer)
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors
@@ -80,4 +117,12 @@ impl Connection {
             .map_err(ControlError::Io)?;
         serde_json::from_str(&answer).map_err(|error| ControlError::Garbled(error.to_string()))
     }
+}
+
+/// Whether that is what the system says of a time that is over.
+fn is_late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }

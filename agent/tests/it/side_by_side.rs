@@ -270,6 +270,27 @@ fn beside_a_session_that_does_not_answer_nothing_is_guessed() {
     first.ended();
 }
 
+/// One whose program is stopped takes a question and never answers it.
+#[test]
+fn a_session_that_hangs_keeps_nobody_from_the_others() {
+    let (home, project, _) = home();
+    let other = home.state("beside/1");
+    std::fs::create_dir_all(&other).unwrap();
+    let _silent = UnixListener::bind(other.join("session.socket")).unwrap();
+    let whose = format!("process {} may be stopped", std::process::id());
+    let alone = home.run(&["session"]);
+    assert_eq!(alone.code, Some(70), "{alone:?}");
+    assert!(alone.err.contains(&whose), "{alone:?}");
+
+    let first = Going::in_dir(&home, &project);
+    let number = first.number(&home);
+    let listed = home.run(&["session"]);
+    assert!(listed.out.contains(&number), "{listed:?}");
+    assert!(listed.err.contains(&whose), "{listed:?}");
+    home.ok(&["session", "end", "--session", &number]);
+    first.ended();
+}
+
 #[test]
 fn a_ledger_that_begins_later_is_followed_too() {
     let (home, project, _) = home();

@@ -1,6 +1,9 @@
 //! Which of the sessions that run is meant.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::trouble;
 use crate::{
@@ -11,6 +14,9 @@ use crate::{
     exit,
     screen::visible,
 };
+
+/// How long a session may take to say what it is: one that is stopped never does.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A session that runs and answers.
 #[derive(Debug)]
@@ -71,9 +77,11 @@ pub fn running(
     let (mut found, mut silent) = (Vec::new(), None);
     let row = beside::all(state_dir).into_iter().map(|(_, place)| place);
     for place in row.chain(beside::of_editors(state_dir)) {
-        let asked = Connection::open(&place).and_then(|mut to| match to.ask(&Request::List)? {
-            Reply::Listing(listing) => Ok(Running { to, listing }),
-            other => Err(ControlError::Garbled(format!("{other:?}"))),
+        let asked = Connection::open(&place).and_then(|mut to| {
+            match to.ask_within(PATIENCE, &Request::List)? {
+                Reply::Listing(listing) => Ok(Running { to, listing }),
+                other => Err(ControlError::Garbled(format!("{other:?}"))),
+            }
         });
         match asked {
             Ok(session) => found.push(session),
