@@ -139,7 +139,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     }
     if let Some(id) = kept {
         say(&format!(
-            "kept as commit {id}; `hermitcrab undo` takes it back"
+            "kept as commit {id}; `hermitcrab undo {id}` takes it back"
         ));
     }
     Ok(match (&report.came, &report.fate) {

@@ -257,7 +257,7 @@ impl Repl<'_> {
             Line::Resume(id) => self.resume(&id),
             Line::Grant(grants) => self.grant(&grants),
             Line::Revoke(grant) => self.revoke(&grant),
-            Line::Undo(0) => undo::show(&self.runtime, false).map(|()| exit::OK),
+            Line::Undo(0) => undo::show(&self.runtime, &self.ground, false).map(|()| exit::OK),
             Line::Undo(last) => self.taken_back(None, last),
             Line::UndoCommit(id) => self.taken_back(Some(id), 1),
             Line::Audit(last) => self.audit(last),
@@ -306,7 +306,7 @@ impl Repl<'_> {
     }
 
     fn taken_back(&mut self, id: Option<u64>, last: usize) -> Result<u8, Trouble> {
-        undo::take_back(&mut self.runtime, "undo commit", id, last).map(|()| exit::OK)
+        undo::take_back(&mut self.runtime, &self.ground, "undo commit", id, last).map(|()| exit::OK)
     }
 
     fn caps(&mut self) -> Result<u8, Trouble> {

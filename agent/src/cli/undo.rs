@@ -3,10 +3,16 @@
 //! The person's own command is the authority: for this one run it grants what
 //! bringing the former state back needs, in the directories it happens in.
 
-use hermitcrab_core::letters::is_unseen;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
+
+use hermitcrab_core::{grant::GrantId, letters::is_unseen};
 use hermitcrab_sandbox::journal::{CommitId, Kept};
 
-use super::{Trouble, Where, open::open_bare, say};
+use super::{
+    Trouble, Where,
+    open::{self, Ground, open_bare},
+    say,
+};
 use crate::{
     ambient, exit,
     runtime::{GrantWords, Runtime, UndoTrouble},
@@ -18,11 +24,14 @@ const SHOWN_MAX: usize = 5;
 /// Runs the command.
 pub fn undo(list: bool, all: bool, id: Option<u64>, last: Option<usize>, place: &Where) -> u8 {
     let done = open_bare(place).and_then(|mut runtime| {
-        let shown = if list {
-            show(&runtime, all)
-        } else {
-            take_back(&mut runtime, "hermitcrab undo", id, last.unwrap_or(1))
-        };
+        let shown = open::ground(place).and_then(|ground| {
+            if list {
+                show(&runtime, &ground, all)
+            } else {
+                let again = "hermitcrab undo";
+                take_back(&mut runtime, &ground, again, id, last.unwrap_or(1))
+            }
+        });
         let ended = runtime
             .end_session()
             .map_err(|error| (error.to_string(), exit::LEDGER));
@@ -44,12 +53,12 @@ fn commits(runtime: &Runtime) -> Result<Vec<Kept>, Trouble> {
 }
 
 /// Shows what can be taken back in the workspace, or everywhere.
-pub(super) fn show(runtime: &Runtime, everywhere: bool) -> Result<(), Trouble> {
+pub(super) fn show(runtime: &Runtime, ground: &Ground, everywhere: bool) -> Result<(), Trouble> {
     let commits = commits(runtime)?;
     let (shown, elsewhere): (Vec<&Kept>, Vec<&Kept>) = commits
         .iter()
         .rev()
-        .partition(|commit| everywhere || runtime.is_of_here(commit));
+        .partition(|commit| everywhere || is_here(runtime, ground, commit));
     if shown.is_empty() {
         println!("there is nothing to undo{}", here(runtime, &elsewhere));
     }
@@ -103,6 +112,7 @@ fn here(runtime: &Runtime, elsewhere: &[&Kept]) -> String {
 /// to take that back in turn.
 pub(super) fn take_back(
     runtime: &mut Runtime,
+    ground: &Ground,
     again: &str,
     id: Option<u64>,
     last: usize,
@@ -120,7 +130,7 @@ pub(super) fn take_back(
             let (own, others): (Vec<&Kept>, Vec<&Kept>) = commits
                 .iter()
                 .rev()
-                .filter(|commit| is_open(commit) && runtime.is_of_here(commit))
+                .filter(|commit| is_open(commit) && is_here(runtime, ground, commit))
                 .partition(|commit| runtime.has_made(commit));
             own.into_iter().chain(others).take(last).collect()
         }
@@ -138,6 +148,15 @@ pub(super) fn take_back(
         one(runtime, again, commit)?;
     }
     Ok(())
+}
+
+/// Whether a commit changed something in the workspace or in another directory that sessions
+/// here work with, or this session made it.
+fn is_here(runtime: &Runtime, ground: &Ground, commit: &Kept) -> bool {
+    let mut places = commit.touched.iter().map(|change| {
+        Path::new(OsStr::from_bytes(&change.root)).join(OsStr::from_bytes(change.path.as_bytes()))
+    });
+    runtime.has_made(commit) || places.any(|place| runtime.has_open(&place) || ground.shows(&place))
 }
 
 fn is_open(commit: &Kept) -> bool {
@@ -161,28 +180,19 @@ fn nothing(runtime: &Runtime, again: &str, commits: &[Kept]) -> String {
 }
 
 fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble> {
-    let agent = runtime.first_agent();
-    let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
-    roots.sort();
-    roots.dedup();
     let mut granted = Vec::new();
-    for root in roots {
-        for verb in ["fs.create", "fs.modify", "fs.delete"] {
-            let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
-            granted.push(
-                runtime
-                    .grant(agent, &words)
-                    .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?,
-            );
+    let undone = granted_for(runtime, commit, &mut granted)
+        .map(|()| runtime.undo(runtime.first_agent(), commit.id));
+    // What was granted for this is nobody's to use afterwards, whatever came of it; that one
+    // of them cannot be recorded keeps none of the others.
+    let mut ended = Ok(());
+    for grant in granted {
+        if let Err(denial) = runtime.revoke(grant) {
+            ended = Err((denial.to_string(), exit::INTERNAL));
         }
     }
-    let undone = runtime.undo(agent, commit.id);
-    // What was granted for this is nobody's to use afterwards.
-    for grant in granted {
-        runtime
-            .revoke(grant)
-            .map_err(|denial| (denial.to_string(), exit::INTERNAL))?;
-    }
+    let undone = undone?;
+    ended?;
     match undone {
         Ok(report) => {
             let changes = match report.undone.touched.len() {
@@ -206,6 +216,28 @@ fn one(runtime: &mut Runtime, again: &str, commit: &Kept) -> Result<(), Trouble>
             Err((trouble.to_string(), code))
         }
     }
+}
+
+/// What bringing the former state back needs, where it happens.
+fn granted_for(
+    runtime: &mut Runtime,
+    commit: &Kept,
+    granted: &mut Vec<GrantId>,
+) -> Result<(), Trouble> {
+    let agent = runtime.first_agent();
+    let mut roots: Vec<&Vec<u8>> = commit.touched.iter().map(|change| &change.root).collect();
+    roots.sort();
+    roots.dedup();
+    for root in roots {
+        for verb in ["fs.create", "fs.modify", "fs.delete"] {
+            let words = GrantWords::new(verb, &String::from_utf8_lossy(root));
+            let grant = runtime
+                .grant(agent, &words)
+                .map_err(|error| (error.to_string(), exit::ENVIRONMENT))?;
+            granted.push(grant);
+        }
+    }
+    Ok(())
 }
 
 /// A command's first line, nothing in it able to draw on the terminal.

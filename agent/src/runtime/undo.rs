@@ -66,15 +66,6 @@ impl Runtime {
         }
     }
 
-    /// Whether a commit changed something in the workspace, or this session made it. All
-    /// sessions of a person keep theirs in one place, wherever they work.
-    #[must_use]
-    pub fn is_of_here(&self, commit: &Kept) -> bool {
-        commit.touched.iter().any(|change| {
-            Path::new(OsStr::from_bytes(&change.root)).starts_with(&self.config.workspace)
-        }) || self.has_made(commit)
-    }
-
     /// Whether this session made it.
     #[must_use]
     pub fn has_made(&self, commit: &Kept) -> bool {
@@ -86,6 +77,12 @@ impl Runtime {
     #[must_use]
     pub fn last_commit(&self) -> Option<CommitId> {
         self.journal.as_ref()?.last_made()
+    }
+
+    /// Whether the session has opened a directory above this place, or this one itself.
+    #[must_use]
+    pub fn has_open(&self, place: &Path) -> bool {
+        self.mounts.locate(place).is_some()
     }
 
     /// Makes sure that there is a journal.

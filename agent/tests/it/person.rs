@@ -94,7 +94,7 @@ fn only_a_clear_yes_at_the_terminal_is_one() {
         let ended = if yes { "ended 0" } else { "ended 77" };
         assert!(screen.contains(ended), "`{words}`: {screen}");
         assert_eq!(screen.contains("you said no;"), !yes, "`{words}`: {screen}");
-        let is_told = screen.contains("kept as commit 1; `hermitcrab undo`");
+        let is_told = screen.contains("kept as commit 1; `hermitcrab undo 1`");
         assert_eq!(is_told, yes, "`{words}`: {screen}");
     }
 }

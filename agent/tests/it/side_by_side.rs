@@ -29,7 +29,7 @@ impl Going {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let shown = format!(" in {}, ", dir.display());
+        let shown = format!(" in {} (process ", dir.display());
         until(|| {
             let listed = home.run(&["session", "list"]).out;
             let mut lines = listed.lines();
@@ -45,7 +45,7 @@ impl Going {
 
     fn number(&self, home: &Home) -> String {
         let listed = home.ok(&["session"]);
-        let shown = format!(" in {}, ", self.dir.display());
+        let shown = format!(" in {} (process ", self.dir.display());
         let line = listed.lines().find(|line| line.contains(&shown)).unwrap();
         line.split_whitespace().nth(1).unwrap().to_owned()
     }
@@ -289,6 +289,34 @@ fn a_session_that_hangs_keeps_nobody_from_the_others() {
     assert!(listed.err.contains(&whose), "{listed:?}");
     home.ok(&["session", "end", "--session", &number]);
     first.ended();
+}
+
+/// The journal is common, and what a session says was kept is what changed where it works.
+#[test]
+fn what_another_session_kept_elsewhere_is_not_told_as_ones_own() {
+    let (home, project, _) = home();
+    let mut prompt = home
+        .command(&project, &["prompt", "--mode", "prompt"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut typed = prompt.stdin.take().unwrap();
+    typed.write_all(b"!sleep 600\n").unwrap();
+    until(|| {
+        let listed = home.run(&["session"]);
+        listed.out.contains("1 call running").then_some(())
+    });
+    let other = home.path().join("another");
+    std::fs::create_dir(&other).unwrap();
+    let made = ["exec", "--grant", "fs.*=.", "--", "echo x > x"];
+    assert_eq!(home.run_in(&other, &made).code, Some(0));
+    home.ok(&["session", "end"]);
+    until(|| prompt.try_wait().unwrap());
+    let said = std::io::read_to_string(prompt.stderr.take().unwrap()).unwrap();
+    assert!(said.contains("ended from elsewhere"), "{said}");
+    assert!(!said.contains("kept as commit"), "{said}");
 }
 
 #[test]

@@ -258,3 +258,63 @@ fn a_program_that_is_killed_leaves_all_of_a_commit_or_nothing() {
     }
     assert_eq!(seen.len(), 2, "{seen:?}");
 }
+
+/// The journal is common to all workspaces: `undo` by itself is about the one it is typed in.
+#[test]
+fn what_was_done_in_another_workspace_stays_unless_it_is_named() {
+    let dir = bench();
+    let other = dir.path().join("other");
+    let beside = dir.path().join("beside");
+    for place in [&other, &beside] {
+        std::fs::create_dir(place).unwrap();
+    }
+    exec(dir.path(), "echo mine > mine");
+    let in_other = |arguments: &[&str]| {
+        let mut command = program(dir.path(), arguments);
+        command.current_dir(&other).output().unwrap()
+    };
+    let made = in_other(&["exec", "--grant", "fs.*=.", "--", "echo theirs > theirs"]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    exec(dir.path(), "echo more >> mine");
+
+    let undone = in_other(&["undo"]);
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert!(!other.join("theirs").exists());
+    assert_eq!(text(dir.path(), "mine").as_deref(), Some("mine\nmore\n"));
+    let undone = in_other(&["undo"]);
+    let said = String::from_utf8_lossy(&undone.stderr).into_owned();
+    assert_eq!(undone.status.code(), Some(1), "{said}");
+    assert!(said.contains("`hermitcrab undo 3`"), "{said}");
+    assert_eq!(text(dir.path(), "mine").as_deref(), Some("mine\nmore\n"));
+    // At the prompt it is the same, and so it is for the last ones.
+    let mut prompt = program(dir.path(), &["prompt", "--mode", "prompt"]);
+    prompt.current_dir(&other).stdin(Stdio::piped());
+    let mut prompt = prompt.spawn().unwrap();
+    std::io::Write::write_all(&mut prompt.stdin.take().unwrap(), b"undo 3\n").unwrap();
+    assert_eq!(prompt.wait().unwrap().code(), Some(1));
+    assert_eq!(text(dir.path(), "mine").as_deref(), Some("mine\nmore\n"));
+    // By its number it is meant wherever one is.
+    let undone = in_other(&["undo", "3"]);
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert_eq!(text(dir.path(), "mine").as_deref(), Some("mine\n"));
+
+    // What was done from above counts where it was done.
+    exec(dir.path(), "mkdir below");
+    exec(dir.path(), "echo x > below/made");
+    let mut from_below = program(dir.path(), &["undo"]);
+    from_below.current_dir(dir.path().join("proj/below"));
+    let undone = from_below.output().unwrap();
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert!(!dir.path().join("proj/below/made").exists());
+
+    // A directory that is configured belongs to every workspace.
+    let added = in_other(&["config", "add-directory", beside.to_str().unwrap()]);
+    assert_eq!(added.status.code(), Some(0), "{added:?}");
+    let there = format!("fs.create={}", beside.display());
+    let line = format!("echo x > {}", beside.join("made").display());
+    let made = in_other(&["exec", "--grant", &there, "--", &line]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    let undone = hermitcrab(dir.path(), &["undo"]);
+    assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+    assert!(!beside.join("made").exists());
+}

@@ -28,15 +28,22 @@ impl Ground {
         listed
     }
 
+    /// Whether a place lies in the workspace or in a directory that is configured.
+    pub fn shows(&self, place: &Path) -> bool {
+        let mut directories = self.directories().map(|dir| real(&dir));
+        place.starts_with(&self.workspace) || directories.any(|dir| place.starts_with(dir))
+    }
+
+    /// The directories that are configured.
+    fn directories(&self) -> impl Iterator<Item = PathBuf> {
+        let configured = self.config.directories().iter();
+        let all = configured.chain(self.admin.directories());
+        all.map(|place| from_home(place, &self.places.home))
+    }
+
     /// The name of a directory where commands run, if they are shown it.
     fn shown_as(&self, dir: &Path) -> Option<PathBuf> {
-        let home = &self.places.home;
-        let mut directories = self
-            .config
-            .directories()
-            .iter()
-            .chain(self.admin.directories());
-        if directories.any(|shown| dir.starts_with(from_home(shown, home))) {
+        if self.directories().any(|shown| dir.starts_with(shown)) {
             return Some(dir.to_owned());
         }
         // The shell may have come here through a link.
