@@ -25,7 +25,7 @@ use super::{
     Setting, Trouble, begin,
     open::{Ground, ground},
     quoted::quoted,
-    run, say,
+    run, say, span,
 };
 use crate::{
     ambient,
@@ -45,9 +45,9 @@ const BROKEN_PIPE: i32 = 13;
 pub struct Exec {
     #[command(flatten)]
     setting: Setting,
-    /// End it after so many seconds; without it, it takes as long as it takes
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-    timeout: Option<u32>,
+    /// End it after so many seconds, or after 90s, 10m or 1h; without it, it takes as long as it takes
+    #[arg(long, value_name = "TIME", value_parser = span::read)]
+    timeout: Option<Duration>,
     /// The command and its arguments; a single argument is a line for the shell
     #[arg(required = true, last = true)]
     command: Vec<String>,
@@ -91,9 +91,7 @@ fn carried_out(exec: &Exec) -> Result<u8, Trouble> {
     });
     let mut runtime = begin::session_for(&exec.setting, user)?;
     let ground = ground(&exec.setting.place)?;
-    let asked = exec
-        .timeout
-        .map(|seconds| Duration::from_secs(seconds.into()));
+    let asked = exec.timeout;
     let most = ground.config.ceilings(&ground.admin).timeout_max;
     let until = asked.into_iter().chain(most).min();
     let gone = Rc::new(Cell::new(false));

@@ -79,8 +79,16 @@ fn import_for(from: &Path, config: &Path, runs_files: bool) -> Result<Imported, 
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
         .map_err(|error| ConfigError::Io(from.to_owned(), error))?;
     let wrong = |why: String| ConfigError::Form(from.to_owned(), why);
-    let settings: Value =
-        serde_json::from_str(&text).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
+    let settings: Value = serde_json::from_str(&text).map_err(|error| {
+        let hint = match text.parse::<toml_edit::DocumentMut>() {
+            Ok(_) => {
+                "; a configuration of this program's own, such as a migration proposes, is put where \
+                 `hermitcrab config path` says, or its keys are set one by one"
+            }
+            Err(_) => "",
+        };
+        wrong(format!("it is not JSON: {error}{hint}"))
+    })?;
     let Value::Object(settings) = settings else {
         return Err(wrong("it is not an object".to_owned()));
     };
@@ -283,6 +291,21 @@ mod tests {
         crate::config::read(&at("config.toml")).expect("a configuration");
         let text = std::fs::read_to_string(at("config.toml")).expect("read");
         (text, done)
+    }
+
+    #[test]
+    fn a_configuration_of_our_own_is_told_where_it_belongs() {
+        let dir = tempfile::tempdir().expect("directory");
+        let ours = dir.path().join("config.toml");
+        let told = |text: &str| {
+            let theirs = dir.path().join("theirs");
+            std::fs::write(&theirs, text).expect("written");
+            import(&theirs, &ours).expect_err("refused").to_string()
+        };
+        let hint = "`hermitcrab config path`";
+        assert!(told("[safety]\nask = true\n").contains(hint));
+        assert!(!told("{\"llm_backend\": ").contains(hint));
+        assert!(!ours.exists());
     }
 
     #[test]

@@ -317,6 +317,27 @@ fn the_first_start_asks_can_be_skipped_and_asks_nothing_twice() {
 }
 
 #[test]
+fn who_wants_to_leave_the_first_start_can() {
+    for (answers, question) in [(&[][..], "name of the model"), (&["gemma"], "where it is")] {
+        let home = Home::new();
+        let mut pty = Pty::start(&home, &[], &[]);
+        for answer in answers {
+            pty.sees("name of the model");
+            pty.keys(&format!("{answer}\r"));
+        }
+        pty.sees(question);
+        pty.keys("exit\r");
+        pty.sees("no model is named");
+        pty.prompt();
+        pty.keys("exit\r");
+        assert!(pty.ended().success());
+        let file = home.path().join(".config/hermitcrab/config.toml");
+        let text = std::fs::read_to_string(file).unwrap();
+        assert!(!text.contains("gemma"), "{text}");
+    }
+}
+
+#[test]
 fn the_first_start_asks_again_for_an_address_that_is_none() {
     let home = Home::new();
     let mut pty = Pty::start(&home, &[], &[]);

@@ -406,3 +406,27 @@ fn servers_that_misbehave_are_told_apart_and_ended() {
         assert!(!is_left(&bench), "{manner}");
     }
 }
+
+/// What a server that gives no answer complained of is told to whoever asks for its tools, and
+/// to no model.
+#[test]
+fn why_a_program_is_no_server_is_told_to_the_person() {
+    let (mut bench, server) = declared(Bench::new(), "leaves", 20);
+    let agent = bench.runtime.first_agent();
+    willing(&bench);
+    let why = bench.runtime.listing(agent, &server).unwrap().unwrap_err();
+    assert!(
+        why.ends_with("; its program ended with status 3, and complained last: a word for nobody"),
+        "{why}"
+    );
+    let told = bench.call("mcp__s__echo", json!({}));
+    assert!(!told.text.contains("a word for nobody"), "{}", told.text);
+
+    let missing = ExternalServer::started("gone", program(&["notes-server", "--stdio"]));
+    bench.runtime.declare_external(missing.clone()).unwrap();
+    let why = bench.runtime.listing(agent, &missing).unwrap().unwrap_err();
+    assert!(
+        why.contains("status 127") && why.contains("notes-server: not found"),
+        "{why}"
+    );
+}

@@ -1,6 +1,6 @@
 //! The first start: three questions, each of which may be left unanswered.
 //! Whatever is answered, a file is written, so that nothing is asked twice; ^C
-//! leaves out what was answered, too.
+//! and `exit` leave out what was answered, too.
 
 use super::editor::{Came, Source};
 use super::words::{self, Line};
@@ -29,9 +29,15 @@ pub fn run(source: &mut Source, file: &std::path::Path, screen: &Screen) -> Resu
             return None;
         }
         let came = source.answer(prompt);
-        is_over = !matches!(came, Came::Line(_));
-        is_called_off = came == Came::Interrupted;
+        let is_exit = |line: &str| words::read(line.trim()) == Line::Exit;
+        is_called_off = match &came {
+            Came::Line(line) => is_exit(line),
+            Came::Interrupted => true,
+            Came::End => false,
+        };
+        is_over = is_called_off || came == Came::End;
         match came {
+            _ if is_called_off => None,
             Came::Line(line) => Some(line.trim().to_owned()).filter(|line| !line.is_empty()),
             Came::Interrupted | Came::End => None,
         }

@@ -158,23 +158,25 @@ impl Runtime {
                 let spoken = self.spoken_with(by, about, &shown, &mut questions, |stream| {
                     exchange::list(server, Some(stream))
                 });
-                spoken.map(|spoken| spoken.said)
+                spoken.map(|spoken| {
+                    let why = |trouble| format!("{trouble}; {}", spoken.end);
+                    spoken.said.map_err(why)
+                })
             }
             None => {
                 let action = (Verb::NetConnect, server.peer()?, sha256(b"tools/list"));
                 let tool = hermitcrab_core::tool::Tool::External;
-                self.guarded(by, tool, action, shown, &mut questions, |_| {
+                let heard = self.guarded(by, tool, action, shown, &mut questions, |_| {
                     exchange::list(server, None)
-                })
+                });
+                heard.map(|said| said.map_err(|trouble| trouble.to_string()))
             }
         };
         if let Err(error) = self.settle_wishes() {
             self.told.push(error.to_string());
         }
         let listed = listed?;
-        Ok(listed
-            .map_err(|trouble| trouble.to_string())
-            .and_then(|said| read(server, &said)))
+        Ok(listed.and_then(|said| read(server, &said)))
     }
 
     /// The tools of servers that an agent is offered, by name: the first one all

@@ -7,7 +7,7 @@
 use std::{os::unix::net::UnixStream, time::Duration};
 
 use hermitcrab_core::{grant::AgentId, outcome::Denial, tool::Tool};
-use hermitcrab_sandbox::spawn::{Grace, Input, Output, Streams};
+use hermitcrab_sandbox::spawn::{Ending, Finished, Grace, Input, Output, Streams};
 
 use super::{ExternalServer, Program, exchange::Trouble};
 use crate::{
@@ -25,6 +25,8 @@ use crate::{
 const FAREWELL: Duration = Duration::from_secs(2);
 /// What one that goes on has to put away what it made.
 const GRACE: Grace = Grace::Terminate(Duration::from_secs(2));
+/// Letters of its last complaint that are told.
+const COMPLAINT_MAX: usize = 300;
 /// How often it is looked at.
 const PATIENCE: Duration = Duration::from_millis(5);
 
@@ -32,6 +34,9 @@ const PATIENCE: Duration = Duration::from_millis(5);
 pub(super) struct Spoken<T> {
     /// What it said.
     pub said: Result<T, Trouble>,
+    /// How its program ended and what it complained of last, for a person who looks for
+    /// why there is no answer. Nobody vouches for these words: no model is told them.
+    pub end: String,
     /// Why what it did to files was thrown away, if it was.
     pub discarded: Option<Denial>,
 }
@@ -58,6 +63,7 @@ impl Runtime {
             Err(Stop::Refused { denial, .. }) => Err(denial),
             Err(stop) => Ok(Spoken {
                 said: Err(Trouble::Unreachable(stop.words())),
+                end: "its program did not run".to_owned(),
                 discarded: None,
             }),
         }
@@ -138,8 +144,13 @@ impl Hands<'_> {
             unwanted: (!wanted).then_some("the server was stopped"),
         };
         let finished = over.and_then(|()| running.wait());
-        let (_, discarded) = self.conclude(&over_with, finished, |_| sha256(about.as_bytes()))?;
-        Ok(Spoken { said, discarded })
+        let (finished, discarded) =
+            self.conclude(&over_with, finished, |_| sha256(about.as_bytes()))?;
+        Ok(Spoken {
+            said,
+            end: end_of(&finished),
+            discarded,
+        })
     }
 
     /// The program where the session works, not where the last command left off.
@@ -157,5 +168,26 @@ impl Hands<'_> {
             .chain([workspace.to_vec()])
             .chain(program.argv.iter().map(|word| word.clone().into_bytes()))
             .collect()
+    }
+}
+
+/// How a program ended, and the last line it complained in.
+fn end_of(finished: &Finished) -> String {
+    let how = match finished.ending {
+        Ending::Exited(status) => format!("its program ended with status {status}"),
+        Ending::Signalled(signal) => format!("its program was ended by signal {signal}"),
+        Ending::TimedOut | Ending::Killed => "its program had to be ended".to_owned(),
+        Ending::OutOfMemory => "its program needed more memory than it may have".to_owned(),
+        Ending::OutOfRoom => "its program wrote more than there is room for".to_owned(),
+    };
+    let complained = finished.stderr.to_bytes();
+    let complained = String::from_utf8_lossy(&complained);
+    let last = complained.lines().rfind(|line| !line.trim().is_empty());
+    match last {
+        Some(last) => {
+            let last: String = last.trim().chars().take(COMPLAINT_MAX).collect();
+            format!("{how}, and complained last: {last}")
+        }
+        None => how,
     }
 }
