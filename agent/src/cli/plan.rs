@@ -5,6 +5,7 @@ mod edit;
 mod further;
 mod person;
 mod shown;
+mod wrong;
 
 use std::{
     collections::BTreeMap,
@@ -15,9 +16,8 @@ use std::{
 
 use hermitcrab_core::{
     authority::Name,
-    plan::{ErrorKind, FlowRules, Plan, PlanError, Seer, Step, Toolbox, What, check},
+    plan::{FlowRules, Plan, Seer, Step, Toolbox, What, check},
 };
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use self::{
@@ -25,6 +25,7 @@ use self::{
     further::Further,
     person::PipeUser,
     shown::{Shown, summed_up},
+    wrong::wrong,
 };
 use super::{Setting, Trouble, begin, choice, open, say};
 use crate::{
@@ -237,27 +238,8 @@ fn read_plan(file: &Path, toolbox: Arc<Toolbox>) -> Result<Plan, Trouble> {
     }
     .map_err(failed)?;
     draft::read(&text)
-        .and_then(|draft| check(draft, toolbox, FlowRules::STRICT))
-        .map_err(|errors| (wrong(&errors, &text), exit::USAGE))
-}
-
-/// What is wrong with a text that was to be a plan, for whoever wrote it.
-fn wrong(errors: &[PlanError], text: &[u8]) -> String {
-    let line = |error: &PlanError| {
-        let place = match error.kind {
-            ErrorKind::NotJson => serde_json::from_slice::<IgnoredAny>(text).err(),
-            _ => None,
-        };
-        let place = place.map_or_else(String::new, |error| {
-            format!(", line {} column {}", error.line(), error.column())
-        });
-        format!("  {error}{place}")
-    };
-    let lines: Vec<String> = errors.iter().map(line).collect();
-    format!(
-        "this is no plan; nothing was done:\n{}\n`hermitcrab plan --help` shows what one looks like",
-        lines.join("\n")
-    )
+        .and_then(|draft| check(draft, Arc::clone(&toolbox), FlowRules::STRICT))
+        .map_err(|errors| (wrong(&errors, &text, &toolbox), exit::USAGE))
 }
 
 fn only_plan(setting: &Setting, source: &Source, as_json: bool) -> Result<u8, Trouble> {

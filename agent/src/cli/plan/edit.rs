@@ -17,7 +17,7 @@ use hermitcrab_core::plan::{Plan, check};
 
 use super::{
     person::{About, Person},
-    wrong,
+    wrong::wrong,
 };
 use crate::{
     ambient,
@@ -75,10 +75,11 @@ fn until_it_is_one(plan: &Plan, file: &Path, person: &mut Person) -> std::io::Re
         let mut text = Vec::new();
         File::open(file)?.take(limit).read_to_end(&mut text)?;
         let toolbox = Arc::new(plan.toolbox().clone());
-        match draft::read(&text).and_then(|draft| check(draft, toolbox, plan.rules())) {
+        match draft::read(&text).and_then(|draft| check(draft, Arc::clone(&toolbox), plan.rules()))
+        {
             Ok(edited) => return Ok(Some(edited)),
             Err(errors) => {
-                say(&wrong(&errors, &text));
+                say(&wrong(&errors, &text, &toolbox));
                 let again = person.line(About::Plan, "edit it again? y, n [n]: ");
                 if again.as_deref() != Some("y") {
                     return Ok(None);
