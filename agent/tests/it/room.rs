@@ -330,6 +330,8 @@ fn what_the_user_wants_now_is_sent_whole_however_long_the_turn_is() {
     let (done, told) = turn(&mut bench, &mut chat, &mut small, &words);
     assert_eq!(done.unwrap().text, "all read");
     assert!(told.0.len() > 1, "{:?}", told.0);
+    // The first two were about what was said before.
+    assert!(small.sent.len() > 3, "{}", small.sent.len());
     for sent in small.sent.iter().skip(2) {
         let has_words = |message: &Message| match message {
             Message::User(text) => text.contains(&words),
