@@ -34,6 +34,10 @@ pub trait ProgressPort {
     /// A piece of output of a command that an agent runs.
     fn output(&mut self, agent: AgentId, piece: &str);
 
+    /// Something about a running command that it does not print itself, in a line: whom of
+    /// the network it did not reach, and what would let it.
+    fn notice(&mut self, _agent: AgentId, _line: &str) {}
+
     /// The command that began last has ended; nothing was decided about it yet.
     fn ended(&mut self, _agent: AgentId) {}
 

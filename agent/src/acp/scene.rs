@@ -106,6 +106,17 @@ impl Scene {
         }
     }
 
+    /// What is said of a command that goes on. It may print nothing for long, so nothing
+    /// that comes later is waited for.
+    fn noticed(&mut self, link: &Link, line: &str) {
+        if let Some(call) = self.calls.get_mut(self.asking) {
+            call.shown = None;
+            let begins = call.output.is_empty() || call.output.ends_with('\n');
+            let before = if begins { "" } else { "\n" };
+            self.printed(link, &format!("{before}[{line}]\n"));
+        }
+    }
+
     /// More of what a command prints.
     fn printed(&mut self, link: &Link, piece: &str) {
         let Some(call) = self.calls.get_mut(self.asking) else {
@@ -137,6 +148,10 @@ pub struct Output {
 impl ProgressPort for Output {
     fn output(&mut self, _agent: AgentId, piece: &str) {
         self.scene.borrow_mut().printed(&self.link, piece);
+    }
+
+    fn notice(&mut self, _agent: AgentId, line: &str) {
+        self.scene.borrow_mut().noticed(&self.link, line);
     }
 
     fn is_wanted(&mut self) -> bool {

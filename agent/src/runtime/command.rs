@@ -43,6 +43,7 @@ mod typed;
 pub use self::check::checked_text;
 use self::feed::Feeder;
 use self::letters::Letters;
+use self::reached::Vain;
 pub use self::reasons::Reasons;
 use self::shell::{Shell, without_way_out};
 pub(super) use self::{
@@ -361,11 +362,15 @@ impl Hands<'_> {
             }
         };
         progress.began(by);
-        let mut next = Instant::now();
+        let (mut next, mut vain) = (Instant::now(), Vain::default());
         let ended = loop {
-            match running.attend(LOOK_EVERY, |stream, bytes| {
+            let attended = running.attend(LOOK_EVERY, |stream, bytes| {
                 show(&mut *progress, stream, bytes);
-            }) {
+            });
+            for line in vain.news(running.elapsed(), |known| running.tried_since(known)) {
+                progress.notice(by, &line);
+            }
+            match attended {
                 Ok(true) => {
                     break running.wait_with(|stream, bytes| show(&mut *progress, stream, bytes));
                 }

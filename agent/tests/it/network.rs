@@ -4,11 +4,17 @@
 use crate::support;
 
 use std::{
+    cell::RefCell,
     io::{Read as _, Write as _},
     net::TcpListener,
+    rc::Rc,
 };
 
-use hermitcrab::runtime::{Fate, GrantWords};
+use hermitcrab::{
+    ports::ProgressPort,
+    runtime::{Fate, GrantWords},
+};
+use hermitcrab_core::grant::AgentId;
 use serde_json::{Value, json};
 use support::Bench;
 
@@ -312,4 +318,43 @@ fn a_model_is_told_which_grant_lets_a_command_reach_whom_it_wanted() {
         "{said}"
     );
     assert_eq!(told(&mut bench, &tunnel(open)), "");
+}
+
+/// Keeps what is said of a running command, and ends it with the first of that.
+#[derive(Clone, Default)]
+struct Heard(Rc<RefCell<Vec<String>>>);
+
+impl ProgressPort for Heard {
+    fn output(&mut self, _: AgentId, _: &str) {}
+
+    fn notice(&mut self, _: AgentId, line: &str) {
+        self.0.borrow_mut().push(line.to_owned());
+    }
+
+    fn is_wanted(&mut self) -> bool {
+        self.0.borrow().is_empty()
+    }
+}
+
+#[test]
+fn of_a_command_that_goes_on_it_is_said_at_once_whom_it_did_not_reach() {
+    let mut bench = Bench::new();
+    let (open, shut) = (server("welcome\n"), server("a secret\n"));
+    grant(&mut bench, "net.connect", &format!("127.0.0.1:{open}"));
+    let heard = Heard::default();
+    bench.runtime.show_progress(Box::new(heard.clone()));
+    // It waits much longer than anybody would who is told nothing.
+    let retries = format!("{}; {}; sleep 170", tunnel(open), tunnel(shut));
+    let report = bench.call("terminal", json!({"command": retries}));
+    let [line] = <[String; 1]>::try_from(heard.0.take()).unwrap();
+    assert!(
+        line.contains(&format!("`net.connect=127.0.0.1:{shut}`"))
+            && !line.contains(&format!(":{open}`")),
+        "{line}"
+    );
+    assert!(
+        !report.text.contains("\"exit_code\": 124"),
+        "{}",
+        report.text
+    );
 }

@@ -132,6 +132,13 @@ impl Proxy {
         })
     }
 
+    /// What was tried so far, but for the first `known`.
+    #[must_use]
+    pub fn tried_since(&self, known: usize) -> Vec<Attempt> {
+        let state = self.shared.lock();
+        state.attempts.get(known..).unwrap_or_default().to_vec()
+    }
+
     /// Ends every connection and says what was tried.
     #[must_use]
     pub fn finish(mut self) -> Vec<Attempt> {

@@ -270,6 +270,13 @@ impl Running {
         self.started.elapsed()
     }
 
+    /// Whom it tried to reach through the proxy so far, but for the first `known` attempts.
+    #[must_use]
+    pub fn tried_since(&self, known: usize) -> Vec<Attempt> {
+        let tried = |proxy: &Proxy| proxy.tried_since(known);
+        self.proxy.as_ref().map(tried).unwrap_or_default()
+    }
+
     /// Waits for the end, and for what the command did.
     ///
     /// # Errors

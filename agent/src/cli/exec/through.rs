@@ -23,6 +23,7 @@ use crate::{
     cancel::Cancel,
     cli::lines::Lines,
     ports::{Clock as _, ProgressPort},
+    screen::visible,
 };
 
 /// As much can be written to a pipe that has room at all.
@@ -134,6 +135,16 @@ impl ProgressPort for Through {
 
     fn output(&mut self, _agent: AgentId, piece: &str) {
         self.on_terminal(|lines, mut to| lines.add(piece, &mut to));
+    }
+
+    fn notice(&mut self, _agent: AgentId, line: &str) {
+        // Not in the middle of a line the command has not ended.
+        if self.out_draws || self.err_draws {
+            self.on_terminal(|lines, mut to| lines.end(&mut to));
+        }
+        let line = format!("hermitcrab: {}\n", visible(line));
+        let said = self.pass(io::stderr().as_fd(), line.as_bytes());
+        self.note(&said);
     }
 
     fn ended(&mut self, _agent: AgentId) {

@@ -13,7 +13,7 @@ use crate::{
     cancel::Cancel,
     cli::lines::Lines,
     ports::ProgressPort,
-    screen::{Screen, Sign},
+    screen::{Screen, Sign, Tone, visible},
 };
 
 /// Shows a command's lines as they come, and until the first a sign that it
@@ -72,18 +72,23 @@ impl ProgressPort for Live {
         self.folded(&text);
     }
 
-    fn ended(&mut self, _agent: AgentId) {
-        if self.is_models.get() {
-            let mut text = Vec::new();
-            let _read = self.lines.end(&mut text);
-            self.folded(&text);
+    fn notice(&mut self, _agent: AgentId, line: &str) {
+        if !self.is_watched {
+            return;
         }
-        self.sign = None;
+        self.end_line();
+        let is_silent = self.sign.take().is_some();
+        let said = self.screen.tone(Tone::Warn, &visible(line));
         let mut out = io::stdout().lock();
-        let _shown = self
-            .lines
-            .end(&mut out)
-            .and_then(|()| self.fold.end(&mut out));
+        let _shown = writeln!(out, "{said}").and_then(|()| out.flush());
+        drop(out);
+        self.sign = is_silent.then(|| self.screen.sign(self.going_on()));
+    }
+
+    fn ended(&mut self, _agent: AgentId) {
+        self.end_line();
+        self.sign = None;
+        let _shown = self.fold.end(&mut io::stdout().lock());
     }
 
     fn is_wanted(&mut self) -> bool {
@@ -92,6 +97,26 @@ impl ProgressPort for Live {
 }
 
 impl Live {
+    /// Shows what the command has printed of a line it has not ended.
+    fn end_line(&mut self) {
+        let mut text = Vec::new();
+        let _read = self.lines.end(&mut text);
+        if self.is_models.get() {
+            self.folded(&text);
+        } else if !text.is_empty() {
+            self.sign = None;
+            let _shown = io::stdout().lock().write_all(&text);
+        }
+    }
+
+    fn going_on(&self) -> &'static str {
+        if self.fold.is_folding() {
+            "running, and printing more than is shown"
+        } else {
+            "running"
+        }
+    }
+
     fn folded(&mut self, text: &[u8]) {
         if text.is_empty() {
             return;
@@ -106,7 +131,7 @@ impl Live {
         let _shown = out.flush();
         drop(out);
         if self.fold.is_folding() && !was_folding {
-            self.sign = Some(self.screen.sign("running, and printing more than is shown"));
+            self.sign = Some(self.screen.sign(self.going_on()));
         }
     }
 }

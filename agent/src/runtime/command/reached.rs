@@ -1,6 +1,8 @@
 //! What is said where a command did not reach what it wanted to: programs say of it whatever
 //! they say where a network is down, or that somebody forbids it, and not who.
 
+use std::time::Duration;
+
 use hermitcrab_sandbox::{
     net::{Attempt, Verdict},
     spawn::Ending,
@@ -8,6 +10,8 @@ use hermitcrab_sandbox::{
 
 /// More peers than anybody is told of.
 const PEERS_MAX: usize = 4;
+/// A command that ends sooner after it did not reach somebody says so at its end alone.
+const GOES_ON_AFTER: Duration = Duration::from_secs(2);
 /// What programs say of a network that is not there.
 const NO_NETWORK: [&str; 8] = [
     "EAI_AGAIN",
@@ -80,18 +84,7 @@ pub(super) fn unreached(
 /// Whom the proxy did not let it reach, and why, in words.
 fn refused(attempts: &[Attempt]) -> String {
     let mut told: Vec<String> = Vec::new();
-    for attempt in attempts {
-        let target = &attempt.target;
-        let why = match attempt.verdict {
-            Verdict::Connected | Verdict::Unreadable => continue,
-            Verdict::NotListed => {
-                format!("`{target}`, which is not granted (`net.connect={target}`)")
-            }
-            Verdict::NotPublic => format!(
-                "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
-            ),
-            Verdict::Unreachable => format!("`{target}`, which did not answer"),
-        };
+    for why in attempts.iter().filter_map(why_not) {
         if !told.contains(&why) {
             told.push(why);
         }
@@ -102,6 +95,57 @@ fn refused(attempts: &[Attempt]) -> String {
         told.push(format!("{more} more"));
     }
     told.join("; ")
+}
+
+/// Whom it did not reach with one attempt, and why.
+fn why_not(attempt: &Attempt) -> Option<String> {
+    let target = &attempt.target;
+    match attempt.verdict {
+        Verdict::Connected | Verdict::Unreadable => None,
+        Verdict::NotListed => Some(format!(
+            "`{target}`, which is not granted (`net.connect={target}`)"
+        )),
+        Verdict::NotPublic => Some(format!(
+            "`{target}`, which leads to an address of this machine or its neighbourhood, for which no grant of a name stands"
+        )),
+        Verdict::Unreachable => Some(format!("`{target}`, which did not answer")),
+    }
+}
+
+/// What is said of a command that goes on though it did not reach somebody: a program that
+/// tries again for minutes prints nothing of it for as long.
+#[derive(Debug, Default)]
+pub(super) struct Vain {
+    known: usize,
+    /// Each once, and how long the command had run when it was seen first.
+    seen: Vec<(String, Duration)>,
+    told: usize,
+}
+
+impl Vain {
+    /// What is to be said after so long, of the attempts there are `since` the ones known.
+    pub(super) fn news(
+        &mut self,
+        elapsed: Duration,
+        since: impl FnOnce(usize) -> Vec<Attempt>,
+    ) -> Vec<String> {
+        let new = since(self.known);
+        self.known = self.known.saturating_add(new.len());
+        for why in new.iter().filter_map(why_not) {
+            if self.seen.len() < PEERS_MAX && !self.seen.iter().any(|(seen, _)| *seen == why) {
+                self.seen.push((why, elapsed));
+            }
+        }
+        let mut lines = Vec::new();
+        while let Some((why, at)) = self.seen.get(self.told) {
+            if elapsed.saturating_sub(*at) < GOES_ON_AFTER {
+                break;
+            }
+            lines.push(format!("It goes on, but did not reach {why}."));
+            self.told = self.told.saturating_add(1);
+        }
+        lines
+    }
 }
 
 /// Whom a line says that it wanted to reach.
@@ -181,6 +225,37 @@ mod tests {
             told(NOTHING, 7, "connection refused by db.example.org\n"),
             ""
         );
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_said_once_not_to_have_reached_somebody() {
+        let tried = |target: &str, verdict| Attempt {
+            target: target.to_owned(),
+            verdict,
+        };
+        let mut all = vec![
+            tried("a.example:443", Verdict::NotListed),
+            tried("b.example:443", Verdict::Connected),
+        ];
+        let mut vain = Vain::default();
+        let mut after = |millis, all: &[Attempt]| {
+            let elapsed = Duration::from_millis(millis);
+            vain.news(elapsed, |known| all.get(known..).unwrap().to_vec())
+        };
+        assert!(after(100, &all).is_empty());
+        all.push(tried("a.example:443", Verdict::NotListed));
+        assert!(after(2_000, &all).is_empty());
+        let [line] = <[String; 1]>::try_from(after(2_200, &all)).unwrap();
+        assert!(
+            line.contains("`net.connect=a.example:443`") && line.contains("goes on"),
+            "{line}"
+        );
+        all.extend((0..9).map(|n| tried(&format!("h{n}.example:1"), Verdict::Unreachable)));
+        assert!(after(3_000, &all).is_empty());
+        let more = after(9_000, &all);
+        assert_eq!(more.len(), PEERS_MAX - 1, "{more:?}");
+        assert!(more.iter().all(|line| line.contains("did not answer")));
+        assert!(after(20_000, &all).is_empty());
     }
 
     #[test]
