@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use hermitcrab_sandbox::spawn::never_shown;
 
 use super::{Trouble, say};
 use crate::{
@@ -176,7 +177,17 @@ fn run(arguments: &ConfigArgs, places: &Places) -> Result<(), Trouble> {
                 Ok((!added.is_empty()).then(|| {
                     format!("the agent may list and read {added} from its next session on")
                 }))
-            })
+            })?;
+            for directory in directories {
+                let at = places.current.join(directory);
+                if let Some(why) = never_shown(&at) {
+                    say(&format!(
+                        "commands are not shown `{}`: {why}",
+                        visible(&at.to_string_lossy())
+                    ));
+                }
+            }
+            Ok(())
         }
         Some(What::RemoveDirectory { directory }) => {
             let shown = directory.to_string_lossy().into_owned();

@@ -133,8 +133,8 @@ fn what_manages_releases_of_a_language_is_named_with_where_it_keeps_them() {
 fn what_a_program_fetches_goes_beside_a_home_in_which_nothing_can_be_made() {
     let home = Home::new();
     let told = |variables: &[(&str, &Path)]| {
-        let line = "mkdir -p \"$XDG_CACHE_HOME\" \"$npm_config_cache\" \"$CARGO_HOME\" && \
-                    echo \"$XDG_CACHE_HOME $npm_config_cache $CARGO_HOME $RUSTUP_HOME\"";
+        let line = "mkdir -p \"$XDG_CACHE_HOME\" \"$npm_config_cache\" \"$CARGO_HOME\" \"$GOPATH\" && \
+                    echo \"$XDG_CACHE_HOME $npm_config_cache $CARGO_HOME $GOPATH $GRADLE_USER_HOME $RUSTUP_HOME\"";
         let mut command = home.command(&home.project(), &["exec", "--", line]);
         command.envs(variables.iter().copied());
         command.output().unwrap()
@@ -149,7 +149,10 @@ fn what_a_program_fetches_goes_beside_a_home_in_which_nothing_can_be_made() {
         std::fs::create_dir_all(dir).unwrap();
     }
     let ran = told(&[("RUSTUP_HOME", &releases)]);
-    assert_eq!(out(&ran), "/tmp/.cache /tmp/.npm /tmp/.cargo \n");
+    assert_eq!(
+        out(&ran),
+        "/tmp/.cache /tmp/.npm /tmp/.cargo /tmp/go /tmp/.gradle \n"
+    );
     assert_eq!(ran.status.code(), Some(0));
     // Programs are found by `PATH`; releases of them where they are shown.
     let show = |dir: &Path| {
@@ -158,7 +161,10 @@ fn what_a_program_fetches_goes_beside_a_home_in_which_nothing_can_be_made() {
     };
     show(&cargo.join("bin"));
     show(&releases);
-    let expected = format!("/tmp/.cache /tmp/.npm /tmp/.cargo {}\n", releases.display());
+    let expected = format!(
+        "/tmp/.cache /tmp/.npm /tmp/.cargo /tmp/go /tmp/.gradle {}\n",
+        releases.display()
+    );
     assert_eq!(out(&told(&[("RUSTUP_HOME", &releases)])), expected);
     // What was fetched already is used, where it is shown.
     show(&cargo.join("registry"));

@@ -216,6 +216,36 @@ fn the_machine_outside_the_views_is_not_there() {
 }
 
 #[test]
+fn what_programs_are_set_up_with_is_there_and_what_services_are_is_not() {
+    let there = std::fs::read_dir("/etc").unwrap();
+    let names: Vec<String> = there
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .collect();
+    let shown = lines("ls -A /etc");
+    for name in names {
+        let is_set_up = name.starts_with("java-") || ["maven", "manpath.config"].contains(&&*name);
+        let is_others = [
+            "shadow",
+            "sudoers",
+            "ssh",
+            "machine-id",
+            "hostname",
+            "fstab",
+            "crontab",
+            "apt",
+            "environment",
+        ];
+        if is_set_up {
+            assert!(shown.contains(&name), "{name}");
+        }
+        if is_others.contains(&&*name) {
+            assert!(!shown.contains(&name), "{name}");
+        }
+    }
+    assert!(shown.iter().any(|name| name == "passwd"));
+}
+
+#[test]
 fn the_system_cannot_be_written_but_temporary_directories_can() {
     let found = lines(
         "for place in / /usr /usr/bin /etc /proc/sys/kernel /dev /run /var; do

@@ -3,10 +3,12 @@
 
 use crate::support;
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use hermitcrab_core::rules::Withheld;
-use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step};
+use hermitcrab_sandbox::spawn::{EXCHANGE_DIR, Ending, Step, View, ViewMode};
 use hermitcrab_sandbox::{DirCap, SpawnError};
 use support::time::out_of_time;
 use support::{Workspace, marker, processes_with, run, sandbox, text};
@@ -224,13 +226,52 @@ fn a_view_goes_only_where_it_hides_nothing() {
     }
     let other = Workspace::new();
     let mut command = workspace.command("true");
-    command.views.push(hermitcrab_sandbox::spawn::View {
+    command.views.push(View {
         dir: &other.cap,
         at: workspace.path().join("below"),
-        mode: hermitcrab_sandbox::spawn::ViewMode::ReadOnly,
+        mode: ViewMode::ReadOnly,
         withheld: Withheld::default(),
     });
     assert_eq!(step_of(run(&command).unwrap_err()).0, Step::ViewPlace);
+}
+
+#[test]
+fn a_directory_of_the_system_is_shown_where_it_lies_and_nothing_in_place_of_it() {
+    let workspace = Workspace::new();
+    let shown = text(&workspace.run("ls /etc"));
+    let is_apart = |path: &std::path::PathBuf| {
+        let meta = std::fs::symlink_metadata(path);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        meta.is_ok_and(|meta| meta.is_dir() && meta.permissions().mode() & 0o005 == 0o005)
+            && !shown.lines().any(|line| line == name)
+    };
+    let mut there = std::fs::read_dir("/etc").unwrap();
+    let apart = there.find_map(|entry| Some(entry.ok()?.path()).filter(is_apart));
+    let mut places = vec![Path::new("/usr/share").to_owned(), "/etc/ssl".into()];
+    match apart {
+        Some(apart) => places.push(apart),
+        None => println!("SKIPPED: commands are shown all there is in /etc here"),
+    }
+    for place in places {
+        let cap = DirCap::open_ambient_dir(&place, support::dir_id()).unwrap();
+        let mut command = workspace.command("ls -A | wc -l");
+        command.cwd = place.clone();
+        command.views.push(View {
+            dir: &cap,
+            at: place.clone(),
+            mode: ViewMode::CopyOnWrite,
+            withheld: Withheld::default(),
+        });
+        let finished = run(&command).unwrap();
+        let names = std::fs::read_dir(&place).unwrap().count();
+        assert_eq!(text(&finished).trim(), names.to_string(), "{place:?}");
+        // What lies elsewhere would hide what the machine has there.
+        command.views.remove(0);
+        command.views[0].dir = &workspace.cap;
+        assert_eq!(step_of(run(&command).unwrap_err()).0, Step::ViewPlace);
+    }
+    // The next command is shown what each is.
+    assert_eq!(text(&workspace.run("ls /etc")), shown);
 }
 
 #[test]

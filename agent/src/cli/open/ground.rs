@@ -11,7 +11,7 @@ use hermitcrab_core::{
     rules::{ConfiguredRule, Isolation, Layer},
     standing::Surroundings,
 };
-use hermitcrab_sandbox::SpawnerProgram;
+use hermitcrab_sandbox::{SpawnerProgram, spawn::never_shown};
 use rustix::fs::{Mode, OFlags};
 
 use crate::{
@@ -178,18 +178,21 @@ impl Ground {
         self.job.is_some()
     }
 
-    /// Why nothing can be worked on here, if the workspace and the agent's own places overlap.
+    /// Why nothing can be worked on here, if the workspace and the agent's own places
+    /// overlap, or commands have something else there.
     pub fn no_workspace(&self) -> Option<String> {
         let workspace = &self.workspace;
         let own = self
             .own
             .iter()
-            .find(|own| workspace.starts_with(own) || own.starts_with(workspace))?;
+            .find(|own| workspace.starts_with(own) || own.starts_with(workspace));
         let shown = |path: &Path| visible(&path.display().to_string());
-        let why = if workspace.starts_with(own) {
-            format!("it belongs to the agent's own `{}`", shown(own))
-        } else {
-            format!("the agent's own `{}` is below it", shown(own))
+        let why = match own {
+            Some(own) if workspace.starts_with(own) => {
+                format!("it belongs to the agent's own `{}`", shown(own))
+            }
+            Some(own) => format!("the agent's own `{}` is below it", shown(own)),
+            None => never_shown(workspace)?.to_owned(),
         };
         Some(format!(
             "`{}` cannot be worked in, because {why}; go to the directory that is to be worked on, or name it with `--workspace DIR`",

@@ -2,7 +2,7 @@
 //!
 //! Of the home nothing is there but what is shown, and nothing else can be made in it. A program
 //! that keeps what it fetched in a directory of the home, and stops where it cannot make that
-//! (`npm`, `cargo`, `go`), is told of one in the command's own temporary directory, which is gone
+//! (`npm`, `cargo`, `go`, `gradle`), is told of one in the command's own temporary directory, which is gone
 //! with the command. Whoever shows the directory itself has it used.
 
 use std::path::{Path, PathBuf};
@@ -12,10 +12,12 @@ use crate::ambient;
 
 /// A variable by which programs find a directory, where that is in a home unless the variable
 /// says otherwise, and what takes its place.
-const FETCHED: [(&str, &str, &str); 3] = [
+const FETCHED: [(&str, &str, &str); 5] = [
     ("XDG_CACHE_HOME", ".cache", "/tmp/.cache"),
     ("npm_config_cache", ".npm", "/tmp/.npm"),
     ("CARGO_HOME", ".cargo", "/tmp/.cargo"),
+    ("GOPATH", "go", "/tmp/go"),
+    ("GRADLE_USER_HOME", ".gradle", "/tmp/.gradle"),
 ];
 /// Variables that name where releases of a program are installed. They are of use to a
 /// command that is shown the directory, and to no other.

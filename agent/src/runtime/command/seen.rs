@@ -15,7 +15,7 @@ use hermitcrab_core::{
 };
 use hermitcrab_sandbox::{
     dircap::DirCap,
-    spawn::{Ending, Finished},
+    spawn::{Ending, Finished, never_shown},
 };
 
 use super::super::{hands::Hands, seen::Seen, turn::Stop, visible::named};
@@ -99,6 +99,10 @@ impl Hands<'_> {
             let Some(at) = self.runtime.mounts.absolute(dir, &below) else {
                 continue;
             };
+            // File tools reach it all the same.
+            if never_shown(&at).is_some() {
+                continue;
+            }
             if below.is_root() {
                 seen.push(Seen {
                     dir,

@@ -5,10 +5,12 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
+use crate::spawn::place;
+use crate::spawn::spec::Places;
 use crate::step::{AtStep, Step, StepError};
 
 /// Where the command finds its inputs and leaves what the caller wants back.
@@ -36,16 +38,11 @@ pub(super) const EMPTY: &str = "/empty";
 pub(super) const WITHHELD_FILE: &str = "/withheld/file";
 pub(super) const WITHHELD_DIR: &str = "/withheld/dir";
 
-/// A view cannot be placed at or below these.
-const RESERVED: &[&str] = &[
-    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "proc", "run",
-];
-
 /// Opens a directory of the machine. The path came from a descriptor, so it holds no
 /// link; one that appeared since then means that somebody moved things.
 pub(super) fn open_in_old_root(source: &[u8]) -> rustix::io::Result<OwnedFd> {
     let path = Path::new(OsStr::from_bytes(source));
-    rustix::fs::openat2(
+    openat2(
         CWD,
         Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path)),
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -54,40 +51,46 @@ pub(super) fn open_in_old_root(source: &[u8]) -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// Makes the place of a view or private directory, refusing reserved ones.
+/// Makes the place of a view or private directory, refusing reserved ones. Where commands
+/// are shown something of the machine in any case, it has to be there already.
 pub(super) fn place_for(at: &[u8], step: Step) -> Result<PathBuf, StepError> {
     let path = Path::new(OsStr::from_bytes(at));
-    let refuse = |why: &str| {
-        Err(StepError::new(
-            step,
-            path.display().to_string(),
-            io::Error::other(why.to_owned()),
-        ))
-    };
-    let mut names = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::RootDir => {}
-            Component::Normal(name) => names.push(name),
-            Component::Prefix(_) | Component::CurDir | Component::ParentDir => {
-                return refuse("the path is not plain");
-            }
+    let on = || path.display().to_string();
+    let refuse = |why: &str| Err(StepError::new(step, on(), io::Error::other(why.to_owned())));
+    if let Some(why) = place::refusal(path) {
+        return refuse(why);
+    }
+    let names = place::names(path).unwrap_or_default();
+    let target = Path::new(NEW).join(names.iter().collect::<PathBuf>());
+    if place::is_of_the_system(&names) {
+        if step != Step::ViewPlace {
+            return refuse("the place belongs to the system");
+        }
+        // Links of the machine lead nowhere sensible from here.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat2(
+            CWD,
+            &target,
+            flags,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        )
+        .at(step, on())?;
+    } else {
+        fs::create_dir_all(&target).at(step, on())?;
+    }
+    Ok(target)
+}
+
+/// Makes the places of views in an /etc that nothing can be made in later.
+pub(super) fn places_below_etc(places: &Places) {
+    for view in &places.views {
+        let at = Path::new(OsStr::from_bytes(&view.at));
+        if at.starts_with("/etc") && view.at == view.source && place::refusal(at).is_none() {
+            let names = place::names(at).unwrap_or_default();
+            let target = Path::new(NEW).join(names.iter().collect::<PathBuf>());
+            // What cannot be made is missed when the view is placed.
+            let _made = fs::create_dir_all(target);
         }
     }
-    if !path.is_absolute() {
-        return refuse("the path is not absolute");
-    }
-    let Some(first) = names.first() else {
-        return refuse("the whole root cannot be a view");
-    };
-    if RESERVED.iter().any(|name| OsStr::new(name) == *first)
-        || names == ["tmp"]
-        || names == ["var"]
-        || names == ["var", "tmp"]
-    {
-        return refuse("the place belongs to the system");
-    }
-    let target = Path::new(NEW).join(names.iter().collect::<PathBuf>());
-    fs::create_dir_all(&target).at(step, path.display().to_string())?;
-    Ok(target)
 }

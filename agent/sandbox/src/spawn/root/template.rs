@@ -8,6 +8,7 @@
 //! sandbox enters its own. Nothing else of the machine stays in reach.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
@@ -21,11 +22,12 @@ use rustix::mount::{
 
 use super::places::{
     EMPTY, EXCHANGE_DIR, LAYERS, NEW, OLD, OWN, SOURCES, STORE, WITHHELD_DIR, WITHHELD_FILE,
-    place_for,
+    place_for, places_below_etc,
 };
 use super::sources::{self, Staged};
 use super::tools::{READ_ONLY, bind_read_only, make_dir, open_dir, tmpfs};
 use super::{store, watches};
+use crate::spawn::place::{self, SYSTEM};
 use crate::spawn::spec::{Places, ViewSpec};
 use crate::step::{AtStep, Step, StepError};
 use crate::sys;
@@ -33,40 +35,85 @@ use crate::sys;
 /// Room for the root.
 const ROOT_OPTIONS: &str = "size=1m,nr_inodes=4k,mode=755";
 
-/// Top-level directories of the system, bound read-only (or copied as links).
-const SYSTEM_DIRS: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-
-/// What of /etc is shown, each read-only, if it is there.
+/// What of /etc is shown, each read-only, if it is there: what the C library and the
+/// machine's programs are set up with, and are not started without (OpenJDK, Maven, TeX).
+/// Nothing of it tells of this machine's people, services or keys. With `*` at the end all
+/// that begin so.
 const ETC_ENTRIES: &[&str] = &[
+    "ImageMagick-*",
+    "OpenCL",
+    "R",
+    "SuSE-release",
+    "alpine-release",
     "alternatives",
+    "ant",
+    "arch-release",
     "bash.bashrc",
     "ca-certificates",
     "ca-certificates.conf",
+    "centos-release",
+    "crypto-policies",
     "debian_version",
+    "dictionaries-common",
+    "dotnet",
+    "dpkg",
+    "emacs",
+    "erlang",
+    "ethertypes",
+    "fedora-release",
     "fonts",
+    "ghostscript",
+    "gitattributes",
     "gitconfig",
+    "glvnd",
+    "gradle",
+    "groff",
+    "host.conf",
+    "inputrc",
+    "java",
+    "java-*",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
+    "libreoffice",
+    "locale.alias",
     "localtime",
     "login.defs",
+    "lsb-release",
     "magic",
+    "magic.mime",
+    "mailcap",
+    "man_db.conf",
+    "manpath.config",
+    "maven",
     "mime.types",
+    "mono",
+    "networks",
     "nsswitch.conf",
+    "octave.conf",
+    "openmpi",
     "os-release",
+    "papersize",
+    "paperspecs",
     "perl",
+    "php",
     "pki",
     "profile",
     "protocols",
-    "python3",
-    "python3.11",
-    "python3.12",
-    "python3.13",
+    "python3*",
+    "redhat-release",
+    "rpc",
     "services",
+    "sgml",
     "shells",
     "ssl",
+    "system-release",
     "terminfo",
+    "texmf",
     "timezone",
+    "vim",
+    "vulkan",
+    "xml",
 ];
 
 /// Devices with their numbers, which are checked after binding.
@@ -84,7 +131,7 @@ const TERMINAL: (&str, u32, u32) = ("tty", 5, 0);
 /// Longer files of /etc are bound instead of copied.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 /// And so are directories with more in them.
-const COPY_NAMES_MAX: u32 = 24;
+const COPY_NAMES_MAX: u32 = 64;
 
 /// What there is to know about it.
 #[derive(Debug)]
@@ -140,7 +187,7 @@ pub(crate) fn build(
     };
     tmpfs(Path::new(NEW), ROOT_OPTIONS, Step::PrivateRoot)?;
     system_dirs()?;
-    etc(user, group)?;
+    etc(user, group, places)?;
     devices()?;
     for dir in ["/proc", "/tmp", "/var", EXCHANGE_DIR] {
         make_dir(dir, Step::PrivateDirs)?;
@@ -180,11 +227,27 @@ fn places_for_all(places: &Places) -> Result<(), StepError> {
         place_for(place, Step::PrivateDirs)?;
     }
     for (number, view) in places.views.iter().enumerate() {
+        hides_nothing(view)?;
         place_for(&view.at, Step::ViewPlace)?;
         let layer = Path::new(LAYERS).join(number.to_string());
         fs::create_dir(&layer).at(Step::PrivateRoot, layer.display().to_string())?;
     }
     fs::create_dir(OWN).at(Step::PrivateDirs, OWN)
+}
+
+/// Where commands are shown something of the machine in any case, a view shows what is
+/// there: a directory that says of itself that it lies there, and no other.
+fn hides_nothing(view: &ViewSpec) -> Result<(), StepError> {
+    let at = Path::new(OsStr::from_bytes(&view.at));
+    let names = place::names(at).unwrap_or_default();
+    if place::is_of_the_system(&names) && view.source != view.at {
+        return Err(StepError::new(
+            Step::ViewPlace,
+            at.display().to_string(),
+            io::Error::other("it would hide what the machine has there"),
+        ));
+    }
+    Ok(())
 }
 
 /// Makes a file that is there for service: without it a command does with less.
@@ -269,44 +332,44 @@ fn withheld() -> Result<(), StepError> {
 }
 
 fn system_dirs() -> Result<(), StepError> {
-    for name in SYSTEM_DIRS {
+    for name in SYSTEM {
         let source = Path::new(OLD).join(name);
         let Ok(meta) = fs::symlink_metadata(&source) else {
             // What is not there, or cannot be seen, is not shown.
             continue;
         };
         if meta.is_symlink() {
-            let link = fs::read_link(&source).at(Step::SystemDirs, *name)?;
-            symlink(link, Path::new(NEW).join(name)).at(Step::SystemDirs, *name)?;
+            let link = fs::read_link(&source).at(Step::SystemDirs, name)?;
+            symlink(link, Path::new(NEW).join(name)).at(Step::SystemDirs, name)?;
         } else if meta.is_dir() {
             let target = Path::new(NEW).join(name);
-            fs::create_dir(&target).at(Step::SystemDirs, *name)?;
+            fs::create_dir(&target).at(Step::SystemDirs, name)?;
             bind_read_only(&source, &target, Step::SystemDirs)?;
         }
     }
     Ok(())
 }
 
-fn etc(user: u32, group: u32) -> Result<(), StepError> {
+fn etc(user: u32, group: u32, places: &Places) -> Result<(), StepError> {
     let etc = Path::new(NEW).join("etc");
     fs::create_dir(&etc).at(Step::SystemDirs, "etc")?;
-    tmpfs(&etc, "size=16m,nr_inodes=1k,mode=755", Step::SystemDirs)?;
-    for name in ETC_ENTRIES {
+    tmpfs(&etc, "size=16m,nr_inodes=4k,mode=755", Step::SystemDirs)?;
+    for name in &entries_of_etc() {
         let source = Path::new(OLD).join("etc").join(name);
         let target = etc.join(name);
         let Ok(meta) = fs::symlink_metadata(&source) else {
             continue;
         };
         if meta.is_symlink() {
-            let link = fs::read_link(&source).at(Step::SystemDirs, *name)?;
-            symlink(link, &target).at(Step::SystemDirs, *name)?;
+            let link = fs::read_link(&source).at(Step::SystemDirs, name)?;
+            symlink(link, &target).at(Step::SystemDirs, name)?;
         } else if meta.is_dir() {
-            fs::create_dir(&target).at(Step::SystemDirs, *name)?;
+            fs::create_dir(&target).at(Step::SystemDirs, name)?;
             if !copied_below(&source, &target, &mut { COPY_NAMES_MAX }) {
                 bind_read_only(&source, &target, Step::SystemDirs)?;
             }
         } else if meta.is_file() && !copied(&source, &meta, &target) {
-            fs::write(&target, b"").at(Step::SystemDirs, *name)?;
+            fs::write(&target, b"").at(Step::SystemDirs, name)?;
             bind_read_only(&source, &target, Step::SystemDirs)?;
         }
     }
@@ -314,7 +377,28 @@ fn etc(user: u32, group: u32) -> Result<(), StepError> {
     accounts(&etc, "group", 2, group)?;
     fs::write(etc.join("hosts"), "127.0.0.1\tlocalhost\n::1\tlocalhost\n")
         .at(Step::SystemDirs, "hosts")?;
+    places_below_etc(places);
     seal(&etc, Step::SystemDirs)
+}
+
+/// Those there are on this machine, in order.
+fn entries_of_etc() -> Vec<String> {
+    let Ok(there) = fs::read_dir(Path::new(OLD).join("etc")) else {
+        return Vec::new();
+    };
+    let names = there.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_entry_of_etc(name)).collect();
+    names.sort_unstable();
+    names
+}
+
+fn is_entry_of_etc(name: &str) -> bool {
+    ETC_ENTRIES
+        .iter()
+        .any(|entry| match entry.strip_suffix('*') {
+            Some(begins) => name.starts_with(begins),
+            None => name == *entry,
+        })
 }
 
 /// Copies a small file: each mount less makes every sandbox cheaper.
