@@ -121,4 +121,6 @@ pub struct GroupUsage {
     pub out_of_memory_kills: u64,
     /// The most memory it held at once, in bytes.
     pub memory_peak_bytes: Option<u64>,
+    /// Processes and threads the kernel refused because there were as many as there may be.
+    pub refused_forks: u64,
 }

@@ -67,6 +67,7 @@ impl Confined {
         w.list(&self.missing, |w, why| w.bytes(why.as_bytes()));
         w.u64(self.usage.out_of_memory_kills);
         w.u64(self.usage.memory_peak_bytes.unwrap_or(u64::MAX));
+        w.u64(self.usage.refused_forks);
     }
 
     pub(crate) fn decode(r: &mut Reader<'_>) -> Result<Self, WireError> {
@@ -81,6 +82,7 @@ impl Confined {
             usage: GroupUsage {
                 out_of_memory_kills: r.u64()?,
                 memory_peak_bytes: Some(r.u64()?).filter(|bytes| *bytes != u64::MAX),
+                refused_forks: r.u64()?,
             },
         })
     }
@@ -113,6 +115,7 @@ mod tests {
             usage: GroupUsage {
                 out_of_memory_kills: 2,
                 memory_peak_bytes: None,
+                refused_forks: 3,
             },
         };
         let mut writer = Writer::default();

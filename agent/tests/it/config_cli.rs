@@ -196,8 +196,17 @@ fn what_a_command_may_use_is_what_is_configured() {
     };
     let processes =
         "python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0])'";
-    assert_eq!(run("", processes).out, "100\n");
-    assert_eq!(run("limits.pids_max = 7\n", processes).out, "7\n");
+    // The second bound; the first is a little closer, and tells what it refused.
+    assert_eq!(run("", processes).out, "104\n");
+    assert_eq!(run("limits.pids_max = 7\n", processes).out, "11\n");
+    let crowd = "perl -e 'my @all; for (1..9) { my $p = fork; next unless defined $p; $p or sleep 60; \
+                 push @all, $p } kill 9, @all; exit 3'";
+    let ran = run("limits.pids_max = 7\n", crowd);
+    let doctor = home.ok(&["doctor"]);
+    if doctor.contains("control groups: holding") && doctor.contains("processes") {
+        assert!(ran.err.contains("limits.pids_max"), "{ran:?}");
+    }
+    assert!(!run("", crowd).err.contains("limits.pids_max"));
     if !home
         .ok(&["doctor"])
         .contains("control groups: holding memory")

@@ -38,6 +38,8 @@ pub(super) enum State {
 pub(super) struct Gauges {
     /// A number, where it is counted: the lists cost more.
     count: Option<OwnedFd>,
+    /// How many were refused for want of room.
+    refused: Option<OwnedFd>,
     /// Where the lists of processes are.
     dirs: Vec<OwnedFd>,
     memory: Vec<Memory>,
@@ -85,7 +87,10 @@ impl Gauges {
                         quota,
                     });
                 }
-                Controller::Pids => self.count = Some(open("pids.current", OFlags::RDONLY)?),
+                Controller::Pids => {
+                    self.count = Some(open("pids.current", OFlags::RDONLY)?);
+                    self.refused = Some(open("pids.events", OFlags::RDONLY)?);
+                }
             }
         }
         Ok(())
@@ -111,6 +116,11 @@ impl Gauges {
             if !read(&processes)?.is_empty() {
                 return Ok(State::Busy);
             }
+        }
+        if let Some(refused) = &self.refused
+            && field(&read(refused)?, "max") != Some(0)
+        {
+            return Ok(State::Used);
         }
         for memory in &self.memory {
             let left: Option<u64> = read(&memory.usage)?.trim().parse().ok();
@@ -150,8 +160,9 @@ fn read(file: &OwnedFd) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    const NEW: [(&str, &str); 7] = [
+    const NEW: [(&str, &str); 8] = [
         ("pids.current", "0\n"),
+        ("pids.events", "max 0\n"),
         ("cgroup.procs", ""),
         ("memory.usage_in_bytes", "4096\n"),
         (
@@ -190,6 +201,8 @@ mod tests {
             ("memory.oom_control", "under_oom 0\n"),
             ("cpu.stat", "nr_periods 3\nnr_throttled 1\n"),
             ("cpu.stat", ""),
+            ("pids.events", "max 2\n"),
+            ("pids.events", ""),
         ] {
             assert_eq!(state(&[trace]).0, State::Used, "{trace:?}");
         }

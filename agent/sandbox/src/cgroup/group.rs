@@ -155,10 +155,15 @@ impl Group {
             .filter(|_| self.limited.memory)
             .map(open)
             .transpose()?;
+        let processes = find(&|dir| dir.controllers.contains(&Controller::Pids))
+            .filter(|_| self.limited.processes)
+            .map(open)
+            .transpose()?;
         Ok(Outlook {
-            tallies: memory
-                .as_ref()
-                .map_or_else(Tallies::default, |dir| Tallies::open(dir.as_fd())),
+            tallies: Tallies::open(
+                memory.as_ref().map(AsFd::as_fd),
+                processes.as_ref().map(AsFd::as_fd),
+            ),
             memory,
             unified: find(&|dir| dir.unified)
                 .filter(|_| self.limited.kill)

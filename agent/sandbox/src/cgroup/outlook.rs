@@ -26,38 +26,45 @@ pub(crate) struct Outlook {
     pub unified: Option<OwnedFd>,
     /// Where processor time is limited.
     pub cpu: Option<OwnedFd>,
-    /// What tells how much memory was used, open since the groups were made.
+    /// What tells how much was used, open since the groups were made.
     pub tallies: Tallies,
 }
 
-/// The files that count memory; what the kernel does not count is not there.
+/// The files that count memory, and processes that were not to be; what the kernel does
+/// not count is not there.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     kills: Option<OwnedFd>,
     peak: Option<OwnedFd>,
+    forks: Option<OwnedFd>,
 }
 
 /// The counter of kills, not of failed charges: those also count what was reclaimed
 /// and never missed. The first is version 2's, of both.
 const KILLS: [&str; 2] = ["memory.events", "memory.oom_control"];
 const PEAK: [&str; 2] = ["memory.peak", "memory.max_usage_in_bytes"];
+/// What counts the processes and threads that were refused for want of room, of both.
+const FORKS: &str = "pids.events";
 
 impl Tallies {
-    /// Those of a group in whose directory memory is counted.
-    pub(super) fn open(memory: BorrowedFd<'_>) -> Self {
+    /// Those of groups in whose directories memory and processes are counted.
+    pub(super) fn open(memory: Option<BorrowedFd<'_>>, processes: Option<BorrowedFd<'_>>) -> Self {
         let first = |names: [&str; 2]| {
             let mut found = names.into_iter();
-            found.find_map(|name| open(memory, name, OFlags::RDONLY).ok())
+            found.find_map(|name| open(memory?, name, OFlags::RDONLY).ok())
         };
         Self {
             kills: first(KILLS),
             peak: first(PEAK),
+            forks: processes.and_then(|dir| open(dir, FORKS, OFlags::RDONLY).ok()),
         }
     }
 
     /// Which of them there are, for the message that they are sent with.
     pub(crate) fn bits(&self) -> u8 {
-        u8::from(self.kills.is_some()) | u8::from(self.peak.is_some()) << 1
+        u8::from(self.kills.is_some())
+            | u8::from(self.peak.is_some()) << 1
+            | u8::from(self.forks.is_some()) << 2
     }
 }
 
@@ -66,10 +73,12 @@ impl Outlook {
     pub(crate) fn usage(&self) -> GroupUsage {
         let read = |file: &Option<OwnedFd>| again(file.as_ref()?).ok();
         let kills = read(&self.tallies.kills).and_then(|text| field(&text, "oom_kill"));
+        let forks = read(&self.tallies.forks).and_then(|text| field(&text, "max"));
         let peak = read(&self.tallies.peak).and_then(|text| text.trim().parse().ok());
         GroupUsage {
             out_of_memory_kills: kills.unwrap_or(0),
             memory_peak_bytes: peak,
+            refused_forks: forks.unwrap_or(0),
         }
     }
 
@@ -110,8 +119,8 @@ impl Outlook {
 
     /// To be sent: in this order, where they are there.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let Tallies { kills, peak } = &self.tallies;
-        [&self.memory, &self.unified, &self.cpu, kills, peak]
+        let Tallies { kills, peak, forks } = &self.tallies;
+        [&self.memory, &self.unified, &self.cpu, kills, peak, forks]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
@@ -153,6 +162,7 @@ impl Holding {
             tallies: Tallies {
                 kills: next(tallies & 1 != 0)?,
                 peak: next(tallies & 2 != 0)?,
+                forks: next(tallies & 4 != 0)?,
             },
         };
         Some(Self {
@@ -231,7 +241,7 @@ mod tests {
         }
         let memory = OwnedFd::from(std::fs::File::open(temp.path()).unwrap());
         let outlook = Outlook {
-            tallies: Tallies::open(memory.as_fd()),
+            tallies: Tallies::open(Some(memory.as_fd()), Some(memory.as_fd())),
             memory: Some(memory),
             ..Outlook::default()
         };
@@ -243,6 +253,7 @@ mod tests {
         let usage = GroupUsage {
             out_of_memory_kills: 3,
             memory_peak_bytes: Some(4096),
+            refused_forks: 5,
         };
         for files in [
             [
@@ -251,10 +262,12 @@ mod tests {
                     "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
                 ),
                 ("memory.max_usage_in_bytes", "4096\n"),
+                ("pids.events", "max 5\n"),
             ],
             [
                 ("memory.events", "low 0\nhigh 9\nmax 7\noom 5\noom_kill 3\n"),
                 ("memory.peak", "4096\n"),
+                ("pids.events", "max 5\n"),
             ],
         ] {
             let (_temp, outlook) = outlook(&files);

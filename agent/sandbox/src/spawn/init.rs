@@ -259,6 +259,10 @@ pub(crate) fn drop_capabilities() -> Result<(), StepError> {
     rustix::thread::set_no_new_privs(true).at(Step::DropCapabilities, "no_new_privs")
 }
 
+/// By so much the second bound on processes is wider: the first, a group's, counts what it
+/// refuses, and of this one nobody is told.
+const PROCESSES_SPARE: u64 = 4;
+
 fn limit(limits: &LimitSpec) -> Result<(), StepError> {
     let set = |resource: Resource, name: &str, value: u64| {
         // A hard limit can only be lowered.
@@ -279,7 +283,8 @@ fn limit(limits: &LimitSpec) -> Result<(), StepError> {
     set(Resource::Sigpending, "signals", SIGNALS_MAX)?;
     set(Resource::Msgqueue, "queues", QUEUES_BYTES_MAX)?;
     set(Resource::Memlock, "locked memory", LOCKED_BYTES_MAX)?;
-    set(Resource::Nproc, "processes", limits.processes)?;
+    let processes = limits.processes.saturating_add(PROCESSES_SPARE);
+    set(Resource::Nproc, "processes", processes)?;
     set(Resource::Nofile, "open files", limits.open_files)?;
     set(Resource::Fsize, "file size", limits.file_bytes)?;
     if limits.data_bytes > 0 {

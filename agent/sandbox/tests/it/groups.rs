@@ -60,6 +60,30 @@ fn memory_of_a_command_is_bounded_and_its_end_says_so() {
 }
 
 #[test]
+fn processes_that_were_not_to_be_are_told() {
+    let workspace = Workspace::new();
+    let crowd = "perl -e 'my @all; for (1..9) { my $p = fork; next unless defined $p; $p or sleep 60; \
+                  push @all, $p } kill 9, @all'";
+    // Groups serve again, and what one command was refused is not told of the next.
+    for (script, expected) in [
+        ("true", false),
+        (crowd, true),
+        ("true", false),
+        (crowd, true),
+    ] {
+        let mut command = workspace.command(script);
+        command.limits.processes_max = 6;
+        let finished = run(&command).unwrap();
+        if !finished.confined.limited.processes {
+            println!("SKIPPED: no group bounds the processes of a command here");
+            return;
+        }
+        let refused = finished.confined.usage.refused_forks;
+        assert_eq!(refused > 0, expected, "{refused}: {}", text(&finished));
+    }
+}
+
+#[test]
 fn memory_shared_out_among_processes_or_files_counts_as_well() {
     let workspace = Workspace::new();
     // Each alone would fit.

@@ -32,6 +32,18 @@ const BEFORE_A_NAME: [&str; 6] = [
     "resolve '",
     "lookup ",
 ];
+/// What they say where they get no socket at all.
+const NO_SOCKET: [&str; 9] = [
+    "listen EPERM",
+    "connect EPERM",
+    "socket: operation not permitted",
+    "socket: Operation not permitted",
+    "open socket: Operation not permitted",
+    "netlink socket: Operation not permitted",
+    "Operation not permitted - socket(2)",
+    "socket.socket.__init__(self",
+    "SocketException: Operation not permitted",
+];
 /// What they say where nothing listens on a loopback.
 const NOBODY_LISTENS: [&str; 3] = [
     "onnection refused",
@@ -71,6 +83,14 @@ pub(super) fn unreached(
         let peer = name.map_or_else(|| "HOST:443".to_owned(), |name| format!("{name}:443"));
         return Some(format!(
             "Commands reach nobody who is not granted: `net.connect={peer}` is such a grant."
+        ));
+    }
+    if !had.peers && !had.loopback && lines.clone().any(|line| says(&NO_SOCKET, line)) {
+        let peer = lines.clone().find_map(named);
+        let peer = peer.map_or_else(|| "HOST:PORT".to_owned(), |name| format!("{name}:443"));
+        return Some(format!(
+            "Commands get no sockets of the network: the grant `net.listen=localhost` lets those of one agent serve and \
+             reach each other on a loopback, `net.connect={peer}` reach somebody outside."
         ));
     }
     let loopback = |line| says(&NOBODY_LISTENS, line) && says(&LOOPBACK, line);
@@ -203,6 +223,29 @@ mod tests {
             ""
         );
         assert_eq!(told(NOTHING, 1, "no such file\n"), "");
+    }
+
+    #[test]
+    fn where_no_socket_is_to_be_had_it_is_said_what_gives_one() {
+        for said in [
+            "    _socket.socket.__init__(self, family, type, proto, fileno)\nPermissionError: [Errno 1] Operation not permitted\n",
+            "Error: listen EPERM: operation not permitted 0.0.0.0\n",
+            "Caused by: java.net.SocketException: Operation not permitted\n",
+            "-e:1:in `initialize': Operation not permitted - socket(2) for nil port 8000 (Errno::EPERM)\n",
+        ] {
+            let told = told(NOTHING, 1, said);
+            assert!(
+                told.contains("`net.listen=localhost`") && told.contains("`net.connect=HOST:PORT`"),
+                "{said}: {told}"
+            );
+        }
+        let go = "Get \"https://r.example.org/x\": dial tcp: lookup r.example.org on [::1]:53: dial udp [::1]:53: socket: operation not permitted\n";
+        assert!(told(NOTHING, 1, go).contains("`net.connect=r.example.org:443`"));
+        let held = Had {
+            loopback: true,
+            ..NOTHING
+        };
+        assert_eq!(told(held, 1, "Error: listen EPERM\n"), "");
     }
 
     #[test]

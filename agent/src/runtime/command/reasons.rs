@@ -14,6 +14,9 @@ const ANOTHER_NUMBER: &str = "hardlink different from source";
 const LINKED: &str = "A file that gets a second name in a copy-on-write view has another number from then on, which \
      `git clone` of a directory takes for somebody's doing: with `--no-hardlinks` it copies.";
 
+const CROWDED: &str = "It had as many processes and threads as it may have at once, and wanted more, which programs wait for or \
+     call a lack of resources: `config set limits.pids_max` lets it have more.";
+
 /// Why a command may have failed; nothing where it did not, or nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reasons {
@@ -23,6 +26,8 @@ pub struct Reasons {
     pub strange: Option<String>,
     /// It, or a part of it, needed more memory than there is, or room.
     pub ran_short: Option<&'static str>,
+    /// It wanted more processes or threads than it may have at once.
+    pub crowded: Option<&'static str>,
     /// Whom of the network it did not reach, and why.
     pub unreached: Option<String>,
     /// A second name of a file was not what a program expects of one.
@@ -36,6 +41,7 @@ impl Reasons {
             self.withheld.as_deref(),
             self.strange.as_deref(),
             self.ran_short,
+            self.crowded,
             self.unreached.as_deref(),
             self.linked,
         ]
@@ -53,6 +59,7 @@ impl Reasons {
             ("withheld", self.withheld.as_deref().map(Cow::Borrowed)),
             ("owners", self.strange.as_deref().map(Cow::Borrowed)),
             ("memory", self.ran_short.map(Cow::Borrowed)),
+            ("processes", self.crowded.map(Cow::Borrowed)),
             ("network", unreached),
             ("links", self.linked.map(Cow::Borrowed)),
         ]
@@ -92,6 +99,7 @@ impl Hands<'_> {
             withheld: said.iter().find_map(withheld),
             strange: seen::strange(finished, &said),
             ran_short: seen::ran_short(finished, &said),
+            crowded: (failed && finished.confined.usage.refused_forks > 0).then_some(CROWDED),
             unreached: reached::unreached(whose.had, finished.ending, &finished.attempts, &said),
             linked: (failed && said.iter().any(|said| said.contains(ANOTHER_NUMBER)))
                 .then_some(LINKED),
